@@ -1,0 +1,140 @@
+/**
+ * Owns the narrow interface to whatever runs work. One implementation per engine (`namespaces`, later `docker`,
+ * `kubernetes`, `node`); all of them pass the same contract test (`test/engines/compute-contract`).
+ *
+ * Rules that every engine keeps:
+ * - `start` is idempotent by `id`: a second call for work that exists changes nothing and answers the same.
+ * - `id` names one epoch of one Attempt; nothing of one id is visible to another (files, processes, environment, secrets).
+ * - Every report is repeated by `list` after a restart of the service: running and finished work is adopted (never lost).
+ * - Secrets stay out of journals, logs, reports and errors (I11).
+ * - Orders carry the service's lease epoch; an engine obeys only the highest that it has seen.
+ */
+
+/** Work to start. Paths are on the machine that runs the engine. */
+export interface WorkOrder {
+  /** `<attempt uid>.<epoch>`: the key of the work. */
+  readonly id: string;
+  readonly image: string;
+  readonly main: OrderedProcess;
+  readonly init?: OrderedProcess | undefined;
+  /** Started before the main program, stopped after it. */
+  readonly sidecars: readonly OrderedProcess[];
+  readonly workingDir: string;
+  /** File name under /run/secrets/ → bytes (0400, owned by the user inside). Never journaled. */
+  readonly secretFiles: ReadonlyMap<string, Uint8Array>;
+  /** Mounted read-only at `path`; `source` is a file or directory (or an archive to unpack when `unpack`). */
+  readonly inputs: readonly {
+    readonly path: string;
+    readonly source: string;
+    readonly unpack: 'no' | 'tar' | 'tar.zst';
+  }[];
+  /** Collected after the main program ended: a file as it is, a directory as tar.zst. Missing ones are reported, not fatal. */
+  readonly outputs: readonly { readonly name: string; readonly path: string }[];
+  readonly limits: WorkLimits;
+  /** Labels for logs and metrics of the engine; no secrets. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface OrderedProcess {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** Complete environment. May hold secrets: never journaled. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Kill it after this long; absent: no limit. */
+  readonly timeoutSeconds?: number | undefined;
+}
+
+export interface WorkLimits {
+  readonly milliCpu: number;
+  /** Bytes. */
+  readonly memory: number;
+  /** Bytes, for the writable layer and the workspace. */
+  readonly disk: number;
+  readonly pids: number;
+  /** Bytes kept of each process's log; older parts are rotated away and a line says so. */
+  readonly logBytes: number;
+}
+
+export type WorkPhase = 'Preparing' | 'Running' | 'Exited' | 'StartFailed' | 'Lost';
+
+/** A collected output: a file of the engine's, to be taken into a blob and then released by `remove`. */
+export interface OutputFile {
+  readonly name: string;
+  readonly file: string;
+  readonly size: number;
+  readonly directory: boolean;
+  readonly error?: string | undefined;
+}
+
+/** All that is known of one piece of work. Also the form of every report: a report is the whole state, not a delta. */
+export interface WorkState {
+  readonly id: string;
+  readonly phase: WorkPhase;
+  /** Increases with every change of this work's state. */
+  readonly sequence: number;
+  /** Milliseconds since the epoch. */
+  readonly preparedAt?: number | undefined;
+  readonly startedAt?: number | undefined;
+  readonly endedAt?: number | undefined;
+  readonly exitCode?: number | undefined;
+  readonly signal?: number | undefined;
+  readonly outOfMemory?: boolean | undefined;
+  /** For StartFailed and Lost: `ImageNotFound`, `CommandNotFound`, `InitFailed`, `DiskFull`, `RunnerLost`, … */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  readonly outputs?: readonly OutputFile[] | undefined;
+}
+
+export interface LogQuery {
+  /** Process within the work; `main` by default. */
+  readonly container: string;
+  readonly follow: boolean;
+  /** Last so many lines. */
+  readonly tail?: number | undefined;
+  /** Only lines at or after this time, in ms. */
+  readonly since?: number | undefined;
+}
+
+export interface LogLine {
+  readonly stream: 'stdout' | 'stderr' | 'system';
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  /** Bytes of the line, with its newline when it had one. */
+  readonly data: Uint8Array;
+}
+
+/** What this engine has and what it can enforce; shown in /readyz and in Offering status. */
+export interface EngineFacts {
+  readonly name: string;
+  /** `bubblewrap`, `unshare`, …: how isolation is made. */
+  readonly isolation: string;
+  readonly milliCpu: number;
+  readonly memory: number;
+  readonly disk: number;
+  readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids' | 'disk', boolean>>;
+  /** Why work cannot run at all; absent when it can. */
+  readonly refusal?: string | undefined;
+}
+
+export interface ComputeEngine {
+  readonly name: string;
+  facts(signal: AbortSignal): Promise<EngineFacts>;
+  /** Resolves once the engine has taken the order durably; the rest comes as reports. */
+  start(order: WorkOrder, signal: AbortSignal): Promise<void>;
+  /** SIGTERM now, SIGKILL after the grace. Unknown ids are a success. */
+  stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
+  /** Ends what is left, frees the scratch (and the logs when asked); resolves when nothing of the work runs any more. */
+  remove(id: string, logs: boolean, signal: AbortSignal): Promise<void>;
+  /** Everything the engine has, also finished work that was not removed. */
+  list(signal: AbortSignal): Promise<readonly WorkState[]>;
+  /**
+   * Calls `onState` for every change from now on, in order per id, until the signal ends it. Resolves when subscribed.
+   * A broken connection is healed inside; after it `onState` is called again for everything that is there.
+   * `onLost` is called once when the engine is known to have lost all work (the runner died).
+   */
+  watch(onState: (state: WorkState) => void, onLost: (reason: string) => void, signal: AbortSignal): Promise<void>;
+  /** Lines until the end (or for ever while following and running). Unknown id: an empty stream. */
+  logs(id: string, query: LogQuery, signal: AbortSignal): AsyncIterable<LogLine>;
+  /** Leaves running work alone; frees connections. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,84 @@
+/**
+ * Owns what a machine may ask of the world. Effects are data: a machine returns them, it never carries one out.
+ *
+ * Two families, by when they happen:
+ * - `CommitEffect`: rows written in the very transaction of the state that asked (I5). Nothing is left to do afterwards.
+ * - `LaterEffect`: stored in that transaction, carried out after it by the effect runner on the owner; at least once,
+ *   in version order per object and target, idempotent by its key (`uid`, version, position).
+ *   One that fails past its retries returns to its object as an `EffectFailed` message.
+ */
+import type { Address } from '../api/address.js';
+import type { Letter } from './letter.js';
+import type { Hold, Posting } from '../money/posting.js';
+
+export type CommitEffect =
+  /** Record an event (spec, "Event types"); `type` is `<kind>.<reason>` in lower case. Repeats raise its count. */
+  | { readonly type: 'Emit'; readonly event: string; readonly reason: string; readonly message: string }
+  /** Wake me at a time with `TimerFired`. Arming the same name again replaces the earlier one (its generation grows). */
+  | { readonly type: 'ArmTimer'; readonly timer: string; readonly at: number }
+  | { readonly type: 'CancelTimer'; readonly timer: string }
+  /** Seal these values as the given version of this Secret. The values reach only the envelope (I11). */
+  | { readonly type: 'SealSecret'; readonly version: number; readonly values: ReadonlyMap<string, Uint8Array> }
+  /** Forget secret versions older than this one. */
+  | { readonly type: 'DropSecretVersions'; readonly below: number }
+  /** A bearer credential now stands for this object; only its SHA-256 is stored. */
+  | {
+      readonly type: 'GrantCredential';
+      readonly sha256: string;
+      readonly expires?: number | undefined;
+      readonly detail: Readonly<Record<string, unknown>>;
+    }
+  /** All credentials of this object end. */
+  | { readonly type: 'RevokeCredentials' }
+  /** Money rides in this commit; the commit may refuse it (I7). */
+  | { readonly type: 'PlaceHold'; readonly hold: Hold }
+  | { readonly type: 'ReleaseHold'; readonly key: string }
+  | { readonly type: 'Post'; readonly posting: Posting }
+  /** The object is finished with: its row goes, and everything that hangs on its uid. */
+  | { readonly type: 'DeleteSelf' };
+
+export type LaterEffect =
+  /** Put a letter in another object's mailbox. With `uid`, only that incarnation gets it. */
+  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly letter: Letter }
+  /** Create an object owned by this one, in the same org and project. One that already exists with this owner is a success. */
+  | {
+      readonly type: 'CreateChild';
+      readonly kind: string;
+      readonly name: string;
+      readonly labels?: Readonly<Record<string, string>> | undefined;
+      readonly annotations?: Readonly<Record<string, string>> | undefined;
+      readonly spec: unknown;
+    }
+  /** Ask for the deletion of an object; gone already is a success. */
+  | { readonly type: 'DeleteChild'; readonly kind: string; readonly name: string; readonly uid?: string | undefined }
+  /** Start this Attempt's work on the engine. Answers come as `Reported` messages. */
+  | {
+      readonly type: 'StartWork';
+      readonly owner: Address;
+      readonly ownerUid: string;
+      readonly slot: number;
+      readonly epoch: number;
+    }
+  /** Stop this Attempt's work: SIGTERM, then SIGKILL after the grace; its end comes as a `Reported` message. */
+  | { readonly type: 'StopWork'; readonly epoch: number; readonly graceSeconds: number }
+  /** Release what the work left on the engine (scratch, logs when `logs`), and prove it; `Reported` `Removed` follows. */
+  | { readonly type: 'RemoveWork'; readonly epoch: number; readonly logs: boolean }
+  /** The owner with this uid is gone or going: delete (or, when orphaning, release) everything it owned. */
+  | { readonly type: 'CollectChildren'; readonly uid: string; readonly orphan: boolean };
+
+export type Effect = CommitEffect | LaterEffect;
+
+export function isLater(effect: Effect): effect is LaterEffect {
+  switch (effect.type) {
+    case 'Tell':
+    case 'CreateChild':
+    case 'DeleteChild':
+    case 'StartWork':
+    case 'StopWork':
+    case 'RemoveWork':
+    case 'CollectChildren':
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Owns what one kind declares about itself. All generic machinery (CRUD, list, watch, OpenAPI, discovery, kubectl's
+ * columns, authorisation, supervision, persistence) is driven by this and by nothing else.
+ * Adding a kind is a folder with a schema, a machine and an index that exports one of these.
+ */
+import type { z } from 'zod';
+import type { ApiObject } from '../api/object.js';
+import type { Machine } from './machine.js';
+import type { WorkPlan } from './work.js';
+
+export type Operation = 'list' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'readStatus';
+
+/** A column of `kubectl get` and of the `Table` form. */
+export interface Column {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly format?: string | undefined;
+  readonly description: string;
+  /** 0: always shown; 1 and up: with `-o wide`. */
+  readonly priority?: number | undefined;
+  /** The cell, from the object as it is served. */
+  cell(object: ApiObject): string | number | boolean | null;
+}
+
+/** Something that a body names and that must exist. `field` is the path for the cause. */
+export interface Reference {
+  readonly field: string;
+  readonly kind: string;
+  /** Project it is looked for in; absent: the object's own. */
+  readonly project?: string | undefined;
+  readonly name: string;
+  /** Reason of the cause when it is missing; `NotFound` when absent. */
+  readonly reason?: string | undefined;
+}
+
+export interface KindDefinition {
+  readonly kind: string;
+  readonly listKind?: string | undefined;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly scope: 'project' | 'org';
+  /** `core` is Kubernetes' own group "" under /api/v1 (namespaces). */
+  readonly group: 'api' | 'core';
+  readonly version: 'v1' | 'v1beta1';
+  readonly operations: ReadonlySet<Operation>;
+  /** Plain sentence for OpenAPI and `kubectl explain`. */
+  readonly description: string;
+  readonly schema: {
+    /** Zod object; defaults are in it. Unknown fields are found by `src/api/strict.ts`. */
+    readonly spec: z.ZodType;
+    readonly status: z.ZodType;
+    /** Paths below `spec` that never change after create (`spec.command`). */
+    readonly immutable: readonly string[];
+    /** Paths below `spec` that may only rise (`spec.maxCostUSD`). */
+    readonly raiseOnly: readonly string[];
+  };
+  readonly columns: readonly Column[];
+  /** Field selectors beyond metadata.name, metadata.namespace, status.phase and spec.state: path → value. */
+  readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string | undefined>>;
+  /** Status at birth, before the machine sees `Created`. */
+  initialStatus(object: ApiObject): unknown;
+  /** References of this spec that admission checks in the same project. */
+  references?(object: ApiObject): readonly Reference[];
+  /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
+  unsupported?(spec: unknown): readonly string[];
+  readonly machine: Machine;
+  /** For kinds that run work: what an Attempt of this owner runs. Pure. */
+  workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
+  /** Seconds without a message after which the actor is passivated; absent: the setting. */
+  readonly idleSeconds?: number | undefined;
+}

@@ -1,0 +1,60 @@
+/**
+ * Owns the letters that objects send each other. A letter carries facts, not commands to trust blindly:
+ * the receiver compares them with its own state, so repeats and late arrivals are harmless.
+ */
+import type { Address } from '../api/address.js';
+import type { ResourceAmounts } from './amounts.js';
+
+/** Who wrote a letter: the incarnation and the version of the state that asked for it. */
+export interface Sender {
+  readonly address: Address;
+  readonly uid: string;
+  /** resourceVersion of the sender's commit; 0 for a letter that no commit asked for (it is asked again after a restart). */
+  readonly version: number;
+}
+
+export type Letter =
+  /** Attempt → owner: my phase is now this. */
+  | {
+      readonly letter: 'AttemptChanged';
+      readonly slot: number;
+      readonly epoch: number;
+      readonly phase: 'Queued' | 'Provisioning' | 'Running' | 'Succeeded' | 'Failed' | 'Cancelled';
+      /** True when the capacity failed and not the work (a replacement may follow). */
+      readonly lost: boolean;
+      readonly reason: string;
+      readonly message: string;
+      readonly exitCode?: number | undefined;
+      /** Milliseconds since the epoch at which the change happened. */
+      readonly time: number;
+      readonly outputs?: readonly CollectedOutput[] | undefined;
+    }
+  /** Owner → Attempt: stop, for this reason (`Stopped`, `Suspended`, `Released`, …: spec, Attempt status.reason). */
+  | { readonly letter: 'StopAttempt'; readonly epoch: number; readonly reason: string; readonly graceSeconds: number }
+  /** Attempt → Node: I ask for a place. Asked again after every restart of either side. */
+  | {
+      readonly letter: 'PlaceWanted';
+      readonly owner: Address;
+      readonly ownerUid: string;
+      /** When the Attempt began to wait, in ms since the epoch: age decides within one owner. */
+      readonly since: number;
+      readonly amounts: ResourceAmounts;
+    }
+  /** Node → Attempt: the place is yours until you release it. */
+  | { readonly letter: 'PlaceGranted'; readonly offering: string; readonly regionClass: string }
+  /** Node → Attempt: not yet, and why. */
+  | { readonly letter: 'PlaceDenied'; readonly reason: string; readonly final: boolean }
+  /** Attempt → Node: my work is proven gone, the place is free. */
+  | { readonly letter: 'PlaceReleased' }
+  /** Child → owner: I no longer exist. */
+  | { readonly letter: 'ChildGone'; readonly uid: string; readonly kind: string };
+
+/** One collected output of an Attempt: a blob, by digest. */
+export interface CollectedOutput {
+  readonly name: string;
+  readonly sha256: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Set when the output could not be collected: what went wrong. */
+  readonly error?: string | undefined;
+}

@@ -1,0 +1,102 @@
+/**
+ * Owns the contract between a kind's behaviour and the actor that runs it.
+ *
+ * `decide` is the whole behaviour of a kind: pure, total, and without a clock, ids or randomness of its own (I9).
+ * The generic half of a write (metadata, validation, merge, generation, finalizers) is done by `write.ts` before it;
+ * `decide` then sees the object with its new spec and says what follows.
+ *
+ * A machine may keep a *book*: facts that would not fit into `status` (a Job's slots, a Node's queue). The book is read
+ * by `decide` and changed only by `apply`, with the changes that a decision carries; a stored book's changes are rows of
+ * the decision's commit, another book is rebuilt at activation.
+ */
+import type { ApiObject } from '../api/object.js';
+import type { Refusal } from '../api/refusal.js';
+import type { Address } from '../api/address.js';
+import type { Effect, LaterEffect } from './effect.js';
+import type { Letter, Sender } from './letter.js';
+import type { WorkReport } from './report.js';
+
+/** Time, ids and chance, as arguments (I9). */
+export interface Moment {
+  /** Milliseconds since the epoch on Postgres's clock. */
+  readonly now: number;
+  uid(): string;
+  randomBytes(length: number): Uint8Array;
+}
+
+export type Message =
+  /** The object has just been created by this write. */
+  | { readonly type: 'Created' }
+  /** A client's write changed `spec` or metadata; `before` is the object that it replaced. */
+  | { readonly type: 'Updated'; readonly before: ApiObject }
+  /** Deletion was asked for now: `deletionTimestamp` is set. Without finalizers left the object goes in this commit. */
+  | { readonly type: 'DeletionRequested' }
+  /** The actor has loaded this object after a start, a crash or passivation. Reconcile: ask again for what may be lost. */
+  | { readonly type: 'Activated' }
+  | { readonly type: 'TimerFired'; readonly timer: string; readonly generation: number }
+  | { readonly type: 'Told'; readonly from: Sender; readonly letter: Letter }
+  /** The engine says something about this Attempt's work. */
+  | { readonly type: 'Reported'; readonly report: WorkReport }
+  /** A later effect failed past its retries. */
+  | { readonly type: 'EffectFailed'; readonly effect: LaterEffect; readonly reason: string; readonly message: string };
+
+/** What a machine decides on. `Private` is stored beside the object and never served. */
+export interface Current<Spec, Status, Private> {
+  readonly address: Address;
+  readonly object: ApiObject<Spec, Status>;
+  readonly private: Private | undefined;
+}
+
+/** A row of a stored book: `slots(uid, index, epoch, phase, failures, …)`. */
+export interface SlotRow {
+  readonly index: number;
+  readonly epoch: number;
+  readonly phase: string;
+  readonly failures: number;
+  /** Whatever else this kind keeps per slot; small. */
+  readonly detail?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export type Decision<Status, Private, Change> =
+  /** The object's next state. An equal one with no effects and no changes costs no commit. */
+  | {
+      readonly outcome: 'Next';
+      readonly status: Status;
+      readonly private?: Private | undefined;
+      /** Finalizers after this decision; absent: as they are. */
+      readonly finalizers?: readonly string[] | undefined;
+      /** A spec that the machine folds, such as a Secret's stripped values; absent: as it is. */
+      readonly spec?: unknown;
+      readonly effects: readonly Effect[];
+      readonly changes?: readonly Change[] | undefined;
+      /** Merged into `status` of this one answer and stored nowhere: a key's or a token's value. */
+      readonly reveal?: Readonly<Record<string, unknown>> | undefined;
+    }
+  /** Nothing of it is stored; letters go out at once and are lost in a crash (whoever needs them asks again). */
+  | { readonly outcome: 'Volatile'; readonly changes: readonly Change[]; readonly letters: readonly LaterEffect[] }
+  /** A client's write is refused by this kind's own rules; nothing changes. */
+  | { readonly outcome: 'Refused'; readonly refusal: Refusal }
+  /** Late, repeated or meaningless here: nothing changes. */
+  | { readonly outcome: 'Ignored' };
+
+/** How a machine keeps its book. `Change` is a `SlotRow` when the book is stored. */
+export interface BookKeeper<Book, Change> {
+  /** Stored: the changes are rows in `slots`, loaded again at activation. Otherwise the book starts empty each time. */
+  readonly stored: boolean;
+  open(rows: readonly SlotRow[]): Book;
+  /** Changes the book in place. Called once per decided change, in order. */
+  apply(book: Book, change: Change): void;
+}
+
+export interface Machine<Spec = unknown, Status = unknown, Private = unknown, Book = unknown, Change = unknown> {
+  readonly book?: BookKeeper<Book, Change> | undefined;
+  /** `book` is undefined for a kind without one. Must not change it. */
+  decide(
+    current: Current<Spec, Status, Private>,
+    book: Book,
+    message: Message,
+    moment: Moment,
+  ): Decision<Status, Private, Change>;
+  /** True when nothing can happen to the object any more unless a client writes: its actor is let go at once. */
+  isTerminal?(status: Status): boolean;
+}

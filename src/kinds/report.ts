@@ -1,0 +1,39 @@
+/**
+ * Owns what an engine reports about work, as the Attempt machine sees it. Every report carries its epoch,
+ * and a report of an old epoch changes nothing (I8).
+ */
+import type { CollectedOutput } from './letter.js';
+
+interface ReportBase {
+  readonly epoch: number;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+}
+
+export type WorkReport =
+  /** The isolate exists; the init command or the program is about to run. */
+  | (ReportBase & { readonly report: 'Prepared' })
+  /** The program runs. */
+  | (ReportBase & { readonly report: 'Started' })
+  /** The program has ended and its outputs are collected. Exactly one of `exitCode` and `signal` is set. */
+  | (ReportBase & {
+      readonly report: 'Exited';
+      readonly exitCode?: number | undefined;
+      /** Signal number. */
+      readonly signal?: number | undefined;
+      /** The memory limit ended it. */
+      readonly outOfMemory: boolean;
+      readonly outputs: readonly CollectedOutput[];
+    })
+  /** The work could not be started or went wrong before the program ran (image missing, input missing, full disk, …). */
+  | (ReportBase & {
+      readonly report: 'StartFailed';
+      readonly reason: string;
+      readonly message: string;
+      /** The machine's fault: a replacement may succeed. Otherwise it is the customer's. */
+      readonly lost: boolean;
+    })
+  /** The engine has lost it: runner or machine died. */
+  | (ReportBase & { readonly report: 'Lost'; readonly reason: string; readonly message: string })
+  /** It is proven that nothing of the work is left running. */
+  | (ReportBase & { readonly report: 'Removed' });

@@ -1,0 +1,44 @@
+/**
+ * Owns the plan of one Attempt's work: everything the engine must be given, with secrets and inputs still named, not
+ * resolved. A kind makes it from its spec (pure); the effect runner resolves secrets and inputs and hands it to the engine.
+ */
+import type { ResourceAmounts } from './amounts.js';
+
+export interface SecretRef {
+  readonly name: string;
+  /** Pinned version; absent: the newest at admission. */
+  readonly version?: number | undefined;
+}
+
+export interface PlannedEnv {
+  readonly name: string;
+  readonly value?: string | undefined;
+  readonly fromSecret?: { readonly name: string; readonly key: string } | undefined;
+}
+
+export type PlannedInput = { readonly name: string } & (
+  | { readonly from: 'blob'; readonly digest: string; readonly workingDir: string }
+  | { readonly from: 'url'; readonly url: string; readonly sha256?: string | undefined }
+  | { readonly from: 'output'; readonly job: string; readonly output: string; readonly index: number }
+);
+
+export interface PlannedProcess {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env: readonly PlannedEnv[];
+  readonly timeoutSeconds?: number | undefined;
+}
+
+export interface WorkPlan {
+  /** Catalog image, `svc/<name>`. */
+  readonly image: string;
+  readonly main: PlannedProcess;
+  readonly init?: PlannedProcess | undefined;
+  readonly sidecars: readonly PlannedProcess[];
+  /** Mounted whole: every key as an environment variable and as a 0400 file under /run/secrets/. */
+  readonly secrets: readonly SecretRef[];
+  readonly workingDir: string;
+  readonly inputs: readonly PlannedInput[];
+  readonly outputs: readonly { readonly name: string; readonly path: string }[];
+  readonly amounts: ResourceAmounts;
+}
