@@ -1,0 +1,134 @@
+/**
+ * Owns the interface of the storage room to the floors above: reads, what is stored beside objects, and the lease.
+ * Writing objects is `commit/` alone (I1). Every function that touches a tenant's data takes its org first (I12);
+ * the few that work for the whole store (re-arming at start, compaction) say so.
+ */
+import type { Address } from '../src/api/address.js';
+import type { LaterEffect } from '../src/kinds/effect.js';
+import type { SlotRow } from '../src/kinds/machine.js';
+import type { CommittedChange } from './commit/member.js';
+
+export interface StoredObject {
+  readonly address: Address;
+  readonly uid: string;
+  readonly version: number;
+  /** Stamped bytes. */
+  readonly body: Buffer;
+  readonly private: string | null;
+}
+
+export interface ObjectKey {
+  readonly project: string;
+  readonly name: string;
+  readonly version: number;
+}
+
+export interface KeyRange {
+  readonly org: string;
+  readonly kind: string;
+  readonly project?: string | undefined;
+  readonly name?: string | undefined;
+  /** Keys after this one, in (project, name) order. */
+  readonly after?: { readonly project: string; readonly name: string } | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** One stored row of later effects: all effects of one commit of one object. */
+export interface StoredEffects {
+  readonly version: number;
+  readonly address: Address;
+  readonly uid: string;
+  readonly effects: readonly LaterEffect[];
+}
+
+export interface StoredTimer {
+  readonly address: Address;
+  readonly uid: string;
+  readonly timer: string;
+  readonly generation: number;
+  /** ms since the epoch, Postgres's clock. */
+  readonly at: number;
+}
+
+export interface StoredCredential {
+  readonly address: Address;
+  readonly uid: string;
+  readonly expires?: number | undefined;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface StoredResponse {
+  readonly fingerprint: string;
+  readonly status: number;
+  /** Stamped. */
+  readonly response: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Objects {
+  read(address: Address): Promise<StoredObject | undefined>;
+  /** Many at once (cache misses of one list chunk); order as asked, missing ones absent. */
+  readMany(org: string, kind: string, keys: readonly ObjectKey[]): Promise<StoredObject[]>;
+  /** The keys of a range and the version at which they are true, in one snapshot. */
+  keys(range: KeyRange): Promise<{ version: number; keys: ObjectKey[] }>;
+  /** Bodies as they were at `version`, for a page of an older snapshot (keys and bodies; from objects and the changes log). */
+  pageAt(range: KeyRange, version: number): Promise<{ outcome: 'Page'; objects: StoredObject[] } | { outcome: 'Expired' }>;
+  /** Objects that name this uid as an owner. */
+  ownedBy(org: string, uid: string, limit: number): Promise<Address[]>;
+  slots(org: string, uid: string): Promise<SlotRow[]>;
+  count(org: string): Promise<number>;
+}
+
+export interface ChangesLog {
+  /** Changes above `from`, oldest first, at most `limit`; of one org and kind. `Expired` when `from` is below the floor. */
+  after(
+    org: string,
+    kind: string,
+    from: number,
+    limit: number,
+  ): Promise<{ outcome: 'Changes'; changes: CommittedChange[]; complete: boolean } | { outcome: 'Expired' }>;
+  head(): Promise<number>;
+  floor(): Promise<number>;
+  /** Whole store: removes what is older than the settings say; returns the new floor. */
+  compact(): Promise<number>;
+}
+
+export interface Pending {
+  /** Whole store: effects that a crash left behind, oldest first, above `afterVersion`. */
+  effects(afterVersion: number, limit: number): Promise<StoredEffects[]>;
+  /** All effects of this commit are done. Batched inside; bounded. */
+  effectsDone(version: number, uid: string): void;
+  /** Whole store: timers due before `before` (ms), soonest first. */
+  timersDue(before: number, limit: number): Promise<StoredTimer[]>;
+  /** Whole store: objects whose actors must be activated at start because something of theirs is under way. */
+  unfinished(kinds: readonly string[], limit: number, after?: Address): Promise<Address[]>;
+  /** Whole store: age in ms of the oldest stored effect (I13). */
+  oldestEffectMs(): Promise<number>;
+}
+
+export interface Credentials {
+  find(sha256: string): Promise<StoredCredential | undefined>;
+}
+
+export interface Responses {
+  find(org: string, holder: string, key: string): Promise<StoredResponse | undefined>;
+}
+
+export interface SecretVersions {
+  /** The opened values of one version; undefined when there is none. Only the effect that mounts them calls this (I11). */
+  open(org: string, uid: string, version: number): Promise<ReadonlyMap<string, Buffer> | undefined>;
+  /** Seals values for `Member.secrets`. */
+  seal(org: string, uid: string, version: number, values: ReadonlyMap<string, Uint8Array>): Buffer;
+}
+
+/** The right to write. Epochs grow with every new holder; each commit names its epoch (I3). */
+export interface Lease {
+  readonly epoch: number;
+  /** Aborted when the lease is lost or given up; from then on nothing can be written. */
+  readonly lost: AbortSignal;
+  /** Gives it up at once, so that a standby need not wait for the end of its time. */
+  release(): Promise<void>;
+}
+
+/** Milliseconds since the epoch on Postgres's clock, from a measured offset. */
+export type Clock = () => number;
