@@ -84,6 +84,8 @@ export interface PageRequest {
   /** Exact snapshot; undefined: now. */
   readonly version?: number | undefined;
   readonly after?: { readonly project: string; readonly name: string } | undefined;
+  /** At most so many objects; undefined: all, streamed. */
+  readonly limit?: number | undefined;
   readonly signal: AbortSignal;
 }
 

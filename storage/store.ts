@@ -72,7 +72,10 @@ export interface Objects {
   /** The keys of a range and the version at which they are true, in one snapshot. */
   keys(range: KeyRange): Promise<{ version: number; keys: ObjectKey[] }>;
   /** Bodies as they were at `version`, for a page of an older snapshot (keys and bodies; from objects and the changes log). */
-  pageAt(range: KeyRange, version: number): Promise<{ outcome: 'Page'; objects: StoredObject[] } | { outcome: 'Expired' }>;
+  pageAt(
+    range: KeyRange,
+    version: number,
+  ): Promise<{ outcome: 'Page'; objects: StoredObject[] } | { outcome: 'Expired' }>;
   /** Objects that name this uid as an owner. */
   ownedBy(org: string, uid: string, limit: number): Promise<Address[]>;
   slots(org: string, uid: string): Promise<SlotRow[]>;

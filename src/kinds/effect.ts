@@ -63,8 +63,11 @@ export type LaterEffect =
   | { readonly type: 'StopWork'; readonly epoch: number; readonly graceSeconds: number }
   /** Release what the work left on the engine (scratch, logs when `logs`), and prove it; `Reported` `Removed` follows. */
   | { readonly type: 'RemoveWork'; readonly epoch: number; readonly logs: boolean }
-  /** The owner with this uid is gone or going: delete (or, when orphaning, release) everything it owned. */
-  | { readonly type: 'CollectChildren'; readonly uid: string; readonly orphan: boolean };
+  /**
+   * The owner with this uid is gone or going: delete (or, when orphaning, release) everything it owned.
+   * `answer`: the owner still stands and waits for `ChildrenGone`.
+   */
+  | { readonly type: 'CollectChildren'; readonly uid: string; readonly orphan: boolean; readonly answer: boolean };
 
 export type Effect = CommitEffect | LaterEffect;
 

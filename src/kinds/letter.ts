@@ -46,6 +46,8 @@ export type Letter =
   | { readonly letter: 'PlaceDenied'; readonly reason: string; readonly final: boolean }
   /** Attempt → Node: my work is proven gone, the place is free. */
   | { readonly letter: 'PlaceReleased' }
+  /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
+  | { readonly letter: 'ChildrenGone' }
   /** Child → owner: I no longer exist. */
   | { readonly letter: 'ChildGone'; readonly uid: string; readonly kind: string };
 

@@ -48,6 +48,11 @@ export interface Member {
   readonly write: ObjectWrite;
   /** Machine's private state as JSON text; null for none. Ignored by a delete. */
   readonly private: string | null;
+  /**
+   * Something of the object is under way, so its actor is activated at the next start (a column with a partial index,
+   * read by `Pending.unfinished`). False for kinds without a life of their own and for terminal objects.
+   */
+  readonly active: boolean;
   /** uids of the owners; rows for garbage collection. Given with every insert, and with an update that changes them. */
   readonly owners?: readonly string[] | undefined;
   /** Stored as one row with this commit's version (I5); empty: no row. */
