@@ -1,0 +1,17 @@
+/** Owns the opening and sealing of stored secret versions: `SecretVersions` of `../store.ts` over rows that another file reads. */
+import type { SecretVersions } from '../store.js';
+import type { MasterKeys } from './master-key.js';
+import { openValues, sealValues } from './values.js';
+
+/** The sealed bytes of one version as stored; undefined when there is no such row. */
+export type FetchSealed = (org: string, uid: string, version: number) => Promise<Buffer | undefined>;
+
+export function openSecretVersions(keys: MasterKeys, fetch: FetchSealed): SecretVersions {
+  return {
+    async open(org, uid, version) {
+      const sealed = await fetch(org, uid, version);
+      return sealed === undefined ? undefined : openValues(keys, org, uid, version, sealed);
+    },
+    seal: (org, uid, version, values) => sealValues(keys, org, uid, version, values),
+  };
+}
