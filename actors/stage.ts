@@ -2,21 +2,19 @@
  * Owns the interface of the actors room to the front door: everything HTTP may do with objects.
  * The implementation is wired in `actors/open.ts`. Nothing here can be called without an org (I12).
  */
+import type { Author } from '../src/api/access/author.js';
 import type { Address } from '../src/api/address.js';
 import type { Refusal } from '../src/api/refusal.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 
 /** Who asks: made by authentication, carried through for admission, managedFields and idempotency. */
-export interface Caller {
+export interface Caller extends Author {
   readonly org: string;
   /** uid of the API key, ServiceAccount token or attempt: the holder of idempotency keys. */
   readonly holder: string;
-  /** Shown in `createdBy`: member e-mail or `serviceaccount:<project>/<name>`. */
-  readonly name: string;
   /** True for a scope such as `jobs:write` in this project ('' at org level). */
   may(scope: string, project: string): boolean;
-  readonly scopes: readonly string[];
 }
 
 interface WriteBase {
@@ -35,7 +33,9 @@ export type WriteRequest =
   | (WriteBase & { readonly verb: 'create'; readonly body: Record<string, unknown> })
   | (WriteBase & { readonly verb: 'replace'; readonly body: Record<string, unknown> })
   | (WriteBase & { readonly verb: 'patch'; readonly patch: ObjectPatch })
-  | (WriteBase & { readonly verb: 'delete'; readonly options: DeleteOptions });
+  | (WriteBase & { readonly verb: 'delete'; readonly options: DeleteOptions })
+  /** One of `KindDefinition.actions`; `input` has passed its schema. */
+  | (WriteBase & { readonly verb: 'action'; readonly action: string; readonly input: unknown });
 
 export type ObjectPatch =
   | { readonly type: 'merge'; readonly patch: Record<string, unknown> }

@@ -18,6 +18,9 @@ export const API_GROUP = process.env['TROUPE_API_GROUP'] ?? DEFAULT_API_GROUP;
 /** Project that holds the read-only catalogs; visible to every org. */
 export const CATALOG_PROJECT = BRAND;
 
+/** The org that the catalogs live in; nobody belongs to it. */
+export const CATALOG_ORG = BRAND;
+
 /** Environment variables with this prefix are set by the service only. */
 export const ENV_PREFIX = `${BRAND.toUpperCase()}_`;
 

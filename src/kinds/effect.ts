@@ -17,8 +17,16 @@ export type CommitEffect =
   /** Wake me at a time with `TimerFired`. Arming the same name again replaces the earlier one (its generation grows). */
   | { readonly type: 'ArmTimer'; readonly timer: string; readonly at: number }
   | { readonly type: 'CancelTimer'; readonly timer: string }
-  /** Seal these values as the given version of this Secret. The values reach only the envelope (I11). */
-  | { readonly type: 'SealSecret'; readonly version: number; readonly values: ReadonlyMap<string, Uint8Array> }
+  /**
+   * Seal these values as the given version of this Secret. The values reach only the envelope (I11).
+   * `keep`: values of these keys are taken over, unseen, from an older version (a patch that names some keys only).
+   */
+  | {
+      readonly type: 'SealSecret';
+      readonly version: number;
+      readonly values: ReadonlyMap<string, Uint8Array>;
+      readonly keep?: { readonly from: number; readonly keys: readonly string[] } | undefined;
+    }
   /** Forget secret versions older than this one. */
   | { readonly type: 'DropSecretVersions'; readonly below: number }
   /** A bearer credential now stands for this object; only its SHA-256 is stored. */
@@ -45,6 +53,8 @@ export type LaterEffect =
       readonly type: 'CreateChild';
       readonly kind: string;
       readonly name: string;
+      /** Given by an org-level owner only: a Namespace's children are born in the project of its name. */
+      readonly project?: string | undefined;
       readonly labels?: Readonly<Record<string, string>> | undefined;
       readonly annotations?: Readonly<Record<string, string>> | undefined;
       readonly spec: unknown;
@@ -67,7 +77,12 @@ export type LaterEffect =
    * The owner with this uid is gone or going: delete (or, when orphaning, release) everything it owned.
    * `answer`: the owner still stands and waits for `ChildrenGone`.
    */
-  | { readonly type: 'CollectChildren'; readonly uid: string; readonly orphan: boolean; readonly answer: boolean };
+  | { readonly type: 'CollectChildren'; readonly uid: string; readonly orphan: boolean; readonly answer: boolean }
+  /**
+   * One pass over a project that is going: ask for the deletion of every object in it (owned ones first), then count what
+   * is there and tell the asking object with `ProjectCollected`. The asker asks again until nothing remains.
+   */
+  | { readonly type: 'CollectProject'; readonly project: string };
 
 export type Effect = CommitEffect | LaterEffect;
 
@@ -80,6 +95,7 @@ export function isLater(effect: Effect): effect is LaterEffect {
     case 'StopWork':
     case 'RemoveWork':
     case 'CollectChildren':
+    case 'CollectProject':
       return true;
     default:
       return false;

@@ -33,6 +33,20 @@ export interface Reference {
   readonly reason?: string | undefined;
 }
 
+/** A call below an object, `POST …/{name}/{path}`, which its machine decides as `Action`. */
+export interface KindAction {
+  /** Last segment of the route: `tokens`. */
+  readonly path: string;
+  /** `Message.action`. */
+  readonly action: string;
+  readonly description: string;
+  /** Scope that the caller needs in the object's project: `serviceaccounts:write`. */
+  readonly scope: string;
+  readonly input: z.ZodType;
+  /** HTTP status of success: 201 when it makes something, else 200. The answer is the object with what is revealed once. */
+  readonly status: number;
+}
+
 export interface KindDefinition {
   readonly kind: string;
   readonly listKind?: string | undefined;
@@ -61,6 +75,11 @@ export interface KindDefinition {
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string | undefined>>;
   /** Status at birth, before the machine sees `Created`. */
   initialStatus(object: ApiObject): unknown;
+  /** Objects of this kind are one catalog for all orgs: they live under `CATALOG_ORG` and only the service writes them. */
+  readonly catalog?: boolean | undefined;
+  /** The object as a patch sees it, where that is not the stored one: a Secret's kept keys. Also what "no change" is measured by. */
+  patchBase?(object: ApiObject): ApiObject;
+  readonly actions?: readonly KindAction[] | undefined;
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */

@@ -49,7 +49,11 @@ export type Letter =
   /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
   | { readonly letter: 'ChildrenGone' }
   /** Child → owner: I no longer exist. */
-  | { readonly letter: 'ChildGone'; readonly uid: string; readonly kind: string };
+  | { readonly letter: 'ChildGone'; readonly uid: string; readonly kind: string }
+  /** Answer of a `CollectProject` pass, from the object to itself: so many objects are still in the project. */
+  | { readonly letter: 'ProjectCollected'; readonly project: string; readonly remaining: number }
+  /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
+  | { readonly letter: 'Used'; readonly time: number };
 
 /** One collected output of an Attempt: a blob, by digest. */
 export interface CollectedOutput {

@@ -9,6 +9,7 @@
  * by `decide` and changed only by `apply`, with the changes that a decision carries; a stored book's changes are rows of
  * the decision's commit, another book is rebuilt at activation.
  */
+import type { Author } from '../api/access/author.js';
 import type { ApiObject } from '../api/object.js';
 import type { Refusal } from '../api/refusal.js';
 import type { Address } from '../api/address.js';
@@ -25,10 +26,12 @@ export interface Moment {
 }
 
 export type Message =
-  /** The object has just been created by this write. */
-  | { readonly type: 'Created' }
+  /** The object has just been created by this write. `by` absent: nobody, who may grant nothing. */
+  | { readonly type: 'Created'; readonly by?: Author | undefined }
   /** A client's write changed `spec` or metadata; `before` is the object that it replaced. */
-  | { readonly type: 'Updated'; readonly before: ApiObject }
+  | { readonly type: 'Updated'; readonly before: ApiObject; readonly by?: Author | undefined }
+  /** A client called one of the kind's actions (`KindDefinition.actions`); `input` has passed the action's schema. */
+  | { readonly type: 'Action'; readonly action: string; readonly input: unknown; readonly by?: Author | undefined }
   /** Deletion was asked for now: `deletionTimestamp` is set. Without finalizers left the object goes in this commit. */
   | { readonly type: 'DeletionRequested' }
   /** The actor has loaded this object after a start, a crash or passivation. Reconcile: ask again for what may be lost. */
@@ -67,6 +70,8 @@ export type Decision<Status, Private, Change> =
       readonly finalizers?: readonly string[] | undefined;
       /** A spec that the machine folds, such as a Secret's stripped values; absent: as it is. */
       readonly spec?: unknown;
+      /** Annotations after this decision (a Secret blanks what `kubectl apply` noted down); absent: as they are. */
+      readonly annotations?: Readonly<Record<string, string>> | undefined;
       readonly effects: readonly Effect[];
       readonly changes?: readonly Change[] | undefined;
       /** Merged into `status` of this one answer and stored nowhere: a key's or a token's value. */

@@ -1,0 +1,20 @@
+/**
+ * Owns the shape of whoever is behind a write: the name that is shown, and what he could do himself.
+ * Whatever he grants to a key, a token or a ServiceAccount is cut to that (spec, "Authentication" 3).
+ */
+
+/** What a holder may do: scope patterns, within projects. */
+export interface Grant {
+  /** Patterns as in `scope.ts`. */
+  readonly scopes: readonly string[];
+  /** Absent: every project and the org level. Given: only these projects (and reading the catalog). */
+  readonly projects?: readonly string[] | undefined;
+}
+
+export interface Author extends Grant {
+  /** Shown in `createdBy`: member e-mail or `serviceaccount:<project>/<name>`. */
+  readonly name: string;
+  /** Name of the Member behind a member's key. */
+  readonly member?: string | undefined;
+  readonly serviceAccount?: { readonly project: string; readonly name: string } | undefined;
+}
