@@ -1,1 +1,332 @@
-export {};
+/**
+ * Owns every setting of the service: its name, unit, default and consequence, and the one schema that reads them.
+ * The table below is the documentation (`npm start -- --help` and `ops/README.md` print it) and the schema at once:
+ * a new setting is one more entry. `src/brand.ts` alone reads `TROUPE_API_GROUP` earlier, as a constant; its form is
+ * checked here. Nothing else in the service looks into the environment.
+ *
+ * A name that starts with `TROUPE_` and is not in the table, or a value that does not fit, stops the start with one
+ * line each. Values of settings marked `secret` are never repeated in a line (I11).
+ */
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { DEFAULT_API_GROUP } from './brand.js';
+import { bytes, compute, dnsName, integer, masterKey, milliCpu, path, tlsPort, url } from './config-values.js';
+
+interface Setting<T> {
+  /** Environment variable. */
+  readonly env: string;
+  /** Shown beside the default: seconds, bytes, objects, path, … */
+  readonly unit: string;
+  /** As it would be written in the environment; undefined: unset. */
+  readonly default: string | undefined;
+  /** What it does and what a change of it costs. */
+  readonly about: string;
+  readonly schema: z.ZodType<T, string | undefined>;
+  readonly secret: boolean;
+}
+
+const setting = <T>(
+  env: string,
+  unit: string,
+  fallback: string | undefined,
+  schema: z.ZodType<T, string | undefined>,
+  about: string,
+): Setting<T> => ({ env, unit, default: fallback, about, schema, secret: false });
+
+const secret = <T>(entry: Setting<T>): Setting<T> => ({ ...entry, secret: true });
+
+export const SETTINGS = {
+  dataDir: setting(
+    'TROUPE_DATA_DIR',
+    'path',
+    '.data',
+    path,
+    'Where everything lives that must survive: the embedded Postgres, blobs, logs of work, keys, certificates. Back it up as one.',
+  ),
+  apiGroup: setting(
+    'TROUPE_API_GROUP',
+    'DNS name',
+    DEFAULT_API_GROUP,
+    dnsName,
+    'API group of every kind. Part of each stored object: choose it before the first start and never change it.',
+  ),
+  host: setting(
+    'HOST',
+    'address',
+    '127.0.0.1',
+    z.string().min(1),
+    'Address to listen on. With anything but loopback, API keys cross the network: use the TLS port then.',
+  ),
+  port: setting('PORT', 'port', '8080', integer(0, 65535), 'Port for HTTP; 0 takes any free one.'),
+  tlsPort: setting(
+    'TROUPE_TLS_PORT',
+    'port',
+    '8443',
+    tlsPort,
+    'Port for HTTPS; 0 turns TLS off, `any` takes any free one. kubectl needs it: it sends no token over plain HTTP.',
+  ),
+  tlsCert: setting(
+    'TROUPE_TLS_CERT',
+    'path',
+    undefined,
+    path.optional(),
+    'Own server certificate (PEM, with its chain). Unset: one is made and renewed from a CA of its own in the data directory.',
+  ),
+  tlsKey: setting('TROUPE_TLS_KEY', 'path', undefined, path.optional(), 'Private key (PEM) of TROUPE_TLS_CERT.'),
+  databaseUrl: secret(
+    setting(
+      'DATABASE_URL',
+      'URL',
+      undefined,
+      url('postgres', 'postgresql').optional(),
+      'Postgres 15 or newer to use. Unset: an embedded one is started in the data directory.',
+    ),
+  ),
+  databaseConnections: setting(
+    'TROUPE_DATABASE_CONNECTIONS',
+    'connections',
+    '12',
+    integer(4, 1000),
+    'Connections to Postgres at most. More than about twice the cores of the database server slows writes down.',
+  ),
+  redisUrl: secret(
+    setting(
+      'REDIS_URL',
+      'URL',
+      undefined,
+      url('redis', 'rediss').optional(),
+      'Redis for queues and timers. Unset: they run on Postgres. Nothing is lost when it is emptied.',
+    ),
+  ),
+  masterKey: secret(
+    setting(
+      'TROUPE_MASTER_KEY',
+      'base64',
+      undefined,
+      masterKey.optional(),
+      '32 bytes that wrap the keys of all secrets. Unset: made once into `master.key` (0600) in the data directory. Without it no secret can be read.',
+    ),
+  ),
+  compute: setting(
+    'TROUPE_COMPUTE',
+    'auto, namespaces, off',
+    'auto',
+    compute,
+    'What runs work: Linux namespaces on this machine, or nothing (`off`: Jobs wait). `auto` takes what works here.',
+  ),
+  nodeCpu: setting(
+    'TROUPE_NODE_CPU',
+    'CPUs',
+    undefined,
+    milliCpu.optional(),
+    'CPUs of this machine that work may use, such as 1.5 or 500m. Unset: all of them.',
+  ),
+  nodeMemory: setting(
+    'TROUPE_NODE_MEMORY',
+    'bytes',
+    undefined,
+    bytes(64 * 2 ** 20).optional(),
+    'Memory that work may use. Unset: what the machine has, less what the service needs.',
+  ),
+  nodeDisk: setting(
+    'TROUPE_NODE_DISK',
+    'bytes',
+    undefined,
+    bytes(64 * 2 ** 20).optional(),
+    'Disk that work may use. Unset: what is free beside the data directory, less a reserve.',
+  ),
+  runnerDir: setting(
+    'TROUPE_RUNNER_DIR',
+    'path',
+    undefined,
+    path.optional(),
+    'Scratch, logs and journal of running work. Unset: `runner` in the data directory.',
+  ),
+  blobDir: setting(
+    'TROUPE_BLOB_DIR',
+    'path',
+    undefined,
+    path.optional(),
+    'Blobs, by their SHA-256. Unset: `blobs` in the data directory.',
+  ),
+  blobKeepSeconds: setting(
+    'TROUPE_BLOB_KEEP_SECONDS',
+    'seconds',
+    '86400',
+    integer(60, 31_536_000),
+    'How long a blob lives that no object refers to.',
+  ),
+  bootstrapOrg: setting(
+    'TROUPE_BOOTSTRAP_ORG',
+    'name',
+    'bootstrap',
+    z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a lower-case name'),
+    'The org that the first start makes, whose Owner key is written to `admin.key`.',
+  ),
+  bootstrapCredits: setting(
+    'TROUPE_BOOTSTRAP_CREDITS',
+    'USD',
+    '100.00',
+    z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be an amount such as 100.00'),
+    'Credit that a new bootstrap org starts with.',
+  ),
+  logLevel: setting(
+    'TROUPE_LOG_LEVEL',
+    'level',
+    'info',
+    z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'must be fatal, error, warn, info, debug or trace'),
+    'Least level that is logged. `debug` logs each request and costs about a fifth of the throughput.',
+  ),
+  watchHistorySeconds: setting(
+    'TROUPE_WATCH_HISTORY_SECONDS',
+    'seconds',
+    '3600',
+    integer(10, 604_800),
+    'How far back a watch can resume and a list can be paged. Older versions answer 410 Expired.',
+  ),
+  watchHistoryBytes: setting(
+    'TROUPE_WATCH_HISTORY_BYTES',
+    'bytes',
+    '4Gi',
+    bytes(2 ** 20),
+    'Size of that history at most; whichever bound is reached first counts.',
+  ),
+  cacheBytes: setting(
+    'TROUPE_CACHE_BYTES',
+    'bytes',
+    '256Mi',
+    bytes(2 ** 20),
+    'Current objects kept in memory. What does not fit is read from Postgres again (about 1 ms).',
+  ),
+  leaseSeconds: setting(
+    'TROUPE_LEASE_SECONDS',
+    'seconds',
+    '5',
+    integer(1, 300),
+    'How long a silent process keeps the right to write. A standby takes over after at most twice this.',
+  ),
+  drainSeconds: setting(
+    'TROUPE_DRAIN_SECONDS',
+    'seconds',
+    '25',
+    integer(0, 3600),
+    'How long SIGTERM waits for requests under way. Running work is not touched.',
+  ),
+  passivationSeconds: setting(
+    'TROUPE_PASSIVATION_SECONDS',
+    'seconds',
+    '60',
+    integer(1, 86_400),
+    'An object without messages for this long leaves memory; its next message loads it again.',
+  ),
+  mailboxMessages: setting(
+    'TROUPE_MAILBOX_MESSAGES',
+    'messages',
+    '1000',
+    integer(8, 1_000_000),
+    'Messages that may wait for one object. A full mailbox answers 503 with Retry-After.',
+  ),
+  quotaObjects: setting(
+    'TROUPE_QUOTA_OBJECTS',
+    'objects',
+    '200000',
+    integer(1, 1_000_000_000),
+    'Objects that one org may have; then QuotaExceeded.',
+  ),
+  quotaBytes: setting(
+    'TROUPE_QUOTA_BYTES',
+    'bytes',
+    '100Gi',
+    bytes(2 ** 20),
+    'Bytes of blobs and outputs that one org may have; then QuotaExceeded.',
+  ),
+  bodyBytes: setting('TROUPE_BODY_BYTES', 'bytes', '3Mi', bytes(2 ** 16), 'Largest request body; a larger one is 413.'),
+  bulkBodyBytes: setting(
+    'TROUPE_BULK_BODY_BYTES',
+    'bytes',
+    '32Mi',
+    bytes(2 ** 16),
+    'The same for AgentRunLists and batches of calls.',
+  ),
+  requestSeconds: setting(
+    'TROUPE_REQUEST_SECONDS',
+    'seconds',
+    '60',
+    integer(1, 3600),
+    'A request that is not a watch, a log or a transfer is answered within this, or 503.',
+  ),
+  inFlightRequests: setting(
+    'TROUPE_IN_FLIGHT_REQUESTS',
+    'requests',
+    '2000',
+    integer(16, 1_000_000),
+    'Requests worked on at once, watches apart; one more is 429 with Retry-After.',
+  ),
+  watchers: setting(
+    'TROUPE_WATCHERS',
+    'streams',
+    '20000',
+    integer(1, 1_000_000),
+    'Watches and log streams open at once (10 to 20 KB each); one more is 429.',
+  ),
+} satisfies Readonly<Record<string, Setting<unknown>>>;
+
+export type Config = { readonly [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> } & {
+  readonly runnerDir: string;
+  readonly blobDir: string;
+};
+
+export type LoadedConfig =
+  | { readonly outcome: 'Config'; readonly config: Config }
+  | { readonly outcome: 'Invalid'; readonly lines: string[] };
+
+const byEnv: ReadonlyMap<string, Setting<unknown>> = new Map(
+  Object.values<Setting<unknown>>(SETTINGS).map((entry) => [entry.env, entry]),
+);
+
+const schema = z.object(
+  Object.fromEntries(Object.entries<Setting<unknown>>(SETTINGS).map(([key, entry]) => [key, entry.schema])),
+);
+
+/** Reads all settings; a name set to nothing counts as unset. Every fault is reported, one line each. */
+export const loadConfig = (env: Readonly<Record<string, string | undefined>>): LoadedConfig => {
+  const lines = Object.keys(env)
+    .filter((name) => name.startsWith('TROUPE_') && !byEnv.has(name))
+    .toSorted()
+    .map((name) => `${name}: there is no such setting${nearest(name)}`);
+
+  const given = Object.fromEntries(
+    Object.entries<Setting<unknown>>(SETTINGS).map(([key, entry]) => [key, env[entry.env] || entry.default]),
+  );
+  const parsed = schema.safeParse(given);
+  for (const issue of parsed.error?.issues ?? []) {
+    const entry = (SETTINGS as Readonly<Record<string, Setting<unknown>>>)[String(issue.path[0])];
+    if (entry === undefined) continue;
+    const shown = entry.secret ? '' : ` (it is ${JSON.stringify(given[String(issue.path[0])])})`;
+    lines.push(`${entry.env}: ${issue.message}${shown}`);
+  }
+  if (Boolean(env['TROUPE_TLS_CERT']) !== Boolean(env['TROUPE_TLS_KEY'])) {
+    lines.push('TROUPE_TLS_CERT and TROUPE_TLS_KEY: set both or neither');
+  }
+  if (!parsed.success || lines.length > 0) return { outcome: 'Invalid', lines };
+
+  // The schema was built from the table that the type is built from.
+  const config = parsed.data as unknown as Omit<Config, 'runnerDir' | 'blobDir'> & Partial<Config>;
+  return {
+    outcome: 'Config',
+    config: {
+      ...config,
+      runnerDir: config.runnerDir ?? resolve(config.dataDir, 'runner'),
+      blobDir: config.blobDir ?? resolve(config.dataDir, 'blobs'),
+    },
+  };
+};
+
+/** `; did you mean X?` for a name that differs from a known one by little, else nothing. */
+const nearest = (name: string): string => {
+  const words = new Set(name.split('_'));
+  const known = [...byEnv.keys()].filter((env) => env.startsWith('TROUPE_'));
+  const shared = (env: string): number => env.split('_').filter((word) => words.has(word)).length;
+  const best = known.toSorted((a, b) => shared(b) - shared(a))[0];
+  return best !== undefined && shared(best) > 1 ? `; did you mean ${best}?` : '';
+};

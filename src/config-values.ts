@@ -1,0 +1,89 @@
+/**
+ * Owns how the values of settings are written in the environment, one schema per form. Messages say what would fit;
+ * the name of the setting is put in front by `src/config.ts`.
+ */
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+export const integer = (least: number, most: number): z.ZodType<number, string> =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be a whole number from ${least} to ${most}`);
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+};
+
+export const bytes = (least: number): z.ZodType<number, string> =>
+  z
+    .string()
+    .regex(/^\d{1,15}(k|M|G|T|Ki|Mi|Gi|Ti)?$/, 'must be a number of bytes such as 4Gi, 512Mi or 1000000')
+    .transform((text) => Number.parseInt(text, 10) * (UNITS[text.replace(/^\d+/, '')] ?? 1))
+    .refine((value) => value >= least && Number.isSafeInteger(value), `must be at least ${least} bytes`);
+
+export const milliCpu: z.ZodType<number, string> = z
+  .string()
+  .regex(/^(\d{1,6}m|\d{1,4}(\.\d{1,3})?)$/, 'must be a number of CPUs such as 2, 1.5 or 500m')
+  .transform((text) => (text.endsWith('m') ? Number.parseInt(text, 10) : Math.round(Number(text) * 1000)))
+  .refine((value) => value > 0, 'must be more than 0');
+
+export const path: z.ZodType<string, string> = z
+  .string()
+  .refine((text) => !text.includes('\0'), 'must be a path')
+  .transform((text) => resolve(text));
+
+export const url = (...schemes: string[]): z.ZodType<string, string> =>
+  z
+    .string()
+    .refine(
+      (text) => schemes.some((scheme) => text.startsWith(`${scheme}://`)) && URL.canParse(text),
+      `must be a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
+    );
+
+export const dnsName = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/, 'must be a DNS name such as svc.dev');
+
+/** Engines that the plan names and that this version does not have. */
+const LATER_ENGINES = ['docker', 'kubernetes', 'node'];
+
+export const compute = z.string().transform((text, context): 'auto' | 'namespaces' | 'off' => {
+  if (text === 'auto' || text === 'namespaces' || text === 'off') return text;
+  context.addIssue(
+    LATER_ENGINES.includes(text)
+      ? `${text} is not built yet; use auto, namespaces or off`
+      : 'must be auto, namespaces or off',
+  );
+  return z.NEVER;
+});
+
+/** Bytes of an AES-256 key. */
+const MASTER_KEY_BYTES = 32;
+
+export const masterKey = z.string().transform((text, context): Buffer => {
+  const key = Buffer.from(text, 'base64');
+  if (key.length === MASTER_KEY_BYTES && /^[A-Za-z0-9+/]{43}=$/.test(text)) return key;
+  context.addIssue('must be 32 bytes in base64 (44 characters)');
+  return z.NEVER;
+});
+
+/** Port to listen on; 0 any free one; `off` none. */
+export const tlsPort = z.string().transform((text, context): number | 'off' => {
+  if (text === '0') return 'off';
+  if (text === 'any') return 0;
+  const port = integer(1, 65535).safeParse(text);
+  if (port.success) return port.data;
+  context.addIssue('must be a port, 0 (no TLS) or any (any free port)');
+  return z.NEVER;
+});
