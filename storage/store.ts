@@ -101,8 +101,11 @@ export interface Pending {
   effects(afterVersion: number, limit: number): Promise<StoredEffects[]>;
   /** All effects of this commit are done. Batched inside; bounded. */
   effectsDone(version: number, uid: string): void;
-  /** Whole store: timers due before `before` (ms), soonest first. */
-  timersDue(before: number, limit: number): Promise<StoredTimer[]>;
+  /**
+   * Whole store: timers due at or after `from` (default: all) and before `before` (ms), soonest first. A reader pages by
+   * asking again from the last row's `at`; rows of that very millisecond come twice.
+   */
+  timersDue(before: number, limit: number, from?: number): Promise<StoredTimer[]>;
   /** Whole store: objects whose actors must be activated at start because something of theirs is under way. */
   unfinished(kinds: readonly string[], limit: number, after?: Address): Promise<Address[]>;
   /** Whole store: age in ms of the oldest stored effect (I13). */
