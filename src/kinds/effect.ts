@@ -82,7 +82,12 @@ export type LaterEffect =
    * One pass over a project that is going: ask for the deletion of every object in it (owned ones first), then count what
    * is there and tell the asking object with `ProjectCollected`. The asker asks again until nothing remains.
    */
-  | { readonly type: 'CollectProject'; readonly project: string };
+  | { readonly type: 'CollectProject'; readonly project: string }
+  /**
+   * A Node has lost count of its places (its book starts empty): wake every unfinished Attempt with `Activated`, which
+   * makes it ask again, then put the letter `PlacesCounted` behind their letters in the Node's mailbox.
+   */
+  | { readonly type: 'CountPlaces' };
 
 export type Effect = CommitEffect | LaterEffect;
 
@@ -96,6 +101,7 @@ export function isLater(effect: Effect): effect is LaterEffect {
     case 'RemoveWork':
     case 'CollectChildren':
     case 'CollectProject':
+    case 'CountPlaces':
       return true;
     default:
       return false;

@@ -31,7 +31,11 @@ export type Letter =
     }
   /** Owner → Attempt: stop, for this reason (`Stopped`, `Suspended`, `Released`, …: spec, Attempt status.reason). */
   | { readonly letter: 'StopAttempt'; readonly epoch: number; readonly reason: string; readonly graceSeconds: number }
-  /** Attempt → Node: I ask for a place. Asked again after every restart of either side. */
+  /** Owner → Attempt: tell me (`AttemptChanged`) how you stand. Sent when the owner is opened again. */
+  | { readonly letter: 'AttemptAsked'; readonly epoch: number }
+  /** Owner → Attempt whose capacity was lost: this Attempt has taken your slot. */
+  | { readonly letter: 'AttemptSuperseded'; readonly epoch: number; readonly by: string }
+  /** Attempt → Node: I ask for a place, or I say that I have one. Asked again after every restart of either side. */
   | {
       readonly letter: 'PlaceWanted';
       readonly owner: Address;
@@ -39,6 +43,8 @@ export type Letter =
       /** When the Attempt began to wait, in ms since the epoch: age decides within one owner. */
       readonly since: number;
       readonly amounts: ResourceAmounts;
+      /** True when the place was granted before: it counts, whatever is free. */
+      readonly held: boolean;
     }
   /** Node → Attempt: the place is yours until you release it. */
   | { readonly letter: 'PlaceGranted'; readonly offering: string; readonly regionClass: string }
@@ -46,6 +52,20 @@ export type Letter =
   | { readonly letter: 'PlaceDenied'; readonly reason: string; readonly final: boolean }
   /** Attempt → Node: my work is proven gone, the place is free. */
   | { readonly letter: 'PlaceReleased' }
+  /** Runtime → Node: what the engine of this machine has now. Told at start, on every change and about once a minute. */
+  | {
+      readonly letter: 'NodeObserved';
+      readonly engine: string;
+      readonly isolation: string;
+      /** What work may use of the machine. */
+      readonly capacity: ResourceAmounts;
+      /** Why no work can run here; absent when it can. */
+      readonly refusal?: string | undefined;
+      readonly version?: string | undefined;
+      readonly addresses?: readonly string[] | undefined;
+    }
+  /** Effect runner → Node, the answer to `CountPlaces`: every Attempt that holds a place has said so. */
+  | { readonly letter: 'PlacesCounted' }
   /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
   | { readonly letter: 'ChildrenGone' }
   /** Child → owner: I no longer exist. */
