@@ -83,13 +83,17 @@ export interface Objects {
 }
 
 export interface ChangesLog {
-  /** Changes above `from`, oldest first, at most `limit`; of one org and kind. `Expired` when `from` is below the floor. */
+  /**
+   * Changes above `from`, oldest first, at most `limit`; of one org and kind. `through`: the answer holds every such change
+   * up to this version (the log's head, or the last change's version when the limit cut it). `Expired` when `from` is
+   * below the floor.
+   */
   after(
     org: string,
     kind: string,
     from: number,
     limit: number,
-  ): Promise<{ outcome: 'Changes'; changes: CommittedChange[]; complete: boolean } | { outcome: 'Expired' }>;
+  ): Promise<{ outcome: 'Changes'; changes: CommittedChange[]; through: number } | { outcome: 'Expired' }>;
   head(): Promise<number>;
   floor(): Promise<number>;
   /** Whole store: removes what is older than the settings say; returns the new floor. */
