@@ -1,0 +1,199 @@
+/**
+ * Owns the zod builders for the value formats that all kinds share (spec, "Conventions" 2). Each keeps the text as the
+ * client wrote it, checks it exactly, and carries what OpenAPI needs. Complaints are in the words of field causes
+ * (`causes.ts` puts the bad value before them).
+ */
+import { Decimal } from 'decimal.js';
+import { z } from 'zod';
+import { DURATION_PATTERN, parseDuration } from './duration.js';
+import {
+  checkLabelName,
+  checkSubdomainName,
+  LABEL_NAME_PATTERN,
+  MAX_LABEL,
+  MAX_SUBDOMAIN,
+  SUBDOMAIN_NAME_PATTERN,
+} from './names.js';
+import { parseBytes, parseMilliCpu, parseQuantity, QUANTITY_PATTERN } from './quantity.js';
+import { parseTime } from './time.js';
+import { parseUsd, USD_PATTERN } from './usd.js';
+
+type Check = (text: string) => string | undefined;
+
+/** A string with one check. The check answers the complaint, or undefined. */
+function checked(check: Check, meta: Readonly<Record<string, unknown>>): z.ZodType<string, string> {
+  return z
+    .string()
+    .check((ctx) => {
+      const complaint = check(ctx.value);
+      if (complaint !== undefined) ctx.issues.push({ code: 'custom', message: complaint, input: ctx.value });
+    })
+    .meta(meta);
+}
+
+export interface DurationRule {
+  /** `1m`; inclusive. */
+  readonly min?: string | undefined;
+  readonly max?: string | undefined;
+  /** Words accepted beside the range, such as `auto` or `0s`. */
+  readonly also?: readonly string[] | undefined;
+  readonly description?: string | undefined;
+}
+
+export function zDuration(rule: DurationRule = {}): z.ZodType<string, string> {
+  const also = rule.also ?? [];
+  const min = rule.min === undefined ? 0 : known(parseDuration(rule.min), rule.min);
+  const max = rule.max === undefined ? Number.POSITIVE_INFINITY : known(parseDuration(rule.max), rule.max);
+  const said = sayRange(rule.min, rule.max) + also.map((word) => `, or ${word}`).join('');
+  const words = also.filter((word) => parseDuration(word) === undefined);
+  return checked(
+    (text) => {
+      if (also.includes(text)) return undefined;
+      const ms = parseDuration(text);
+      if (ms === undefined) return `must be a duration such as 30s, 15m or 1h30m${said}`;
+      return ms < min || ms > max ? `must be a duration${said}` : undefined;
+    },
+    {
+      format: 'duration',
+      pattern: words.length === 0 ? DURATION_PATTERN : `${DURATION_PATTERN}|^(${words.join('|')})$`,
+      description: describe(rule.description, `Duration with unit suffixes (ms, s, m, h), for example 15m${said}.`),
+    },
+  );
+}
+
+export interface QuantityRule {
+  readonly min?: string | undefined;
+  readonly max?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+/** A Kubernetes quantity. A bare JSON number is taken too, as Kubernetes does, and kept as text. */
+export function zQuantity(rule: QuantityRule = {}): z.ZodType<string> {
+  return quantity(rule, 'a quantity such as 500m, 2 or 10Gi', (text) => parseQuantity(text)?.toNumber());
+}
+
+/** Cores, to the thousandth. */
+export function zCpu(rule: QuantityRule = {}): z.ZodType<string> {
+  return quantity(rule, 'a number of cores such as 500m, 1.5 or 4', parseMilliCpu);
+}
+
+/** Bytes, for memory and disk. */
+export function zBytes(rule: QuantityRule = {}): z.ZodType<string> {
+  return quantity(rule, 'a number of bytes such as 512Mi or 10Gi', parseBytes);
+}
+
+function quantity(rule: QuantityRule, noun: string, read: (text: string) => number | undefined): z.ZodType<string> {
+  const min = rule.min === undefined ? 0 : known(read(rule.min), rule.min);
+  const max = rule.max === undefined ? Number.POSITIVE_INFINITY : known(read(rule.max), rule.max);
+  const said = sayRange(rule.min, rule.max);
+  const text = checked(
+    (value) => {
+      const amount = read(value);
+      return amount === undefined || amount < min || amount > max ? `must be ${noun}${said}` : undefined;
+    },
+    {
+      format: 'quantity',
+      pattern: QUANTITY_PATTERN,
+      description: describe(rule.description, `Quantity: ${noun}${said}.`),
+    },
+  );
+  return z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text);
+}
+
+export interface UsdRule {
+  /** Inclusive; `0` when absent. */
+  readonly min?: string | undefined;
+  readonly max?: string | undefined;
+  /** Exclusive lower bound. */
+  readonly above?: string | undefined;
+  /** At most two decimals. */
+  readonly wholeCents?: boolean | undefined;
+  readonly description?: string | undefined;
+}
+
+export function zUsd(rule: UsdRule = {}): z.ZodType<string, string> {
+  const min = new Decimal(rule.min ?? 0);
+  const max = rule.max === undefined ? undefined : new Decimal(rule.max);
+  const above = rule.above === undefined ? undefined : new Decimal(rule.above);
+  const said =
+    (above === undefined ? '' : ` above ${rule.above}`) +
+    sayRange(above === undefined ? (rule.min ?? '0') : undefined, rule.max) +
+    (rule.wholeCents === true ? ', in whole cents' : '');
+  return checked(
+    (text) => {
+      const amount = parseUsd(text);
+      const good =
+        amount !== undefined &&
+        amount.gte(min) &&
+        (max === undefined || amount.lte(max)) &&
+        (above === undefined || amount.gt(above)) &&
+        (rule.wholeCents !== true || amount.decimalPlaces() <= 2);
+      return good ? undefined : `must be an amount in USD as a decimal string such as 12.50${said}`;
+    },
+    { format: 'decimal', pattern: USD_PATTERN, description: describe(rule.description, `Amount in USD${said}.`) },
+  );
+}
+
+export interface NameRule {
+  /** `label`: at most 63 characters without dots; `subdomain`: at most 253. */
+  readonly form?: 'label' | 'subdomain' | undefined;
+  readonly description?: string | undefined;
+}
+
+/** The name of an object. */
+export function zName(rule: NameRule = {}): z.ZodType<string, string> {
+  const label = rule.form === 'label';
+  return checked(label ? checkLabelName : (name) => checkSubdomainName(name), {
+    pattern: label ? LABEL_NAME_PATTERN : SUBDOMAIN_NAME_PATTERN,
+    maxLength: label ? MAX_LABEL : MAX_SUBDOMAIN,
+    description: describe(rule.description, 'Name of an object.'),
+  });
+}
+
+export function zTimestamp(description?: string): z.ZodType<string, string> {
+  return checked(
+    (text) => (parseTime(text) === undefined ? 'must be an RFC 3339 time such as 2026-01-02T03:04:05Z' : undefined),
+    { format: 'date-time', description: describe(description, 'RFC 3339 time.') },
+  );
+}
+
+const LONGEST_PATH = 4096;
+
+export function zAbsolutePath(description?: string): z.ZodType<string, string> {
+  return checked(
+    (text) => {
+      if (!text.startsWith('/')) return 'must be an absolute path';
+      if (text.length > LONGEST_PATH) return `must be no more than ${LONGEST_PATH} characters`;
+      if (text.includes('\0')) return 'must not contain a NUL character';
+      return text.split('/').some((part) => part === '..' || part === '.')
+        ? "must not have '.' or '..' as a part"
+        : undefined;
+    },
+    { pattern: '^/', maxLength: LONGEST_PATH, description: describe(description, 'Absolute path.') },
+  );
+}
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+export function zDigest(description?: string): z.ZodType<string, string> {
+  return checked((text) => (DIGEST.test(text) ? undefined : 'must be sha256: and 64 lower case hexadecimal digits'), {
+    pattern: DIGEST.source,
+    description: describe(description, 'SHA-256 digest: sha256:<64 hexadecimal digits>.'),
+  });
+}
+
+function sayRange(min: string | undefined, max: string | undefined): string {
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
+  if (min !== undefined) return ` of at least ${min}`;
+  return max === undefined ? '' : ` of at most ${max}`;
+}
+
+function describe(own: string | undefined, general: string): string {
+  return own === undefined ? general : `${own} ${general}`;
+}
+
+/** A bound that a kind's schema names must itself be readable; this fails while the process starts, not for a client. */
+function known(value: number | undefined, text: string): number {
+  if (value === undefined) throw new TypeError(`${text} is no bound of this format`);
+  return value;
+}

@@ -1,0 +1,63 @@
+import test from 'ava';
+import { ERROR_CODES } from '../../src/api/errors/codes.js';
+import { toStatus } from '../../src/api/errors/status.js';
+import { ERROR_TABLE } from '../../src/api/errors/table.js';
+
+test('every code has a complete entry, and every entry is a code', (t) => {
+  t.deepEqual(Object.keys(ERROR_TABLE).toSorted(), [...ERROR_CODES].toSorted());
+  for (const code of ERROR_CODES) {
+    const entry = ERROR_TABLE[code];
+    t.true(entry.status >= 400 && entry.status < 600, code);
+    t.true(entry.fix.length > 5 && entry.title.length > 5 && entry.explanation.length > 20, code);
+  }
+});
+
+test('what can be tried again says when: 429, 503, *Starting and RequestInProgress', (t) => {
+  for (const code of ERROR_CODES) {
+    const entry = ERROR_TABLE[code];
+    const retryable =
+      entry.status === 429 || entry.status === 503 || code.endsWith('Starting') || code === 'RequestInProgress';
+    t.is(entry.retryAfterSeconds !== undefined, retryable, code);
+  }
+});
+
+test('a refusal becomes a Kubernetes Status with docs, fix and requestId', (t) => {
+  const answer = toStatus(
+    {
+      code: 'Invalid',
+      message: 'no',
+      causes: [{ field: 'spec.a', message: 'bad', reason: 'FieldValueInvalid' }],
+      target: { kind: 'Job', name: 'a' },
+    },
+    { requestId: 'r1', docsBase: 'http://h' },
+  );
+  t.is(answer.httpStatus, 422);
+  t.deepEqual(answer.headers, {});
+  t.deepEqual(answer.body, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'no',
+    reason: 'Invalid',
+    details: {
+      kind: 'Job',
+      name: 'a',
+      causes: [{ field: 'spec.a', message: 'bad', reason: 'FieldValueInvalid' }],
+    },
+    code: 422,
+    docs: 'http://h/docs/errors/Invalid',
+    fix: ERROR_TABLE.Invalid.fix,
+    requestId: 'r1',
+  });
+});
+
+test('a retryable refusal carries whole seconds in the header and in details, never 0', (t) => {
+  const answer = toStatus(
+    { code: 'Unavailable', message: 'no', retryAfterSeconds: 0.2 },
+    { requestId: 'r', docsBase: '' },
+  );
+  t.is(answer.headers['Retry-After'], '1');
+  t.is(answer.body.details.retryAfterSeconds, 1);
+  t.is(toStatus({ code: 'TooManyRequests', message: '' }, { requestId: '', docsBase: '' }).headers['Retry-After'], '1');
+});

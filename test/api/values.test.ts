@@ -1,0 +1,151 @@
+import test from 'ava';
+import * as fc from 'fast-check';
+import { formatDuration, parseDuration } from '../../src/api/duration.js';
+import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu } from '../../src/api/quantity.js';
+import { parseTime, rfc3339, rfc3339Millis } from '../../src/api/time.js';
+import { formatUsd, parseUsd } from '../../src/api/usd.js';
+
+test('durations read as the spec writes them', (t) => {
+  for (const [text, ms] of [
+    ['0s', 0],
+    ['15m', 900_000],
+    ['24h', 86_400_000],
+    ['1h30m', 5_400_000],
+    ['168h', 604_800_000],
+    ['500ms', 500],
+    ['1.5h', 5_400_000],
+    ['1h1m1s1ms', 3_661_001],
+  ] as const) {
+    t.is(parseDuration(text), ms, text);
+  }
+});
+
+test('what is no duration is undefined, and so is one that no timer can hold', (t) => {
+  for (const text of [
+    '',
+    '5',
+    'm',
+    '-1s',
+    '+1s',
+    '1 h',
+    '1d',
+    '1H',
+    '1h ',
+    '1e3s',
+    '.5s',
+    '900000h',
+    '9'.repeat(40) + 's',
+  ]) {
+    t.is(parseDuration(text), undefined, text);
+  }
+});
+
+test('a formatted duration reads back as the same', (t) => {
+  t.is(formatDuration(0), '0s');
+  t.is(formatDuration(86_400_000), '24h');
+  t.is(formatDuration(5_400_000), '1h30m');
+  fc.assert(fc.property(fc.nat({ max: 1e12 }), (ms) => parseDuration(formatDuration(ms)) === ms));
+});
+
+test('quantities read as Kubernetes reads them, rounded up to the unit', (t) => {
+  t.is(parseMilliCpu('500m'), 500);
+  t.is(parseMilliCpu('1'), 1000);
+  t.is(parseMilliCpu('1.5'), 1500);
+  t.is(parseMilliCpu('0.0001'), 1, 'rounded up');
+  t.is(parseMilliCpu('1u'), 1);
+  t.is(parseBytes('512Mi'), 512 * 2 ** 20);
+  t.is(parseBytes('1k'), 1000);
+  t.is(parseBytes('1e3'), 1000);
+  t.is(parseBytes('1E'), 1e18 > Number.MAX_SAFE_INTEGER ? undefined : 1e18, 'more than a number holds exactly');
+  t.is(parseBytes('2Ti'), 2 * 2 ** 40);
+  t.is(parseBytes('.5Gi'), 2 ** 29);
+  t.is(parseBytes('5.'), 5);
+  for (const text of [
+    '',
+    'Mi',
+    '-1',
+    '1 Gi',
+    '1gi',
+    '1GB',
+    '0x10',
+    '1e999',
+    'NaN',
+    'Infinity',
+    '1.2.3',
+    '1'.repeat(50),
+  ]) {
+    t.is(parseBytes(text), undefined, text);
+  }
+});
+
+test('formatted quantities read back as the same', (t) => {
+  t.is(formatBytes(512 * 2 ** 20), '512Mi');
+  t.is(formatBytes(1000), '1000');
+  t.is(formatBytes(0), '0');
+  t.is(formatMilliCpu(1500), '1500m');
+  t.is(formatMilliCpu(2000), '2');
+  fc.assert(fc.property(fc.nat(), (n) => parseBytes(formatBytes(n)) === n && parseMilliCpu(formatMilliCpu(n)) === n));
+});
+
+test('USD has at least two decimals and as many more as are not zero', (t) => {
+  for (const [text, shown] of [
+    ['1', '1.00'],
+    ['1.5', '1.50'],
+    ['0.0005', '0.0005'],
+    ['12.340000000', '12.34'],
+    ['-0.1', '-0.10'],
+    ['0', '0.00'],
+    ['-0', '0.00'],
+    ['99999999999.999999999', '99999999999.999999999'],
+  ] as const) {
+    t.is(formatUsd(text), shown, text);
+  }
+  t.is(formatUsd('0.1234567895'), '0.12345679');
+  t.is(
+    parseUsd('0.1')
+      ?.plus(parseUsd('0.2') ?? 0)
+      .toString(),
+    '0.3',
+    'exact',
+  );
+  for (const text of ['', '.5', '1.', '1e3', '1,000', '$1', ' 1', '1.0000000001', '100000000000', 'NaN', '+1', '--1']) {
+    t.is(parseUsd(text), undefined, text);
+  }
+});
+
+test('times are whole seconds in UTC and read back', (t) => {
+  const ms = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+  t.is(rfc3339(ms), '2026-01-02T03:04:05Z');
+  t.is(rfc3339(ms + 1000), '2026-01-02T03:04:06Z');
+  t.is(rfc3339Millis(ms), '2026-01-02T03:04:05.678Z');
+  t.is(parseTime('2026-01-02T03:04:05.678999Z'), ms);
+  t.is(parseTime('2026-01-02T05:04:05.678+02:00'), ms);
+  t.is(parseTime('2026-01-01T23:34:05.678-03:30'), ms);
+  fc.assert(
+    fc.property(
+      fc.date({ min: new Date('0000-01-01T00:00:00Z'), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true }),
+      (date) => parseTime(rfc3339Millis(date.getTime())) === date.getTime(),
+    ),
+  );
+});
+
+test('what is no time is undefined, also days that the month lacks', (t) => {
+  for (const text of [
+    '2026-02-30T00:00:00Z',
+    '2025-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-00-01T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T00:60:00Z',
+    '2026-01-01T00:00:60Z',
+    '2026-01-01 00:00:00Z',
+    '2026-01-01',
+    '2026-01-01T00:00:00',
+    '2026-01-01T00:00:00+24:00',
+    'tomorrow',
+    '',
+  ]) {
+    t.is(parseTime(text), undefined, text);
+  }
+  t.is(parseTime('2024-02-29T00:00:00Z'), Date.UTC(2024, 1, 29));
+});
