@@ -33,7 +33,7 @@ export type Message =
   /** A client called one of the kind's actions (`KindDefinition.actions`); `input` has passed the action's schema. */
   | { readonly type: 'Action'; readonly action: string; readonly input: unknown; readonly by?: Author | undefined }
   /** Deletion was asked for now: `deletionTimestamp` is set. Without finalizers left the object goes in this commit. */
-  | { readonly type: 'DeletionRequested' }
+  | { readonly type: 'DeletionRequested'; readonly by?: Author | undefined }
   /** The actor has loaded this object after a start, a crash or passivation. Reconcile: ask again for what may be lost. */
   | { readonly type: 'Activated' }
   | { readonly type: 'TimerFired'; readonly timer: string; readonly generation: number }
