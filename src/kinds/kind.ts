@@ -22,6 +22,9 @@ export interface Column {
   cell(object: ApiObject): string | number | boolean | null;
 }
 
+/** Reads a field for a selector. A method's type, so that a kind may read its own spec and status typed. */
+export type FieldReader = { read(object: ApiObject): string | undefined }['read'];
+
 /** Something that a body names and that must exist. `field` is the path for the cause. */
 export interface Reference {
   readonly field: string;
@@ -69,10 +72,12 @@ export interface KindDefinition {
     readonly immutable: readonly string[];
     /** Paths below `spec` that may only rise (`spec.maxCostUSD`). */
     readonly raiseOnly: readonly string[];
+    /** Paths below which no value may appear in a cause, a warning or a message (I11): `spec.data`. */
+    readonly writeOnly?: readonly string[] | undefined;
   };
   readonly columns: readonly Column[];
   /** Field selectors beyond metadata.name, metadata.namespace, status.phase and spec.state: path → value. */
-  readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string | undefined>>;
+  readonly selectableFields: Readonly<Record<string, FieldReader>>;
   /** Status at birth, before the machine sees `Created`. */
   initialStatus(object: ApiObject): unknown;
   /** Objects of this kind are one catalog for all orgs: they live under `CATALOG_ORG` and only the service writes them. */

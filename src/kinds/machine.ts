@@ -25,11 +25,11 @@ export interface Moment {
   randomBytes(length: number): Uint8Array;
 }
 
-export type Message =
+export type Message<Spec = unknown, Status = unknown> =
   /** The object has just been created by this write. `by` absent: nobody, who may grant nothing. */
   | { readonly type: 'Created'; readonly by?: Author | undefined }
   /** A client's write changed `spec` or metadata; `before` is the object that it replaced. */
-  | { readonly type: 'Updated'; readonly before: ApiObject; readonly by?: Author | undefined }
+  | { readonly type: 'Updated'; readonly before: ApiObject<Spec, Status>; readonly by?: Author | undefined }
   /** A client called one of the kind's actions (`KindDefinition.actions`); `input` has passed the action's schema. */
   | { readonly type: 'Action'; readonly action: string; readonly input: unknown; readonly by?: Author | undefined }
   /** Deletion was asked for now: `deletionTimestamp` is set. Without finalizers left the object goes in this commit. */
@@ -99,7 +99,7 @@ export interface Machine<Spec = unknown, Status = unknown, Private = unknown, Bo
   decide(
     current: Current<Spec, Status, Private>,
     book: Book,
-    message: Message,
+    message: Message<Spec, Status>,
     moment: Moment,
   ): Decision<Status, Private, Change>;
   /** True when nothing can happen to the object any more unless a client writes: its actor is let go at once. */
