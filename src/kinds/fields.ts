@@ -1,0 +1,18 @@
+/** Owns the zod building blocks that several kinds share beyond the value formats of `src/api/schema.ts`. */
+import { z } from 'zod';
+import { zName, zTimestamp } from '../api/schema.js';
+
+/** `status.conditions[]`. Source: spec, "Conventions" 4. */
+export const conditionField = z.object({
+  type: z.string(),
+  status: z.enum(['True', 'False', 'Unknown']),
+  lastTransitionTime: zTimestamp('When the status last changed.'),
+  reason: z.string(),
+  message: z.string(),
+  observedGeneration: z.int().optional(),
+});
+
+export const projectNameField = zName({ form: 'label', description: 'Name of a project.' });
+
+/** Projects that something is held to. */
+export const projectsField = z.array(projectNameField).max(256).nullable().optional();

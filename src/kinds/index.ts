@@ -1,0 +1,30 @@
+/** Owns the list of all kinds. A kind that is not in it does not exist. */
+import { apiKeyKind } from './apikey/index.js';
+import type { KindDefinition } from './kind.js';
+import { memberKind } from './member/index.js';
+import { offeringKind } from './offering/index.js';
+import { namespaceKind } from './project/index.js';
+import { secretKind } from './secret/index.js';
+import { serviceAccountKind } from './serviceaccount/index.js';
+
+export const KINDS: readonly KindDefinition[] = [
+  namespaceKind,
+  secretKind,
+  serviceAccountKind,
+  offeringKind,
+  apiKeyKind,
+  memberKind,
+];
+
+const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));
+const byPlural = new Map(KINDS.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
+
+/** By `kind:`, for example `Job`. */
+export function kindByName(name: string): KindDefinition | undefined {
+  return byName.get(name);
+}
+
+/** By the plural in paths; `core` is `/api/v1`, `api` is `/apis/{group}`. */
+export function kindByPlural(group: KindDefinition['group'], plural: string): KindDefinition | undefined {
+  return byPlural.get(`${group}/${plural}`);
+}

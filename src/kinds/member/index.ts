@@ -1,0 +1,56 @@
+/** Owns the declaration of Member: a person of the org, and what he may do. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION, listCell } from '../declare.js';
+import type { KindDefinition } from '../kind.js';
+import { memberMachine } from './machine.js';
+import { memberSpec, memberStatus, type MemberSpec, type MemberStatus } from './schema.js';
+
+type This = ApiObject<MemberSpec, MemberStatus>;
+
+export const memberKind: KindDefinition = {
+  kind: 'Member',
+  plural: 'members',
+  singular: 'member',
+  shortNames: [],
+  categories: [],
+  scope: 'org',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description: 'A person of the org with a role. Keys act within the role of the member who made them.',
+  schema: { spec: memberSpec, status: memberStatus, immutable: [], raiseOnly: [] },
+  columns: [
+    {
+      name: 'Email',
+      type: 'string',
+      description: 'Address of the member.',
+      cell: (object: This) => object.spec.email,
+    },
+    {
+      name: 'Role',
+      type: 'string',
+      description: 'Owner, Admin, Developer, Viewer or Billing.',
+      cell: (object: This) => object.spec.role,
+    },
+    {
+      name: 'Projects',
+      type: 'string',
+      priority: 1,
+      description: 'Projects that the member may act in; nothing: every project.',
+      cell: (object: This) => listCell(object.spec.projects),
+    },
+  ],
+  selectableFields: {
+    'spec.email': (object: This) => object.spec.email,
+    'spec.role': (object: This) => object.spec.role,
+  },
+  initialStatus: () => ({}),
+  references: (object: This) =>
+    (object.spec.projects ?? []).map((name, at) => ({
+      field: `spec.projects[${at}]`,
+      kind: 'Namespace',
+      project: '',
+      name,
+    })),
+  machine: memberMachine,
+};

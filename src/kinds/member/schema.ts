@@ -1,0 +1,22 @@
+/** Owns the fields of a Member. Source: decisions on members and roles (the spec does not show them). */
+import { z } from 'zod';
+import { projectsField } from '../fields.js';
+import { ROLES } from '../../api/access/role.js';
+
+export const memberSpec = z.object({
+  email: z.email().max(254).describe('Shown as the author of what the member does.'),
+  role: z
+    .enum(ROLES)
+    .default('Developer')
+    .describe(
+      'Owner: everything. Admin: all but changing billing. Developer: what is in projects. Viewer: reads. Billing: billing, budgets and top-ups.',
+    ),
+  projects: projectsField.describe('Projects that the member may act in; none named: every project.'),
+});
+
+export const memberStatus = z.object({
+  observedGeneration: z.int().optional(),
+});
+
+export type MemberSpec = z.infer<typeof memberSpec>;
+export type MemberStatus = z.infer<typeof memberStatus>;

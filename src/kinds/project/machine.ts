@@ -1,0 +1,116 @@
+/**
+ * Owns the life of a project: born with ServiceAccount `default`, and gone only when nothing is left in it.
+ *
+ * Deletion: a finalizer holds the object while passes of `CollectProject` ask for the deletion of what is there and count
+ * what remains. Each answer either ends it (nothing remains) or arms the next pass, so a pass that is lost, repeated or
+ * overtaken by a late create does no harm. A client cannot take the finalizer away.
+ */
+import { API_GROUP, CATALOG_PROJECT } from '../../brand.js';
+import { setCondition } from '../../api/conditions.js';
+import { checkLabelName } from '../../api/names.js';
+import type { Effect } from '../effect.js';
+import type { Current, Machine, Moment } from '../machine.js';
+import { IGNORED, next, plain, type PlainDecision, refused } from '../plain-machine.js';
+import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
+import type { NamespaceSpec, NamespaceStatus } from './schema.js';
+
+type Here = Current<NamespaceSpec, NamespaceStatus, undefined>;
+
+export const DEFAULT_PROJECT = 'default';
+export const CONTENT_FINALIZER = `${API_GROUP}/project-content`;
+
+const COLLECT = 'collect';
+/** Long enough for running work to take its SIGTERM, short enough to watch. */
+const NEXT_PASS_MS = 1000;
+
+function held(here: Here): readonly string[] {
+  const finalizers = here.object.metadata.finalizers ?? [];
+  return finalizers.includes(CONTENT_FINALIZER) ? finalizers : [...finalizers, CONTENT_FINALIZER];
+}
+
+function forbidden(name: string, what: string): PlainDecision<NamespaceStatus> {
+  return refused({ code: 'Forbidden', message: `namespaces "${name}" is forbidden: ${what}` });
+}
+
+function create(here: Here): PlainDecision<NamespaceStatus> {
+  const { address, object } = here;
+  const complaint = checkLabelName(address.name);
+  if (complaint !== undefined) {
+    const causes = [{ field: 'metadata.name', message: complaint, reason: 'FieldValueInvalid' }];
+    return refused({ code: 'Invalid', message: `Namespace "${address.name}" is invalid: ${complaint}`, causes });
+  }
+  const status: NamespaceStatus = { ...object.status, phase: 'Active' };
+  // The catalog holds no work, so nothing acts in it.
+  if (address.name === CATALOG_PROJECT) return next<NamespaceStatus>(status);
+  const account: Effect = {
+    type: 'CreateChild',
+    kind: 'ServiceAccount',
+    name: DEFAULT_SERVICE_ACCOUNT,
+    project: address.name,
+    spec: { description: 'Identity of work that names no other.' },
+  };
+  return next<NamespaceStatus>(status, { finalizers: held(here), effects: [account] });
+}
+
+function collected(here: Here, remaining: number, moment: Moment): PlainDecision<NamespaceStatus> {
+  const { object } = here;
+  if (object.metadata.deletionTimestamp === undefined) return IGNORED;
+  if (remaining === 0) {
+    const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== CONTENT_FINALIZER);
+    const gone: readonly Effect[] = finalizers.length === 0 ? [{ type: 'DeleteSelf' }] : [];
+    return next<NamespaceStatus>(object.status, { finalizers, effects: gone });
+  }
+  const conditions = setCondition(
+    object.status.conditions,
+    {
+      type: 'ContentRemaining',
+      status: 'True',
+      reason: 'SomeResourcesRemain',
+      message: `${remaining} objects are still in the project`,
+    },
+    moment.now,
+  );
+  return next<NamespaceStatus>(
+    { ...object.status, phase: 'Terminating', conditions: [...conditions] },
+    { effects: [{ type: 'ArmTimer', timer: COLLECT, at: moment.now + NEXT_PASS_MS }] },
+  );
+}
+
+export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined, undefined, never> = {
+  decide(current, _book, message, moment) {
+    const { address, object } = current;
+    const isCatalog = address.name === CATALOG_PROJECT;
+    const pass: Effect = { type: 'CollectProject', project: address.name };
+    const isGoing = object.metadata.deletionTimestamp !== undefined;
+    switch (message.type) {
+      case 'Created':
+        return create(current);
+      case 'Updated':
+        if (isCatalog) return forbidden(address.name, 'the catalog is read-only');
+        return next<NamespaceStatus>(object.status, { finalizers: held(current) });
+      case 'DeletionRequested':
+        if (isCatalog || address.name === DEFAULT_PROJECT) {
+          return forbidden(address.name, 'this namespace may not be deleted');
+        }
+        return next<NamespaceStatus>(
+          { ...object.status, phase: 'Terminating' },
+          { finalizers: held(current), effects: [pass] },
+        );
+      case 'Told':
+        return message.letter.letter === 'ProjectCollected'
+          ? collected(current, message.letter.remaining, moment)
+          : IGNORED;
+      case 'TimerFired':
+        return isGoing && message.timer === COLLECT
+          ? next<NamespaceStatus>(object.status, { effects: [pass] })
+          : IGNORED;
+      case 'EffectFailed':
+        if (!isGoing || message.effect.type !== 'CollectProject') return IGNORED;
+        return next<NamespaceStatus>(object.status, {
+          effects: [{ type: 'ArmTimer', timer: COLLECT, at: moment.now + NEXT_PASS_MS }],
+        });
+      default:
+        return plain(current, message);
+    }
+  },
+};

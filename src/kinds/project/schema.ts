@@ -1,0 +1,16 @@
+/** Owns the fields of a project, which is a core Namespace, so that kubectl knows it. */
+import { z } from 'zod';
+import { conditionField } from '../fields.js';
+
+export const namespaceSpec = z.object({});
+
+export const namespaceStatus = z.object({
+  phase: z.enum(['Active', 'Terminating']).optional(),
+  conditions: z
+    .array(conditionField)
+    .optional()
+    .describe('ContentRemaining: what a project under deletion still holds.'),
+});
+
+export type NamespaceSpec = z.infer<typeof namespaceSpec>;
+export type NamespaceStatus = z.infer<typeof namespaceStatus>;

@@ -1,0 +1,65 @@
+/** Owns the declaration of Secret: versioned key/value data that can be written and mounted, and never read. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION } from '../declare.js';
+import type { KindDefinition } from '../kind.js';
+import { secretMachine } from './machine.js';
+import { KEPT_VALUE, secretSpec, secretStatus, type SecretSpec, type SecretStatus } from './schema.js';
+
+type This = ApiObject<SecretSpec, SecretStatus>;
+
+export const secretKind: KindDefinition = {
+  kind: 'Secret',
+  plural: 'secrets',
+  singular: 'secret',
+  shortNames: [],
+  categories: [],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description:
+    'Versioned, envelope-encrypted key/value data. Values are write-only: a write that carries values makes a new version, and only the names of the keys can be read.',
+  schema: {
+    spec: secretSpec,
+    status: secretStatus,
+    immutable: ['spec.type'],
+    raiseOnly: [],
+    writeOnly: ['spec.data', 'spec.stringData'],
+  },
+  columns: [
+    {
+      name: 'Type',
+      type: 'string',
+      description: 'Opaque, or credentials of a registry.',
+      cell: (object: This) => object.spec.type,
+    },
+    {
+      name: 'Keys',
+      type: 'integer',
+      description: 'Keys of the current version.',
+      cell: (object: This) => object.status.keys?.length ?? 0,
+    },
+    {
+      name: 'Version',
+      type: 'integer',
+      description: 'The current version.',
+      cell: (object: This) => object.status.version ?? null,
+    },
+    {
+      name: 'Last Used',
+      type: 'date',
+      priority: 1,
+      description: 'When it was last mounted.',
+      cell: (object: This) => object.status.lastUsedTime ?? null,
+    },
+  ],
+  selectableFields: { 'spec.type': (object: This) => object.spec.type },
+  initialStatus: () => ({}),
+  patchBase(object: This): This {
+    const keys = object.status.keys ?? [];
+    if (keys.length === 0) return object;
+    const data = Object.fromEntries(keys.map((key) => [key, KEPT_VALUE]));
+    return { ...object, spec: { ...object.spec, data } };
+  },
+  machine: secretMachine,
+};

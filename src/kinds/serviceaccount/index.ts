@@ -1,0 +1,60 @@
+/** Owns the declaration of ServiceAccount: the identity of a project's code and machines. */
+import type { ApiObject } from '../../api/object.js';
+import type { KindDefinition } from '../kind.js';
+import { EVERY_OPERATION, listCell } from '../declare.js';
+import { serviceAccountMachine } from './machine.js';
+import {
+  serviceAccountSpec,
+  serviceAccountStatus,
+  tokenInput,
+  type ServiceAccountSpec,
+  type ServiceAccountStatus,
+} from './schema.js';
+
+/** Every project is born with this one; work runs as it unless it names another. */
+export const DEFAULT_SERVICE_ACCOUNT = 'default';
+
+type This = ApiObject<ServiceAccountSpec, ServiceAccountStatus>;
+
+export const serviceAccountKind: KindDefinition = {
+  kind: 'ServiceAccount',
+  plural: 'serviceaccounts',
+  singular: 'serviceaccount',
+  shortNames: ['sa'],
+  categories: [],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description:
+    'Project identity for code and machines. It belongs to the project and not to the member who made it, so its keys keep working when the member leaves.',
+  schema: { spec: serviceAccountSpec, status: serviceAccountStatus, immutable: [], raiseOnly: [] },
+  columns: [
+    {
+      name: 'Scopes',
+      type: 'string',
+      description: 'What its tokens and bound keys may do.',
+      cell: (object: This) => listCell(object.spec.scopes),
+    },
+    {
+      name: 'Description',
+      type: 'string',
+      priority: 1,
+      description: 'What it is for.',
+      cell: (object: This) => object.spec.description ?? '',
+    },
+  ],
+  selectableFields: {},
+  initialStatus: () => ({}),
+  actions: [
+    {
+      path: 'tokens',
+      action: 'IssueToken',
+      description: 'Issues a token of this ServiceAccount. `status.token` of the answer holds its value, once.',
+      scope: 'serviceaccounts:write',
+      input: tokenInput,
+      status: 201,
+    },
+  ],
+  machine: serviceAccountMachine,
+};

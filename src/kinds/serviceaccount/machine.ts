@@ -1,0 +1,77 @@
+/**
+ * Owns what a ServiceAccount does: its scopes are cut to its writer's when they are written, and it issues tokens.
+ * A token is bound twice: by the account's scopes at each use, and by what its issuer could do when it was issued; so
+ * neither writing an account nor issuing a token lets anybody do more than before (spec, "Authentication" 3).
+ */
+import type { Author } from '../../api/access/author.js';
+import type { CredentialDetail } from '../../api/access/credential.js';
+import { anyCovers, cutScopes } from '../../api/access/scope.js';
+import { parseDuration } from '../../api/duration.js';
+import { rfc3339 } from '../../api/time.js';
+import type { Current, Machine, Moment } from '../machine.js';
+import { IGNORED, next, noteUse, plain, type PlainDecision, refused } from '../plain-machine.js';
+import { tokenInput, type ServiceAccountSpec, type ServiceAccountStatus } from './schema.js';
+import { makeBearer } from './token.js';
+
+type Here = Current<ServiceAccountSpec, ServiceAccountStatus, undefined>;
+
+/** What was there before stays; what is new is cut to what its writer may do. */
+function cutToWriter(
+  spec: ServiceAccountSpec,
+  before: ServiceAccountSpec | undefined,
+  by: Author | undefined,
+): ServiceAccountSpec {
+  if (spec.scopes === undefined || spec.scopes === null) return spec;
+  const had = before?.scopes ?? [];
+  const ceiling = by?.scopes ?? [];
+  const scopes = spec.scopes.flatMap((scope) => (anyCovers(had, scope) ? [scope] : cutScopes([scope], ceiling)));
+  return { ...spec, scopes: [...new Set(scopes)] };
+}
+
+function issueToken(
+  here: Here,
+  input: unknown,
+  by: Author | undefined,
+  moment: Moment,
+): PlainDecision<ServiceAccountStatus> {
+  const { address, object } = here;
+  if (by === undefined) return refused({ code: 'Forbidden', message: 'a token is issued on behalf of somebody' });
+  if (object.metadata.deletionTimestamp !== undefined) {
+    return refused({ code: 'Conflict', message: `serviceaccounts "${address.name}" is being deleted` });
+  }
+  const { data } = tokenInput.safeParse(input);
+  const lifeMs = data === undefined ? undefined : parseDuration(data.expiresIn);
+  if (lifeMs === undefined) return refused({ code: 'Invalid', message: 'expiresIn is no duration from 1m to 8760h' });
+  // Whole seconds, so that what is shown is what holds.
+  const expires = Math.floor((moment.now + lifeMs) / 1000) * 1000;
+  const detail: CredentialDetail = {
+    actsAs: { serviceAccount: { project: address.project, name: address.name } },
+    scopes: by.scopes,
+    ...(by.projects === undefined ? {} : { projects: by.projects }),
+  };
+  const bearer = makeBearer((length) => moment.randomBytes(length));
+  return next<ServiceAccountStatus>(object.status, {
+    effects: [{ type: 'GrantCredential', sha256: bearer.sha256, expires, detail: { ...detail } }],
+    reveal: { token: bearer.value, expirationTime: rfc3339(expires) },
+  });
+}
+
+export const serviceAccountMachine: Machine<ServiceAccountSpec, ServiceAccountStatus, undefined, undefined, never> = {
+  decide(current, _book, message, moment) {
+    const { object } = current;
+    switch (message.type) {
+      case 'Created':
+        return next<ServiceAccountStatus>(object.status, { spec: cutToWriter(object.spec, undefined, message.by) });
+      case 'Updated': {
+        const before = message.before.spec;
+        return next<ServiceAccountStatus>(object.status, { spec: cutToWriter(object.spec, before, message.by) });
+      }
+      case 'Action':
+        return message.action === 'IssueToken' ? issueToken(current, message.input, message.by, moment) : IGNORED;
+      case 'Told':
+        return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
+      default:
+        return plain(current, message);
+    }
+  },
+};

@@ -1,0 +1,26 @@
+/** Owns the fields of a ServiceAccount. Source: spec, "ServiceAccount". */
+import { z } from 'zod';
+import { zDuration, zTimestamp } from '../../api/schema.js';
+import { scopesField } from '../scopes-field.js';
+
+export const serviceAccountSpec = z.object({
+  description: z.string().max(1024).optional(),
+  scopes: scopesField
+    .nullable()
+    .optional()
+    .describe(
+      "What its tokens and bound keys may do, cut to what its creator may do. Empty: only an attempt's own calls.",
+    ),
+});
+
+export const serviceAccountStatus = z.object({
+  lastUsedTime: zTimestamp().optional(),
+});
+
+/** Body of `POST …/serviceaccounts/{name}/tokens`. */
+export const tokenInput = z.object({
+  expiresIn: zDuration({ min: '1m', max: '8760h', description: 'How long the token lives.' }).default('1h'),
+});
+
+export type ServiceAccountSpec = z.infer<typeof serviceAccountSpec>;
+export type ServiceAccountStatus = z.infer<typeof serviceAccountStatus>;
