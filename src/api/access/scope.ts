@@ -50,6 +50,16 @@ export function anyCovers(patterns: readonly string[], scope: string): boolean {
   return patterns.some((pattern) => covers(pattern, scope));
 }
 
+/** Every scope without a star, and `operator:*`, which is a word. */
+const WORDS: readonly string[] = [...VERBS].flatMap(([left, verbs]) =>
+  left === '*' ? [] : [...verbs].filter((verb) => verb !== '*' || left === 'operator').map((verb) => `${left}:${verb}`),
+);
+
+/** True when the patterns together allow everything that `scope` names: three verbs of a plural make its star. */
+export function allCover(patterns: readonly string[], scope: string): boolean {
+  return WORDS.every((word) => !covers(scope, word) || anyCovers(patterns, word));
+}
+
 /** The widest pattern that both cover; undefined when they have nothing in common. */
 function meet(a: string, b: string): string | undefined {
   if (a === b) return a;

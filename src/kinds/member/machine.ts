@@ -4,7 +4,7 @@
  */
 import type { Author } from '../../api/access/author.js';
 import { roleScopes, type Role } from '../../api/access/role.js';
-import { anyCovers } from '../../api/access/scope.js';
+import { allCover } from '../../api/access/scope.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { Machine } from '../machine.js';
 import { next, plain, refused } from '../plain-machine.js';
@@ -13,7 +13,7 @@ import type { MemberSpec, MemberStatus } from './schema.js';
 /** Why `by` may not hand out or touch these roles; undefined when he may. */
 function beyond(roles: readonly Role[], by: Author | undefined, org: string): Refusal | undefined {
   const held = by?.scopes ?? [];
-  const role = roles.find((one) => !roleScopes(one, org).every((scope) => anyCovers(held, scope)));
+  const role = roles.find((one) => !roleScopes(one, org).every((scope) => allCover(held, scope)));
   if (role === undefined) return undefined;
   return {
     code: 'Forbidden',

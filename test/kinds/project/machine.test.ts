@@ -1,0 +1,116 @@
+/** Projects: born with an identity, gone only when empty, whatever order the messages come in. */
+import test from 'ava';
+import * as fc from 'fast-check';
+import type { Letter } from '../../../src/kinds/letter.js';
+import type { Message } from '../../../src/kinds/machine.js';
+import { namespaceKind } from '../../../src/kinds/project/index.js';
+import { CONTENT_FINALIZER } from '../../../src/kinds/project/machine.js';
+import { ask, at, decided, NOW, objectOf, owner, refusalOf, type Stored } from '../decide.js';
+
+const project = (name: string, more: object = {}) => objectOf(namespaceKind, {}, { name, ...more });
+const going = (name: string) =>
+  project(name, { deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: [CONTENT_FINALIZER] });
+
+function told(letter: Letter): Message {
+  const address = { org: 'o-1', kind: 'Namespace', project: '', name: 'team' };
+  return { type: 'Told', from: { address, uid: 'uid-0', version: 1 }, letter };
+}
+const collected = (remaining: number): Message => told({ letter: 'ProjectCollected', project: 'team', remaining });
+
+test('a project is born Active, held by its content, with ServiceAccount default', (t) => {
+  const made = decided(namespaceKind, at(project('team')), { type: 'Created', by: owner });
+  t.deepEqual(made.object.status, { phase: 'Active' });
+  t.deepEqual(made.object.metadata.finalizers, [CONTENT_FINALIZER]);
+  t.like(made.effects[0], { type: 'CreateChild', kind: 'ServiceAccount', name: 'default', project: 'team' });
+});
+
+test('a name that is no DNS label is refused', (t) => {
+  for (const name of ['a.b', 'x'.repeat(64)])
+    t.is(refusalOf(namespaceKind, at(project(name)), { type: 'Created' }), 'Invalid');
+});
+
+test('the catalog and the default project cannot be deleted, and the catalog not be written', (t) => {
+  t.is(refusalOf(namespaceKind, at(project('svc')), { type: 'DeletionRequested', by: owner }), 'Forbidden');
+  t.is(refusalOf(namespaceKind, at(project('default')), { type: 'DeletionRequested', by: owner }), 'Forbidden');
+  t.is(
+    refusalOf(namespaceKind, at(project('svc')), { type: 'Updated', before: project('svc'), by: owner }),
+    'Forbidden',
+  );
+});
+
+test('a client cannot take the finalizer away, alive or going', (t) => {
+  for (const object of [
+    project('team'),
+    { ...going('team'), metadata: { ...going('team').metadata, finalizers: [] } },
+  ]) {
+    const after = decided(namespaceKind, at(object), { type: 'Updated', before: object, by: owner });
+    t.deepEqual(after.object.metadata.finalizers, [CONTENT_FINALIZER]);
+  }
+});
+
+test('deletion collects until nothing remains, and only then lets go', (t) => {
+  const asked = decided(namespaceKind, at(going('team')), { type: 'DeletionRequested', by: owner });
+  t.like(asked.object.status, { phase: 'Terminating' });
+  t.deepEqual(asked.effects, [{ type: 'CollectProject', project: 'team' }]);
+  const some = decided(namespaceKind, asked, collected(3));
+  t.deepEqual(some.effects, [{ type: 'ArmTimer', timer: 'collect', at: NOW + 1000 }]);
+  t.deepEqual(some.object.metadata.finalizers, [CONTENT_FINALIZER]);
+  const again = decided(namespaceKind, some, { type: 'TimerFired', timer: 'collect', generation: 1 });
+  t.deepEqual(again.effects, [{ type: 'CollectProject', project: 'team' }]);
+  const empty = decided(namespaceKind, again, collected(0));
+  t.deepEqual(empty.object.metadata.finalizers, []);
+  t.deepEqual(empty.effects, [{ type: 'DeleteSelf' }]);
+});
+
+test("another's finalizer holds the project after it is empty", (t) => {
+  const object = going('team');
+  const held = { ...object, metadata: { ...object.metadata, finalizers: ['example.org/audit', CONTENT_FINALIZER] } };
+  const empty = decided(namespaceKind, at(held), collected(0));
+  t.deepEqual(empty.object.metadata.finalizers, ['example.org/audit']);
+  t.deepEqual(empty.effects, []);
+});
+
+test('a pass that failed is made again', (t) => {
+  const effect = { type: 'CollectProject', project: 'team' } as const;
+  const after = decided(namespaceKind, at(going('team')), { type: 'EffectFailed', effect, reason: 'x', message: 'x' });
+  t.like(after.effects[0], { type: 'ArmTimer', timer: 'collect' });
+});
+
+test('answers that come when nothing is going change nothing', (t) => {
+  const made = decided(namespaceKind, at(project('team')), { type: 'Created', by: owner });
+  for (const message of [
+    collected(0),
+    collected(2),
+    { type: 'TimerFired', timer: 'collect', generation: 1 } as const,
+  ]) {
+    t.is(ask(namespaceKind, made, message).outcome, 'Ignored');
+  }
+});
+
+test('in any order of messages, a project goes only after an answer that nothing remains, and never gets stuck', (t) => {
+  const step = fc.oneof(
+    fc.constant<Message>({ type: 'TimerFired', timer: 'collect', generation: 1 }),
+    fc.nat({ max: 2 }).map(collected),
+    fc.constant<Message>({ type: 'Activated' }),
+    fc.constant<Message>({ type: 'Updated', before: going('team'), by: owner }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 20 }), (messages) => {
+      let stored: Stored = decided(namespaceKind, at(going('team')), { type: 'DeletionRequested', by: owner });
+      for (const message of messages) {
+        const decision = ask(namespaceKind, stored, message);
+        if (decision.outcome !== 'Next') continue;
+        const after = decided(namespaceKind, stored, message);
+        const empty =
+          message.type === 'Told' && message.letter.letter === 'ProjectCollected' && message.letter.remaining === 0;
+        if (after.effects.some((effect) => effect.type === 'DeleteSelf') !== empty) return false;
+        if (empty) return true;
+        // Whoever heard that something remains has a next pass under way.
+        if (message.type === 'Told' && after.effects.length === 0) return false;
+        stored = after;
+      }
+      return stored.object.metadata.finalizers?.includes(CONTENT_FINALIZER) === true;
+    }),
+  );
+  t.pass();
+});
