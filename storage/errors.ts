@@ -1,0 +1,57 @@
+/**
+ * Owns the border between Postgres's errors and ours: what a failed statement means for the one who asked.
+ * Nobody else looks at an SQLSTATE.
+ */
+import { refuse, type RefusalError } from '../src/api/refusal.js';
+
+export type StorageFailure =
+  /** The connection is gone. Whether a COMMIT that was under way took effect is not known. */
+  | 'ConnectionLost'
+  /** Nothing was written and the same statements may succeed at once: lost a race, waited too long for a lock. */
+  | 'TryAgain'
+  /** Postgres is there and cannot take it now: full disk, too many connections, a standby that takes no writes. */
+  | 'Unavailable'
+  /** The statement itself is refused: its data or its form. It will be refused again. */
+  | 'Refused';
+
+const CLOSED_SOCKETS = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ECONNABORTED',
+]);
+
+export function classify(error: unknown): StorageFailure {
+  const code = codeOf(error);
+  // Without a code it is the driver's own: "Connection terminated", "timeout exceeded when trying to connect", …
+  if (code === undefined || CLOSED_SOCKETS.has(code)) return 'ConnectionLost';
+  // 57P01–57P05: shut down, crashed, starting up, dropped, idle too long. 25P03: idle too long inside a transaction.
+  if (code.startsWith('08') || code.startsWith('57P') || code === '25P03') return 'ConnectionLost';
+  // Serialization, deadlock, lock not available, statement timeout.
+  if (code === '40001' || code === '40P01' || code === '55P03' || code === '57014') return 'TryAgain';
+  // 53: out of disk, memory, connections. 25006: read-only. 58: input/output error. XX: internal error.
+  if (code.startsWith('53') || code === '25006' || code.startsWith('58') || code.startsWith('XX')) return 'Unavailable';
+  return 'Refused';
+}
+
+/** Code and class only: Postgres's message and detail can quote the row (I11). */
+export function describe(error: unknown): string {
+  const code = codeOf(error);
+  return `${classify(error)} (${code ?? (error instanceof Error ? error.message : 'unknown')})`;
+}
+
+/** For reads: what the caller is told. A failed read is never the client's fault. */
+export function unavailable(error: unknown): RefusalError {
+  return refuse('Unavailable', `storage did not answer: ${describe(error)}`, { retryAfterSeconds: 1 });
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
