@@ -23,3 +23,12 @@ export interface Hold {
   readonly amountUSD: string;
   readonly accounts: readonly string[];
 }
+
+/** What binds an account from this commit on. An account that nobody has set has no limit. */
+export interface AccountSetting {
+  readonly account: string;
+  /** Block: a hold that would pass the limit is refused. Observe: nothing is refused. */
+  readonly policy: 'Block' | 'Observe';
+  /** Absent: no limit. */
+  readonly limitUSD?: string | undefined;
+}

@@ -5,7 +5,7 @@
 import type { Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
-import type { Hold, Posting } from '../../src/money/posting.js';
+import type { AccountSetting, Hold, Posting } from '../../src/money/posting.js';
 
 /**
  * What happens to the object's row. `body` is the object's encoded JSON with a hole for the version (`src/api/encode.ts`):
@@ -68,6 +68,8 @@ export interface Member {
     readonly detail: Readonly<Record<string, unknown>>;
   }[];
   readonly revokeCredentials: boolean;
+  /** Limits of accounts, set before this member's holds are looked at. */
+  readonly accounts?: readonly AccountSetting[] | undefined;
   readonly holds: readonly Hold[];
   readonly releases: readonly string[];
   readonly postings: readonly Posting[];
