@@ -1,0 +1,27 @@
+/** Owns the granting and revoking of bearer credentials. Only hashes come here. */
+import type { Entry } from './entry.js';
+import type { Session } from './session.js';
+
+/**
+ * Precondition: the entries are admitted; a deleted object's credentials are removed by `delete.ts`.
+ * Result: revoked ones are gone, then granted ones stand. A hash that another object holds stays that object's.
+ */
+export async function writeCredentials(session: Session, entries: readonly Entry[]): Promise<void> {
+  const revoked: string[] = [];
+  const granted: unknown[] = [];
+  for (const { member } of entries) {
+    if (member.revokeCredentials) revoked.push(member.uid);
+    for (const credential of member.credentials) granted.push({ ...member.address, uid: member.uid, ...credential });
+  }
+  if (revoked.length > 0) await session.rows('revoke', () => REVOKE, [JSON.stringify(revoked)]);
+  if (granted.length > 0) await session.rows('grant', () => GRANT, [JSON.stringify(granted)]);
+}
+
+const REVOKE = `DELETE FROM credentials WHERE uid IN (SELECT json_array_elements_text($1::json))`;
+
+const GRANT = `
+INSERT INTO credentials AS c (sha256, org, kind, project, name, uid, expires, detail)
+SELECT sha256, org, kind, project, name, uid, to_timestamp(expires / 1000.0), detail::text
+FROM json_to_recordset($1::json)
+  AS g(sha256 text, org text, kind text, project text, name text, uid text, expires numeric, detail json)
+ON CONFLICT (sha256) DO UPDATE SET expires = excluded.expires, detail = excluded.detail WHERE c.uid = excluded.uid`;

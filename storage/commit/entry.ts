@@ -1,0 +1,27 @@
+/** Owns one member on its way through the committer, from the ask to the answer. */
+import { addressKey } from '../../src/api/address.js';
+import type { Member, MemberResult } from './member.js';
+
+export interface Entry {
+  readonly member: Member;
+  /** Stamped bytes that the write replaces, for publishing. */
+  readonly before: Buffer | undefined;
+  /** What may be under way only once at a time: the address, and the Idempotency-Key where there is one. */
+  readonly keys: readonly string[];
+  /** Bytes of the body, for the bound of a batch. */
+  readonly bytes: number;
+  /** Monotonic ms at which it was asked for. */
+  readonly since: number;
+  /** The idempotency response, sealed at the first try and kept for the next. */
+  sealed: Buffer | undefined;
+  resolve(result: MemberResult): void;
+}
+
+/** The address stands for the uid as well: an address has one uid at a time. */
+export function keysOf(member: Member): string[] {
+  const keys = [addressKey(member.address)];
+  const idempotency = member.idempotency;
+  if (idempotency !== undefined)
+    keys.push(JSON.stringify([member.address.org, idempotency.holder, idempotency.key]));
+  return keys;
+}

@@ -1,0 +1,64 @@
+/** Owns the taking of Idempotency-Keys, each with its sealed response, in the commit of the write that it stands for. */
+import type { Entry } from './entry.js';
+import { valuesList, type Session } from './session.js';
+
+/** How long a key is kept (decisions: 24 h per key holder). */
+const KEPT = "interval '24 hours'";
+const COLUMNS = 8;
+
+export type SealResponse = (parts: readonly string[], plain: Buffer) => Buffer;
+
+/** What a sealed response belongs to: opened elsewhere, it does not open. */
+export function responseParts(org: string, holder: string, key: string): string[] {
+  return ['response', org, holder, key];
+}
+
+/**
+ * Precondition: the entries all carry a key, each another one; `versions[i]` is the version of `entries[i]`.
+ * Result: free (or expired) keys are taken. Answers the positions whose key was free.
+ */
+export async function takeKeys(
+  session: Session,
+  entries: readonly Entry[],
+  versions: readonly number[],
+  seal: SealResponse,
+): Promise<ReadonlySet<number>> {
+  const values: unknown[] = [];
+  const positions = new Map<string, number>();
+  entries.forEach((entry, i) => {
+    const write = entry.member.idempotency;
+    if (write === undefined) return;
+    const { org } = entry.member.address;
+    entry.sealed ??= seal(responseParts(org, write.holder, write.key), write.response);
+    values.push(
+      org,
+      write.holder,
+      write.key,
+      write.fingerprint,
+      write.status,
+      entry.sealed,
+      JSON.stringify(write.headers),
+      versions[i],
+    );
+    positions.set(JSON.stringify([org, write.holder, write.key]), i);
+  });
+  const count = values.length / COLUMNS;
+  const rows = await session.rows<[string, string, string]>(`keys ${count}`, () => text(count), values);
+  const taken = new Set<number>();
+  for (const row of rows) {
+    const position = positions.get(JSON.stringify(row));
+    if (position !== undefined) taken.add(position);
+  }
+  return taken;
+}
+
+function text(rows: number): string {
+  return `
+INSERT INTO idempotency AS k (org, holder, key, fingerprint, status, response, headers, version, expires)
+VALUES ${valuesList(rows, COLUMNS, 1, (p) => `${[0, 1, 2, 3, 4, 5, 6, 7].map(p).join(',')},now() + ${KEPT}`)}
+ON CONFLICT (org, holder, key) DO UPDATE
+SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response,
+    headers = excluded.headers, version = excluded.version, expires = excluded.expires
+WHERE k.expires <= now()
+RETURNING org, holder, key`;
+}

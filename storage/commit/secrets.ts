@@ -1,0 +1,30 @@
+/** Owns the rows of sealed secret versions. What is inside never comes here (I11). */
+import type { Entry } from './entry.js';
+import { valuesList, type Session } from './session.js';
+
+/**
+ * Precondition: the entries are admitted; a deleted object's versions are removed by `delete.ts`.
+ * Result: the given versions are stored (one that exists is replaced), versions below `dropSecretsBelow` are gone.
+ */
+export async function writeSecrets(session: Session, entries: readonly Entry[]): Promise<void> {
+  const values: unknown[] = [];
+  const dropped: unknown[] = [];
+  for (const { member } of entries) {
+    for (const { version, sealed } of member.secrets) values.push(member.address.org, member.uid, version, sealed);
+    if (member.dropSecretsBelow !== undefined) dropped.push({ uid: member.uid, below: member.dropSecretsBelow });
+  }
+  const count = values.length / 4;
+  if (count > 0) await session.rows(`secrets ${count}`, () => store(count), values);
+  if (dropped.length > 0) await session.rows('drop secrets', () => DROP, [JSON.stringify(dropped)]);
+}
+
+function store(rows: number): string {
+  return `
+INSERT INTO secret_versions (org, uid, version, sealed)
+VALUES ${valuesList(rows, 4, 1, (p) => `${p(0)},${p(1)},${p(2)},${p(3)}`)}
+ON CONFLICT (uid, version) DO UPDATE SET sealed = excluded.sealed`;
+}
+
+const DROP = `
+DELETE FROM secret_versions s USING json_to_recordset($1::json) AS g(uid text, below bigint)
+WHERE s.uid = g.uid AND s.version < g.below`;

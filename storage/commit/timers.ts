@@ -1,0 +1,40 @@
+/** Owns the arming and clearing of timers in the transaction of the state that asked. */
+import { CURRENT_FORMAT } from '../formats.js';
+import type { Entry } from './entry.js';
+import type { TimerWrite } from './member.js';
+import type { Session } from './session.js';
+
+/**
+ * Precondition: the entries are admitted.
+ * Result: per object and timer name the last write stands. An armed timer replaces one of the same or a lower
+ * generation; a clear removes one whose generation is at most its own.
+ */
+export async function writeTimers(session: Session, entries: readonly Entry[]): Promise<void> {
+  const armed: unknown[] = [];
+  const cleared: unknown[] = [];
+  for (const { member } of entries) {
+    if (member.timers.length === 0) continue;
+    const last = new Map<string, TimerWrite>();
+    for (const write of member.timers) last.set(write.timer, write);
+    for (const write of last.values()) {
+      const { timer, generation } = write;
+      if (write.op === 'arm') armed.push({ ...member.address, uid: member.uid, timer, generation, at: write.at });
+      else cleared.push({ uid: member.uid, timer, generation });
+    }
+  }
+  if (cleared.length > 0) await session.rows('clear timers', () => CLEAR, [JSON.stringify(cleared)]);
+  if (armed.length > 0) await session.rows('arm timers', () => ARM, [JSON.stringify(armed)]);
+}
+
+const ARM = `
+INSERT INTO timers AS t (uid, timer, generation, due_at, org, kind, project, name, format)
+SELECT uid, timer, generation, to_timestamp(at / 1000.0), org, kind, project, name, ${CURRENT_FORMAT.timers}
+FROM json_to_recordset($1::json)
+  AS g(uid text, timer text, generation bigint, at numeric, org text, kind text, project text, name text)
+ON CONFLICT (uid, timer) DO UPDATE
+SET generation = excluded.generation, due_at = excluded.due_at, format = excluded.format
+WHERE t.generation <= excluded.generation`;
+
+const CLEAR = `
+DELETE FROM timers t USING json_to_recordset($1::json) AS g(uid text, timer text, generation bigint)
+WHERE (t.uid, t.timer) = (g.uid, g.timer) AND t.generation <= g.generation`;

@@ -1,0 +1,170 @@
+/**
+ * Owns one transaction: takes the clock row, lets the members in, writes every table once, commits. Says what became of
+ * it; what to do about that is `flight.ts`.
+ *
+ * Versions are gapless (I4): they are given to admitted members only, under the row's lock, and the clock goes on by
+ * exactly so many. A member that turns out not to fit after its version was given (a stale object, a taken name or key,
+ * a full org) ends the transaction without a trace; the flight asks again without it.
+ *
+ * I3: the clock row carries the lease epoch, so a process that lost the lease finds no row and writes nothing.
+ */
+import type { Entry } from './entry.js';
+import { writeChildren } from './children.js';
+import { writeCredentials } from './credentials.js';
+import { deleteObjects, forgetDeleted } from './delete.js';
+import { storeEffects } from './effects.js';
+import { recordEvents } from './events.js';
+import { takeKeys, type SealResponse } from './idempotency.js';
+import { insertObjects } from './insert.js';
+import type { MemberResult } from './member.js';
+import { admitMoney, hasMoney, type Ledger } from './money.js';
+import { writeSecrets } from './secrets.js';
+import type { Session } from './session.js';
+import { writeSlots } from './slots.js';
+import { writeTimers } from './timers.js';
+import { updateObjects } from './update.js';
+
+export type Refusals = ReadonlyMap<Entry, MemberResult>;
+
+export type Transaction =
+  /** Durable. `entries[i]` has version `first + i`; `refused` found no money. */
+  | { readonly end: 'Committed'; readonly first: number; readonly entries: readonly Entry[]; readonly refused: Refusals }
+  /** Rolled back: these do not fit. With none left, all are answered; else the others are to be tried again. */
+  | { readonly end: 'Refused'; readonly refused: Refusals }
+  /** Rolled back: another epoch holds the lease. */
+  | { readonly end: 'Fenced' };
+
+export interface TransactionOptions {
+  readonly epoch: number;
+  readonly objectsPerOrg: number;
+  readonly seal: SealResponse;
+  /** Called just before COMMIT is sent: from here until its answer, the outcome is Postgres's secret. */
+  onCommitting(first: number, entries: readonly Entry[]): void;
+}
+
+/** Rejects with pg's error; nothing is committed then unless `onCommitting` was called. */
+export async function runTransaction(
+  session: Session,
+  batch: readonly Entry[],
+  options: TransactionOptions,
+): Promise<Transaction> {
+  const base = await takeClock(session, options.epoch, batch.length);
+  if (base === undefined) {
+    await session.script('ROLLBACK');
+    return { end: 'Fenced' };
+  }
+
+  const deleted = batch.filter(({ member }) => member.write.op === 'delete');
+  // Before the money is looked at: what a deleted object held is free for its neighbours.
+  if (deleted.length > 0) await forgetDeleted(session, deleted);
+
+  let ledger: Ledger | undefined;
+  const poor = new Map<Entry, MemberResult>();
+  if (batch.some(({ member }) => hasMoney(member))) {
+    ledger = await admitMoney(session, batch);
+    for (const [position, result] of ledger.refused) {
+      const entry = batch[position];
+      if (entry !== undefined) poor.set(entry, result);
+    }
+  }
+  const admitted = poor.size === 0 ? batch : batch.filter((entry) => !poor.has(entry));
+  if (admitted.length === 0) {
+    await session.script('ROLLBACK');
+    return { end: 'Refused', refused: poor };
+  }
+
+  // Ordered by statement, so that each statement's versions follow one another.
+  const deletes = admitted.filter(({ member }) => member.write.op === 'delete');
+  const updates = admitted.filter(({ member }) => member.write.op === 'update');
+  const inserts = admitted.filter(({ member }) => member.write.op === 'insert');
+  const entries = [...deletes, ...updates, ...inserts];
+  const first = base + 1;
+  const versions = entries.map((_, i) => first + i);
+
+  const unfit = new Map<Entry, MemberResult>();
+  if (deletes.length > 0) missing(deletes, await deleteObjects(session, first, deletes), STALE, unfit);
+  if (updates.length > 0)
+    missing(updates, await updateObjects(session, first + deletes.length, updates), STALE, unfit);
+  if (inserts.length > 0) {
+    const inserted = await insertObjects(session, first + deletes.length + updates.length, inserts);
+    missing(inserts, inserted.written, ALREADY_EXISTS, unfit);
+    overQuota(inserts, inserted.counts, options.objectsPerOrg, unfit);
+  }
+  if (entries.some(({ member }) => member.idempotency !== undefined)) {
+    const keyed = entries.filter(({ member }) => member.idempotency !== undefined);
+    const keyedVersions = versions.filter((_, i) => entries[i]?.member.idempotency !== undefined);
+    // Last word: a taken key answers its stored response, whatever else is wrong.
+    missing(keyed, await takeKeys(session, keyed, keyedVersions, options.seal), KEY_USED, unfit);
+  }
+  if (unfit.size > 0) {
+    await session.script('ROLLBACK');
+    return { end: 'Refused', refused: unfit };
+  }
+
+  await storeEffects(session, entries, versions);
+  await recordEvents(session, entries, versions);
+  await writeChildren(session, entries);
+  await writeTimers(session, entries);
+  await writeSlots(session, entries);
+  await writeCredentials(session, entries);
+  await writeSecrets(session, entries);
+  if (ledger !== undefined) {
+    const version = new Map(entries.map((entry, i) => [entry, versions[i]]));
+    await ledger.write(
+      session,
+      batch.map((entry) => version.get(entry)),
+    );
+  }
+
+  options.onCommitting(first, entries);
+  const giveBack =
+    entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;
+  await session.script(`${giveBack}COMMIT`);
+  return { end: 'Committed', first, entries, refused: poor };
+}
+
+const STALE: MemberResult = { outcome: 'Stale' };
+const ALREADY_EXISTS: MemberResult = { outcome: 'AlreadyExists' };
+const KEY_USED: MemberResult = { outcome: 'KeyUsed' };
+
+/**
+ * Precondition: none. Result: a transaction is open, the clock row is locked and on by `count`; the version before it.
+ * Undefined: this epoch does not hold the lease. Epoch and count are our own numbers, so they stand in the text.
+ */
+async function takeClock(session: Session, epoch: number, count: number): Promise<number | undefined> {
+  const results = await session.script(
+    `BEGIN; UPDATE clock SET version = version + ${count} WHERE epoch = ${epoch} RETURNING version`,
+  );
+  const version = results[1]?.rows[0]?.[0];
+  return typeof version === 'number' ? version - count : undefined;
+}
+
+function missing(
+  entries: readonly Entry[],
+  found: ReadonlySet<number>,
+  result: MemberResult,
+  into: Map<Entry, MemberResult>,
+): void {
+  if (found.size === entries.length) return;
+  entries.forEach((entry, i) => {
+    if (!found.has(i)) into.set(entry, result);
+  });
+}
+
+/** The newest of each org that has too many go. */
+function overQuota(
+  inserts: readonly Entry[],
+  counts: ReadonlyMap<string, number>,
+  limit: number,
+  into: Map<Entry, MemberResult>,
+): void {
+  for (const [org, count] of counts) {
+    let over = count - limit;
+    for (let i = inserts.length - 1; i >= 0 && over > 0; i--) {
+      const entry = inserts[i];
+      if (entry === undefined || entry.member.address.org !== org || into.has(entry)) continue;
+      into.set(entry, { outcome: 'QuotaExceeded', limit });
+      over -= 1;
+    }
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * Owns the format numbers of stored JSON and the way from each older form to the current one. A row is written in the
+ * current format and read in any: the reader brings it up, one step at a time, and never writes it back by itself.
+ *
+ * To change a stored form: raise its number here and add the step from the old one. Never change or remove a step.
+ */
+
+/** Brings a value of format n to n + 1. The key is n. */
+export type Upcasters = Readonly<Record<number, (value: unknown) => unknown>>;
+
+export interface Format {
+  readonly current: number;
+  readonly steps: Upcasters;
+}
+
+/** Forms of `effects.body`, `objects.private`, `slots.detail` and of rows in `timers`. */
+export interface Formats {
+  readonly effects: Format;
+  readonly private: Format;
+  readonly slots: Format;
+  readonly timers: Format;
+}
+
+export const FORMATS: Formats = {
+  effects: { current: 1, steps: {} },
+  private: { current: 1, steps: {} },
+  slots: { current: 1, steps: {} },
+  timers: { current: 1, steps: {} },
+};
+
+/** As a newer program writes them. */
+export const CURRENT_FORMAT = {
+  effects: FORMATS.effects.current,
+  private: FORMATS.private.current,
+  slots: FORMATS.slots.current,
+  timers: FORMATS.timers.current,
+} as const;
+
+export class UnknownFormatError extends Error {
+  constructor(what: string, format: number, current: number) {
+    super(`stored ${what} is in format ${format}; this program reads formats up to ${current}`);
+    this.name = 'UnknownFormatError';
+  }
+}
+
+/** The value in the current form. Throws `UnknownFormatError` for a format from a newer program or without a step. */
+export function upcast(what: keyof Formats, format: number, value: unknown, formats: Formats = FORMATS): unknown {
+  const { current, steps } = formats[what];
+  if (format > current) throw new UnknownFormatError(what, format, current);
+  let at = format;
+  let result = value;
+  for (; at < current; at++) {
+    const step = steps[at];
+    if (step === undefined) throw new UnknownFormatError(what, format, current);
+    result = step(result);
+  }
+  return result;
+}
