@@ -33,6 +33,11 @@ export interface Postgres {
   read<Row extends pg.QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /** Rows as arrays, for many small rows: a third of the cost of objects. */
   readRows<Row extends unknown[]>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  /**
+   * Runs one statement on what lies beside the objects (housekeeping, never objects: I1) and answers how many rows it
+   * touched. May be lost in a crash of Postgres: whoever calls it can do it again.
+   */
+  write(statement: Statement, values?: readonly unknown[]): Promise<number>;
   /** A connection of one's own. Rejects with pg's error. The caller ends it. */
   connect(purpose: string, session?: SessionSettings): Promise<pg.Client>;
   close(): Promise<void>;
@@ -74,6 +79,15 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
           rowMode: 'array',
         });
         return result.rows;
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+
+    async write(statement, values = []) {
+      try {
+        const result = await pool.query({ name: statement.name, text: statement.text, values: [...values] });
+        return result.rowCount ?? 0;
       } catch (error) {
         throw unavailable(error);
       }

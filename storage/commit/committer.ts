@@ -1,0 +1,207 @@
+/**
+ * Owns group commit: who waits, who shares a transaction, how many are under way.
+ *
+ * While one transaction is on its way the next batch fills. A second one goes at the same time only when many wait: it
+ * is then encoded and sent while the first holds the clock row, and waits for that row inside Postgres. An address (so
+ * a uid) and an Idempotency-Key are under way at most once; later ones wait for the batch after.
+ *
+ * I1: this is the only writer of objects. I3: each transaction checks the lease epoch; once that is lost every member,
+ * now and later, is Fenced. I10: at most `MOST_WAITING` wait; the next is Unavailable at once. Nobody waits longer than
+ * `LONGEST_WAIT` for a place in a batch.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sumOf } from '../../src/money/post.js';
+import type { Postgres } from '../postgres.js';
+import { keysOf, type Entry } from './entry.js';
+import { fly } from './flight.js';
+import type { SealResponse } from './idempotency.js';
+import { openLane } from './lane.js';
+import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
+import { inOrder } from './order.js';
+
+/** Members per transaction: beyond it p50 grows and throughput does not (measured). */
+const MOST_MEMBERS = 64;
+/** Bytes of bodies per transaction, so that large objects do not make large transactions. One member always goes. */
+const MOST_BYTES = 8 * 1024 * 1024;
+/** So many must wait before a second transaction starts beside the first (measured). */
+const SECOND_FROM = 32;
+const LANES = 2;
+/** Members that wait, at most. At 5,000 commits/s this is what LONGEST_WAIT can take anyway. */
+const MOST_WAITING = 50_000;
+/** From the ask until the last try (ms). */
+const LONGEST_WAIT = 10_000;
+/** A batch that has just started may try for this long even when its members have waited (ms). */
+const SHORTEST_FLIGHT = 2_000;
+
+export interface CommitterOptions {
+  readonly postgres: Postgres;
+  /** Epoch of the lease that allows these commits. */
+  readonly epoch: number;
+  /** Seals an idempotency response for its row. */
+  readonly seal: SealResponse;
+  /** Called in version order, before any of these members is answered. Must not throw. */
+  publish(changes: CommittedChange[]): void;
+  /** Called once, when a transaction found a higher epoch. */
+  onFenced(): void;
+  /** Objects that an org may have. */
+  readonly objectsPerOrg: number;
+  /** Monotonic ms. */
+  readonly monotonic?: (() => number) | undefined;
+}
+
+type State = 'open' | 'fenced' | 'closed';
+
+/** Precondition: the lease is held, so nobody else commits. Rejects when Postgres cannot be reached. */
+export async function openCommitter(options: CommitterOptions): Promise<Committer & { readonly head: number }> {
+  const { postgres } = options;
+  const now = options.monotonic ?? (() => performance.now());
+  const lanes = Array.from({ length: LANES }, () => ({ lane: openLane(postgres), busy: false }));
+  const head = await readHead(postgres);
+  const order = inOrder(head, options.publish);
+  const stop = new AbortController();
+
+  let state: State = 'open';
+  let waiting: Entry[] = [];
+  let scheduled = false;
+  const underWay = new Set<string>();
+  let idle: (() => void)[] = [];
+
+  const flight = {
+    epoch: options.epoch,
+    objectsPerOrg: options.objectsPerOrg,
+    seal: options.seal,
+    now,
+    pause: (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {}),
+    abandoned: () => stop.signal.aborted,
+    onCommitted: (first: number, entries: readonly Entry[]) => order.committed(first, entries),
+    onFenced() {
+      if (state === 'fenced') return;
+      state = 'fenced';
+      answerAll({ outcome: 'Fenced' });
+      options.onFenced();
+    },
+  };
+
+  function answerAll(result: MemberResult): void {
+    const all = waiting;
+    waiting = [];
+    for (const entry of all) entry.resolve(result);
+  }
+
+  // After this turn of the event loop, so that all who ask in it share the batch.
+  function schedule(): void {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      pump();
+    });
+  }
+
+  function pump(): void {
+    for (;;) {
+      const free = lanes.find(({ busy }) => !busy);
+      const flying = lanes.some(({ busy }) => busy);
+      if (free === undefined || waiting.length === 0 || (flying && waiting.length < SECOND_FROM)) break;
+      const batch = takeBatch();
+      const oldest = batch[0];
+      if (oldest === undefined) break;
+      free.busy = true;
+      const deadline = Math.max(oldest.since + LONGEST_WAIT, now() + SHORTEST_FLIGHT);
+      // A rejection here is an error of ours (publish threw): it must end the process, not leave members unanswered.
+      void fly(free.lane, batch, deadline, flight).then(() => {
+        free.busy = false;
+        for (const { keys } of batch) for (const key of keys) underWay.delete(key);
+        schedule();
+      });
+    }
+    if (waiting.length === 0 && lanes.every(({ busy }) => !busy)) {
+      for (const resolve of idle) resolve();
+      idle = [];
+    }
+  }
+
+  function takeBatch(): Entry[] {
+    const batch: Entry[] = [];
+    const left: Entry[] = [];
+    let bytes = 0;
+    let i = 0;
+    for (; i < waiting.length && batch.length < MOST_MEMBERS; i++) {
+      const entry = waiting[i];
+      if (entry === undefined) break;
+      if (batch.length > 0 && bytes + entry.bytes > MOST_BYTES) break;
+      if (entry.keys.some((key) => underWay.has(key))) {
+        left.push(entry);
+        continue;
+      }
+      for (const key of entry.keys) underWay.add(key);
+      bytes += entry.bytes;
+      batch.push(entry);
+    }
+    waiting = left.length === 0 ? waiting.slice(i) : left.concat(waiting.slice(i));
+    return batch;
+  }
+
+  const expiry = setInterval(() => {
+    const before = now() - LONGEST_WAIT;
+    if (waiting[0] === undefined || waiting[0].since > before) return;
+    const late = waiting.filter((entry) => entry.since <= before);
+    waiting = waiting.filter((entry) => entry.since > before);
+    for (const entry of late) entry.resolve({ outcome: 'Unavailable', message: 'storage did not answer in time' });
+  }, 500);
+  expiry.unref();
+
+  return {
+    head,
+
+    commit(member, before) {
+      if (state === 'fenced') return Promise.resolve({ outcome: 'Fenced' });
+      if (state === 'closed') return Promise.resolve({ outcome: 'Unavailable', message: 'storage is closing' });
+      if (waiting.length >= MOST_WAITING)
+        return Promise.resolve({ outcome: 'Unavailable', message: 'too many writes are waiting' });
+      const wrong = unbalanced(member);
+      if (wrong !== undefined) return Promise.resolve({ outcome: 'Unavailable', message: wrong });
+      return new Promise((resolve) => {
+        waiting.push({
+          member,
+          before,
+          keys: keysOf(member),
+          bytes: member.write.body.length,
+          since: now(),
+          sealed: undefined,
+          resolve,
+        });
+        schedule();
+      });
+    },
+
+    depth() {
+      const oldest = waiting[0];
+      return { waiting: waiting.length, oldestMs: oldest === undefined ? 0 : now() - oldest.since };
+    },
+
+    async close() {
+      if (state === 'open') state = 'closed';
+      const done = new Promise<void>((resolve) => idle.push(resolve));
+      schedule();
+      const timeout = sleep(LONGEST_WAIT, undefined, { signal: stop.signal }).catch(() => {});
+      await Promise.race([done, timeout]);
+      stop.abort();
+      clearInterval(expiry);
+      answerAll({ outcome: 'Unavailable', message: 'storage is closing' });
+      await Promise.all(lanes.map(({ lane }) => lane.close()));
+    },
+  };
+}
+
+/** I7: a posting that does not add up to zero is a mistake of ours; it is not posted and harms nobody else. */
+function unbalanced(member: Member): string | undefined {
+  const wrong = member.postings.find((posting) => !sumOf(posting).isZero());
+  return wrong === undefined ? undefined : `posting ${wrong.key} does not add up to zero`;
+}
+
+async function readHead(postgres: Postgres): Promise<number> {
+  const [row] = await postgres.readRows<[number]>({ name: 'head', text: 'SELECT version FROM clock' });
+  if (row === undefined) throw new Error('the clock row is missing');
+  return row[0];
+}

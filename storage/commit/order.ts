@@ -1,0 +1,46 @@
+/**
+ * Owns the order of publishing. Two batches may be in flight, and the answer of the later one may come first; versions
+ * are gapless, so a batch is published when everything below its first version is (I4).
+ */
+import { stampVersion } from '../../src/api/encode.js';
+import type { Entry } from './entry.js';
+import type { CommittedChange } from './member.js';
+
+const TYPES = { insert: 'ADDED', update: 'MODIFIED', delete: 'DELETED' } as const;
+
+export interface Order {
+  /** entries[i] has version first + i. Publishes what is next, then answers its members. */
+  committed(first: number, entries: readonly Entry[]): void;
+}
+
+/** `head` is the version of the newest commit of the past. `publish` must not throw. */
+export function inOrder(head: number, publish: (changes: CommittedChange[]) => void): Order {
+  let published = head;
+  const early = new Map<number, readonly Entry[]>();
+
+  return {
+    committed(first, entries) {
+      early.set(first, entries);
+      for (let next = early.get(published + 1); next !== undefined; next = early.get(published + 1)) {
+        const start = published + 1;
+        early.delete(start);
+        published += next.length;
+        publish(next.map((entry, i) => changeOf(entry, start + i)));
+        // I2: cache and watchers have it, Postgres has it; now it may be acknowledged.
+        next.forEach((entry, i) => entry.resolve({ outcome: 'Committed', version: start + i }));
+      }
+    },
+  };
+}
+
+function changeOf(entry: Entry, version: number): CommittedChange {
+  const { address, uid, write } = entry.member;
+  return {
+    version,
+    type: TYPES[write.op],
+    address,
+    uid,
+    before: write.op === 'insert' ? undefined : entry.before,
+    after: stampVersion(write.body, version),
+  };
+}

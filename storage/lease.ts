@@ -1,0 +1,185 @@
+/**
+ * Owns the lease: which process may write.
+ *
+ * Protocol. The clock row names the holder, its epoch and until when it holds, by Postgres's clock. A process takes the
+ * lease when its time is over, when it was given up, or when the holder has the same id (the same data directory) and
+ * its process is certainly dead. Each new holder raises the epoch by one. The holder renews at a third of the time.
+ *
+ * How a stale holder finds out. Three ways, each enough: (1) its commits name its epoch and find no row (I3: this alone
+ * keeps the store right); (2) its renewal finds no row; (3) by its own monotonic clock the time since the last renewal
+ * *began* has passed, so that Postgres may have given the lease away: a process that was stopped and goes on finds its
+ * timer overdue at once. The time is counted from before the renewal was sent, so it ends here no later than there.
+ *
+ * Not covered: a machine that is suspended may not count the time on its monotonic clock. Ways 1 and 2 still hold.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { isDead, parseHolderProcess, thisProcess, type HolderProcess } from './holder.js';
+import type { Postgres } from './postgres.js';
+import type { Lease } from './store.js';
+
+export interface LeaseOptions {
+  readonly postgres: Postgres;
+  /** Id of the data directory. */
+  readonly holder: string;
+  /** How long it holds without renewal (ms). A standby takes over this much later. Default 5 s. */
+  readonly ttl?: number | undefined;
+  /** How often a standby looks (ms). Default 500. */
+  readonly poll?: number | undefined;
+  /** Called once when somebody else holds it: this process is a standby. */
+  readonly onWaiting?: ((holder: string) => void) | undefined;
+  readonly monotonic?: (() => number) | undefined;
+  readonly isDead?: ((holder: HolderProcess) => boolean) | undefined;
+}
+
+const TTL = 5_000;
+const POLL = 500;
+/** Pause after a renewal that got no answer (ms). */
+const RETRY = 200;
+
+/** Waits until this process holds the lease. Rejects only when the signal ends the wait. */
+export async function acquireLease(options: LeaseOptions, signal: AbortSignal): Promise<Lease> {
+  const ttl = options.ttl ?? TTL;
+  const poll = options.poll ?? POLL;
+  const now = options.monotonic ?? (() => performance.now());
+  const dead = options.isDead ?? isDead;
+  const connection = leaseConnection(options.postgres, ttl);
+  let told = false;
+
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      const began = now();
+      const seen = await connection.rows<SeenRow>(SEE, []);
+      const [epoch, holder, holderProcess, over] = seen[0] ?? [0, null, null, true];
+      const previous = parseHolderProcess(holderProcess);
+      const mine = holder === options.holder && previous !== undefined && dead(previous);
+      if (holder === null || over || mine) {
+        // Names the epoch that was looked at, so that of two who saw the same only one takes it; and looks again whether
+        // the time is over, because the holder may have renewed in between.
+        const taken = await connection.rows<[number]>(TAKE, [
+          epoch,
+          options.holder,
+          JSON.stringify(thisProcess()),
+          ttl,
+          mine,
+        ]);
+        if (taken[0] !== undefined) return hold(connection, taken[0][0], began, ttl, now);
+      } else if (!told) {
+        told = true;
+        options.onWaiting?.(holder);
+      }
+    } catch {
+      // Postgres does not answer now; a standby waits for it like for everything else.
+      connection.drop();
+    }
+    await sleep(poll, undefined, { signal }).catch(() => {});
+    if (signal.aborted) await connection.close();
+  }
+}
+
+type SeenRow = [epoch: number, holder: string | null, process: string | null, over: boolean];
+
+function hold(connection: LeaseConnection, epoch: number, began: number, ttl: number, now: () => number): Lease {
+  const lost = new AbortController();
+  const stop = new AbortController();
+  let until = began + ttl;
+  let deadline: NodeJS.Timeout;
+
+  function lose(why: string): void {
+    if (lost.signal.aborted) return;
+    clearTimeout(deadline);
+    stop.abort();
+    lost.abort(new Error(`lease of epoch ${epoch} is lost: ${why}`));
+    void connection.close();
+  }
+
+  // Its own timer, so that a renewal which hangs cannot outlive the lease.
+  function watch(): void {
+    clearTimeout(deadline);
+    deadline = setTimeout(
+      () => {
+        if (now() >= until) lose('it was not renewed in time');
+        else watch();
+      },
+      Math.max(1, until - now()),
+    );
+    deadline.unref();
+  }
+
+  async function renew(): Promise<void> {
+    let pause = ttl / 3;
+    while (!stop.signal.aborted) {
+      await sleep(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+      if (stop.signal.aborted) return;
+      const start = now();
+      if (start >= until) return lose('it was not renewed in time');
+      try {
+        const rows = await connection.rows<[number]>(RENEW, [epoch, ttl]);
+        if (rows[0] === undefined) return lose('another process holds it');
+        until = start + ttl;
+        watch();
+        pause = ttl / 3;
+      } catch {
+        connection.drop();
+        pause = RETRY;
+      }
+    }
+  }
+
+  watch();
+  void renew();
+
+  return {
+    epoch,
+    lost: lost.signal,
+    async release() {
+      if (lost.signal.aborted) return;
+      stop.abort();
+      clearTimeout(deadline);
+      await connection.rows(GIVE_UP, [epoch]).catch(() => {});
+      lose('it was given up');
+      await connection.close();
+    },
+  };
+}
+
+interface LeaseConnection {
+  rows<Row extends unknown[]>(text: string, values: unknown[]): Promise<Row[]>;
+  drop(): void;
+  close(): Promise<void>;
+}
+
+/** One connection of its own: a busy pool must not cost the lease. */
+function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
+  let client: Promise<pg.Client> | undefined;
+  const close = async () => {
+    const closed = client;
+    client = undefined;
+    await closed?.then((c) => c.end()).catch(() => {});
+  };
+  return {
+    async rows<Row extends unknown[]>(text: string, values: unknown[]) {
+      client ??= postgres.connect('lease', { statement_timeout: `${ttl}ms` });
+      const result = await (await client).query<Row>({ text, values, rowMode: 'array' });
+      return result.rows;
+    },
+    drop: () => void close(),
+    close,
+  };
+}
+
+const SEE = 'SELECT epoch, holder, holder_process, lease_expires <= now() FROM clock';
+
+/** Precondition: the lease was free or its holder dead when epoch $1 was seen. Result: it is ours at the next epoch; or no row. */
+const TAKE = `
+UPDATE clock SET epoch = epoch + 1, holder = $2, holder_process = $3,
+                 lease_expires = clock_timestamp() + $4::float8 * interval '1 millisecond'
+WHERE epoch = $1 AND (holder IS NULL OR lease_expires <= now() OR $5::boolean) RETURNING epoch`;
+
+/** Precondition: none. Result: the lease of this epoch lasts from now; or no row, when another epoch holds it. */
+const RENEW = `
+UPDATE clock SET lease_expires = clock_timestamp() + $2::float8 * interval '1 millisecond' WHERE epoch = $1 RETURNING epoch`;
+
+/** Precondition: none. Result: when this epoch still holds it, the lease is free. */
+const GIVE_UP = `UPDATE clock SET holder = NULL, holder_process = NULL, lease_expires = '-infinity' WHERE epoch = $1`;

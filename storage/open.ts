@@ -1,0 +1,89 @@
+/**
+ * Owns the wiring of the storage room: connects, migrates, and hands out its parts. Taking the lease and opening the
+ * committer are separate steps, because a standby reads and waits before it may write.
+ */
+import { openChangesLog, DEFAULT_COMPACTION, type CompactionSettings } from './changes.js';
+import { openClock } from './clock.js';
+import { openCommitter, type CommitterOptions } from './commit/committer.js';
+import type { Committer } from './commit/member.js';
+import type { SealResponse } from './commit/idempotency.js';
+import { openCredentials } from './credentials.js';
+import { acquireLease } from './lease.js';
+import { migrate } from './migrate.js';
+import { openObjects } from './objects.js';
+import { openPending } from './pending.js';
+import { openPostgres, type Postgres } from './postgres.js';
+import { openResponses, type OpenResponse, type StoredResponses } from './responses.js';
+import { fetchSealed } from './sealed-secrets.js';
+import type { ChangesLog, Clock, Credentials, Lease, Objects, Pending } from './store.js';
+
+export interface StoreOptions {
+  readonly url: string;
+  /** Seals and opens idempotency responses; `parts` say what they belong to. */
+  readonly seal: SealResponse;
+  readonly open: OpenResponse;
+  readonly compaction?: CompactionSettings | undefined;
+  /** Connections for reads. */
+  readonly readers?: number | undefined;
+  /** False: the caller has migrated already. */
+  readonly migrate?: boolean | undefined;
+}
+
+export interface Store {
+  readonly postgres: Postgres;
+  /** Names of the migrations that this start has applied. */
+  readonly migrated: readonly string[];
+  /** Identity of this database, made once. */
+  readonly clusterId: string;
+  readonly clock: Clock;
+  readonly objects: Objects;
+  readonly changes: ChangesLog;
+  readonly pending: Pending;
+  readonly credentials: Credentials;
+  readonly responses: StoredResponses;
+  /** For `openSecretVersions` of the envelope. */
+  readonly fetchSealed: (org: string, uid: string, version: number) => Promise<Buffer | undefined>;
+  acquire(
+    options: { readonly holder: string; readonly ttl?: number | undefined; readonly onWaiting?: (holder: string) => void },
+    signal: AbortSignal,
+  ): Promise<Lease>;
+  /** Once per lease. `head` is the version of the newest commit before it. */
+  openCommitter(
+    options: Omit<CommitterOptions, 'postgres' | 'seal' | 'epoch'> & { readonly lease: Lease },
+  ): Promise<Committer & { readonly head: number }>;
+  /** After the committer is closed. */
+  close(): Promise<void>;
+}
+
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const postgres = openPostgres({ url: options.url, readers: options.readers });
+  try {
+    const migrated = options.migrate === false ? [] : await migrate(postgres);
+    const clock = await openClock(postgres);
+    const pending = openPending(postgres);
+    const [row] = await postgres.readRows<[string]>({ name: 'cluster', text: 'SELECT cluster_id FROM clock' });
+    return {
+      postgres,
+      migrated,
+      clusterId: row?.[0] ?? '',
+      clock: clock.now,
+      objects: openObjects(postgres),
+      changes: openChangesLog(postgres, options.compaction ?? DEFAULT_COMPACTION),
+      pending,
+      credentials: openCredentials(postgres),
+      responses: openResponses(postgres, options.open),
+      fetchSealed: fetchSealed(postgres),
+      acquire: ({ holder, ttl, onWaiting }, signal) => acquireLease({ postgres, holder, ttl, onWaiting }, signal),
+      openCommitter: ({ lease, ...rest }) =>
+        openCommitter({ ...rest, postgres, seal: options.seal, epoch: lease.epoch }),
+      async close() {
+        clock.close();
+        await pending.close();
+        await postgres.close();
+      },
+    };
+  } catch (error) {
+    await postgres.close();
+    throw error;
+  }
+}

@@ -1,0 +1,54 @@
+/** Owns the look-up of what an Idempotency-Key was answered. */
+import { stampVersion } from '../src/api/encode.js';
+import { responseParts } from './commit/idempotency.js';
+import type { Postgres, Statement } from './postgres.js';
+import type { Responses } from './store.js';
+
+export type OpenResponse = (parts: readonly string[], sealed: Buffer) => Buffer;
+
+export interface StoredResponses extends Responses {
+  /** Whole store: removes keys that are past their time; how many. */
+  sweep(): Promise<number>;
+}
+
+const SWEPT_AT_ONCE = 5_000;
+
+export function openResponses(postgres: Postgres, open: OpenResponse): StoredResponses {
+  return {
+    async find(org, holder, key) {
+      const [row] = await postgres.readRows<[string, number, Buffer, string, number]>(FIND, [org, holder, key]);
+      if (row === undefined) return undefined;
+      const [fingerprint, status, sealed, headers, version] = row;
+      return {
+        fingerprint,
+        status,
+        response: stampVersion(open(responseParts(org, holder, key), sealed), version),
+        headers: JSON.parse(headers) as Record<string, string>,
+      };
+    },
+
+    async sweep() {
+      let swept = 0;
+      for (;;) {
+        const removed = await postgres.write(SWEEP, [SWEPT_AT_ONCE]);
+        swept += removed;
+        if (removed < SWEPT_AT_ONCE) return swept;
+      }
+    },
+  };
+}
+
+const FIND: Statement = {
+  name: 'response',
+  text: `
+SELECT fingerprint, status, response, headers, version FROM idempotency
+WHERE (org, holder, key) = ($1, $2, $3) AND expires > now()`,
+};
+
+const SWEEP: Statement = {
+  name: 'sweep keys',
+  text: `
+DELETE FROM idempotency WHERE (org, holder, key) IN (
+  SELECT org, holder, key FROM idempotency WHERE expires <= now() ORDER BY expires LIMIT $1
+)`,
+};
