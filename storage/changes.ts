@@ -24,7 +24,18 @@ const SAMPLES = 2_048;
 /** Rows removed per statement, so that no transaction is long. */
 const REMOVED_AT_ONCE = 5_000;
 
-type ChangeRow = [floor: number, head: number, version: number | null, type: 'A' | 'M' | 'D', project: string, name: string, uid: string, replaced: number | null, before: string | null, after: string];
+type ChangeRow = [
+  floor: number,
+  head: number,
+  version: number | null,
+  type: 'A' | 'M' | 'D',
+  project: string,
+  name: string,
+  uid: string,
+  replaced: number | null,
+  before: string | null,
+  after: string,
+];
 
 const TYPES = { A: 'ADDED', M: 'MODIFIED', D: 'DELETED' } as const;
 
@@ -52,7 +63,11 @@ export function openChangesLog(postgres: Postgres, settings: CompactionSettings 
         });
       }
       const last = changes.at(-1);
-      return { outcome: 'Changes', changes, through: changes.length < limit || last === undefined ? head : last.version };
+      return {
+        outcome: 'Changes',
+        changes,
+        through: changes.length < limit || last === undefined ? head : last.version,
+      };
     },
 
     head: async () => (await clock()).head,

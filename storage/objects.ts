@@ -6,7 +6,15 @@ import { FORMATS, upcast, type Formats } from './formats.js';
 import type { Postgres, Statement } from './postgres.js';
 import type { KeyRange, Objects, ObjectKey, StoredObject } from './store.js';
 
-type ObjectRow = [project: string, name: string, uid: string, version: number, body: string, stored: string | null, format: number];
+type ObjectRow = [
+  project: string,
+  name: string,
+  uid: string,
+  version: number,
+  body: string,
+  stored: string | null,
+  format: number,
+];
 
 const COLUMNS = 'o.project, o.name, o.uid, o.version, o.body, o.private, o.private_format';
 
@@ -88,7 +96,10 @@ FROM clock c LEFT JOIN LATERAL (
       return rows.map(([index, epoch, phase, failures, format, detail]): SlotRow => {
         const row = { index, epoch, phase, failures };
         if (detail === null) return row;
-        return { ...row, detail: upcast('slots', format, JSON.parse(detail), formats) as NonNullable<SlotRow['detail']> };
+        return {
+          ...row,
+          detail: upcast('slots', format, JSON.parse(detail), formats) as NonNullable<SlotRow['detail']>,
+        };
       });
     },
 

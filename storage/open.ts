@@ -44,7 +44,11 @@ export interface Store {
   /** For `openSecretVersions` of the envelope. */
   readonly fetchSealed: (org: string, uid: string, version: number) => Promise<Buffer | undefined>;
   acquire(
-    options: { readonly holder: string; readonly ttl?: number | undefined; readonly onWaiting?: (holder: string) => void },
+    options: {
+      readonly holder: string;
+      readonly ttl?: number | undefined;
+      readonly onWaiting?: (holder: string) => void;
+    },
     signal: AbortSignal,
   ): Promise<Lease>;
   /** Once per lease. `head` is the version of the newest commit before it. */

@@ -54,14 +54,12 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
         afterVersion,
         limit,
       ]);
-      return rows.map(
-        ([version, org, kind, project, name, uid, format, body]): StoredEffects => ({
-          version,
-          address: { org, kind, project, name },
-          uid,
-          effects: upcast('effects', format, JSON.parse(body), formats) as LaterEffect[],
-        }),
-      );
+      return rows.map(([version, org, kind, project, name, uid, format, body]): StoredEffects => ({
+        version,
+        address: { org, kind, project, name },
+        uid,
+        effects: upcast('effects', format, JSON.parse(body), formats) as LaterEffect[],
+      }));
     },
 
     effectsDone(version) {
@@ -85,9 +83,7 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
     async unfinished(kinds, limit, after) {
       const rows = await postgres.readRows<[string, string, string, string]>(
         after === undefined ? UNFINISHED : UNFINISHED_AFTER,
-        after === undefined
-          ? [kinds, limit]
-          : [kinds, limit, after.kind, after.org, after.project, after.name],
+        after === undefined ? [kinds, limit] : [kinds, limit, after.kind, after.org, after.project, after.name],
       );
       return rows.map(([org, kind, project, name]): Address => ({ org, kind, project, name }));
     },

@@ -21,7 +21,6 @@ export interface Entry {
 export function keysOf(member: Member): string[] {
   const keys = [addressKey(member.address)];
   const idempotency = member.idempotency;
-  if (idempotency !== undefined)
-    keys.push(JSON.stringify([member.address.org, idempotency.holder, idempotency.key]));
+  if (idempotency !== undefined) keys.push(JSON.stringify([member.address.org, idempotency.holder, idempotency.key]));
   return keys;
 }

@@ -80,7 +80,10 @@ export async function fly(
         groups.unshift(group);
         break;
       case 'Abandoned':
-        answer([...group, ...groups.flat()], { outcome: 'Unavailable', message: 'closed before the outcome was known' });
+        answer([...group, ...groups.flat()], {
+          outcome: 'Unavailable',
+          message: 'closed before the outcome was known',
+        });
         return;
     }
   }

@@ -156,7 +156,10 @@ async function readBooks(session: Session, entries: readonly Entry[]): Promise<M
     for (const setting of member.accounts ?? []) name(org, setting.account);
   }
 
-  const books = new Map<string, { accounts: Map<string, Account>; holds: Map<string, StoredHold>; posted: Set<string> }>();
+  const books = new Map<
+    string,
+    { accounts: Map<string, Account>; holds: Map<string, StoredHold>; posted: Set<string> }
+  >();
   const book = (org: string) => {
     const known = books.get(org) ?? { accounts: new Map(), holds: new Map(), posted: new Set() };
     books.set(org, known);

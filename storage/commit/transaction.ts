@@ -28,7 +28,12 @@ export type Refusals = ReadonlyMap<Entry, MemberResult>;
 
 export type Transaction =
   /** Durable. `entries[i]` has version `first + i`; `refused` found no money. */
-  | { readonly end: 'Committed'; readonly first: number; readonly entries: readonly Entry[]; readonly refused: Refusals }
+  | {
+      readonly end: 'Committed';
+      readonly first: number;
+      readonly entries: readonly Entry[];
+      readonly refused: Refusals;
+    }
   /** Rolled back: these do not fit. With none left, all are answered; else the others are to be tried again. */
   | { readonly end: 'Refused'; readonly refused: Refusals }
   /** Rolled back: another epoch holds the lease. */
@@ -83,8 +88,7 @@ export async function runTransaction(
 
   const unfit = new Map<Entry, MemberResult>();
   if (deletes.length > 0) missing(deletes, await deleteObjects(session, first, deletes), STALE, unfit);
-  if (updates.length > 0)
-    missing(updates, await updateObjects(session, first + deletes.length, updates), STALE, unfit);
+  if (updates.length > 0) missing(updates, await updateObjects(session, first + deletes.length, updates), STALE, unfit);
   if (inserts.length > 0) {
     const inserted = await insertObjects(session, first + deletes.length + updates.length, inserts);
     missing(inserts, inserted.written, ALREADY_EXISTS, unfit);
@@ -117,8 +121,7 @@ export async function runTransaction(
   }
 
   options.onCommitting(first, entries);
-  const giveBack =
-    entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;
+  const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;
   await session.script(`${giveBack}COMMIT`);
   return { end: 'Committed', first, entries, refused: poor };
 }
