@@ -1,4 +1,9 @@
-/** Owns reading the name that the operating system (or Node) gives an error: `ENOENT`, `ENOSPC`, … */
+/** Owns reading what the operating system (or Node) says went wrong. */
+
+/** The name it gives an error: `ENOENT`, `ENOSPC`, … */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
+
+/** For an 'error' event that also reaches somebody who waits: without any listener it would end the process. */
+export function heard(): void {}

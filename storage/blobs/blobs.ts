@@ -1,0 +1,193 @@
+/**
+ * Owns the content-addressed store: bytes by their SHA-256 in a directory, rows in Postgres that say which org holds
+ * what. The parts: `receive.ts` (stream to file), `layout.ts` (the directory), `rows.ts` (SQL), `sweep.ts` (the end).
+ *
+ * - A blob is there for an org when its row is. The row is written after the file is whole, durable and in place.
+ * - I12: a digest alone opens nothing; each org has to have put the content itself, although one file serves all.
+ * - Refusals: SHA256Mismatch, FileTooLarge, QuotaExceeded, Unavailable (disk full), NotFound.
+ */
+import { constants } from 'node:fs';
+import { link, open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import type { Pool } from 'pg';
+import { refuse, type RefusalError } from '../../src/api/refusal.js';
+import { parseDigest, type Digest } from './digest.js';
+import { openLayout, place, removeFile, removePartials } from './layout.js';
+import { receive } from './receive.js';
+import { deleteRefs, findBlob, insertBlob, insertRef, underLock, usedBytes } from './rows.js';
+import { sweepBlobs, type Swept } from './sweep.js';
+import { heard, systemCode } from './system-error.js';
+
+export interface BlobsOptions {
+  readonly dir: string;
+  readonly pool: Pool;
+  /** Bytes that one org may hold; more is QuotaExceeded. */
+  readonly quotaBytes?: number | undefined;
+  /** Bytes of the disk that uploads leave free; below that they are refused. */
+  readonly reserveBytes?: number | undefined;
+  /** A blob without references is removed after so long without use (s). */
+  readonly unusedSeconds?: number | undefined;
+  /** ms; for the age of files. */
+  readonly now: () => number;
+}
+
+export interface PutOptions {
+  /** As in `X-Content-SHA256`: hexadecimal, with or without `sha256:`. */
+  readonly sha256?: string | undefined;
+  /** Bytes; one more is FileTooLarge. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+export interface PutResult {
+  /** `Exists`: the org had it already. */
+  readonly outcome: 'Created' | 'Exists';
+  /** `sha256:…` */
+  readonly digest: string;
+  readonly size: number;
+}
+
+/** First and last byte, both included, as in an HTTP range. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface FoundBlob {
+  readonly digest: string;
+  readonly size: number;
+  /** To be read or destroyed by the caller; stays readable when the blob is removed meanwhile. */
+  readonly stream: Readable;
+}
+
+export interface Blobs {
+  /** Reads the stream to its end, or refuses and leaves the rest unread (see `receive.ts`). */
+  put(org: string, stream: Readable, options: PutOptions): Promise<PutResult>;
+  /** Takes a copy of a file of ours, such as a collected output. Links are not followed. */
+  addFile(org: string, path: string, options: PutOptions): Promise<PutResult>;
+  /** Undefined: this org has no such blob. A range must lie within the size that `head` says. */
+  get(org: string, digest: string, range?: ByteRange): Promise<FoundBlob | undefined>;
+  head(org: string, digest: string): Promise<{ readonly digest: string; readonly size: number } | undefined>;
+  /** Gives the content a second name on the same disk (read-only, mode 0444); NotFound when the org has none. */
+  linkTo(org: string, digest: string, path: string): Promise<void>;
+  /** The object keeps the blob alive until `dropRefs`; NotFound when the org has none. */
+  addRef(org: string, digest: string, uid: string): Promise<void>;
+  dropRefs(org: string, uid: string): Promise<void>;
+  /** Bytes that the org holds. */
+  used(org: string): Promise<number>;
+  /** Whole store: removes what is unused. Once an hour is enough. */
+  sweep(signal: AbortSignal): Promise<Swept>;
+}
+
+const QUOTA_BYTES = 100 * 2 ** 30;
+const RESERVE_BYTES = 512 * 2 ** 20;
+const UNUSED_SECONDS = 24 * 3_600;
+
+export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
+  const { pool, now } = options;
+  const quota = options.quotaBytes ?? QUOTA_BYTES;
+  const reserve = options.reserveBytes ?? RESERVE_BYTES;
+  const unusedSeconds = options.unusedSeconds ?? UNUSED_SECONDS;
+  const layout = await openLayout(options.dir);
+  await removePartials(layout, now());
+
+  const blobs: Blobs = {
+    async put(org, stream, { sha256, limit, signal }) {
+      // For the stream's whole life: it may break before it is read, or after it was refused.
+      stream.on('error', heard);
+      let expected: Digest | undefined;
+      if (sha256 !== undefined) {
+        expected = parseDigest(sha256);
+        if (expected === undefined) throw refuse('BadRequest', 'X-Content-SHA256 is not a SHA-256 in hexadecimal');
+      }
+      const path = layout.partial();
+      const room = Math.max(0, quota - (await usedBytes(pool, org)));
+      const received = await receive(stream, {
+        path,
+        limit: Math.min(limit, room),
+        tooLarge: () =>
+          limit <= room
+            ? refuse('FileTooLarge', `the content is larger than ${limit} bytes`)
+            : overQuota(org, quota, room),
+        expected,
+        reserve,
+        signal,
+      });
+      try {
+        const outcome = await underLock(pool, received.digest, async (client) => {
+          const inserted = await insertBlob(client, org, received.digest, received.size, quota);
+          if (inserted === 'QuotaExceeded') throw overQuota(org, quota, room);
+          await place(path, layout.blob(received.digest));
+          return inserted;
+        });
+        return { outcome, ...received };
+      } finally {
+        await removeFile(path);
+      }
+    },
+
+    async addFile(org, path, put) {
+      const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const stat = await handle.stat();
+      if (!stat.isFile()) {
+        await handle.close();
+        throw refuse('Invalid', 'an output must be a regular file');
+      }
+      const stream = handle.createReadStream();
+      try {
+        return await blobs.put(org, stream, put);
+      } finally {
+        stream.destroy();
+      }
+    },
+
+    async get(org, digest, range) {
+      const name = parseDigest(digest);
+      const size = name === undefined ? undefined : await findBlob(pool, org, name);
+      if (name === undefined || size === undefined) return undefined;
+      if (range !== undefined && !(range.start >= 0 && range.start <= range.end && range.end < size)) {
+        throw new RangeError('the range is outside of the blob');
+      }
+      const handle = await open(layout.blob(name), 'r').catch((error: unknown) => {
+        throw systemCode(error) === 'ENOENT' ? missing(name) : error;
+      });
+      return { digest: name, size, stream: handle.createReadStream(range) };
+    },
+
+    async head(org, digest) {
+      const name = parseDigest(digest);
+      const size = name === undefined ? undefined : await findBlob(pool, org, name);
+      return name === undefined || size === undefined ? undefined : { digest: name, size };
+    },
+
+    async linkTo(org, digest, path) {
+      const found = await blobs.head(org, digest);
+      const name = found === undefined ? undefined : parseDigest(found.digest);
+      if (name === undefined) throw refuse('NotFound', `there is no blob ${digest}`);
+      await link(layout.blob(name), path);
+    },
+
+    async addRef(org, digest, uid) {
+      const name = parseDigest(digest);
+      if (name === undefined || !(await insertRef(pool, org, name, uid))) {
+        throw refuse('NotFound', `there is no blob ${digest}`);
+      }
+    },
+
+    dropRefs: (org, uid) => deleteRefs(pool, org, uid),
+    used: (org) => usedBytes(pool, org),
+    sweep: (signal) => sweepBlobs(pool, layout, unusedSeconds, now(), signal),
+  };
+  return blobs;
+}
+
+function overQuota(org: string, quota: number, room: number): RefusalError {
+  return refuse('QuotaExceeded', `org ${org} may hold ${quota} bytes of blobs and has room for ${room}`, {
+    fix: 'Delete what is no longer needed; unreferenced blobs go a day after their last use.',
+  });
+}
+
+/** A row without its file: somebody removed it from the directory. */
+function missing(digest: Digest): RefusalError {
+  return refuse('Unavailable', `the content of ${digest} is not on this machine's disk`, { retryAfterSeconds: 60 });
+}

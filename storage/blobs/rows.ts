@@ -1,0 +1,138 @@
+/**
+ * Owns the rows of blobs: one named statement or transaction per transition, with its precondition and result above it.
+ * Files are not touched here. Every statement names its org first (I12), except those of the sweep, which range over
+ * the whole store.
+ */
+import type { Pool, PoolClient } from 'pg';
+import type { Digest } from './digest.js';
+import { heard } from './system-error.js';
+
+/** Spells `BLOB`: the class of the advisory locks that order the changes of one content's file and rows. */
+const LOCK_CLASS = 0x424c4f42;
+/** `last_used` is as old as this before a read renews it, so that reads seldom write. */
+const TOUCH_AFTER = '1 hour';
+
+/** Runs `work` in one transaction under the lock of this content; commits when it resolves, rolls back when it rejects. */
+export async function underLock<T>(pool: Pool, digest: Digest, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  // A connection that ends while it is checked out says so here as well as to the query under way.
+  client.on('error', heard);
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, digest]);
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch((failure: unknown) => {
+      broken = failure instanceof Error ? failure : new Error(String(failure));
+    });
+    throw error;
+  } finally {
+    client.off('error', heard);
+    client.release(broken);
+  }
+}
+
+const INSERT = `
+  INSERT INTO blobs (org, digest, size) VALUES ($1, $2, $3)
+  ON CONFLICT (org, digest) DO UPDATE SET last_used = now()
+  RETURNING xmax = 0 AS fresh`;
+const CHARGE = `
+  INSERT INTO blob_usage (org, bytes) SELECT $1, $2::bigint WHERE $2::bigint <= $3::bigint
+  ON CONFLICT (org) DO UPDATE SET bytes = blob_usage.bytes + excluded.bytes
+    WHERE blob_usage.bytes + excluded.bytes <= $3::bigint
+  RETURNING bytes`;
+
+/**
+ * The org holds this content. Under the content's lock; its file is in place before the commit.
+ * `Created`: counted into its usage. `Exists`: it did already. `QuotaExceeded`: the caller rolls back.
+ */
+export async function insertBlob(
+  client: PoolClient,
+  org: string,
+  digest: Digest,
+  size: number,
+  quota: number,
+): Promise<'Created' | 'Exists' | 'QuotaExceeded'> {
+  const inserted = await client.query<{ fresh: boolean }>(INSERT, [org, digest, size]);
+  if (inserted.rows[0]?.fresh !== true) return 'Exists';
+  const charged = await client.query(CHARGE, [org, size, quota]);
+  return charged.rowCount === 1 ? 'Created' : 'QuotaExceeded';
+}
+
+/** Bytes that the org holds. */
+export async function usedBytes(pool: Pool, org: string): Promise<number> {
+  const { rows } = await pool.query<{ bytes: string }>('SELECT bytes FROM blob_usage WHERE org = $1', [org]);
+  return Number(rows[0]?.bytes ?? 0);
+}
+
+const FIND = `
+  WITH touched AS (
+    UPDATE blobs SET last_used = now()
+    WHERE org = $1 AND digest = $2 AND last_used < now() - interval '${TOUCH_AFTER}'
+  )
+  SELECT size FROM blobs WHERE org = $1 AND digest = $2`;
+
+/** Size of the org's blob, which counts as a use of it; undefined when the org has none of that digest. */
+export async function findBlob(pool: Pool, org: string, digest: Digest): Promise<number | undefined> {
+  const { rows } = await pool.query<{ size: string }>(FIND, [org, digest]);
+  return rows[0] === undefined ? undefined : Number(rows[0].size);
+}
+
+const ADD_REF = `
+  INSERT INTO blob_refs (org, uid, digest)
+  SELECT org, $3, digest FROM blobs WHERE org = $1 AND digest = $2 FOR KEY SHARE
+  ON CONFLICT (org, uid, digest) DO UPDATE SET uid = excluded.uid
+  RETURNING 1`;
+
+/** The object keeps the blob alive from now on. False when the org has no such blob. Twice is once. */
+export async function insertRef(pool: Pool, org: string, digest: Digest, uid: string): Promise<boolean> {
+  const { rowCount } = await pool.query(ADD_REF, [org, digest, uid]);
+  return rowCount === 1;
+}
+
+const DROP_REFS = `
+  WITH gone AS (DELETE FROM blob_refs WHERE org = $1 AND uid = $2 RETURNING digest)
+  UPDATE blobs SET last_used = now() WHERE org = $1 AND digest IN (SELECT digest FROM gone)`;
+
+/** The object keeps nothing any more; what it kept lives on for the usual time from now. */
+export async function deleteRefs(pool: Pool, org: string, uid: string): Promise<void> {
+  await pool.query(DROP_REFS, [org, uid]);
+}
+
+const UNUSED = `
+  SELECT DISTINCT digest FROM (
+    SELECT digest FROM blobs b
+    WHERE last_used < now() - make_interval(secs => $1)
+      AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.org = b.org AND r.digest = b.digest)
+    ORDER BY last_used LIMIT $2
+  ) AS oldest`;
+
+/** Whole store: contents that some org has neither used for so long nor refers to. */
+export async function unusedDigests(pool: Pool, afterSeconds: number, limit: number): Promise<Digest[]> {
+  const { rows } = await pool.query<{ digest: Digest }>(UNUSED, [afterSeconds, limit]);
+  return rows.map((row) => row.digest);
+}
+
+const DELETE_UNUSED = `
+  WITH gone AS (
+    DELETE FROM blobs b
+    WHERE digest = $1 AND last_used < now() - make_interval(secs => $2)
+      AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.org = b.org AND r.digest = b.digest)
+    RETURNING org, size
+  )
+  UPDATE blob_usage u SET bytes = u.bytes - gone.size FROM gone WHERE u.org = gone.org`;
+
+/** Whole store, under the content's lock: forgets it for every org that is done with it. True when no org is left. */
+export async function deleteUnused(client: PoolClient, digest: Digest, afterSeconds: number): Promise<boolean> {
+  await client.query(DELETE_UNUSED, [digest, afterSeconds]);
+  return !(await isHeld(client, digest));
+}
+
+/** Whole store: whether any org holds this content. */
+export async function isHeld(client: PoolClient, digest: Digest): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT 1 FROM blobs WHERE digest = $1 LIMIT 1', [digest]);
+  return rowCount === 1;
+}

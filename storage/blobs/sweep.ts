@@ -1,0 +1,104 @@
+/**
+ * Owns the end of blobs: rows that nobody used for a day, files without rows, uploads without an end.
+ *
+ * A file goes only together with the last row of its content. Both change under the content's lock, so a put of the
+ * same content comes before or after, never between. The file is moved to `trash/` before the transaction commits:
+ * a crash in between leaves a file there that the next sweep takes back or removes, by whether rows are left.
+ */
+import { opendir, readdir, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pool } from 'pg';
+import { parseDigest, type Digest } from './digest.js';
+import { place, removeFile, removePartials, type Layout } from './layout.js';
+import { deleteUnused, isHeld, underLock, unusedDigests } from './rows.js';
+import { systemCode } from './system-error.js';
+
+/** Contents handled per sweep; the next one goes on. */
+const PER_SWEEP = 1_000;
+
+export interface Swept {
+  readonly blobs: number;
+  readonly orphans: number;
+  readonly partials: number;
+}
+
+export async function sweepBlobs(
+  pool: Pool,
+  layout: Layout,
+  unusedSeconds: number,
+  now: number,
+  signal: AbortSignal,
+): Promise<Swept> {
+  await settleTrash(pool, layout);
+  let blobs = 0;
+  for (const digest of await unusedDigests(pool, unusedSeconds, PER_SWEEP)) {
+    signal.throwIfAborted();
+    if (await forget(pool, layout, digest, unusedSeconds)) blobs += 1;
+  }
+  const orphans = await removeOrphans(pool, layout, now - unusedSeconds * 1_000, signal);
+  return { blobs, orphans, partials: await removePartials(layout, now) };
+}
+
+async function forget(pool: Pool, layout: Layout, digest: Digest, unusedSeconds: number): Promise<boolean> {
+  let moved = false;
+  try {
+    const last = await underLock(pool, digest, async (client) => {
+      if (!(await deleteUnused(client, digest, unusedSeconds))) return false;
+      await moveAway(layout, digest);
+      moved = true;
+      return true;
+    });
+    if (last) await removeFile(layout.trash(digest));
+    return last;
+  } catch (error) {
+    // Whether the commit took place is not known; the rows say it.
+    if (moved) await settle(pool, layout, digest);
+    // An object has come to refer to it meanwhile.
+    if (systemCode(error) === '23503') return false;
+    throw error;
+  }
+}
+
+async function moveAway(layout: Layout, digest: Digest): Promise<void> {
+  try {
+    await rename(layout.blob(digest), layout.trash(digest));
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT') throw error;
+  }
+}
+
+async function settleTrash(pool: Pool, layout: Layout): Promise<void> {
+  for (const name of await readdir(join(layout.dir, 'trash'))) {
+    const digest = parseDigest(name);
+    if (digest !== undefined) await settle(pool, layout, digest);
+  }
+}
+
+async function settle(pool: Pool, layout: Layout, digest: Digest): Promise<void> {
+  await underLock(pool, digest, async (client) => {
+    if (await isHeld(client, digest)) await place(layout.trash(digest), layout.blob(digest));
+  });
+  await removeFile(layout.trash(digest));
+}
+
+/** Files that a crash left between their placing and their row. Young ones are left alone: their row may be on its way. */
+async function removeOrphans(pool: Pool, layout: Layout, before: number, signal: AbortSignal): Promise<number> {
+  let removed = 0;
+  const root = join(layout.dir, 'sha256');
+  for (const prefix of await readdir(root)) {
+    for await (const entry of await opendir(join(root, prefix))) {
+      signal.throwIfAborted();
+      const digest = parseDigest(prefix + entry.name);
+      if (digest === undefined || (await stat(layout.blob(digest))).ctimeMs > before) continue;
+      const { rowCount } = await pool.query('SELECT 1 FROM blobs WHERE digest = $1 LIMIT 1', [digest]);
+      if (rowCount === 1) continue;
+      const orphan = await underLock(pool, digest, async (client) => {
+        if (await isHeld(client, digest)) return false;
+        await removeFile(layout.blob(digest));
+        return true;
+      });
+      if (orphan) removed += 1;
+    }
+  }
+  return removed;
+}
