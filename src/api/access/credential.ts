@@ -17,8 +17,12 @@ export interface CredentialDetail {
   readonly projects?: readonly string[] | undefined;
 }
 
-/** True for a stored detail of this use, and not of another (an attempt's token). The row was written by `decide`. */
-export function isCredentialDetail(stored: object): stored is CredentialDetail {
+/** Reads a stored detail, as `decide` wrote it; undefined for one of another use (an attempt's token). */
+export function credentialDetail(stored: object): CredentialDetail | undefined {
+  return isOurs(stored) ? stored : undefined;
+}
+
+function isOurs(stored: object): stored is CredentialDetail {
   return 'actsAs' in stored && 'scopes' in stored && Array.isArray(stored.scopes);
 }
 

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { Author, Grant } from '../../../src/api/access/author.js';
-import { effectiveGrant, isCredentialDetail, type Principal } from '../../../src/api/access/credential.js';
+import { effectiveGrant, credentialDetail, type Principal } from '../../../src/api/access/credential.js';
 import {
   checker,
   cutGrant,
@@ -182,8 +182,8 @@ test('the key of a member or ServiceAccount that is gone may do nothing', (t) =>
 });
 
 test("an attempt's credential is not taken for a key", (t) => {
-  t.false(isCredentialDetail({ attempt: 'uid', epoch: 1 }));
-  t.true(isCredentialDetail({ actsAs: { member: 'm' }, scopes: [] }));
+  t.is(credentialDetail({ attempt: 'uid', epoch: 1 }), undefined);
+  t.deepEqual(credentialDetail({ actsAs: { member: 'm' }, scopes: [] }), { actsAs: { member: 'm' }, scopes: [] });
 });
 
 test('an author is a grant, so that the service itself can be one', (t) => {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { Author } from '../../../src/api/access/author.js';
-import { isCredentialDetail } from '../../../src/api/access/credential.js';
+import { credentialDetail } from '../../../src/api/access/credential.js';
 import { may } from '../../../src/api/access/grant.js';
 import { isScope } from '../../../src/api/access/scope.js';
 import type { Effect } from '../../../src/kinds/effect.js';
@@ -120,8 +120,8 @@ test('whatever is asked for, no key may do what its maker may not', (t) => {
         by,
       });
       if (decision.outcome !== 'Next') return true;
-      const detail = detailOf(decision.effects);
-      if (detail === undefined || !isCredentialDetail(detail)) return false;
+      const detail = credentialDetail(detailOf(decision.effects) ?? {});
+      if (detail === undefined) return false;
       return patterns
         .filter((scope) => !scope.includes('*') || scope === 'operator:*')
         .every((scope) =>
