@@ -79,6 +79,9 @@ export interface Objects {
   /** Objects that name this uid as an owner. */
   ownedBy(org: string, uid: string, limit: number): Promise<Address[]>;
   slots(org: string, uid: string): Promise<SlotRow[]>;
+  slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;
+  /** Whole store, for operators: the address of an incarnation. Reads the table; not for hot paths. */
+  addressOf(uid: string): Promise<Address | undefined>;
   count(org: string): Promise<number>;
 }
 

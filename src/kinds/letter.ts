@@ -81,6 +81,8 @@ export interface CollectedOutput {
   readonly sha256: string;
   /** Bytes. */
   readonly size: number;
+  /** It was a directory: the blob is its tar.zst. */
+  readonly directory?: boolean | undefined;
   /** Set when the output could not be collected: what went wrong. */
   readonly error?: string | undefined;
 }
