@@ -16,6 +16,15 @@ type ObjectRow = [
   format: number,
 ];
 
+type SlotColumns = [
+  index: number,
+  epoch: number,
+  phase: string,
+  failures: number,
+  format: number,
+  detail: string | null,
+];
+
 const COLUMNS = 'o.project, o.name, o.uid, o.version, o.body, o.private, o.private_format';
 
 export function openObjects(postgres: Postgres, formats: Formats = FORMATS): Objects {
@@ -28,6 +37,12 @@ export function openObjects(postgres: Postgres, formats: Formats = FORMATS): Obj
       body: stampVersion(Buffer.from(body), version),
       private: upcastPrivate(stored, format, formats),
     };
+  };
+
+  const toSlot = ([index, epoch, phase, failures, format, detail]: SlotColumns): SlotRow => {
+    const row = { index, epoch, phase, failures };
+    if (detail === null) return row;
+    return { ...row, detail: upcast('slots', format, JSON.parse(detail), formats) as NonNullable<SlotRow['detail']> };
   };
 
   return {
@@ -92,15 +107,20 @@ FROM clock c LEFT JOIN LATERAL (
     },
 
     async slots(org, uid) {
-      const rows = await postgres.readRows<[number, number, string, number, number, string | null]>(SLOTS, [org, uid]);
-      return rows.map(([index, epoch, phase, failures, format, detail]): SlotRow => {
-        const row = { index, epoch, phase, failures };
-        if (detail === null) return row;
-        return {
-          ...row,
-          detail: upcast('slots', format, JSON.parse(detail), formats) as NonNullable<SlotRow['detail']>,
-        };
-      });
+      const rows = await postgres.readRows<SlotColumns>(SLOTS, [org, uid]);
+      return rows.map(toSlot);
+    },
+
+    async slot(org, uid, index) {
+      const [row] = await postgres.readRows<SlotColumns>(SLOT, [org, uid, index]);
+      return row === undefined ? undefined : toSlot(row);
+    },
+
+    async addressOf(uid) {
+      const [row] = await postgres.readRows<[string, string, string, string]>(ADDRESS_OF, [uid]);
+      if (row === undefined) return undefined;
+      const [org, kind, project, name] = row;
+      return { org, kind, project, name };
     },
 
     async count(org) {
@@ -197,6 +217,18 @@ const OWNED_BY: Statement = {
   name: 'owned by',
   text: 'SELECT kind, project, name FROM children WHERE org = $1 AND owner_uid = $2 ORDER BY kind, project, name LIMIT $3',
 };
+/** One slot of a stored book. Result: its columns, or no row while the index has not begun. */
+const SLOT: Statement = {
+  name: 'slot',
+  text: 'SELECT index, epoch, phase, failures, format, detail FROM slots WHERE uid = $2 AND org = $1 AND index = $3',
+};
+
+/** Whole store, for operators: which address an incarnation has. Reads the table. */
+const ADDRESS_OF: Statement = {
+  name: 'address of uid',
+  text: 'SELECT org, kind, project, name FROM objects WHERE uid = $1 LIMIT 1',
+};
+
 const SLOTS: Statement = {
   name: 'slots',
   text: 'SELECT index, epoch, phase, failures, format, detail FROM slots WHERE org = $1 AND uid = $2 ORDER BY index',

@@ -29,6 +29,8 @@ export interface Statement {
 }
 
 export interface Postgres {
+  /** For the rows of this room that need a client of their own for a moment (blobs). Not for objects. */
+  readonly pool: pg.Pool;
   /** Runs one reading statement on the pool. Rejects with a `RefusalError` Unavailable when Postgres does not answer. */
   read<Row extends pg.QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /** Rows as arrays, for many small rows: a third of the cost of objects. */
@@ -61,6 +63,8 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
   pool.on('error', () => {});
 
   return {
+    pool,
+
     async read<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[] = []) {
       try {
         const result = await pool.query<Row>({ name: statement.name, text: statement.text, values: [...values] });
