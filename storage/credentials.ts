@@ -10,11 +10,12 @@ export function openCredentials(postgres: Postgres): Credentials {
       const [row] = await postgres.readRows<Row>(FIND, [sha256]);
       if (row === undefined) return undefined;
       const [org, kind, project, name, uid, expires, detail] = row;
+      const parsed: Record<string, unknown> = JSON.parse(detail);
       return {
         address: { org, kind, project, name },
         uid,
         expires: expires ?? undefined,
-        detail: JSON.parse(detail) as Record<string, unknown>,
+        detail: parsed,
       };
     },
   };

@@ -28,6 +28,8 @@ const CLOSED_SOCKETS = new Set([
 ]);
 
 export function classify(error: unknown): StorageFailure {
+  // A mistake of ours on the way to Postgres: it would happen again.
+  if (error instanceof TypeError || error instanceof RangeError) return 'Refused';
   const code = codeOf(error);
   // Without a code it is the driver's own: "Connection terminated", "timeout exceeded when trying to connect", …
   if (code === undefined || CLOSED_SOCKETS.has(code)) return 'ConnectionLost';

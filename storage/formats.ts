@@ -5,6 +5,9 @@
  * To change a stored form: raise its number here and add the step from the old one. Never change or remove a step.
  */
 
+import type { LaterEffect } from '../src/kinds/effect.js';
+import type { StoredTimer } from './store.js';
+
 /** Brings a value of format n to n + 1. The key is n. */
 export type Upcasters = Readonly<Record<number, (value: unknown) => unknown>>;
 
@@ -43,7 +46,22 @@ export class UnknownFormatError extends Error {
   }
 }
 
+/** What the current forms are to those who read them. */
+export interface CurrentForms {
+  readonly effects: readonly LaterEffect[];
+  /** Known to its machine only. */
+  readonly private: unknown;
+  readonly slots: Readonly<Record<string, unknown>>;
+  readonly timers: StoredTimer;
+}
+
 /** The value in the current form. Throws `UnknownFormatError` for a format from a newer program or without a step. */
+export function upcast<What extends keyof Formats>(
+  what: What,
+  format: number,
+  value: unknown,
+  formats?: Formats,
+): CurrentForms[What];
 export function upcast(what: keyof Formats, format: number, value: unknown, formats: Formats = FORMATS): unknown {
   const { current, steps } = formats[what];
   if (format > current) throw new UnknownFormatError(what, format, current);

@@ -13,7 +13,7 @@
  * Not covered: a machine that is suspended may not count the time on its monotonic clock. Ways 1 and 2 still hold.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import type { Client } from 'pg';
 import { isDead, parseHolderProcess, thisProcess, type HolderProcess } from './holder.js';
 import type { Postgres } from './postgres.js';
 import type { Lease } from './store.js';
@@ -152,7 +152,7 @@ interface LeaseConnection {
 
 /** One connection of its own: a busy pool must not cost the lease. */
 function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
-  let client: Promise<pg.Client> | undefined;
+  let client: Promise<Client> | undefined;
   const close = async () => {
     const closed = client;
     client = undefined;

@@ -1,5 +1,6 @@
 /**
- * Owns the shape of the database: numbered SQL files, each applied once, in order, in one transaction of its own.
+ * Owns the shape of the database: numbered SQL files, each applied once, in order, in one transaction of its own. Numbers
+ * rise and may leave gaps, so that parts of the room can number their own.
  * Two processes that start together are kept apart by an advisory lock. A database that is newer than this program
  * refuses the start: an old program would read rows that it does not understand.
  */
@@ -23,7 +24,7 @@ export interface Migration {
 export class DatabaseNewerError extends Error {
   constructor(database: number, program: number) {
     super(
-      `the database is at schema ${database}, this program knows schemas up to ${program}: start a program at least as new as the one that wrote it`,
+      `the database has migration ${database}, this program knows migrations up to ${program}: start a program at least as new as the one that wrote it`,
     );
     this.name = 'DatabaseNewerError';
   }
@@ -36,7 +37,8 @@ export async function readMigrations(): Promise<Migration[]> {
   return Promise.all(
     files.map(async (file, i) => {
       const number = Number(file.slice(0, 4));
-      if (number !== i + 1) throw new Error(`migration ${file} should have number ${i + 1}`);
+      if (!/^\d{4}_/.test(file) || file.slice(0, 4) === files[i - 1]?.slice(0, 4))
+        throw new Error(`migration ${file} needs a number of its own`);
       return { number, name: file.slice(0, -'.sql'.length), sql: await readFile(path.join(folder, file), 'utf8') };
     }),
   );
@@ -53,10 +55,13 @@ export async function migrate(postgres: Postgres, given?: readonly Migration[]):
       'CREATE TABLE IF NOT EXISTS schema_versions (number int PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())',
     );
     const { rows } = await client.query<{ number: number }>('SELECT number FROM schema_versions ORDER BY number');
-    const newest = rows.at(-1)?.number ?? 0;
-    if (newest > migrations.length) throw new DatabaseNewerError(newest, migrations.length);
+    const there = new Set(rows.map(({ number }) => number));
+    const known = new Set(migrations.map(({ number }) => number));
+    for (const number of there)
+      if (!known.has(number)) throw new DatabaseNewerError(number, migrations.at(-1)?.number ?? 0);
     const applied: string[] = [];
-    for (const migration of migrations.slice(newest)) {
+    for (const migration of migrations) {
+      if (there.has(migration.number)) continue;
       await client.query('BEGIN');
       await client.query(migration.sql);
       await client.query('INSERT INTO schema_versions (number, name) VALUES ($1, $2)', [

@@ -42,7 +42,7 @@ export function openObjects(postgres: Postgres, formats: Formats = FORMATS): Obj
   const toSlot = ([index, epoch, phase, failures, format, detail]: SlotColumns): SlotRow => {
     const row = { index, epoch, phase, failures };
     if (detail === null) return row;
-    return { ...row, detail: upcast('slots', format, JSON.parse(detail), formats) as NonNullable<SlotRow['detail']> };
+    return { ...row, detail: upcast('slots', format, JSON.parse(detail), formats) };
   };
 
   return {

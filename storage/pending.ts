@@ -3,7 +3,6 @@
  * These reads are for the whole store, at start and in sweeps (I6).
  */
 import type { Address } from '../src/api/address.js';
-import type { LaterEffect } from '../src/kinds/effect.js';
 import { FORMATS, upcast, type Formats } from './formats.js';
 import type { Postgres, Statement } from './postgres.js';
 import type { Pending, StoredEffects, StoredTimer } from './store.js';
@@ -58,7 +57,7 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
         version,
         address: { org, kind, project, name },
         uid,
-        effects: upcast('effects', format, JSON.parse(body), formats) as LaterEffect[],
+        effects: upcast('effects', format, JSON.parse(body), formats),
       }));
     },
 
@@ -76,7 +75,7 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
       );
       return rows.map(([org, kind, project, name, uid, timer_, generation, at, format]): StoredTimer => {
         const row = { address: { org, kind, project, name }, uid, timer: timer_, generation, at };
-        return upcast('timers', format, row, formats) as StoredTimer;
+        return upcast('timers', format, row, formats);
       });
     },
 

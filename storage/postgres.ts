@@ -2,7 +2,7 @@
  * Owns the connections to Postgres: a bounded pool for reads, and single connections for those who need one of their own
  * (commit, lease, migrations). Sets what holds for every session. Does not own a statement.
  */
-import pg from 'pg';
+import { Client, escapeLiteral, Pool, types as pgTypes, type QueryResultRow } from 'pg';
 import { unavailable } from './errors.js';
 
 /** Most connections for reads. More only queue inside Postgres on a small machine. */
@@ -15,12 +15,12 @@ const READ_TIMEOUT = 30_000;
 const CONNECT_TIMEOUT = 5_000;
 
 /** int8 arrives as a number: versions and counts stay far below 2^53. All else as pg does it. */
+const INT8: number = pgTypes.builtins.INT8;
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
-    if (oid === pg.types.builtins.INT8) return Number;
-    return pg.types.getTypeParser(oid, format);
+    return oid === INT8 ? Number : pgTypes.getTypeParser(oid, format);
   },
-} as pg.CustomTypesConfig;
+};
 
 /** A statement with a name: prepared once per connection. */
 export interface Statement {
@@ -30,9 +30,9 @@ export interface Statement {
 
 export interface Postgres {
   /** For the rows of this room that need a client of their own for a moment (blobs). Not for objects. */
-  readonly pool: pg.Pool;
+  readonly pool: Pool;
   /** Runs one reading statement on the pool. Rejects with a `RefusalError` Unavailable when Postgres does not answer. */
-  read<Row extends pg.QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
+  read<Row extends QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /** Rows as arrays, for many small rows: a third of the cost of objects. */
   readRows<Row extends unknown[]>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /**
@@ -41,7 +41,7 @@ export interface Postgres {
    */
   write(statement: Statement, values?: readonly unknown[]): Promise<number>;
   /** A connection of one's own. Rejects with pg's error. The caller ends it. */
-  connect(purpose: string, session?: SessionSettings): Promise<pg.Client>;
+  connect(purpose: string, session?: SessionSettings): Promise<Client>;
   close(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export interface Postgres {
 export type SessionSettings = Readonly<Record<string, string>>;
 
 export function openPostgres(options: { readonly url: string; readonly readers?: number | undefined }): Postgres {
-  const pool = new pg.Pool({
+  const pool = new Pool({
     connectionString: options.url,
     max: options.readers ?? READERS,
     connectionTimeoutMillis: READER_WAIT,
@@ -65,7 +65,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
   return {
     pool,
 
-    async read<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[] = []) {
+    async read<Row extends QueryResultRow>(statement: Statement, values: readonly unknown[] = []) {
       try {
         const result = await pool.query<Row>({ name: statement.name, text: statement.text, values: [...values] });
         return result.rows;
@@ -98,7 +98,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
     },
 
     async connect(purpose, session = {}) {
-      const client = new pg.Client({
+      const client = new Client({
         connectionString: options.url,
         connectionTimeoutMillis: CONNECT_TIMEOUT,
         application_name: `troupe ${purpose}`,
@@ -108,7 +108,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
       // The next statement on a dead connection fails, and that is where its owner finds out.
       client.on('error', () => {});
       await client.connect();
-      const settings = Object.entries(session).map(([name, value]) => `SET ${name} = ${pg.escapeLiteral(value)}`);
+      const settings = Object.entries(session).map(([name, value]) => `SET ${name} = ${escapeLiteral(value)}`);
       if (settings.length > 0) {
         try {
           await client.query(settings.join('; '));

@@ -19,11 +19,12 @@ export function openResponses(postgres: Postgres, open: OpenResponse): StoredRes
       const [row] = await postgres.readRows<[string, number, Buffer, string, number]>(FIND, [org, holder, key]);
       if (row === undefined) return undefined;
       const [fingerprint, status, sealed, headers, version] = row;
+      const parsed: Record<string, string> = JSON.parse(headers);
       return {
         fingerprint,
         status,
         response: stampVersion(open(responseParts(org, holder, key), sealed), version),
-        headers: JSON.parse(headers) as Record<string, string>,
+        headers: parsed,
       };
     },
 

@@ -14,7 +14,7 @@ import { sumOf } from '../../src/money/post.js';
 import type { Postgres } from '../postgres.js';
 import { keysOf, type Entry } from './entry.js';
 import { fly } from './flight.js';
-import type { SealResponse } from './idempotency.js';
+import { responseParts, type SealResponse } from './idempotency.js';
 import { openLane } from './lane.js';
 import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
 import { inOrder } from './order.js';
@@ -57,7 +57,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   const now = options.monotonic ?? (() => performance.now());
   const lanes = Array.from({ length: LANES }, () => ({ lane: openLane(postgres), busy: false }));
   const head = await readHead(postgres);
-  const order = inOrder(head, options.publish);
+  const order = inOrder(head, (changes) => options.publish(changes));
   const stop = new AbortController();
 
   let state: State = 'open';
@@ -69,7 +69,6 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   const flight = {
     epoch: options.epoch,
     objectsPerOrg: options.objectsPerOrg,
-    seal: options.seal,
     now,
     pause: (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {}),
     abandoned: () => stop.signal.aborted,
@@ -109,16 +108,19 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       free.busy = true;
       const deadline = Math.max(oldest.since + LONGEST_WAIT, now() + SHORTEST_FLIGHT);
       // A rejection here is an error of ours (publish threw): it must end the process, not leave members unanswered.
-      void fly(free.lane, batch, deadline, flight).then(() => {
-        free.busy = false;
-        for (const { keys } of batch) for (const key of keys) underWay.delete(key);
-        schedule();
-      });
+      void launch(free, batch, deadline);
     }
     if (waiting.length === 0 && lanes.every(({ busy }) => !busy)) {
       for (const resolve of idle) resolve();
       idle = [];
     }
+  }
+
+  async function launch(by: (typeof lanes)[number], batch: readonly Entry[], deadline: number): Promise<void> {
+    await fly(by.lane, batch, deadline, flight);
+    by.busy = false;
+    for (const { keys } of batch) for (const key of keys) underWay.delete(key);
+    schedule();
   }
 
   function takeBatch(): Entry[] {
@@ -159,8 +161,8 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       if (state === 'closed') return Promise.resolve({ outcome: 'Unavailable', message: 'storage is closing' });
       if (waiting.length >= MOST_WAITING)
         return Promise.resolve({ outcome: 'Unavailable', message: 'too many writes are waiting' });
-      const wrong = unbalanced(member);
-      if (wrong !== undefined) return Promise.resolve({ outcome: 'Unavailable', message: wrong });
+      const prepared = prepare(member, options.seal);
+      if (prepared.wrong !== undefined) return Promise.resolve({ outcome: 'Unavailable', message: prepared.wrong });
       return new Promise((resolve) => {
         waiting.push({
           member,
@@ -168,7 +170,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
           keys: keysOf(member),
           bytes: member.write.body.length,
           since: now(),
-          sealed: undefined,
+          sealed: prepared.sealed,
           resolve,
         });
         schedule();
@@ -194,10 +196,23 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   };
 }
 
-/** I7: a posting that does not add up to zero is a mistake of ours; it is not posted and harms nobody else. */
-function unbalanced(member: Member): string | undefined {
-  const wrong = member.postings.find((posting) => !sumOf(posting).isZero());
-  return wrong === undefined ? undefined : `posting ${wrong.key} does not add up to zero`;
+type Prepared = { readonly wrong: string } | { readonly wrong: undefined; readonly sealed: Buffer | undefined };
+
+/** What can go wrong with one member alone goes wrong here, before it has neighbours. */
+function prepare(member: Member, seal: SealResponse): Prepared {
+  try {
+    // I7
+    const wrong = member.postings.find((posting) => !sumOf(posting).isZero());
+    if (wrong !== undefined) return { wrong: `posting ${wrong.key} does not add up to zero` };
+    const write = member.idempotency;
+    if (write === undefined) return { wrong: undefined, sealed: undefined };
+    return {
+      wrong: undefined,
+      sealed: seal(responseParts(member.address.org, write.holder, write.key), write.response),
+    };
+  } catch (error) {
+    return { wrong: error instanceof Error ? error.message : 'it cannot be prepared' };
+  }
 }
 
 async function readHead(postgres: Postgres): Promise<number> {

@@ -12,8 +12,8 @@ export interface Entry {
   readonly bytes: number;
   /** Monotonic ms at which it was asked for. */
   readonly since: number;
-  /** The idempotency response, sealed at the first try and kept for the next. */
-  sealed: Buffer | undefined;
+  /** The idempotency response, sealed once for all tries. */
+  readonly sealed: Buffer | undefined;
   resolve(result: MemberResult): void;
 }
 

@@ -107,18 +107,13 @@ async function attempt(lane: Lane, group: readonly Entry[], options: FlightOptio
     });
   } catch (error) {
     const why = describe(error);
-    switch (classify(error)) {
-      case 'ConnectionLost':
-        lane.drop();
-        return committing === undefined ? { end: 'Later', why } : settle(lane, committing, why, options);
-      case 'TryAgain':
-      case 'Unavailable':
-        await lane.rollBack();
-        return { end: 'Later', why };
-      case 'Refused':
-        await lane.rollBack();
-        return { end: 'BadData', why };
+    const failure = classify(error);
+    if (failure === 'ConnectionLost') {
+      lane.drop();
+      return committing === undefined ? { end: 'Later', why } : settle(lane, committing, why, options);
     }
+    await lane.rollBack();
+    return { end: failure === 'Refused' ? 'BadData' : 'Later', why };
   }
 }
 

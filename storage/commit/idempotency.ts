@@ -21,7 +21,6 @@ export async function takeKeys(
   session: Session,
   entries: readonly Entry[],
   versions: readonly number[],
-  seal: SealResponse,
 ): Promise<ReadonlySet<number>> {
   const values: unknown[] = [];
   const positions = new Map<string, number>();
@@ -29,7 +28,6 @@ export async function takeKeys(
     const write = entry.member.idempotency;
     if (write === undefined) return;
     const { org } = entry.member.address;
-    entry.sealed ??= seal(responseParts(org, write.holder, write.key), write.response);
     values.push(
       org,
       write.holder,

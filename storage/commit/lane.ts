@@ -2,7 +2,7 @@
  * Owns one connection for commits: made when it is first needed, thrown away when it fails, made again with a growing
  * pause. Also answers whether a transaction whose COMMIT was under way when the connection broke took effect.
  */
-import type pg from 'pg';
+import type { Client } from 'pg';
 import type { Postgres } from '../postgres.js';
 import { sessionOn, type Session } from './session.js';
 
@@ -38,7 +38,7 @@ export interface Lane {
 }
 
 export function openLane(postgres: Postgres): Lane {
-  let current: { readonly client: pg.Client; readonly session: Session } | undefined;
+  let current: { readonly client: Client; readonly session: Session } | undefined;
   const drop = () => {
     const dropped = current;
     current = undefined;

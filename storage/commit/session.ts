@@ -2,16 +2,16 @@
  * Owns what one transaction may use: a connection, one statement at a time, statements prepared by name.
  * Also the text of multi-row VALUES, which carry bodies cheaper than arrays do.
  */
-import type pg from 'pg';
+import type { Client, QueryArrayResult } from 'pg';
 
 export interface Session {
   /** One prepared statement; rows as arrays. */
   rows<Row extends unknown[]>(name: string, text: () => string, values: unknown[]): Promise<Row[]>;
   /** Several plain statements at once, no values from outside; one result each. */
-  script(text: string): Promise<pg.QueryResult<unknown[]>[]>;
+  script(text: string): Promise<QueryArrayResult<unknown[]>[]>;
 }
 
-export function sessionOn(client: pg.Client): Session {
+export function sessionOn(client: Client): Session {
   const texts = new Map<string, string>();
   return {
     async rows<Row extends unknown[]>(name: string, text: () => string, values: unknown[]) {
@@ -24,8 +24,9 @@ export function sessionOn(client: pg.Client): Session {
       return result.rows;
     },
     async script(text) {
-      const results: unknown = await client.query({ text, rowMode: 'array' });
-      return (Array.isArray(results) ? results : [results]) as pg.QueryResult<unknown[]>[];
+      // pg answers an array of results for several statements, one result for one.
+      const results = await client.query<unknown[]>({ text, rowMode: 'array' });
+      return [results].flat();
     },
   };
 }

@@ -14,7 +14,7 @@ import { writeCredentials } from './credentials.js';
 import { deleteObjects, forgetDeleted } from './delete.js';
 import { storeEffects } from './effects.js';
 import { recordEvents } from './events.js';
-import { takeKeys, type SealResponse } from './idempotency.js';
+import { takeKeys } from './idempotency.js';
 import { insertObjects } from './insert.js';
 import type { MemberResult } from './member.js';
 import { admitMoney, hasMoney, type Ledger } from './money.js';
@@ -42,7 +42,6 @@ export type Transaction =
 export interface TransactionOptions {
   readonly epoch: number;
   readonly objectsPerOrg: number;
-  readonly seal: SealResponse;
   /** Called just before COMMIT is sent: from here until its answer, the outcome is Postgres's secret. */
   onCommitting(first: number, entries: readonly Entry[]): void;
 }
@@ -98,7 +97,7 @@ export async function runTransaction(
     const keyed = entries.filter(({ member }) => member.idempotency !== undefined);
     const keyedVersions = versions.filter((_, i) => entries[i]?.member.idempotency !== undefined);
     // Last word: a taken key answers its stored response, whatever else is wrong.
-    missing(keyed, await takeKeys(session, keyed, keyedVersions, options.seal), KEY_USED, unfit);
+    missing(keyed, await takeKeys(session, keyed, keyedVersions), KEY_USED, unfit);
   }
   if (unfit.size > 0) {
     await session.script('ROLLBACK');
