@@ -1,0 +1,235 @@
+/**
+ * Owns the one way out of the service to an address that somebody else chose: inputs by URL, webhooks. It owns no
+ * policy about contents, retries or redirects; a redirect is an answer like any other.
+ *
+ * What it holds to:
+ * - https only, no credentials in the URL, certificates checked.
+ * - A name is resolved once. Only its addresses on the public internet (or allowed ones) are dialled, and exactly those:
+ *   the connection gets them instead of the name, so a second answer of the name server changes nothing.
+ * - Every wait has a bound: name and connection, the first byte of the answer, silence within it.
+ * - Messages name the host only: paths and queries may carry secrets (I11).
+ */
+import { once } from 'node:events';
+import { lookup as systemLookup } from 'node:dns/promises';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { rootCertificates } from 'node:tls';
+import { allowAddresses, specialAddress, type AllowedAddresses } from './special-addresses.js';
+
+/** Bound for the name, the connection and TLS together (ms). */
+const CONNECT_MS = 10_000;
+/** Bound from the request to the head of the answer, and for silence while its body comes (ms). */
+const SILENCE_MS = 30_000;
+/** Bytes of an answer's headers. */
+const MOST_HEADER_BYTES = 16 * 1024;
+
+export interface DialerOptions {
+  /** Special addresses and ranges that may be dialled all the same; none by default. */
+  readonly allow?: readonly string[] | undefined;
+  /** Certificates (PEM) of authorities that are trusted beside the usual ones. */
+  readonly ca?: readonly string[] | undefined;
+  /** All addresses of a name; the system's resolver by default. */
+  readonly lookup?: ((host: string) => Promise<readonly string[]>) | undefined;
+  readonly connectMs?: number | undefined;
+  readonly silenceMs?: number | undefined;
+}
+
+export interface DialRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly headers?: OutgoingHttpHeaders | undefined;
+  readonly body?: Uint8Array | undefined;
+  readonly signal: AbortSignal;
+}
+
+export type DialFailure = {
+  readonly outcome: 'Failed';
+  readonly reason:
+    | 'URLRefused'
+    | 'AddressRefused'
+    | 'NameNotFound'
+    | 'TLSFailed'
+    | 'ConnectionFailed'
+    | 'TimedOut'
+    | 'Aborted';
+  /** For the user who gave the URL; names the host at most. */
+  readonly message: string;
+  /** Whether the same may go well a moment later. */
+  readonly retryable: boolean;
+};
+
+export type DialResult =
+  /** The body has to be read or destroyed. It errors when the connection breaks or falls silent. */
+  { readonly outcome: 'Answered'; readonly response: IncomingMessage } | DialFailure;
+
+export interface Dialer {
+  dial(url: string, request: DialRequest): Promise<DialResult>;
+}
+
+export function openDialer(options: DialerOptions = {}): Dialer {
+  const allowed = allowAddresses(options.allow ?? []);
+  const lookup = options.lookup ?? lookupAll;
+  const ca = options.ca === undefined ? undefined : [...rootCertificates, ...options.ca];
+  const connectMs = options.connectMs ?? CONNECT_MS;
+  const silenceMs = options.silenceMs ?? SILENCE_MS;
+
+  return {
+    async dial(text, request) {
+      const url = checkUrl(text);
+      if (!(url instanceof URL)) return url;
+      const host = url.hostname.replace(/^\[|\]$/g, '');
+      const deadline = AbortSignal.timeout(connectMs);
+      const addresses = await resolve(host, lookup, allowed, AbortSignal.any([request.signal, deadline]));
+      if ('outcome' in addresses) return request.signal.aborted ? aborted(host) : addresses;
+      return send(url, host, addresses, request, { ca, connectMs, silenceMs });
+    },
+  };
+}
+
+function refused(message: string): DialFailure {
+  return { outcome: 'Failed', reason: 'URLRefused', message, retryable: false };
+}
+
+function checkUrl(text: string): URL | DialFailure {
+  if (!URL.canParse(text)) return refused('this is not a URL');
+  const url = new URL(text);
+  if (url.protocol !== 'https:') return refused('only https URLs are fetched');
+  if (url.username !== '' || url.password !== '') return refused('a URL must not hold a user name or password');
+  if (url.hostname === '') return refused('the URL names no host');
+  return url;
+}
+
+async function lookupAll(host: string): Promise<string[]> {
+  const found = await systemLookup(host, { all: true });
+  return found.map((entry) => entry.address);
+}
+
+async function resolve(
+  host: string,
+  lookup: (host: string) => Promise<readonly string[]>,
+  allowed: AllowedAddresses,
+  signal: AbortSignal,
+): Promise<readonly string[] | DialFailure> {
+  let found: readonly string[];
+  try {
+    // The system's resolver cannot be stopped; its late answer is dropped.
+    found = isIP(host) === 0 ? await orAborted(lookup(host), signal) : [host];
+  } catch {
+    return signal.aborted
+      ? { outcome: 'Failed', reason: 'TimedOut', message: `the name ${host} was not resolved in time`, retryable: true }
+      : { outcome: 'Failed', reason: 'NameNotFound', message: `the name ${host} has no address`, retryable: true };
+  }
+  const dialled = found.filter((address) => allowed.has(address) || specialAddress(address) === undefined);
+  if (dialled.length > 0) return dialled;
+  const what = found[0] === undefined ? 'no' : `a ${specialAddress(found[0]) ?? ''}`;
+  return {
+    outcome: 'Failed',
+    reason: found.length === 0 ? 'NameNotFound' : 'AddressRefused',
+    message: `${host} has ${what} address; only the public internet may be reached`,
+    retryable: false,
+  };
+}
+
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const settled = new AbortController();
+  try {
+    const stopped = once(signal, 'abort', { signal: settled.signal }).then(() => Promise.reject(new Error('aborted')));
+    return await Promise.race([work, stopped]);
+  } finally {
+    settled.abort();
+  }
+}
+
+interface Bounds {
+  readonly ca: string[] | undefined;
+  readonly connectMs: number;
+  readonly silenceMs: number;
+}
+
+function send(
+  url: URL,
+  host: string,
+  addresses: readonly string[],
+  { method, headers, body, signal }: DialRequest,
+  bounds: Bounds,
+): Promise<DialResult> {
+  return new Promise((done) => {
+    // A connection of its own for each request: one that is kept would outlive the check of its address.
+    const agent = new Agent({ keepAlive: false, maxSockets: 1 });
+    const request = httpsRequest(url, {
+      method,
+      headers: { 'user-agent': 'troupe', ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
+      agent,
+      signal,
+      lookup: pinned(addresses),
+      maxHeaderSize: MOST_HEADER_BYTES,
+      ...(bounds.ca === undefined ? {} : { ca: bounds.ca }),
+    });
+    const connecting = setTimeout(() => request.destroy(new SilenceError()), bounds.connectMs);
+    request.once('socket', (socket) => {
+      socket.once('secureConnect', () => {
+        clearTimeout(connecting);
+        // Cannot happen while `lookup` is honoured; an address that was not checked must not get a byte.
+        if (!addresses.some((address) => sameAddress(address, socket.remoteAddress))) {
+          request.destroy(new Error('the connection went to another address'));
+        }
+      });
+    });
+    request.setTimeout(bounds.silenceMs, () => request.destroy(new SilenceError()));
+    request.once('response', (response) => {
+      response.setTimeout(bounds.silenceMs, () => response.destroy(new SilenceError()));
+      response.once('close', () => agent.destroy());
+      done({ outcome: 'Answered', response });
+    });
+    // Also after the answer: whoever reads the body hears it there.
+    request.on('error', (error) => {
+      clearTimeout(connecting);
+      agent.destroy();
+      done(signal.aborted ? aborted(host) : failure(host, error));
+    });
+    request.end(body);
+  });
+}
+
+/** Answers every question for a name with the checked addresses. */
+function pinned(addresses: readonly string[]): LookupFunction {
+  const entries = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_host, options, answer) => {
+    const [first] = entries;
+    if (options.all === true) answer(null, entries);
+    else if (first === undefined) answer(new Error('no address'), '');
+    else answer(null, first.address, first.family);
+  };
+}
+
+function sameAddress(checked: string, actual: string | undefined): boolean {
+  return actual === checked || actual === `::ffff:${checked}`;
+}
+
+class SilenceError extends Error {}
+
+function aborted(host: string): DialFailure {
+  return { outcome: 'Failed', reason: 'Aborted', message: `the request to ${host} was given up`, retryable: false };
+}
+
+function failure(host: string, error: Error): DialFailure {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof SilenceError) {
+    return { outcome: 'Failed', reason: 'TimedOut', message: `${host} did not answer in time`, retryable: true };
+  }
+  if (/CERT|SSL|TLS|SELF_SIGNED|UNABLE_TO|EPROTO/.test(code)) {
+    return {
+      outcome: 'Failed',
+      reason: 'TLSFailed',
+      message: `no trusted connection to ${host} (${code})`,
+      retryable: false,
+    };
+  }
+  return {
+    outcome: 'Failed',
+    reason: 'ConnectionFailed',
+    message: `the connection to ${host} failed${code === '' ? '' : ` (${code})`}`,
+    retryable: true,
+  };
+}
