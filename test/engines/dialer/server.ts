@@ -44,6 +44,8 @@ async function certificates(): Promise<{ ca: string; cert: string; key: string }
   const dir = await mkdtemp(join(tmpdir(), 'troupe-tls-'));
   try {
     const at = (name: string): string => join(dir, name);
+    const authority = ['-subj', '/CN=test authority', '-keyout', at('ca.key'), '-out', at('ca')];
+    await run('openssl', ['req', '-x509', ...SUBJECT, ...authority]);
     const issued = ['-CA', at('ca'), '-CAkey', at('ca.key'), '-addext', 'basicConstraints=critical,CA:FALSE'];
     const names = ['-addext', 'subjectAltName=DNS:files.test,IP:127.0.0.1'];
     const files = ['-subj', '/CN=files.test', '-keyout', at('key'), '-out', at('cert')];
