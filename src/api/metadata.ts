@@ -14,7 +14,7 @@ const labels = z.record(z.string(), z.string()).check((ctx) => {
   for (const key in ctx.value) {
     const value = ctx.value[key] ?? '';
     const complaint = checkLabelKey(key);
-    if (complaint !== undefined) ctx.issues.push(custom(key, [], complaint));
+    if (complaint !== undefined) ctx.issues.push(custom(key, [], `${named(key)}: ${complaint}`));
     const wrong = checkLabelValue(value);
     if (wrong !== undefined) ctx.issues.push(custom(value, [key], wrong));
   }
@@ -25,7 +25,7 @@ const annotations = z.record(z.string(), z.string()).check((ctx) => {
   for (const key in ctx.value) {
     size += key.length + (ctx.value[key] ?? '').length;
     const complaint = checkAnnotationKey(key);
-    if (complaint !== undefined) ctx.issues.push(custom(key, [], complaint));
+    if (complaint !== undefined) ctx.issues.push(custom(key, [], `${named(key)}: ${complaint}`));
   }
   // The exact count of bytes only where the count of UTF-16 units leaves a doubt.
   if (size * 3 <= MAX_ANNOTATION_BYTES) return;
@@ -148,6 +148,11 @@ export const metadataSchema = z
     selfLink: z.string().optional().meta({ description: 'Not set; clients should not use it.' }),
   })
   .meta({ description: 'Standard metadata of an object.' });
+
+/** A key is named in full up to what a cause may show. */
+function named(key: string): string {
+  return JSON.stringify(key.length <= 80 ? key : `${key.slice(0, 80)}…`);
+}
 
 function custom(input: unknown, path: readonly (string | number)[], message: string, reason = 'FieldValueInvalid') {
   return { code: 'custom' as const, message, input, path: [...path], params: { reason } };

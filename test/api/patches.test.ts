@@ -1,0 +1,180 @@
+import test from 'ava';
+import * as fc from 'fast-check';
+import { applyPatch } from 'rfc6902';
+import { equalJson } from '../../src/api/equal.js';
+import { jsonPatch, MAX_OPERATIONS } from '../../src/api/patches/json.js';
+import { mergePatch } from '../../src/api/patches/merge.js';
+import { isObject } from '../../src/api/safe-value.js';
+
+test('merge patches do what the examples of RFC 7386 say', (t) => {
+  const cases: [unknown, unknown, unknown][] = [
+    [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
+    [{ a: 'b' }, { a: null }, {}],
+    [{ a: 'b', b: 'c' }, { a: null }, { b: 'c' }],
+    [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+    [{ a: 'c' }, { a: ['b'] }, { a: ['b'] }],
+    [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+    [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
+    [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['c', 'd'],
+    ],
+    [{ a: 'b' }, ['c'], ['c']],
+    [{ a: 'foo' }, null, null],
+    [{ a: 'foo' }, 'bar', 'bar'],
+    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+    [[1, 2], { a: 'b', c: null }, { a: 'b' }],
+    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+  ];
+  for (const [target, patch, result] of cases) {
+    const before = structuredClone(target);
+    t.deepEqual(mergePatch(target, patch), result, JSON.stringify([target, patch]));
+    t.deepEqual(target, before, 'the target is as it was');
+  }
+});
+
+test('a merge patch leaves what it does not touch shared, and a patch that changes nothing gives the same object', (t) => {
+  const target = { spec: { a: 1 }, metadata: { labels: { x: 'y' } } };
+  const merged = mergePatch(target, { metadata: { labels: { x: 'z' } } });
+  t.true(isObject(merged) && merged['spec'] === target.spec);
+  t.is(mergePatch(target, { spec: { a: 1 }, gone: null }), target);
+});
+
+test('no patch reaches a prototype', (t) => {
+  const evil: unknown = JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
+  mergePatch({}, evil);
+  mergePatch({ a: {} }, { a: evil });
+  jsonPatch({}, [{ op: 'add', path: '/__proto__/polluted', value: 1 }]);
+  jsonPatch({}, [{ op: 'add', path: '/constructor/prototype/polluted', value: 1 }]);
+  jsonPatch({}, [{ op: 'add', path: '/toString/polluted', value: 1 }]);
+  jsonPatch({ a: [] }, [{ op: 'add', path: '/a/push/polluted', value: 1 }]);
+  t.is(({} as Record<string, unknown>)['polluted'], undefined);
+  for (const builtIn of [Reflect.get({}, 'toString'), Reflect.get([], 'push')]) t.false('polluted' in builtIn);
+});
+
+function patched(target: unknown, ...operations: unknown[]): unknown {
+  const before = structuredClone(target);
+  const result = jsonPatch(target, operations);
+  if (!equalJson(before, target)) throw new Error('the target was changed');
+  return result.outcome === 'Patched' ? result.value : `${result.code}: ${result.message}`;
+}
+
+test('JSON patches add, remove, replace, move, copy and test', (t) => {
+  t.deepEqual(patched({ a: 1 }, { op: 'add', path: '/b', value: 2 }), { a: 1, b: 2 });
+  t.deepEqual(patched({ a: [1, 2] }, { op: 'add', path: '/a/1', value: 9 }), { a: [1, 9, 2] });
+  t.deepEqual(patched({ a: [1] }, { op: 'add', path: '/a/-', value: 9 }), { a: [1, 9] });
+  t.deepEqual(patched({ a: [1] }, { op: 'add', path: '/a/1', value: 9 }), { a: [1, 9] });
+  t.deepEqual(patched({ a: [1, 2] }, { op: 'remove', path: '/a/0' }), { a: [2] });
+  t.deepEqual(patched({ a: { b: 1 } }, { op: 'replace', path: '/a/b', value: null }), { a: { b: null } });
+  t.deepEqual(patched({ a: 1 }, { op: 'move', from: '/a', path: '/b' }), { b: 1 });
+  t.deepEqual(patched({ a: { x: 1 } }, { op: 'copy', from: '/a', path: '/b' }), { a: { x: 1 }, b: { x: 1 } });
+  t.deepEqual(patched({ 'a/b': { '~': 1 } }, { op: 'replace', path: '/a~1b/~0', value: 2 }), { 'a/b': { '~': 2 } });
+  t.deepEqual(patched({ constructor: 'x' }, { op: 'replace', path: '/constructor', value: 'y' }), { constructor: 'y' });
+  t.deepEqual(patched({ a: { b: [1], c: 2 } }, { op: 'test', path: '/a', value: { c: 2, b: [1] } }), {
+    a: { b: [1], c: 2 },
+  });
+});
+
+test('a patch that does not fit is Invalid, one that is malformed is BadRequest', (t) => {
+  for (const operation of [
+    { op: 'test', path: '/a', value: 2 },
+    { op: 'remove', path: '/b' },
+    { op: 'replace', path: '/b', value: 1 },
+    { op: 'add', path: '/b/c', value: 1 },
+    { op: 'add', path: '/a/c', value: 1 },
+    { op: 'move', from: '/b', path: '/c' },
+    { op: 'copy', from: '/b', path: '/c' },
+    { op: 'move', from: '/o', path: '/o/x' },
+    { op: 'add', path: '/l/2', value: 1 },
+    { op: 'add', path: '/l/01', value: 1 },
+    { op: 'remove', path: '/l/-' },
+    { op: 'add', path: '/toString/x', value: 1 },
+    { op: 'copy', from: '/toString', path: '/x' },
+  ]) {
+    t.regex(String(patched({ a: 1, o: {}, l: [1] }, operation)), /^Invalid: /, JSON.stringify(operation));
+  }
+  for (const operation of [
+    null,
+    'x',
+    {},
+    { op: 'add', path: '/a' },
+    { op: 'add', path: 'a', value: 1 },
+    { op: 'add', path: '/~2', value: 1 },
+    { op: 'add', path: 5, value: 1 },
+    { op: 'frob', path: '/a' },
+    { op: 'copy', path: '/a' },
+    { op: 'remove', path: '' },
+    { op: 'add', path: '/a'.repeat(100), value: 1 },
+  ]) {
+    t.regex(String(patched({ a: 1 }, operation)), /^BadRequest: operation 0/, JSON.stringify(operation));
+  }
+});
+
+test('a patch is bounded in operations, in what it copies and in depth', (t) => {
+  const many = Array.from({ length: MAX_OPERATIONS + 1 }, () => ({ op: 'test', path: '', value: 1 }));
+  t.regex(String(patched({}, ...many)), /^RequestEntityTooLarge/);
+  const doubling = Array.from({ length: 60 }, (_, i) => ({ op: 'copy', from: '/a', path: `/a/${i}` }));
+  const started = performance.now();
+  t.regex(String(patched({ a: { text: 'x'.repeat(1000) } }, ...doubling)), /^Invalid: .*copies too much/);
+  t.true(performance.now() - started < 1000);
+  const nesting = Array.from({ length: 100 }, () => ({ op: 'copy', from: '', path: '/a' }));
+  t.regex(String(patched({ a: 1 }, ...nesting)), /^Invalid: .*nests deeper/);
+  const hostile = { constructor: 'function Array() { [native code] }', length: 4_294_967_295 };
+  t.deepEqual(patched({}, { op: 'add', path: '/a', value: hostile }, { op: 'copy', from: '/a', path: '/b' }), {
+    a: hostile,
+    b: hostile,
+  });
+});
+
+const name = fc.constantFrom('a', 'b', '0', '1', '-', 'x/y');
+const json = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom<unknown>(1, 'x', null, true),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(name, tie('value'), { maxKeys: 3 }),
+  ),
+})).value;
+const pointer = fc
+  .array(name, { minLength: 1, maxLength: 3 })
+  .map((tokens) => tokens.map((token) => `/${token.replaceAll('/', '~1')}`).join(''));
+const operation = fc.oneof(
+  fc.record({ op: fc.constantFrom('add', 'replace', 'test'), path: pointer, value: json }),
+  fc.record({ op: fc.constant('remove'), path: pointer }),
+  fc.record({ op: fc.constantFrom('move', 'copy'), from: pointer, path: pointer }),
+);
+
+test('a JSON patch that is accepted does what the rfc6902 package does', (t) => {
+  let accepted = 0;
+  fc.assert(
+    fc.property(
+      fc.dictionary(name, json, { minKeys: 1, maxKeys: 4 }),
+      fc.array(operation, { minLength: 1, maxLength: 4 }),
+      (target, operations) => {
+        const ours = jsonPatch(target, operations);
+        if (ours.outcome !== 'Patched') return;
+        accepted += 1;
+        const oracle = structuredClone(target);
+        const errors = applyPatch(oracle, structuredClone(operations));
+        t.true(errors.every((error) => error === null));
+        t.deepEqual(ours.value, oracle);
+      },
+    ),
+    { numRuns: 5000 },
+  );
+  t.true(accepted > 100);
+});
+
+test('JSON equality ignores the order of members and nothing else', (t) => {
+  t.true(equalJson({ a: 1, b: [1, { c: 2 }] }, { b: [1, { c: 2 }], a: 1 }));
+  t.true(equalJson({ a: undefined }, {}));
+  t.false(equalJson([1, 2], [2, 1]));
+  t.false(equalJson({ a: 1 }, { a: 1, b: 1 }));
+  t.false(equalJson({ a: 1, b: 1 }, { a: 1 }));
+  t.false(equalJson([], {}));
+  t.false(equalJson(null, {}));
+  t.false(equalJson({ toString: 1 }, {}));
+  fc.assert(fc.property(fc.jsonValue(), (value) => equalJson(value, structuredClone(value))));
+});

@@ -1,0 +1,289 @@
+import test from 'ava';
+import { z } from 'zod';
+import { causesOf, invalid } from '../../src/api/causes.js';
+import { checkChange, compileGuards } from '../../src/api/immutable.js';
+import {
+  zAbsolutePath,
+  zBytes,
+  zCpu,
+  zDigest,
+  zDuration,
+  zName,
+  zQuantity,
+  zTimestamp,
+  zUsd,
+} from '../../src/api/schema.js';
+import { compileShape, dropNulls, unknownFields } from '../../src/api/strict.js';
+
+const node: z.ZodType = z.object({
+  name: z.string(),
+  get children() {
+    return z.array(node).optional();
+  },
+});
+
+const schema = z.object({
+  command: z.array(z.string()).optional(),
+  env: z
+    .array(z.object({ name: z.string(), value: z.string().optional() }))
+    .max(3)
+    .optional(),
+  secrets: z.array(z.union([z.string(), z.object({ name: z.string(), version: z.int().optional() })])).optional(),
+  source: z.union([z.object({ git: z.object({ repo: z.string() }) }), z.object({ blob: z.string() })]).optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  stages: z.record(z.string(), z.object({ a: z.string().optional() })).optional(),
+  free: z.unknown().optional(),
+  open: z.looseObject({ known: z.string().optional() }).optional(),
+  state: z.enum(['Running', 'Suspended']).default('Running'),
+  nullable: z.array(z.string()).nullish(),
+  tree: node.optional(),
+  lazy: z.lazy(() => z.object({ x: z.string().optional() })).optional(),
+  pre: z.preprocess((value) => value, z.object({ y: z.string().optional() })).optional(),
+  piped: z
+    .object({ from: z.string().optional() })
+    .transform((value) => value)
+    .optional(),
+});
+const shape = compileShape(schema);
+
+test('unknown members are named with their paths, through lists, records, unions, pipes and recursion', (t) => {
+  const value = {
+    foo: 1,
+    command: ['a'],
+    env: [{ name: 'A' }, { name: 'B', vlaue: 'x' }],
+    secrets: ['a', { name: 'b', versoin: 1 }],
+    source: { blob: 'x', extra: 1 },
+    labels: { anything: 'x' },
+    stages: { one: { a: 'x', b: 'y' } },
+    free: { deep: { er: 1 } },
+    open: { known: 'x', other: { z: 1 } },
+    tree: { name: 'r', children: [{ name: 'c', chlidren: [] }] },
+    lazy: { x: '1', z: 2 },
+    pre: { y: '1', z: 2 },
+    piped: { from: 'a', to: 'b' },
+    'odd key': 1,
+    constructor: 1,
+    toString: 2,
+  };
+  t.deepEqual(unknownFields(shape, value, 'spec'), [
+    'spec.foo',
+    'spec.env[1].vlaue',
+    'spec.secrets[1].versoin',
+    'spec.source.extra',
+    'spec.stages.one.b',
+    'spec.tree.children[0].chlidren',
+    'spec.lazy.z',
+    'spec.pre.z',
+    'spec.piped.to',
+    'spec[odd key]',
+    'spec.constructor',
+    'spec.toString',
+  ]);
+});
+
+test('a value of the wrong type has no unknown members: its type is the complaint', (t) => {
+  for (const value of [null, 1, 'x', [], { env: 'x' }, { env: { a: 1 } }, { source: [1] }]) {
+    t.deepEqual(unknownFields(shape, value, 'spec'), []);
+  }
+});
+
+test('the number of unknown members told is bounded', (t) => {
+  const many = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`x${i}`, 1]));
+  t.true(unknownFields(shape, many, 'spec').length <= 100);
+});
+
+test('null counts as absent where a member may be absent, and stays where null is a value', (t) => {
+  const value = {
+    command: null,
+    env: [{ name: 'a', value: null }],
+    nullable: null,
+    free: null,
+    state: null,
+    labels: { a: null },
+  };
+  t.deepEqual(dropNulls(shape, value), {
+    env: [{ name: 'a' }],
+    nullable: null,
+    free: null,
+    labels: { a: null },
+  });
+  const clean = { env: [{ name: 'a' }] };
+  t.is(dropNulls(shape, clean), clean);
+});
+
+function complaints(type: z.ZodType, value: unknown): string[] {
+  const parsed = type.safeParse(value);
+  if (parsed.success) return [];
+  return causesOf(parsed.error.issues, value, 'spec').map(
+    (cause) => `${cause.reason} ${cause.field}: ${cause.message}`,
+  );
+}
+
+test('complaints have the paths, reasons and words of Kubernetes', (t) => {
+  const type = z.object({
+    need: z.string(),
+    state: z.enum(['A', 'B']).optional(),
+    count: z.int().min(1).max(3).optional(),
+    text: z.string().max(2).optional(),
+    list: z.array(z.string()).min(1).max(1).optional(),
+    env: z.array(z.object({ name: z.string().regex(/^[A-Z]+$/), value: z.string().optional() })).optional(),
+    mixed: z.union([z.string(), z.object({ name: z.string() })]).optional(),
+    kind: z
+      .discriminatedUnion('type', [z.object({ type: z.literal('a') }), z.object({ type: z.literal('b') })])
+      .optional(),
+    cap: zUsd({ max: '1000' }).optional(),
+    map: z.record(z.string(), z.int()).optional(),
+  });
+  const value = {
+    state: 'C',
+    count: 9,
+    text: 'abc',
+    list: ['1', '2'],
+    env: [{ name: 'A' }, { name: 'a' }, { name: 5 }],
+    mixed: { name: 5 },
+    kind: { type: 'c' },
+    cap: '2000',
+    map: { x: 'y' },
+  };
+  t.deepEqual(complaints(type, value), [
+    'FieldValueRequired spec.need: Required value: must be a string',
+    'FieldValueNotSupported spec.state: Unsupported value: "C": must be one of "A", "B"',
+    'FieldValueInvalid spec.count: Invalid value: 9: must be at most 3',
+    'FieldValueTooLong spec.text: Too long: may not be more than 2 characters',
+    'FieldValueTooMany spec.list: Too many: 2: must have at most 1 items',
+    'FieldValueInvalid spec.env[1].name: Invalid value: "a": must match /^[A-Z]+$/',
+    'FieldValueTypeInvalid spec.env[2].name: Invalid value: 5: must be a string, and is a number',
+    'FieldValueTypeInvalid spec.mixed.name: Invalid value: 5: must be a string, and is a number',
+    "FieldValueInvalid spec.kind.type: Invalid value: Invalid discriminator value. Expected 'a' | 'b'",
+    'FieldValueInvalid spec.cap: Invalid value: "2000": must be an amount in USD as a decimal string such as 12.50 from 0 to 1000',
+    'FieldValueTypeInvalid spec.map.x: Invalid value: "y": must be a number, and is a string',
+  ]);
+  t.deepEqual(complaints(type, 5), [
+    'FieldValueTypeInvalid spec: Invalid value: 5: must be an object, and is a number',
+  ]);
+  t.deepEqual(complaints(type, { need: '', mixed: 5 }), [
+    'FieldValueTypeInvalid spec.mixed: Invalid value: must be a string or an object, and is a number',
+  ]);
+  t.deepEqual(complaints(z.object({ count: z.int() }), { count: 1.5 }), [
+    'FieldValueTypeInvalid spec.count: Invalid value: 1.5: must be an integer, and is a number',
+  ]);
+});
+
+test('values of secrets and of environment are never quoted, nor is long text', (t) => {
+  const type = z.object({
+    data: z.record(z.string(), z.int()),
+    env: z.array(z.object({ value: z.int() })),
+    long: z.int(),
+  });
+  const text = complaints(type, { data: { a: 'hunter2' }, env: [{ value: 'hunter2' }], long: 'x'.repeat(500) }).join(
+    '\n',
+  );
+  t.notRegex(text, /hunter2|xxxx/);
+});
+
+test('one refusal carries all causes; only immutable ones make it FieldImmutable', (t) => {
+  const target = { kind: 'Job', name: 'a', group: 'svc.dev' };
+  const immutable = { field: 'spec.a', reason: 'FieldImmutable', message: 'field is immutable after create' };
+  const other = { field: 'spec.b', reason: 'FieldValueRequired', message: 'Required value' };
+  t.like(invalid(target, [immutable]), {
+    code: 'FieldImmutable',
+    message: 'Job.svc.dev "a" is invalid: spec.a: field is immutable after create',
+  });
+  t.like(invalid(target, [immutable, other]), {
+    code: 'Invalid',
+    message: 'Job.svc.dev "a" is invalid: [spec.a: field is immutable after create, spec.b: Required value]',
+    causes: [immutable, other],
+  });
+  t.like(invalid({ ...target, group: '' }, [other]), { message: 'Job "a" is invalid: spec.b: Required value' });
+});
+
+test('immutable fields are compared deeply, raise-only ones as exact decimals', (t) => {
+  const guards = compileGuards(
+    ['spec.command', 'spec.recovery.checkpoint.path', 'spec.stages[].name'],
+    ['spec.maxCostUSD', 'spec.sealed'],
+  );
+  const check = (before: unknown, after: unknown) =>
+    checkChange(guards, before, after).map((cause) => `${cause.reason} ${cause.field}`);
+  t.deepEqual(check({ command: ['a', 'b'] }, { command: ['a', 'b'], other: 1 }), []);
+  t.deepEqual(check({ command: ['a', 'b'] }, { command: ['b', 'a'] }), ['FieldImmutable spec.command']);
+  t.deepEqual(check({ command: ['a'] }, {}), ['FieldImmutable spec.command']);
+  t.deepEqual(check({}, { command: ['a'] }), ['FieldImmutable spec.command']);
+  t.deepEqual(
+    check(
+      { recovery: { checkpoint: { path: { x: 1, y: 2 } } } },
+      { recovery: { checkpoint: { path: { y: 2, x: 1 } } } },
+    ),
+    [],
+  );
+  t.deepEqual(check({ recovery: { checkpoint: { path: '/a' } } }, {}), [
+    'FieldImmutable spec.recovery.checkpoint.path',
+  ]);
+  t.deepEqual(check({ stages: [{ name: 'a' }, { name: 'b' }] }, { stages: [{ name: 'a' }, { name: 'c' }] }), [
+    'FieldImmutable spec.stages[1].name',
+  ]);
+  t.deepEqual(check({ maxCostUSD: '10' }, { maxCostUSD: '9.999999999' }), ['FieldValueInvalid spec.maxCostUSD']);
+  t.deepEqual(check({ maxCostUSD: '9' }, { maxCostUSD: '10' }), [], 'as decimals, not as text');
+  t.deepEqual(check({ maxCostUSD: '1.0' }, { maxCostUSD: '1.00' }), []);
+  t.deepEqual(
+    check({ maxCostUSD: '1.0' }, {}),
+    ['FieldValueInvalid spec.maxCostUSD'],
+    'a cap is not dropped by leaving it out',
+  );
+  t.deepEqual(check({}, { maxCostUSD: '1.0' }), []);
+  t.deepEqual(check({ sealed: true }, { sealed: false }), ['FieldValueInvalid spec.sealed']);
+  t.deepEqual(check({ sealed: false }, { sealed: true }), []);
+  t.throws(() => compileGuards(['status.x'], []));
+});
+
+test('value formats accept what the spec accepts and keep the text', (t) => {
+  const good: [z.ZodType, unknown, unknown][] = [
+    [zDuration({ min: '1m', max: '6h', also: ['auto'] }), 'auto', 'auto'],
+    [zDuration({ min: '1m', max: '6h' }), '360m', '360m'],
+    [zDuration({ min: '1m', max: '24h', also: ['0s'] }), '0s', '0s'],
+    [zCpu(), '500m', '500m'],
+    [zCpu(), 2, '2'],
+    [zBytes({ max: '2Ti' }), '2048Gi', '2048Gi'],
+    [zQuantity(), '1e3', '1e3'],
+    [zUsd({ min: '5', max: '1000', wholeCents: true }), '5.00', '5.00'],
+    [zName(), 'a.b', 'a.b'],
+    [zTimestamp(), '2026-01-02T03:04:05+01:00', '2026-01-02T03:04:05+01:00'],
+    [zAbsolutePath(), '/a/..b/c', '/a/..b/c'],
+    [zDigest(), `sha256:${'0'.repeat(64)}`, `sha256:${'0'.repeat(64)}`],
+  ];
+  for (const [type, value, kept] of good) t.is(type.parse(value), kept);
+  const bad: [z.ZodType, unknown][] = [
+    [zDuration({ min: '1m', max: '6h', also: ['auto'] }), '59s'],
+    [zDuration({ max: '6h' }), '6h1s'],
+    [zDuration(), 'auto'],
+    [zDuration(), 5],
+    [zCpu(), '-1'],
+    [zCpu(), {}],
+    [zBytes({ max: '2Ti' }), '3Ti'],
+    [zBytes(), 1e300],
+    [zUsd({ above: '0' }), '0.00'],
+    [zUsd(), '-1'],
+    [zUsd({ wholeCents: true }), '5.001'],
+    [zUsd(), 5],
+    [zName({ form: 'label' }), 'a.b'],
+    [zTimestamp(), '2026-02-30T00:00:00Z'],
+    [zAbsolutePath(), 'a'],
+    [zAbsolutePath(), '/a/../b'],
+    [zAbsolutePath(), '/a/.'],
+    [zDigest(), `sha256:${'A'.repeat(64)}`],
+  ];
+  for (const [type, value] of bad) t.false(type.safeParse(value).success, JSON.stringify(value));
+  t.throws(() => zDuration({ min: 'soon' }), undefined, 'a bad bound fails at start');
+});
+
+test('value formats appear in OpenAPI as strings with format, pattern and description', (t) => {
+  const document = z.toJSONSchema(
+    z.object({ duration: zDuration({ also: ['auto'] }), cpu: zCpu(), usd: zUsd(), time: zTimestamp() }),
+    { target: 'openapi-3.0', io: 'input' },
+  );
+  for (const property of Object.values(document.properties ?? {})) {
+    t.like(property, { type: 'string' });
+    t.true(
+      typeof property === 'object' && typeof property.description === 'string' && typeof property.format === 'string',
+    );
+  }
+});
