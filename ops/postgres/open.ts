@@ -1,0 +1,102 @@
+/**
+ * Owns the embedded Postgres of a data directory: made at the first start, started or adopted at every one, stopped by
+ * the last process that uses it. It listens on loopback only and asks for a random password (0600 in the data
+ * directory). Everything of it is below `<data>/postgres`: `cluster`, `password`, `log`, `users/`.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client, DatabaseError } from 'pg';
+import { privateOnce } from '../private-file.js';
+import { postgresAccount } from './account.js';
+import { CLUSTER_USER, clusterVersion, makeCluster } from './cluster.js';
+import { embeddedPrograms } from './programs.js';
+import { startServer, stopServer } from './server.js';
+import { deregister, register } from './users.js';
+
+export interface EmbeddedPostgres {
+  readonly url: string;
+  /** Process id of the server. */
+  readonly pid: number;
+  /** Ends it, unless another process uses it too. */
+  close(): Promise<void>;
+}
+
+export interface EmbeddedPostgresOptions {
+  readonly dataDir: string;
+  /** Gets one line for each step that takes noticeable time. */
+  readonly log: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+const DATABASE = 'troupe';
+
+/** SQLSTATEs of a database that another process made at the same time. */
+const ALREADY_THERE = new Set(['42P04', '23505']);
+
+export const openEmbeddedPostgres = async ({
+  dataDir,
+  log,
+  signal,
+}: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> => {
+  const home = join(dataDir, 'postgres');
+  const directory = join(home, 'cluster');
+  const users = join(home, 'users');
+  await mkdir(home, { recursive: true, mode: 0o700 });
+
+  const account = await postgresAccount(directory, signal);
+  const programs = await embeddedPrograms(account);
+  const cluster = { programs, account, directory };
+  const version = await clusterVersion(directory);
+  if (version !== undefined && version !== programs.major) {
+    throw new Error(
+      `${directory} was made by Postgres ${version}, and this version of Troupe brings Postgres ${programs.major}: ` +
+        `move the data with pg_dump and pg_restore, or set DATABASE_URL to a Postgres ${version}`,
+    );
+  }
+  const password = await privateOnce(join(home, 'password'), () => randomBytes(24).toString('base64url'));
+  if (version === undefined) {
+    const began = performance.now();
+    await makeCluster(cluster, password, true, signal);
+    log(`made a Postgres ${programs.major} cluster in ${directory} (${seconds(began)})`);
+  }
+
+  await register(users);
+  const began = performance.now();
+  try {
+    const server = await startServer(cluster, join(home, 'log'), signal);
+    const url = (database: string): string =>
+      `postgres://${CLUSTER_USER}:${password}@127.0.0.1:${server.port}/${database}`;
+    await makeDatabase(url('postgres'));
+    log(
+      `${server.adopted ? 'adopted the running' : 'started'} Postgres (pid ${server.pid}, port ${server.port}` +
+        `${account === undefined ? '' : `, user ${account.name}`}; ${seconds(began)})`,
+    );
+    return {
+      url: url(DATABASE),
+      pid: server.pid,
+      close: async () => {
+        if (!(await deregister(users))) return;
+        if (!(await stopServer(directory))) log(`Postgres (pid ${server.pid}) does not stop`);
+      },
+    };
+  } catch (error) {
+    if (await deregister(users)) await stopServer(directory);
+    throw error;
+  }
+};
+
+const makeDatabase = async (url: string): Promise<void> => {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  await client.connect();
+  try {
+    const found = await client.query('select 1 from pg_database where datname = $1', [DATABASE]);
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
+  } catch (error) {
+    if (!(error instanceof DatabaseError && ALREADY_THERE.has(error.code ?? ''))) throw error;
+  } finally {
+    await client.end();
+  }
+};
+
+const seconds = (began: number): string => `${((performance.now() - began) / 1000).toFixed(2)} s`;
