@@ -311,6 +311,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>>): L
   if (!parsed.success || lines.length > 0) return { outcome: 'Invalid', lines };
 
   // The schema was built from the table that the type is built from.
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   const config = parsed.data as unknown as Omit<Config, 'runnerDir' | 'blobDir'> & Partial<Config>;
   return {
     outcome: 'Config',
