@@ -1,0 +1,117 @@
+/**
+ * `npm test`: makes the clone ready, starts the real servers that tests talk to, runs the tests, and takes everything
+ * down again. Arguments that name test files (`test/ops/x.test.ts`) narrow the run; others go to ava.
+ *
+ * With `CI_SKIPS=fail` a skipped test counts as failed. Its last line is `N passed, N failed[, N skipped]`.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { HOME, prepare, step } from './prepare.mjs';
+
+/** One test may take this long; crash and upgrade tests start the service many times. */
+const TEST_TIMEOUT = '4m';
+const SERVER_MS = 60_000;
+const STOP_MS = 30_000;
+
+/** Servers started here, stopped in reverse. */
+const helpers = [];
+const scratch = mkdtempSync(join(tmpdir(), 'troupe-test-'));
+
+/** Starts `dist/test/support/<program>.js`, which ends with this process; resolves to the URL that it announces. */
+const serve = async (program) => {
+  const announcement = join(scratch, `${program}.json`);
+  const child = spawn(
+    process.execPath,
+    [join(HOME, 'dist', 'test', 'support', `${program}.js`), String(process.pid), announcement],
+    { stdio: ['ignore', 'ignore', 'inherit'], detached: true },
+  );
+  helpers.push(child);
+  const until = performance.now() + SERVER_MS;
+  while (!existsSync(announcement)) {
+    if (child.exitCode !== null || performance.now() > until) throw new Error(`${program} did not start`);
+    await delay(20);
+  }
+  return JSON.parse(readFileSync(announcement, 'utf8')).url;
+};
+
+const stopAll = async () => {
+  for (const child of helpers.toReversed()) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    await Promise.race([ended, delay(STOP_MS, undefined, { ref: false })]);
+  }
+  rmSync(scratch, { recursive: true, force: true });
+};
+
+/** Runs ava, shows what it says, and resolves to its counts. */
+const runTests = (patterns, environment) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(
+      process.execPath,
+      [join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs'), `--timeout=${TEST_TIMEOUT}`, ...patterns],
+      { cwd: HOME, env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    helpers.push(child);
+    let end = '';
+    child.stdout.on('data', (chunk) => {
+      process.stdout.write(chunk);
+      end = (end + String(chunk)).slice(-4000);
+    });
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ ...counts(end), code: code ?? 1, signal }));
+  });
+
+/** ava ends with lines such as `12 tests passed`, `1 test failed`, `2 tests skipped`, `1 uncaught exception`. */
+const counts = (text) => {
+  const summary = text.slice(text.lastIndexOf('\n  ─') + 1);
+  const sum = (pattern) => [...summary.matchAll(pattern)].reduce((total, [, number]) => total + Number(number), 0);
+  return {
+    passed: sum(/^\s*(\d+) tests? passed$/gm),
+    failed: sum(
+      /^\s*(\d+) (?:tests? failed|hooks? failed|uncaught exceptions?|unhandled rejections?|tests? (?:were|was) pending.*|tests? timed out)$/gm,
+    ),
+    skipped: sum(/^\s*(\d+) tests? skipped$/gm),
+  };
+};
+
+const onPath = (program) => spawnSync('sh', ['-c', 'command -v "$0"', program]).status === 0;
+
+const main = async () => {
+  await prepare();
+  const environment = {};
+  if (!process.env.TEST_DATABASE_URL) {
+    environment.TEST_DATABASE_URL = await step('starting Postgres for the tests', () => serve('postgres-server'));
+  }
+  if (!process.env.TEST_REDIS_URL && onPath('redis-server')) {
+    environment.TEST_REDIS_URL = await step('starting Redis for the tests', () => serve('redis-server'));
+  }
+  const given = process.argv.slice(2).map((argument) => argument.replace(/^(\.\/)?(test\/.*)\.ts$/, 'dist/$2.js'));
+  const files = given.some((argument) => argument.startsWith('dist/')) ? given : ['dist/test/**/*.test.js', ...given];
+  const result = await runTests(files, environment);
+
+  const strict = process.env.CI_SKIPS === 'fail';
+  const refused = strict ? result.skipped : 0;
+  // A run that ava calls failed has at least one failure, whatever it counted.
+  const failed = Math.max(result.failed, result.code === 0 ? 0 : 1) + refused;
+  process.stdout.write(
+    `\n${result.passed} passed, ${failed} failed${result.skipped - refused > 0 ? `, ${result.skipped} skipped` : ''}\n`,
+  );
+  return failed > 0 ? 1 : 0;
+};
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => void stopAll().then(() => process.exit(1)));
+}
+let code = 1;
+try {
+  code = await main();
+} catch (error) {
+  process.stderr.write(`troupe: ${error instanceof Error ? error.message : String(error)}\n`);
+} finally {
+  await stopAll();
+}
+process.exit(code);

@@ -1,0 +1,59 @@
+/**
+ * A program that runs one throw-away Postgres for as long as another process lives:
+ * `node postgres-server.js <pid> <file>` writes `{"url", "pid"}` to the file when it is ready, and ends, with all it
+ * made, when the process is gone (or at SIGTERM). So a test run that is killed leaves nothing behind.
+ *
+ * It is the system's Postgres where there is one (an older version than the embedded one: both are covered then),
+ * else the embedded one. fsync stays on, as in service; the files go away at the end.
+ */
+import { randomBytes } from 'node:crypto';
+import { chown, mkdtemp, rm, writeFile, rename } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { postgresAccount } from '../../ops/postgres/account.js';
+import { CLUSTER_USER, makeCluster } from '../../ops/postgres/cluster.js';
+import { embeddedPrograms, systemPrograms } from '../../ops/postgres/programs.js';
+import { startServer, stopServer } from '../../ops/postgres/server.js';
+import { processEnd } from '../../ops/process-start.js';
+
+const LEAST_MAJOR = 15;
+/** Test files run side by side, each with services that hold their own connections. */
+const CONNECTIONS = 300;
+
+const owner = Number(process.argv[2]);
+const announcement = process.argv[3];
+if (!Number.isSafeInteger(owner) || announcement === undefined) throw new Error('usage: postgres-server PID FILE');
+
+const stop = new AbortController();
+process.once('SIGTERM', () => stop.abort());
+process.once('SIGINT', () => stop.abort());
+
+const home = await mkdtemp(join(tmpdir(), 'troupe-test-postgres-'));
+const directory = join(home, 'cluster');
+try {
+  const account = await postgresAccount(directory, stop.signal);
+  if (account !== undefined) await chown(home, account.uid, account.gid);
+  const system = process.env['TEST_POSTGRES'] === 'embedded' ? undefined : await systemPrograms(LEAST_MAJOR);
+  const cluster = { programs: system ?? (await embeddedPrograms(account)), account, directory };
+  const password = randomBytes(12).toString('base64url');
+  await makeCluster(cluster, password, false, stop.signal);
+  const server = await startServer(cluster, join(home, 'log'), stop.signal, { max_connections: CONNECTIONS });
+  const url = `postgres://${CLUSTER_USER}:${password}@127.0.0.1:${server.port}/postgres`;
+  const draft = `${announcement}.${process.pid}`;
+  await writeFile(draft, JSON.stringify({ url, pid: process.pid, major: cluster.programs.major }), { mode: 0o600 });
+  await rename(draft, announcement);
+
+  await processEnd(owner, stop.signal);
+} catch (error) {
+  if (!stop.signal.aborted) {
+    console.error(error);
+    process.exitCode = 1;
+  }
+} finally {
+  await rm(announcement, { force: true });
+  await rm(`${announcement}.lock`, { force: true });
+  // After a failure the log stays: whoever waits reads in it why.
+  if (process.exitCode !== 1) await rm(`${announcement}.log`, { force: true });
+  await stopServer(directory);
+  await rm(home, { recursive: true, force: true });
+}
