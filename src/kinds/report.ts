@@ -14,7 +14,11 @@ export type WorkReport =
   /** The isolate exists; the init command or the program is about to run. */
   | (ReportBase & { readonly report: 'Prepared' })
   /** The program runs. */
-  | (ReportBase & { readonly report: 'Started' })
+  | (ReportBase & {
+      readonly report: 'Started';
+      /** When the isolate was there, in ms since the epoch, where the engine knows it. */
+      readonly preparedAt?: number | undefined;
+    })
   /** The program has ended and its outputs are collected. Exactly one of `exitCode` and `signal` is set. */
   | (ReportBase & {
       readonly report: 'Exited';

@@ -1,0 +1,100 @@
+/** Owns how an Attempt ends: its last phase from what became of the work, and what is left to do after it. */
+import { rfc3339Millis, parseTime } from '../../api/time.js';
+import type { Effect } from '../effect.js';
+import type { CollectedOutput } from '../letter.js';
+import type { WorkReport } from '../report.js';
+import { releasePlace, removeWork, tellOwner } from './effects.js';
+import type { AttemptPhase, AttemptStatus } from './schema.js';
+import type { AttemptPrivate, This } from './state.js';
+
+/** What became of the work. */
+export type Verdict = {
+  readonly phase: Extract<AttemptPhase, 'Succeeded' | 'Failed' | 'Cancelled'>;
+  readonly reason: string;
+  readonly message: string;
+  /** The capacity failed and not the work. */
+  readonly lost: boolean;
+  readonly exitCode?: number | undefined;
+  readonly signal?: number | undefined;
+  readonly outputs?: readonly CollectedOutput[] | undefined;
+};
+
+export interface Ended {
+  readonly status: AttemptStatus;
+  readonly private: AttemptPrivate;
+  readonly effects: readonly Effect[];
+}
+
+export function stopped(reason: string): Verdict {
+  return { phase: 'Cancelled', reason, message: '', lost: false };
+}
+
+export function lostCapacity(reason: string, message: string): Verdict {
+  return { phase: 'Failed', reason, message, lost: true };
+}
+
+export function failed(reason: string, message: string): Verdict {
+  return { phase: 'Failed', reason, message, lost: false };
+}
+
+/** A program that was asked to stop was stopped, whatever it answered: its work is not known to be complete. */
+export function judgeExit(exit: Extract<WorkReport, { report: 'Exited' }>, stopping: string | undefined): Verdict {
+  const { exitCode, signal, outputs } = exit;
+  const shown = { exitCode, signal, outputs };
+  if (stopping !== undefined) return { ...stopped(stopping), ...shown };
+  if (exit.outOfMemory) return { ...failed('OutOfMemory', 'the memory limit was reached'), ...shown };
+  if (exitCode === 0) return { phase: 'Succeeded', reason: 'Completed', message: '', lost: false, ...shown };
+  const message = exitCode === undefined ? `ended by signal ${signal ?? 'unknown'}` : `exit code ${exitCode}`;
+  return { ...failed('CustomerExit', message), ...shown };
+}
+
+/** `time`: when the work ended, in ms since the epoch. */
+export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): Ended {
+  const { status } = current.object;
+  const { phase, reason, message, lost, exitCode, signal, outputs } = verdict;
+  const finishedTime = rfc3339Millis(time);
+  const acquired = parseTime(status.timings?.acquiredTime ?? '');
+  const next: AttemptStatus = {
+    ...status,
+    phase,
+    reason,
+    progress: { stage: phase === 'Cancelled' ? 'Stopped' : lost ? 'Lost' : phase },
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal !== undefined && { signal }),
+    ...(acquired !== undefined && { actual: { costUSD: '0.00', hours: hours(acquired, time) } }),
+    ...(lost && { interruption: interruption(status, time) }),
+    timings: { ...status.timings, finishedTime },
+  };
+  const placed = kept.work === 'Live' || kept.work === 'Going';
+  const after: AttemptPrivate = {
+    work: placed ? 'Going' : kept.work,
+    lost,
+    message,
+    since: time,
+    ...(outputs !== undefined && outputs.length > 0 && { outputs }),
+  };
+  const effects: Effect[] = [...tellOwner(current, next, after)];
+  if (placed) effects.push(removeWork(current));
+  else effects.push(releasePlace());
+  if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
+  return { status: next, private: after, effects };
+}
+
+function interruption(status: AttemptStatus, time: number): AttemptStatus['interruption'] {
+  const started = parseTime(status.timings?.commandStartedTime ?? '');
+  return {
+    trigger: 'HeartbeatLoss',
+    time: rfc3339Millis(time),
+    lostSeconds: started === undefined ? 0 : seconds(started, time),
+  };
+}
+
+/** Seconds between two times in ms, to the millisecond; never below zero, since two clocks are involved. */
+export function seconds(from: number, to: number): number {
+  return Math.max(0, to - from) / 1000;
+}
+
+/** To a millionth of an hour: 3.6 ms. */
+function hours(from: number, to: number): number {
+  return Math.round(Math.max(0, to - from) / 3.6) / 1e6;
+}

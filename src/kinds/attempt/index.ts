@@ -1,0 +1,81 @@
+/** Owns the declaration of Attempt: one run of one piece of work, read-only for customers. */
+import type { ApiObject } from '../../api/object.js';
+import { parseTime, rfc3339Millis } from '../../api/time.js';
+import { READ_ONLY } from '../declare.js';
+import type { KindDefinition } from '../kind.js';
+import { attemptMachine } from './machine.js';
+import { attemptSpec, attemptStatus, type AttemptSpec, type AttemptStatus } from './schema.js';
+import { WORK_FINALIZER } from './state.js';
+
+type This = ApiObject<AttemptSpec, AttemptStatus>;
+
+export { WORK_FINALIZER };
+
+export const attemptKind: KindDefinition = {
+  kind: 'Attempt',
+  plural: 'attempts',
+  singular: 'attempt',
+  shortNames: ['att'],
+  categories: [],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: READ_ONLY,
+  description:
+    'One run of one piece of work: a slot of its owner at an epoch. A replacement is a new Attempt at the next epoch of the same slot.',
+  schema: { spec: attemptSpec, status: attemptStatus, immutable: ['spec'], raiseOnly: [] },
+  columns: [
+    {
+      name: 'Phase',
+      type: 'string',
+      description: 'Phase of the Attempt.',
+      cell: (attempt: This) => attempt.status.phase ?? '',
+    },
+    {
+      name: 'Slot',
+      type: 'integer',
+      description: 'Position in the owner, such as the index of a Job.',
+      cell: (attempt: This) => attempt.spec.slot,
+    },
+    {
+      name: 'Epoch',
+      type: 'integer',
+      description: 'Increases with every replacement.',
+      cell: (attempt: This) => attempt.spec.epoch,
+    },
+    {
+      name: 'Reason',
+      type: 'string',
+      description: 'Why it is in this phase.',
+      cell: (attempt: This) => attempt.status.reason ?? '',
+    },
+    {
+      name: 'Exit',
+      type: 'integer',
+      priority: 1,
+      description: 'Exit code of the program.',
+      cell: (attempt: This) => attempt.status.exitCode ?? null,
+    },
+    {
+      name: 'Owner',
+      type: 'string',
+      priority: 1,
+      description: 'What it runs for.',
+      cell: ({ metadata }: This) => {
+        const owner = metadata.ownerReferences?.[0];
+        return owner === undefined ? '' : `${owner.kind}/${owner.name}`;
+      },
+    },
+  ],
+  selectableFields: {
+    'spec.slot': (attempt: This) => String(attempt.spec.slot),
+    'spec.epoch': (attempt: This) => String(attempt.spec.epoch),
+    'status.reason': (attempt: This) => attempt.status.reason,
+  },
+  initialStatus: ({ metadata }) => ({
+    phase: 'Queued',
+    progress: { stage: 'Placing' },
+    timings: { queuedTime: rfc3339Millis(parseTime(metadata.creationTimestamp) ?? 0) },
+  }),
+  machine: attemptMachine,
+};

@@ -1,0 +1,350 @@
+/**
+ * Owns the behaviour of an Attempt: one epoch of one slot, from the queue to the proof that nothing of it is left.
+ *
+ *   Queued ──PlaceGranted──▶ Provisioning ──Started──▶ Running ──Exited──▶ Succeeded | Failed | Cancelled
+ *     │ StopAttempt, PlaceDenied                          │ Lost                 │ RemoveWork … Removed
+ *     ▼                                                   ▼                      ▼
+ *   Cancelled | Failed                                  Failed (lost)         place released
+ *
+ * The place on the Node is kept until the engine has proven that nothing runs any more, and so is the object itself
+ * (finalizer). I8: a report or letter of another epoch, or one that the present state does not wait for, changes nothing.
+ * Being opened again is always safe: it asks for its place, its work and its removal once more, and all are idempotent.
+ */
+import { parseTime, rfc3339Millis } from '../../api/time.js';
+import type { Effect, LaterEffect } from '../effect.js';
+import type { Letter } from '../letter.js';
+import type { Decision, Machine, Message, Moment } from '../machine.js';
+import { LOCAL_OFFERING } from '../offering/local.js';
+import type { WorkReport } from '../report.js';
+import { releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
+import { end, failed, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
+import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
+import { UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
+
+type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;
+
+const IGNORED: AttemptDecision = { outcome: 'Ignored' };
+
+/** Beyond the grace, how long the end of stopped work may take to be reported before it is removed by force. */
+const STOP_SLACK_MS = 30_000;
+/** Between tries of what failed: removing work, asking the Node, telling the owner. */
+const RETRY_MS = 30_000;
+
+/** Reasons of a failed start that are the machine's and not the customer's. */
+const MACHINE_REASONS = new Set(['RetriesExhausted', 'Unavailable', 'InternalError', 'RunnerLost', 'DiskFull']);
+
+export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate, undefined, never> = {
+  decide(current, _book, message, moment) {
+    const kept = current.private ?? UNPLACED;
+    switch (message.type) {
+      case 'Created':
+        return created(current, moment);
+      case 'Updated':
+      case 'Action':
+        return next({ status: current.object.status });
+      case 'DeletionRequested':
+        return remove(current, kept, moment);
+      case 'Activated':
+        return again(current, kept);
+      case 'TimerFired':
+        return timerFired(current, kept, message.timer, moment);
+      case 'Told':
+        return told(current, kept, message.letter, moment);
+      case 'Reported':
+        if (message.report.epoch !== current.object.spec.epoch) return IGNORED; // I8
+        return reported(current, kept, message.report, moment);
+      case 'EffectFailed':
+        return effectFailed(current, kept, message, moment);
+    }
+  },
+  isTerminal(status) {
+    const { acquiredTime, deletionProvenTime } = status.timings ?? {};
+    return hasEnded(status.phase) && (acquiredTime === undefined || deletionProvenTime !== undefined);
+  },
+};
+
+function next(change: {
+  readonly status: AttemptStatus;
+  readonly private?: AttemptPrivate;
+  readonly effects?: readonly Effect[];
+  readonly finalizers?: readonly string[];
+}): AttemptDecision {
+  return { outcome: 'Next', effects: [], ...change };
+}
+
+function volatile(letters: readonly LaterEffect[]): AttemptDecision {
+  return letters.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], letters };
+}
+
+function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): AttemptDecision {
+  return next(end(current, kept, verdict, time) satisfies Ended);
+}
+
+function created(current: This, moment: Moment): AttemptDecision {
+  const { object } = current;
+  const timings = { ...object.status.timings, queuedTime: rfc3339Millis(moment.now) };
+  const status: AttemptStatus = { ...object.status, timings };
+  const born = { ...current, object: { ...object, status } };
+  return next({ status, private: { ...UNPLACED, since: moment.now }, effects: wantPlace(born, false) });
+}
+
+function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Moment): AttemptDecision {
+  const { spec, status } = current.object;
+  switch (letter.letter) {
+    case 'PlaceGranted':
+      return granted(current, kept, letter, moment);
+    case 'PlaceDenied':
+      return denied(current, kept, letter, moment);
+    case 'StopAttempt':
+      return letter.epoch === spec.epoch ? stop(current, kept, letter, moment) : IGNORED; // I8
+    case 'AttemptAsked':
+      return letter.epoch === spec.epoch ? volatile(tellOwner(current, status, kept)) : IGNORED;
+    case 'AttemptSuperseded':
+      if (letter.epoch !== spec.epoch || status.supersededBy === letter.by) return IGNORED;
+      return next({ status: { ...status, supersededBy: letter.by } });
+    default:
+      return IGNORED;
+  }
+}
+
+function granted(
+  current: This,
+  kept: AttemptPrivate,
+  letter: Extract<Letter, { letter: 'PlaceGranted' }>,
+  moment: Moment,
+): AttemptDecision {
+  const { status, metadata } = current.object;
+  // The place of one that ended in the queue was given back; a grant that crossed that letter is given back too.
+  if (kept.work === 'None' && hasEnded(status.phase)) return volatile([releasePlace()]);
+  if (status.phase !== 'Queued' || kept.work !== 'None') return IGNORED;
+  const { reason: _waited, placement: _denied, ...rest } = status;
+  const granting: AttemptStatus = {
+    ...rest,
+    phase: 'Provisioning',
+    progress: { stage: 'Starting' },
+    placement: {
+      interruptible: false,
+      offering: letter.offering,
+      rateUSDPerHour: '0.00',
+      regionClass: letter.regionClass,
+      warmReuse: false,
+    },
+    timings: { ...status.timings, acquiredTime: rfc3339Millis(moment.now) },
+  };
+  const after: AttemptPrivate = { work: 'Live', since: moment.now };
+  return next({
+    status: granting,
+    private: after,
+    finalizers: [...(metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER), WORK_FINALIZER],
+    effects: [...startWork(current), ...tellOwner(current, granting, after)],
+  });
+}
+
+function denied(
+  current: This,
+  kept: AttemptPrivate,
+  letter: Extract<Letter, { letter: 'PlaceDenied' }>,
+  moment: Moment,
+): AttemptDecision {
+  const { status } = current.object;
+  if (status.phase !== 'Queued') return IGNORED;
+  if (letter.final) return finish(current, kept, failed('CapacityUnavailable', letter.reason), moment.now);
+  if (kept.message === letter.reason) return IGNORED;
+  const waiting: AttemptStatus = {
+    ...status,
+    reason: 'WaitingForCapacity',
+    placement: { explain: { rejected: [{ offeringClass: LOCAL_OFFERING, reason: letter.reason }] } },
+  };
+  const after: AttemptPrivate = { ...kept, message: letter.reason, since: moment.now };
+  return next({ status: waiting, private: after, effects: tellOwner(current, waiting, after) });
+}
+
+function stop(
+  current: This,
+  kept: AttemptPrivate,
+  letter: Extract<Letter, { letter: 'StopAttempt' }>,
+  moment: Moment,
+): AttemptDecision {
+  const { status } = current.object;
+  if (status.phase === 'Queued') return finish(current, kept, stopped(letter.reason), moment.now);
+  // An owner that asks an ended Attempt to stop has not heard of the end.
+  if (hasEnded(status.phase)) return volatile(tellOwner(current, status, kept));
+  if (kept.stopping !== undefined) return IGNORED;
+  return beginStop(current, kept, letter.reason, letter.graceSeconds, moment);
+}
+
+function beginStop(
+  current: This,
+  kept: AttemptPrivate,
+  reason: string,
+  graceSeconds: number,
+  moment: Moment,
+): AttemptDecision {
+  const at = moment.now + graceSeconds * 1000 + STOP_SLACK_MS;
+  return next({
+    status: current.object.status,
+    private: { ...kept, stopping: reason },
+    effects: [stopWork(current, graceSeconds), { type: 'ArmTimer', timer: 'stop', at }],
+  });
+}
+
+/** Deletion waits for the work (the finalizer holds the object), and takes the logs with it. */
+function remove(current: This, kept: AttemptPrivate, moment: Moment): AttemptDecision {
+  const { status, metadata } = current.object;
+  if (status.phase === 'Queued') return finish(current, kept, stopped('Released'), moment.now);
+  if (hasEnded(status.phase)) {
+    return next({ status, effects: kept.work === 'None' ? [] : [removeWork(current)] });
+  }
+  if (kept.stopping !== undefined) return next({ status });
+  return beginStop(current, kept, 'Released', metadata.deletionGracePeriodSeconds ?? 30, moment);
+}
+
+function reported(current: This, kept: AttemptPrivate, report: WorkReport, moment: Moment): AttemptDecision {
+  const { status } = current.object;
+  if (report.report === 'Removed') return removed(current, kept, report.time);
+  if (kept.work !== 'Live' || hasEnded(status.phase)) return IGNORED;
+  switch (report.report) {
+    case 'Prepared':
+      return IGNORED; // comes again with `Started`; alone it is not worth a commit
+    case 'Started':
+      return started(current, kept, report);
+    case 'Exited':
+      return finish(current, kept, judgeExit(report, kept.stopping), report.time);
+    case 'StartFailed': {
+      const { reason, message, lost, time } = report;
+      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), time);
+      return finish(current, kept, lost ? lostCapacity(reason, message) : failed(reason, message), time);
+    }
+    case 'Lost':
+      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
+      return finish(current, kept, lostCapacity('NodeLost', report.message), report.time);
+  }
+}
+
+function started(
+  current: This,
+  kept: AttemptPrivate,
+  report: Extract<WorkReport, { report: 'Started' }>,
+): AttemptDecision {
+  const { status } = current.object;
+  if (status.phase !== 'Provisioning') return IGNORED;
+  const acquired = parseTime(status.timings?.acquiredTime ?? '') ?? report.time;
+  const running: AttemptStatus = {
+    ...status,
+    phase: 'Running',
+    progress: { stage: 'Running' },
+    timings: {
+      ...status.timings,
+      ...(report.preparedAt !== undefined && { registeredTime: rfc3339Millis(report.preparedAt) }),
+      commandStartedTime: rfc3339Millis(report.time),
+      bootSeconds: seconds(acquired, report.time),
+    },
+  };
+  const after: AttemptPrivate = { ...kept, since: report.time };
+  return next({ status: running, private: after, effects: tellOwner(current, running, after) });
+}
+
+/** The proof: the place is free, and a deletion need not wait any longer. */
+function removed(current: This, kept: AttemptPrivate, time: number): AttemptDecision {
+  if (kept.work !== 'Live' && kept.work !== 'Going') return IGNORED;
+  const { metadata, status: before } = current.object;
+  // Work that is gone without having ended was lost, or stopped by force.
+  const ended = hasEnded(before.phase)
+    ? { status: before, private: kept, effects: [] }
+    : end(current, { ...kept, work: 'Gone' }, unreported(kept), time);
+  const finished = parseTime(ended.status.timings?.finishedTime ?? '') ?? time;
+  const status: AttemptStatus = {
+    ...ended.status,
+    timings: {
+      ...ended.status.timings,
+      deletionProvenTime: rfc3339Millis(time),
+      teardownSeconds: seconds(finished, time),
+    },
+  };
+  const release = hasEnded(before.phase) ? [releasePlace()] : [];
+  return next({
+    status,
+    private: { ...ended.private, work: 'Gone' },
+    finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
+    effects: [...ended.effects, ...release],
+  });
+}
+
+function unreported(kept: AttemptPrivate): Verdict {
+  return kept.stopping === undefined ? lostCapacity('NodeLost', 'the work is gone') : stopped(kept.stopping);
+}
+
+/** Everything that the present state still needs from others, said once more. */
+function reminders(current: This, kept: AttemptPrivate): readonly LaterEffect[] {
+  const { status } = current.object;
+  switch (kept.work) {
+    case 'None':
+      return hasEnded(status.phase) ? [] : wantPlace(current, false);
+    case 'Live': {
+      const work =
+        kept.stopping !== undefined ? [stopWork(current)] : status.phase === 'Provisioning' ? startWork(current) : [];
+      return [...wantPlace(current, true), ...work, ...tellOwner(current, status, kept)];
+    }
+    case 'Going':
+      return [...wantPlace(current, true), removeWork(current)];
+    case 'Gone':
+      return [];
+  }
+}
+
+function again(current: This, kept: AttemptPrivate): AttemptDecision {
+  return volatile(reminders(current, kept));
+}
+
+function timerFired(current: This, kept: AttemptPrivate, timer: string, _moment: Moment): AttemptDecision {
+  const { status } = current.object;
+  switch (timer) {
+    case 'stop':
+      // The end was not reported in time: what is left is removed by force, and the proof of that is the end.
+      if (kept.work !== 'Live' || kept.stopping === undefined) return IGNORED;
+      return next({ status, private: { ...kept, work: 'Going' }, effects: [removeWork(current)] });
+    case 'retry': {
+      const ended = hasEnded(status.phase);
+      return next({
+        status,
+        effects: [
+          ...reminders(current, kept),
+          ...(ended ? tellOwner(current, status, kept) : []),
+          ...(ended && kept.work !== 'Going' ? [releasePlace()] : []),
+        ],
+      });
+    }
+    default:
+      return IGNORED;
+  }
+}
+
+function effectFailed(
+  current: This,
+  kept: AttemptPrivate,
+  { effect, reason, message }: Extract<Message, { type: 'EffectFailed' }>,
+  moment: Moment,
+): AttemptDecision {
+  const { status } = current.object;
+  switch (effect.type) {
+    case 'StartWork': {
+      if (kept.work !== 'Live' || status.phase !== 'Provisioning') return IGNORED;
+      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
+      const machines = MACHINE_REASONS.has(reason);
+      return finish(current, kept, machines ? lostCapacity(reason, message) : failed(reason, message), moment.now);
+    }
+    case 'Tell':
+      // An owner that does not exist needs no letter.
+      if (effect.letter.letter === 'AttemptChanged' && reason === 'NotFound') return IGNORED;
+      return retryLater(status, moment);
+    case 'StopWork':
+    case 'RemoveWork':
+      return kept.work === 'Live' || kept.work === 'Going' ? retryLater(status, moment) : IGNORED;
+    default:
+      return IGNORED;
+  }
+}
+
+function retryLater(status: AttemptStatus, moment: Moment): AttemptDecision {
+  return next({ status, effects: [{ type: 'ArmTimer', timer: 'retry', at: moment.now + RETRY_MS }] });
+}

@@ -1,0 +1,45 @@
+/** Owns what an Attempt keeps beside its status, and the vocabulary of its machine. */
+import { API_GROUP } from '../../brand.js';
+import type { Address } from '../../api/address.js';
+import type { ApiObject, OwnerReference } from '../../api/object.js';
+import type { Current } from '../machine.js';
+import type { CollectedOutput } from '../letter.js';
+import type { AttemptSpec, AttemptStatus } from './schema.js';
+
+/** Holds the object while something of its work may be left on a machine. */
+export const WORK_FINALIZER = `${API_GROUP}/work`;
+
+export interface AttemptPrivate {
+  /**
+   * What the engine has of it: nothing yet; work that may run; work that is being removed; nothing any more, proven.
+   * The place on the Node is held from the first to the last of them.
+   */
+  readonly work: 'None' | 'Live' | 'Going' | 'Gone';
+  /** Asked to stop, and why: the reason of its end. */
+  readonly stopping?: string | undefined;
+  /** What the owner was told of the end, to tell it again. */
+  readonly lost?: boolean | undefined;
+  readonly message?: string | undefined;
+  readonly outputs?: readonly CollectedOutput[] | undefined;
+  /** When the phase last changed, in ms since the epoch. */
+  readonly since?: number | undefined;
+}
+
+export type Attempt = ApiObject<AttemptSpec, AttemptStatus>;
+export type This = Current<AttemptSpec, AttemptStatus, AttemptPrivate>;
+
+export const UNPLACED: AttemptPrivate = { work: 'None' };
+
+export interface Owner {
+  readonly address: Address;
+  readonly uid: string;
+}
+
+/** The one that made it; undefined for an Attempt that was orphaned. */
+export function ownerOf(current: This): Owner | undefined {
+  const references = current.object.metadata.ownerReferences ?? [];
+  const owner: OwnerReference | undefined = references.find(({ controller }) => controller === true) ?? references[0];
+  if (owner === undefined) return undefined;
+  const { org, project } = current.address;
+  return { address: { org, kind: owner.kind, project, name: owner.name }, uid: owner.uid };
+}

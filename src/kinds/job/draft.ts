@@ -1,0 +1,155 @@
+/**
+ * Owns one decision of a Job while it is being made: the book as it is, the slots that this decision changes, and the
+ * effects gathered so far. The book itself is not touched; the changes become rows of the decision's commit.
+ */
+import type { ApiObject } from '../../api/object.js';
+import { IndexSet } from '../../api/ranges.js';
+import type { Effect, LaterEffect } from '../effect.js';
+import type { JobPhase, JobStatus } from './status.js';
+import type { JobSpec } from './schema.js';
+import type { Slot, SlotBook } from './slots.js';
+
+export type Job = ApiObject<JobSpec, JobStatus>;
+
+/** How a Job that is ending will end, once none of its Attempts is left. */
+export interface Ending {
+  readonly phase: Extract<JobPhase, 'Failed' | 'Cancelled'>;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Stored beside the Job and never served. Times are in ms since the epoch. */
+export interface JobPrivate {
+  /** Timers that are armed, and for when. */
+  readonly timers: Readonly<Record<string, number>>;
+  /** When the first Attempt was provisioned: `timeout` counts from here. */
+  readonly startedAt?: number | undefined;
+  readonly suspendedAt?: number | undefined;
+  /** All Suspended time before `suspendedAt`. */
+  readonly suspendedMs: number;
+  /** Since when Attempts wait and none has a place. */
+  readonly unplacedSince?: number | undefined;
+  readonly ending?: Ending | undefined;
+  readonly finishedAt?: number | undefined;
+  /** Why nothing is placed yet, as the Node told it. */
+  readonly waitReason?: string | undefined;
+}
+
+export const FRESH: JobPrivate = { timers: {}, suspendedMs: 0 };
+
+export class JobDraft {
+  readonly job: Job;
+  readonly now: number;
+  private: JobPrivate;
+  readonly effects: Effect[] = [];
+  /** What is only said again; not worth a commit of its own. */
+  readonly reminders: LaterEffect[] = [];
+  /** Outputs collected by this decision, in order. */
+  readonly collected: { readonly slot: Slot; readonly time: number }[] = [];
+  readonly #book: SlotBook;
+  readonly #changes = new Map<number, Slot>();
+  #active: number;
+  #placed: number;
+  #failures: number;
+  #attempts: number;
+  #completed: number;
+  #next: number;
+
+  constructor(job: Job, kept: JobPrivate | undefined, book: SlotBook, now: number) {
+    this.job = job;
+    this.private = kept ?? FRESH;
+    this.#book = book;
+    this.now = now;
+    this.#active = book.active.size;
+    this.#placed = book.placed;
+    this.#failures = book.failures;
+    this.#attempts = book.attempts;
+    this.#completed = book.completed.size;
+    this.#next = book.next;
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  get placed(): number {
+    return this.#placed;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  get completed(): number {
+    return this.#completed;
+  }
+
+  get next(): number {
+    return this.#next;
+  }
+
+  slot(index: number): Slot | undefined {
+    return this.#changes.get(index) ?? this.#book.slot(index);
+  }
+
+  put(slot: Slot): void {
+    const before = this.slot(slot.index);
+    if (before !== undefined) this.#weigh(before, -1);
+    this.#weigh(slot, 1);
+    this.#changes.set(slot.index, slot);
+    if (slot.index >= this.#next) this.#next = slot.index + 1;
+  }
+
+  keep(change: Partial<JobPrivate>): void {
+    this.private = { ...this.private, ...change };
+  }
+
+  changes(): readonly Slot[] {
+    return [...this.#changes.values()];
+  }
+
+  /** Indexes whose Attempt has not ended, as they are after the changes so far. */
+  *activeSlots(): Generator<Slot> {
+    for (const index of this.#book.active) {
+      const slot = this.slot(index);
+      if (slot?.phase === 'Active') yield slot;
+    }
+    for (const slot of this.#changes.values()) {
+      if (slot.phase === 'Active' && !this.#book.active.has(slot.index)) yield slot;
+    }
+  }
+
+  /** Waiting slots: those of the book by their time, then those that this decision made. */
+  *waitingSlots(): Generator<Slot> {
+    for (const { index } of this.#book.waiting) {
+      if (this.#changes.has(index)) continue;
+      const slot = this.#book.slot(index);
+      if (slot !== undefined) yield slot;
+    }
+    for (const slot of this.#changes.values()) if (slot.phase === 'Waiting') yield slot;
+  }
+
+  /** `1,3-5,7`, or undefined when there is none. */
+  indexes(phase: 'Succeeded' | 'Failed'): string | undefined {
+    const set = phase === 'Succeeded' ? this.#book.completed : this.#book.failed;
+    const added = this.changes().filter((slot) => slot.phase === phase);
+    if (added.length === 0) return set.text() || undefined;
+    // The text has as many parts as there are gaps, which parallelism and backoffLimit bound.
+    const grown = IndexSet.parse(set.text()) ?? new IndexSet();
+    for (const slot of added) grown.add(slot.index);
+    return grown.text();
+  }
+
+  #weigh(slot: Slot, sign: 1 | -1): void {
+    this.#failures += sign * slot.failures;
+    this.#attempts += sign * slot.epoch;
+    if (slot.phase === 'Succeeded') this.#completed += sign;
+    if (slot.phase !== 'Active') return;
+    this.#active += sign;
+    if (slot.detail.placed === true) this.#placed += sign;
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Owns what the end of one Attempt means for its slot. Source: spec, "States and transitions" (Job / Attempt).
+ * A customer's failure is retried after a delay until backoffLimit is used up over all indexes; lost capacity is replaced
+ * up to recovery.maxAttempts per index and counts against nobody.
+ */
+import type { CollectedOutput, Letter } from '../letter.js';
+import type { Ending, JobDraft } from './draft.js';
+import { failureDelay, maxAttempts, replacementDelay } from './policy.js';
+import type { Slot, SlotOutput } from './slots.js';
+
+export type AttemptChanged = Extract<Letter, { letter: 'AttemptChanged' }>;
+
+export function attemptSucceeded(draft: JobDraft, slot: Slot, letter: AttemptChanged): void {
+  const outputs = (letter.outputs ?? []).filter(isCollected).map(({ name, sha256, size }) => ({ name, sha256, size }));
+  const done: Slot = {
+    index: slot.index,
+    epoch: slot.epoch,
+    phase: 'Succeeded',
+    failures: slot.failures,
+    detail: { ...kept(slot), time: letter.time, ...(outputs.length > 0 && { outputs }) },
+  };
+  draft.put(done);
+  if (outputs.length > 0) draft.collected.push({ slot: done, time: letter.time });
+}
+
+/** The work itself failed. */
+export function attemptFailed(draft: JobDraft, slot: Slot, letter: AttemptChanged): Ending | undefined {
+  const { reason } = letter;
+  if (reason === 'CapacityUnavailable') {
+    // No machine will ever have such a place: waiting and trying again would only hide it.
+    draft.put({ ...slot, phase: 'Failed', detail: { ...kept(slot), reason } });
+    return { phase: 'Failed', reason, message: letter.message || `index ${slot.index} fits no machine` };
+  }
+  const failures = slot.failures + 1;
+  const used = draft.failures + 1;
+  const { backoffLimit } = draft.job.spec;
+  if (used > backoffLimit) {
+    draft.put({ ...slot, phase: 'Failed', failures, detail: { ...kept(slot), reason } });
+    return backoffLimitExceeded(used, backoffLimit, `index ${slot.index}: ${describe(letter)}`);
+  }
+  const retryAt = draft.now + failureDelay(failures);
+  draft.put({ ...slot, phase: 'Waiting', failures, detail: { ...kept(slot), reason, retryAt } });
+  return undefined;
+}
+
+/** The capacity failed, not the work. `reason` is the Attempt's (`NodeLost`, …). */
+export function attemptLost(draft: JobDraft, slot: Slot, reason: string, message: string): Ending | undefined {
+  const lost = (slot.detail.lost ?? 0) + 1;
+  draft.effects.push({
+    type: 'Emit',
+    event: 'job.node_lost',
+    reason: 'NodeLost',
+    message: `index ${slot.index} lost its capacity at epoch ${slot.epoch}${message === '' ? '' : `: ${message}`}`,
+  });
+  const { spec } = draft.job;
+  const limit = maxAttempts(spec);
+  if (spec.recovery?.onInterruption === 'Fail') {
+    draft.put({ ...slot, phase: 'Failed', detail: { ...kept(slot), lost, reason } });
+    return { phase: 'Failed', reason, message: `index ${slot.index} lost its capacity, and onInterruption is Fail` };
+  }
+  if (lost > limit) {
+    draft.put({ ...slot, phase: 'Failed', detail: { ...kept(slot), lost, reason } });
+    const message = `index ${slot.index} lost its capacity ${lost} times; recovery.maxAttempts is ${limit}`;
+    return { phase: 'Failed', reason: 'MaxAttemptsExceeded', message };
+  }
+  const retryAt = draft.now + replacementDelay(lost);
+  draft.put({ ...slot, phase: 'Waiting', detail: { lost, reason, replaces: true, retryAt } });
+  return undefined;
+}
+
+/** It was stopped, by this Job or from outside: the index is still to be done. */
+export function attemptStopped(draft: JobDraft, slot: Slot, reason: string): void {
+  draft.put({ ...slot, phase: 'Waiting', detail: { ...kept(slot), reason, retryAt: 0 } });
+}
+
+export function backoffLimitExceeded(used: number, limit: number, last: string): Ending {
+  const message = `${used} ${used === 1 ? 'failure' : 'failures'}, and backoffLimit is ${limit}${last === '' ? '' : `; ${last}`}`;
+  return { phase: 'Failed', reason: 'BackoffLimitExceeded', message };
+}
+
+/** What stays of a slot's detail from one Attempt to the next. */
+function kept(slot: Slot): { readonly lost?: number } {
+  return slot.detail.lost === undefined ? {} : { lost: slot.detail.lost };
+}
+
+function describe({ reason, message, exitCode }: AttemptChanged): string {
+  if (message !== '') return `${reason}: ${message}`;
+  return exitCode === undefined ? reason : `${reason}, exit code ${exitCode}`;
+}
+
+function isCollected(output: CollectedOutput): output is CollectedOutput & SlotOutput {
+  return output.error === undefined;
+}

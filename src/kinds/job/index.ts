@@ -1,0 +1,43 @@
+/** Owns the declaration of Job: batch work over up to ten thousand indexes. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION } from '../declare.js';
+import type { KindDefinition } from '../kind.js';
+import { JOB_COLUMNS } from './columns.js';
+import { estimateJob } from './estimate.js';
+import { jobMachine } from './machine.js';
+import { jobWorkPlan } from './plan.js';
+import { jobReferences } from './references.js';
+import { JOB_IMMUTABLE, JOB_RAISE_ONLY, jobSpec, type JobSpec } from './schema.js';
+import { jobStatus, type JobStatus } from './status.js';
+import { unsupportedFields } from './unsupported.js';
+
+type This = ApiObject<JobSpec, JobStatus>;
+
+export const jobKind: KindDefinition = {
+  kind: 'Job',
+  plural: 'jobs',
+  singular: 'job',
+  shortNames: [],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description:
+    'Batch work. Each of its indexes runs as an Attempt until it has succeeded; failures are retried up to backoffLimit, and lost capacity is replaced.',
+  schema: { spec: jobSpec, status: jobStatus, immutable: JOB_IMMUTABLE, raiseOnly: JOB_RAISE_ONLY },
+  columns: JOB_COLUMNS,
+  selectableFields: {
+    'spec.image': (job: This) => job.spec.image,
+    'status.reason': (job: This) => job.status.reason,
+  },
+  initialStatus: (job: This) => ({
+    phase: 'Pending',
+    image: { reference: job.spec.image },
+    estimate: estimateJob(job),
+  }),
+  references: jobReferences,
+  unsupported: (spec) => unsupportedFields(spec as JobSpec),
+  machine: jobMachine,
+  workPlan: jobWorkPlan,
+};

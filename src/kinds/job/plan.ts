@@ -1,0 +1,89 @@
+/**
+ * Owns what one Attempt of a Job runs: the work plan, from the Job's spec alone. Secrets and inputs stay names here; the
+ * effect runner resolves them. Source: spec, "Job spec".
+ */
+import { ENV_PREFIX } from '../../brand.js';
+import { parseDuration } from '../../api/duration.js';
+import type { ApiObject } from '../../api/object.js';
+import { STANDING_OUTPUT, type Output } from '../shapes/output.js';
+import { limitsOf } from '../shapes/resources.js';
+import type { EnvVar } from '../shapes/env-var.js';
+import type { Input } from '../shapes/input.js';
+import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
+import type { JobSpec } from './schema.js';
+
+/** Where the program starts when nothing is said (spec, Sandbox: the same default). */
+export const DEFAULT_WORKING_DIR = '/workspace';
+
+/** The longest that an init command may run, and what it gets when nothing is said. */
+const INIT_TIMEOUT_SECONDS = 30 * 60;
+
+export function jobWorkPlan(job: ApiObject, slot: number, epoch: number): WorkPlan {
+  const spec = job.spec as JobSpec;
+  const standing = serviceEnv(job, spec, slot, epoch);
+  const workingDir = spec.workingDir ?? DEFAULT_WORKING_DIR;
+  const env = [...(spec.env ?? []).map(planEnv), ...standing];
+  const init = spec.initCommand;
+  return {
+    image: spec.image,
+    main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
+    init:
+      init === undefined
+        ? undefined
+        : { name: 'init', command: init.command, env, timeoutSeconds: initSeconds(init.timeout) },
+    sidecars: (spec.sidecars ?? []).map((sidecar) => ({
+      name: sidecar.name,
+      command: sidecar.command,
+      env: [...(sidecar.env ?? []).map(planEnv), ...standing],
+    })),
+    secrets: (spec.secrets ?? []).map(({ name, version }) => (version === undefined ? { name } : { name, version })),
+    workingDir,
+    inputs: [
+      ...(spec.source?.blob === undefined
+        ? []
+        : [{ name: 'source', from: 'blob' as const, digest: spec.source.blob, workingDir }]),
+      ...(spec.inputs ?? []).flatMap(planInput),
+    ],
+    outputs: planOutputs(spec.outputs ?? []),
+    amounts: limitsOf(spec.resources),
+  };
+}
+
+/** Variables that the service sets. They come last, so that no variable of the client's hides them. */
+function serviceEnv(job: ApiObject, spec: JobSpec, slot: number, epoch: number): readonly PlannedEnv[] {
+  return [
+    { name: `${ENV_PREFIX}INDEX`, value: String(slot) },
+    { name: 'JOB_COMPLETION_INDEX', value: String(slot) },
+    { name: `${ENV_PREFIX}COMPLETIONS`, value: String(spec.completions) },
+    { name: `${ENV_PREFIX}EPOCH`, value: String(epoch) },
+    { name: `${ENV_PREFIX}JOB_NAME`, value: job.metadata.name },
+    { name: `${ENV_PREFIX}PROJECT`, value: job.metadata.namespace ?? '' },
+  ];
+}
+
+function planEnv(variable: EnvVar): PlannedEnv {
+  const ref = variable.valueFrom?.secretKeyRef;
+  if (ref === undefined) return { name: variable.name, value: variable.value ?? '' };
+  return { name: variable.name, fromSecret: { name: ref.name, key: ref.key ?? variable.name } };
+}
+
+/** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupported.ts`). */
+function planInput(input: Input): readonly PlannedInput[] {
+  const { name, output, url } = input;
+  if (output !== undefined) {
+    return [{ name, from: 'output', job: output.job, output: output.name, index: output.index }];
+  }
+  if (url !== undefined) return [{ name, from: 'url', url: url.url, sha256: url.sha256 }];
+  return [];
+}
+
+function planOutputs(declared: readonly Output[]): WorkPlan['outputs'] {
+  const all = declared.map(({ name, path }) => ({ name, path }));
+  return all.some((output) => output.name === STANDING_OUTPUT.name) ? all : [...all, STANDING_OUTPUT];
+}
+
+function initSeconds(timeout: string | undefined): number {
+  const ms = timeout === undefined ? 0 : (parseDuration(timeout) ?? 0);
+  // A zero is as good as unset.
+  return ms === 0 ? INIT_TIMEOUT_SECONDS : Math.max(1, Math.ceil(ms / 1000));
+}

@@ -1,0 +1,24 @@
+/** Owns what a Job names and must exist when it is admitted. */
+import type { ApiObject } from '../../api/object.js';
+import type { Reference } from '../kind.js';
+import type { EnvVar } from '../shapes/env-var.js';
+import type { JobSpec } from './schema.js';
+
+export function jobReferences(job: ApiObject): readonly Reference[] {
+  const spec = job.spec as JobSpec;
+  return [
+    ...(spec.secrets ?? []).map(({ name }, index) => ({ field: `spec.secrets[${index}].name`, kind: 'Secret', name })),
+    ...secretsOf(spec.env, 'spec.env'),
+    ...(spec.sidecars ?? []).flatMap(({ env }, index) => secretsOf(env, `spec.sidecars[${index}].env`)),
+    ...(spec.inputs ?? []).flatMap(({ output }, index) =>
+      output === undefined ? [] : [{ field: `spec.inputs[${index}].output.job`, kind: 'Job', name: output.job }],
+    ),
+  ];
+}
+
+function secretsOf(env: readonly EnvVar[] | undefined, path: string): readonly Reference[] {
+  return (env ?? []).flatMap(({ valueFrom }, index) => {
+    const name = valueFrom?.secretKeyRef?.name;
+    return name === undefined ? [] : [{ field: `${path}[${index}].valueFrom.secretKeyRef.name`, kind: 'Secret', name }];
+  });
+}

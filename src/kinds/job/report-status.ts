@@ -1,0 +1,96 @@
+/** Owns the status that a Job shows: built anew from the draft, so that it cannot drift from the slots. */
+import { setCondition } from '../../api/conditions.js';
+import type { Condition } from '../../api/object.js';
+import { rfc3339 } from '../../api/time.js';
+import type { JobDraft } from './draft.js';
+import { MAX_LISTED_OUTPUTS, type JobOutput, type JobPhase, type JobStatus } from './status.js';
+
+export function reportStatus(draft: JobDraft, phase: JobPhase): JobStatus {
+  const { status: before, metadata } = draft.job;
+  const { startedAt, finishedAt } = draft.private;
+  const explained = explain(draft, phase);
+  const { phase: _phase, reason: _reason, message: _message, ...rest } = before;
+  return {
+    ...withoutUndefined({ phase, ...explained }),
+    ...rest,
+    ...withoutUndefined({
+      active: draft.active,
+      succeeded: draft.completed,
+      failed: draft.failures,
+      attempts: draft.attempts,
+      completedIndexes: draft.indexes('Succeeded'),
+      failedIndexes: draft.indexes('Failed'),
+      startTime: startedAt === undefined ? undefined : rfc3339(startedAt),
+      completionTime: finishedAt === undefined ? undefined : rfc3339(finishedAt),
+      conditions: conditions(draft, phase),
+      outputs: listedOutputs(draft),
+      observedGeneration: metadata.generation,
+    }),
+  };
+}
+
+function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefined; message?: string | undefined } {
+  const { ending, waitReason } = draft.private;
+  // Once it is over, why it ended stays as it was said.
+  if (ending !== undefined) return { reason: ending.reason, message: ending.message };
+  switch (phase) {
+    case 'Succeeded':
+      return { reason: 'Completed' };
+    case 'Suspended':
+      return { reason: 'Suspended' };
+    case 'Pending':
+    case 'Running':
+      return waitReason === undefined ? {} : { reason: 'WaitingForCapacity', message: waitReason };
+    default:
+      return {};
+  }
+}
+
+function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
+  const { now, job } = draft;
+  const { ending } = draft.private;
+  let list = job.status.conditions as readonly Condition[] | undefined;
+  const set = (type: string, status: 'True' | 'False', reason: string, message: string): void => {
+    list = setCondition(list, { type, status, reason, message }, now);
+  };
+  const suspended = list?.find((condition) => condition.type === 'Suspended');
+  if (draft.private.suspendedAt !== undefined && ending === undefined)
+    set('Suspended', 'True', 'JobSuspended', 'Job suspended');
+  else if (suspended?.status === 'True') set('Suspended', 'False', 'JobResumed', 'Job resumed');
+  if (ending?.phase === 'Failed') set('FailureTarget', 'True', ending.reason, ending.message);
+  switch (phase) {
+    case 'Succeeded':
+      set('Complete', 'True', 'Completed', 'all indexes succeeded');
+      break;
+    case 'Failed':
+      set('Failed', 'True', ending?.reason ?? 'Failed', ending?.message ?? '');
+      break;
+    case 'Cancelled':
+      set('Cancelled', 'True', ending?.reason ?? 'Cancelled', ending?.message ?? '');
+      break;
+    default:
+  }
+  return list as JobStatus['conditions'];
+}
+
+/** The first hundred, in the order in which they were collected; all of them are in the slots. */
+function listedOutputs(draft: JobDraft): JobStatus['outputs'] {
+  const listed = draft.job.status.outputs;
+  if (draft.collected.length === 0 || (listed?.length ?? 0) >= MAX_LISTED_OUTPUTS) return listed;
+  const added: JobOutput[] = draft.collected.flatMap(({ slot, time }) =>
+    (slot.detail.outputs ?? []).map(({ name, size, sha256 }) => ({
+      name,
+      index: slot.index,
+      size,
+      sha256,
+      time: rfc3339(time),
+    })),
+  );
+  return [...(listed ?? []), ...added].slice(0, MAX_LISTED_OUTPUTS);
+}
+
+function withoutUndefined<Shape extends Record<string, unknown>>(shape: Shape): Shape {
+  const clean: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(shape)) if (value !== undefined) clean[name] = value;
+  return clean as Shape;
+}

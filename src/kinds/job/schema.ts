@@ -1,0 +1,183 @@
+/**
+ * Owns the spec of a Job: every field of the interface with its limits, and which fields may change after create.
+ * What of it this service carries out yet is in `unsupported.ts`; amounts and defaults are read in `plan.ts` and `policy.ts`.
+ * Source: spec, "Job spec"; decisions, "Small points".
+ */
+import { z } from 'zod';
+import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
+import { BRAND } from '../../brand.js';
+import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
+import { argument, commandLine } from '../shapes/argument.js';
+import { distributed } from '../shapes/distributed.js';
+import { envVar } from '../shapes/env-var.js';
+import { input } from '../shapes/input.js';
+import { network } from '../shapes/network.js';
+import { output } from '../shapes/output.js';
+import { placement } from '../shapes/placement.js';
+import { recovery } from '../shapes/recovery.js';
+import { resources } from '../shapes/resources.js';
+import { secretMount } from '../shapes/secret-mount.js';
+import { sidecar } from '../shapes/sidecar.js';
+import { source } from '../shapes/source.js';
+import { volumeMount } from '../shapes/volume-mount.js';
+
+export const MAX_PARALLELISM = 256;
+export const DEFAULT_BACKOFF_LIMIT = 6;
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+const fields = z.object({
+  activeDeadlineSeconds: z
+    .int()
+    .min(1)
+    .max(MAX_INT32)
+    .optional()
+    .describe('Alias of timeout, in seconds; folded into it.'),
+  args: z.array(argument).optional().describe('Arguments, after those of command.'),
+  backoffLimit: z
+    .int32()
+    .min(0)
+    .max(100)
+    .default(DEFAULT_BACKOFF_LIMIT)
+    .describe('Failures of the work, such as non-zero exits, over all indexes before the Job fails. Mutable.'),
+  command: commandLine.optional().describe('Program and arguments.'),
+  completeByTime: zTimestamp().optional().describe('Finish-by hint; never stops the Job.'),
+  completions: z.int32().min(1).max(10_000).default(1).describe('Indexes that must succeed.'),
+  connections: z.array(z.string().min(1)).optional().describe('Names of Connections.'),
+  distributed: distributed.optional().describe('A gang of nodes (beta).'),
+  env: z.array(envVar).optional().describe('Environment of the program.'),
+  expectedDuration: zDuration().optional().describe('How long one index is expected to run.'),
+  image: z.string().min(1).max(1024).default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
+  imagePullSecrets: z.array(z.string().min(1)).max(4).optional().describe('Names of Secrets of type Registry.'),
+  imageRef: z.string().min(1).optional().describe('Name of an Image object in the project.'),
+  initCommand: z
+    .object({
+      command: commandLine.describe('Program and arguments.'),
+      timeout: zDuration({ max: '30m' }).optional().describe('30m when unset.'),
+    })
+    .optional()
+    .describe('Runs to its end before the program; a failure fails the Attempt.'),
+  inputs: z.array(input).optional().describe('Mounted read-only below /svc/inputs.'),
+  maxCostUSD: zUsd().optional().describe('Most that the Job may cost. May only be raised.'),
+  network: network.optional().describe('What the work may reach. Unset: nothing, until other policies are built.'),
+  outputs: z.array(output).max(32).optional().describe('Collected when the program has ended.'),
+  parallelism: z
+    .int32()
+    .min(1)
+    .max(MAX_PARALLELISM)
+    .default(1)
+    .describe(
+      'Indexes that run at the same time; at most completions. Mutable: when lowered, running indexes run to their end.',
+    ),
+  placement: placement.optional().describe('Where the work may run.'),
+  recovery: recovery.optional().describe('What follows when capacity is lost.'),
+  resources: resources.optional().describe('What each Attempt gets.'),
+  scaledownWindow: zDuration({ max: '20m' }).optional().describe('Warm reuse after the Job ends.'),
+  secrets: z
+    .array(secretMount)
+    .max(32)
+    .optional()
+    .describe('Mounted whole: each key as an environment variable and as a file below /run/secrets.'),
+  serviceAccountName: z.string().min(1).optional().describe('Identity of the work.'),
+  sidecars: z.array(sidecar).optional().describe('Programs that run beside the main one.'),
+  source: source.optional().describe('Program text, unpacked before the start.'),
+  state: z
+    .enum(['Running', 'Suspended', 'Cancelled'])
+    .default('Running')
+    .describe('Suspended stops the work and keeps what has succeeded; Cancelled stops the Job for good. Mutable.'),
+  timeout: zDuration({ min: '1ms' })
+    .optional()
+    .describe(
+      'From the first Provisioning, without Suspended time; then the Job fails with DeadlineExceeded. Mutable.',
+    ),
+  ttlSecondsAfterFinished: z
+    .int()
+    .min(0)
+    .max(MAX_INT32)
+    .optional()
+    .describe('Seconds after its end until the Job is deleted with its Attempts and outputs. Mutable.'),
+  volumes: z.array(volumeMount).optional().describe('Volumes.'),
+  workingDir: zAbsolutePath().optional().describe('Working directory of the program; /workspace when unset.'),
+});
+
+export const jobSpec = fields.check((ctx) => {
+  const spec = ctx.value;
+  const complain = (
+    path: (string | number)[],
+    message: string,
+    reason = 'FieldValueInvalid',
+    value?: unknown,
+  ): void => {
+    ctx.issues.push({ code: 'custom', message, input: value, path, params: { reason } });
+  };
+  if (spec.parallelism > spec.completions) {
+    complain(['parallelism'], 'must be at most completions', 'FieldValueInvalid', spec.parallelism);
+  }
+  if ((spec.command ?? []).length + (spec.args ?? []).length === 0) {
+    complain(['command'], 'must name a program', 'FieldValueRequired');
+  }
+  if (spec.image.startsWith(`${BRAND}/`) && !isCatalogImage(spec.image)) {
+    complain(['image'], 'is not in the catalog', 'ImageNotFound', spec.image);
+  }
+  for (const [list, names] of [
+    ['inputs', spec.inputs?.map((item) => item.name)],
+    ['outputs', spec.outputs?.map((item) => item.name)],
+    ['secrets', spec.secrets?.map((item) => item.name)],
+    ['sidecars', spec.sidecars?.map((item) => item.name)],
+  ] as const) {
+    const seen = new Set<string>();
+    for (const [index, name] of (names ?? []).entries()) {
+      if (seen.has(name)) complain([list, index, 'name'], 'must be unique', 'FieldValueDuplicate', name);
+      seen.add(name);
+    }
+  }
+  for (const [index, item] of (spec.inputs ?? []).entries()) {
+    if (item.fromStage !== undefined) {
+      complain(['inputs', index, 'fromStage'], 'is for stages of a Pipeline only', 'FieldValueForbidden');
+    }
+  }
+  const gpus = spec.resources?.gpu?.count;
+  const perNode = spec.distributed?.gpusPerNode;
+  if (gpus !== undefined && perNode !== undefined && gpus !== perNode) {
+    complain(['distributed', 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', perNode);
+  }
+});
+
+export type JobSpec = z.infer<typeof fields>;
+
+/** All fields that the spec does not call mutable. */
+export const JOB_IMMUTABLE: readonly string[] = [
+  'args',
+  'command',
+  'completeByTime',
+  'completions',
+  'connections',
+  'distributed',
+  'env',
+  'expectedDuration',
+  'image',
+  'imagePullSecrets',
+  'imageRef',
+  'initCommand',
+  'inputs',
+  'network',
+  'outputs',
+  'placement',
+  'recovery.checkpoint.format',
+  'recovery.checkpoint.integration',
+  'recovery.checkpoint.maxSize',
+  'recovery.checkpoint.paths',
+  'recovery.continuity',
+  'recovery.minProgressDuration',
+  'recovery.onInterruption',
+  'resources',
+  'scaledownWindow',
+  'secrets',
+  'serviceAccountName',
+  'sidecars',
+  'source',
+  'volumes',
+  'workingDir',
+].map((path) => `spec.${path}`);
+
+export const JOB_RAISE_ONLY: readonly string[] = ['spec.maxCostUSD'];

@@ -1,0 +1,199 @@
+/**
+ * Owns the book of a Job: one slot per index that was ever started, and what is counted over them.
+ *
+ * Indexes are started in order, so the slots are the indexes below `next` and nothing is kept for those above it. Every
+ * change costs the same with 10,000 indexes as with ten: counts move by the difference between the old row and the new
+ * one, and what is searched (waiting slots) is bounded by backoffLimit and parallelism, not by completions.
+ *
+ * I8: the epoch of a slot only grows; an index that has succeeded never leaves that phase (`apply` refuses both).
+ */
+import { IndexSet } from '../../api/ranges.js';
+import type { BookKeeper, SlotRow } from '../machine.js';
+
+export type SlotPhase =
+  /** An Attempt of this epoch exists, or is being made. */
+  | 'Active'
+  /** The index is to be run again at the next epoch, from `retryAt` on. */
+  | 'Waiting'
+  | 'Succeeded'
+  /** It will not be tried again. */
+  | 'Failed';
+
+/** One collected output, as the slot keeps it. */
+export interface SlotOutput {
+  readonly name: string;
+  readonly sha256: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+export interface SlotDetail {
+  /** Active: its Attempt has had a place. */
+  readonly placed?: boolean | undefined;
+  /** Attempts of this index whose capacity was lost. */
+  readonly lost?: number | undefined;
+  /** The last Attempt ended by lost capacity; its replacement brings `job.restored`. */
+  readonly replaces?: boolean | undefined;
+  /** Waiting: not before this time, in ms since the epoch. */
+  readonly retryAt?: number | undefined;
+  /** Why the last Attempt ended. */
+  readonly reason?: string | undefined;
+  readonly outputs?: readonly SlotOutput[] | undefined;
+  /** Succeeded: when, in ms since the epoch. */
+  readonly time?: number | undefined;
+}
+
+/** A row of the book. `failures` counts the customer's failures of this index. */
+export interface Slot extends SlotRow {
+  readonly phase: SlotPhase;
+  readonly detail: SlotDetail & Readonly<Record<string, unknown>>;
+}
+
+interface Waiting {
+  readonly index: number;
+  readonly retryAt: number;
+}
+
+export class SlotBook {
+  readonly #slots = new Map<number, Slot>();
+  readonly #active = new Set<number>();
+  /** By `retryAt`, then index. */
+  readonly #waiting: Waiting[] = [];
+  readonly #completed = new IndexSet();
+  readonly #failed = new IndexSet();
+  #placed = 0;
+  #failures = 0;
+  #attempts = 0;
+  #next = 0;
+
+  slot(index: number): Slot | undefined {
+    return this.#slots.get(index);
+  }
+
+  /** The lowest index that was never started. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Indexes with an Attempt that has not ended. */
+  get active(): ReadonlySet<number> {
+    return this.#active;
+  }
+
+  /** How many of the active ones have had a place. */
+  get placed(): number {
+    return this.#placed;
+  }
+
+  get waiting(): readonly Waiting[] {
+    return this.#waiting;
+  }
+
+  get completed(): { readonly size: number; text(): string } {
+    return this.#completed;
+  }
+
+  get failed(): { readonly size: number; text(): string } {
+    return this.#failed;
+  }
+
+  /** Customer failures over all indexes. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Attempts made: the sum of all epochs. */
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  slots(): IterableIterator<Slot> {
+    return this.#slots.values();
+  }
+
+  apply(slot: Slot): void {
+    const before = this.#slots.get(slot.index);
+    if (before !== undefined) {
+      // I8: no row takes an index back from success, or to an older epoch.
+      if (before.phase === 'Succeeded' || slot.epoch < before.epoch) return;
+      this.#forget(before);
+    }
+    this.#slots.set(slot.index, slot);
+    this.#count(slot);
+    if (slot.index >= this.#next) this.#next = slot.index + 1;
+  }
+
+  #count(slot: Slot): void {
+    this.#failures += slot.failures;
+    this.#attempts += slot.epoch;
+    switch (slot.phase) {
+      case 'Active':
+        this.#active.add(slot.index);
+        if (slot.detail.placed === true) this.#placed += 1;
+        return;
+      case 'Waiting': {
+        const waiting = { index: slot.index, retryAt: slot.detail.retryAt ?? 0 };
+        this.#waiting.splice(this.#positionOf(waiting), 0, waiting);
+        return;
+      }
+      case 'Succeeded':
+        this.#completed.add(slot.index);
+        return;
+      case 'Failed':
+        this.#failed.add(slot.index);
+    }
+  }
+
+  #forget(slot: Slot): void {
+    this.#failures -= slot.failures;
+    this.#attempts -= slot.epoch;
+    switch (slot.phase) {
+      case 'Active':
+        this.#active.delete(slot.index);
+        if (slot.detail.placed === true) this.#placed -= 1;
+        return;
+      case 'Waiting':
+        this.#waiting.splice(this.#positionOf({ index: slot.index, retryAt: slot.detail.retryAt ?? 0 }), 1);
+        return;
+      case 'Succeeded':
+        this.#completed.delete(slot.index);
+        return;
+      case 'Failed':
+        this.#failed.delete(slot.index);
+    }
+  }
+
+  /** Where this entry is, or belongs. */
+  #positionOf(sought: Waiting): number {
+    let low = 0;
+    let high = this.#waiting.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const found = this.#waiting[middle];
+      if (found !== undefined && isBefore(found, sought)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function isBefore(a: Waiting, b: Waiting): boolean {
+  return a.retryAt < b.retryAt || (a.retryAt === b.retryAt && a.index < b.index);
+}
+
+export const slotBookKeeper: BookKeeper<SlotBook, SlotRow> = {
+  stored: true,
+  open(rows) {
+    const book = new SlotBook();
+    for (const row of rows) book.apply(asSlot(row));
+    return book;
+  },
+  apply(book, change) {
+    book.apply(asSlot(change));
+  },
+};
+
+/** Rows were written from slots by this file's own types, so their shape is known. */
+function asSlot(row: SlotRow): Slot {
+  return { ...row, phase: row.phase as SlotPhase, detail: (row.detail ?? {}) as Slot['detail'] };
+}

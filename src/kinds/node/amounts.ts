@@ -1,0 +1,58 @@
+/** Owns the arithmetic of capacity on one machine: what fits, what is left, and how it reads. */
+import { formatBytes, formatMilliCpu } from '../../api/quantity.js';
+import type { ResourceAmounts } from '../amounts.js';
+import type { NodeAmounts } from './schema.js';
+
+/**
+ * Attempts on one machine at the same time, whatever they ask for. Each costs the machine a few processes, a log and a
+ * writable layer of its own beyond the amounts that are counted.
+ */
+export const MAX_PLACES = 256;
+
+export const NOTHING: Load = { milliCpu: 0, memory: 0, disk: 0, places: 0 };
+
+/** Amounts in use, and by how many Attempts. */
+export interface Load extends ResourceAmounts {
+  readonly places: number;
+}
+
+export function add(load: Load, amounts: ResourceAmounts): Load {
+  return {
+    milliCpu: load.milliCpu + amounts.milliCpu,
+    memory: load.memory + amounts.memory,
+    disk: load.disk + amounts.disk,
+    places: load.places + 1,
+  };
+}
+
+export function take(load: Load, amounts: ResourceAmounts): Load {
+  return {
+    milliCpu: load.milliCpu - amounts.milliCpu,
+    memory: load.memory - amounts.memory,
+    disk: load.disk - amounts.disk,
+    places: load.places - 1,
+  };
+}
+
+export function fits(amounts: ResourceAmounts, load: Load, capacity: ResourceAmounts): boolean {
+  return (
+    load.places < MAX_PLACES &&
+    load.milliCpu + amounts.milliCpu <= capacity.milliCpu &&
+    load.memory + amounts.memory <= capacity.memory &&
+    load.disk + amounts.disk <= capacity.disk
+  );
+}
+
+export function showAmounts(amounts: ResourceAmounts, places: number): NodeAmounts {
+  return {
+    cpu: formatMilliCpu(amounts.milliCpu),
+    memory: formatBytes(amounts.memory),
+    disk: formatBytes(amounts.disk),
+    attempts: places,
+  };
+}
+
+/** `cpu 2, memory 1Gi, disk 64Mi` */
+export function sayAmounts({ milliCpu, memory, disk }: ResourceAmounts): string {
+  return `cpu ${formatMilliCpu(milliCpu)}, memory ${formatBytes(memory)}, disk ${formatBytes(disk)}`;
+}

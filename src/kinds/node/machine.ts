@@ -1,0 +1,320 @@
+/**
+ * Owns the behaviour of a Node: it gives out the places of one machine.
+ *
+ * Places cost no commits: grants are letters, and the book is rebuilt by asking. A grant that is lost in a crash is asked
+ * for again by its Attempt; a place is given back only by the Attempt that has proof that its work is gone. So what is
+ * granted never exceeds the capacity, whatever crashes: until every Attempt has said what it holds, nothing is granted.
+ * What the status shows of it is a summary, written every few seconds while something changes.
+ */
+import { setCondition } from '../../api/conditions.js';
+import type { Condition } from '../../api/object.js';
+import { rfc3339 } from '../../api/time.js';
+import type { ResourceAmounts } from '../amounts.js';
+import type { Effect, LaterEffect } from '../effect.js';
+import type { Letter, Sender } from '../letter.js';
+import type { Current, Decision, Machine } from '../machine.js';
+import { LOCAL_OFFERING, LOCAL_REGION } from '../offering/local.js';
+import { fits, MAX_PLACES, NOTHING, sayAmounts, showAmounts, take, type Load } from './amounts.js';
+import { LOCAL_NODE } from './local.js';
+import { PlacementBook, type PlaceRequest, type PlacementChange } from './placement-book.js';
+import type { NodeSpec, NodeStatus } from './schema.js';
+import { PATIENCE_MS, planGrants } from './turns.js';
+
+/** Kept beside the Node: what the engine last said, as numbers. */
+export interface NodePrivate {
+  readonly capacity?: ResourceAmounts | undefined;
+  /** Why no work can run here. */
+  readonly refusal?: string | undefined;
+}
+
+type This = Current<NodeSpec, NodeStatus, NodePrivate>;
+type NodeDecision = Decision<NodeStatus, NodePrivate, PlacementChange>;
+
+const IGNORED: NodeDecision = { outcome: 'Ignored' };
+
+/** Between two summaries; also how long an Attempt waits before it is told why. */
+export const SUMMARY_MS = 5_000;
+/** When the count is not answered by then, it is taken as done: no Attempt may wait for ever for a lost answer. */
+const COUNT_MS = 15_000;
+/** Waiting Attempts that are told why, and looked at, per summary. */
+const TOLD_AT_ONCE = 64;
+const LOOKED_AT = 1_000;
+
+export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBook, PlacementChange> = {
+  book: {
+    stored: false,
+    open: () => new PlacementBook(),
+    apply: (book, change) => book.apply(change),
+  },
+  decide(current, book, message, moment) {
+    const step = new Step(current, book, moment.now);
+    // A book that was opened empty has lost count, whatever message found it so.
+    if (book.count === 'Unknown') step.beginCount();
+    switch (message.type) {
+      case 'Created':
+      case 'Activated':
+        break;
+      case 'Updated':
+        step.grant(book.load);
+        step.show();
+        break;
+      case 'DeletionRequested':
+        return refuseDeletion(current);
+      case 'TimerFired':
+        if (message.timer === 'count') step.endCount();
+        else if (message.timer === 'summary') step.summarize();
+        else return IGNORED;
+        break;
+      case 'Told':
+        step.told(message.from, message.letter);
+        break;
+      case 'EffectFailed':
+        if (message.effect.type !== 'CountPlaces') return IGNORED;
+        step.beginCount();
+        break;
+      case 'Reported':
+      case 'Action':
+        return IGNORED;
+    }
+    return step.conclude();
+  },
+  /** It is opened with the service, which tells it what the machine has. */
+  isTerminal: () => false,
+};
+
+/** The machine's own Node stands as long as the service runs there; it is drained, not deleted. */
+function refuseDeletion(current: This): NodeDecision {
+  const { name } = current.address;
+  if (name !== LOCAL_NODE.name) return { outcome: 'Next', status: current.object.status, effects: [] };
+  return {
+    outcome: 'Refused',
+    refusal: {
+      code: 'Conflict',
+      message: `Node "${name}" is the machine that the service runs on and cannot be deleted`,
+      fix: 'Set spec.unschedulable to true to stop new work on it.',
+    },
+  };
+}
+
+/** One decision while it is made. */
+class Step {
+  readonly #current: This;
+  readonly #book: PlacementBook;
+  readonly #now: number;
+  readonly #changes: PlacementChange[] = [];
+  readonly #letters: LaterEffect[] = [];
+  readonly #effects: Effect[] = [];
+  #status: NodeStatus;
+  #private: NodePrivate;
+
+  constructor(current: This, book: PlacementBook, now: number) {
+    this.#current = current;
+    this.#book = book;
+    this.#now = now;
+    this.#status = current.object.status;
+    this.#private = current.private ?? {};
+  }
+
+  beginCount(): void {
+    this.#changes.push({ change: 'Counting' });
+    this.#letters.push({ type: 'CountPlaces' });
+    this.#effects.push({ type: 'ArmTimer', timer: 'count', at: this.#now + COUNT_MS });
+  }
+
+  endCount(): void {
+    if (this.#book.count === 'Counted') return;
+    this.#changes.push({ change: 'Counted' });
+    this.#effects.push({ type: 'CancelTimer', timer: 'count' });
+    this.grant(this.#book.load, { counted: true });
+  }
+
+  told(from: Sender, letter: Letter): void {
+    switch (letter.letter) {
+      case 'PlaceWanted':
+        this.#wanted({ ...letter, uid: from.uid, attempt: from.address }, letter.held);
+        return;
+      case 'PlaceReleased':
+        this.#released(from.uid);
+        return;
+      case 'PlacesCounted':
+        this.endCount();
+        return;
+      case 'NodeObserved':
+        this.#observed(letter);
+        return;
+      default:
+    }
+  }
+
+  #wanted({ uid, attempt, owner, since, amounts }: PlaceRequest, held: boolean): void {
+    const request: PlaceRequest = { uid, attempt, owner, since, amounts };
+    const book = this.#book;
+    if (held) {
+      if (book.held(uid) === undefined) this.#changes.push({ change: 'Holds', request });
+      return;
+    }
+    if (book.held(uid) !== undefined) {
+      this.#letters.push(granted(request));
+      return;
+    }
+    if (book.waits(uid) !== undefined) return;
+    const { capacity } = this.#private;
+    if (capacity !== undefined && !fits(amounts, NOTHING, capacity)) {
+      this.#letters.push(denied(request, neverFits(amounts, capacity), true));
+      return;
+    }
+    // Whoever waits longest and has run out of patience is passed by nobody.
+    const first = book.longestWaiting;
+    const held1 = first !== undefined && this.#now - first.since >= PATIENCE_MS;
+    if (!held1 && this.#mayGrant() && capacity !== undefined && fits(amounts, book.load, capacity)) {
+      this.#changes.push({ change: 'Holds', request });
+      this.#letters.push(granted(request));
+    } else {
+      this.#changes.push({ change: 'Waits', request });
+    }
+  }
+
+  #released(uid: string): void {
+    const held = this.#book.held(uid);
+    if (held === undefined && this.#book.waits(uid) === undefined) return;
+    this.#changes.push({ change: 'Leaves', uid });
+    this.grant(held === undefined ? this.#book.load : take(this.#book.load, held.amounts), { without: uid });
+  }
+
+  #observed(letter: Extract<Letter, { letter: 'NodeObserved' }>): void {
+    const { capacity, refusal } = letter;
+    this.#private = { capacity, ...(refusal !== undefined && { refusal }) };
+    this.#status = {
+      ...this.#status,
+      ...(letter.addresses !== undefined && { addresses: [...letter.addresses] }),
+      capacity: showAmounts(capacity, MAX_PLACES),
+      allocatable: showAmounts(capacity, MAX_PLACES),
+      allocated: this.#status.allocated ?? showAmounts(NOTHING, 0),
+      waiting: this.#status.waiting ?? 0,
+      ...(letter.version !== undefined && { agentVersion: letter.version }),
+      lastHeartbeatTime: rfc3339(this.#now),
+    };
+    this.show();
+    this.grant(this.#book.load);
+  }
+
+  /** Phase and condition, from what the engine and the operator say. */
+  show(): void {
+    const { refusal, capacity } = this.#private;
+    const ready = capacity !== undefined && refusal === undefined;
+    const cordoned = this.#current.object.spec.unschedulable === true;
+    const conditions = setCondition(
+      this.#status.conditions as readonly Condition[] | undefined,
+      {
+        type: 'Ready',
+        status: ready ? 'True' : 'False',
+        reason: ready ? 'EngineReady' : capacity === undefined ? 'EngineUnknown' : 'EngineRefuses',
+        message: refusal ?? (ready ? 'work can run here' : 'the engine has not said what it has'),
+      },
+      this.#now,
+    );
+    this.#status = {
+      ...this.#status,
+      conditions: conditions as NodeStatus['conditions'],
+      phase: !ready ? 'NotReady' : cordoned ? 'Cordoned' : 'Ready',
+    };
+  }
+
+  #mayGrant(counted = this.#book.count === 'Counted'): boolean {
+    return counted && this.#private.refusal === undefined && this.#current.object.spec.unschedulable !== true;
+  }
+
+  /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
+  grant(load: Load, but: { readonly without?: string; readonly counted?: boolean } = {}): void {
+    const { capacity } = this.#private;
+    if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#book.count === 'Counted')) return;
+    for (const request of planGrants(this.#book, load, capacity, this.#now, but.without)) {
+      this.#changes.push({ change: 'Holds', request });
+      this.#letters.push(granted(request));
+    }
+  }
+
+  /** Every few seconds while something changes: what is promised, and why those wait who wait long. */
+  summarize(): void {
+    const { load, waitingCount } = this.#book;
+    this.#changes.push({ change: 'TimerArmed', armed: false });
+    this.#status = { ...this.#status, allocated: showAmounts(load, load.places), waiting: waitingCount };
+    let looked = 0;
+    let told = 0;
+    for (const request of this.#book.waiting()) {
+      looked += 1;
+      if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) break;
+      if (this.#book.wasTold(request.uid) || this.#now - request.since < SUMMARY_MS) continue;
+      told += 1;
+      this.#tellWhy(request, load);
+    }
+  }
+
+  #tellWhy(request: PlaceRequest, load: Load): void {
+    const { capacity, refusal } = this.#private;
+    // The machine may have shrunk since it was asked.
+    if (capacity !== undefined && !fits(request.amounts, NOTHING, capacity)) {
+      this.#changes.push({ change: 'Leaves', uid: request.uid });
+      this.#letters.push(denied(request, neverFits(request.amounts, capacity), true));
+      return;
+    }
+    this.#changes.push({ change: 'Told', uid: request.uid });
+    this.#letters.push(denied(request, this.#whyNot(request, load, capacity, refusal), false));
+  }
+
+  #whyNot(
+    request: PlaceRequest,
+    load: Load,
+    capacity: ResourceAmounts | undefined,
+    refusal: string | undefined,
+  ): string {
+    if (refusal !== undefined) return refusal;
+    if (capacity === undefined) return 'the engine has not said what it has';
+    if (this.#current.object.spec.unschedulable === true) return 'the machine is cordoned';
+    if (load.places >= MAX_PLACES) return `all ${MAX_PLACES} places are taken`;
+    return `needs ${sayAmounts(request.amounts)}; others are using what is missing`;
+  }
+
+  conclude(): NodeDecision {
+    this.#armSummary();
+    const { object, private: before } = this.#current;
+    const unchanged = this.#status === object.status && this.#private === (before ?? this.#private);
+    if (this.#effects.length === 0 && unchanged) {
+      if (this.#changes.length === 0 && this.#letters.length === 0) return IGNORED;
+      return { outcome: 'Volatile', changes: this.#changes, letters: this.#letters };
+    }
+    return {
+      outcome: 'Next',
+      status: this.#status,
+      effects: [...this.#effects, ...this.#letters],
+      changes: this.#changes,
+      ...(this.#private !== before && { private: this.#private }),
+    };
+  }
+
+  /** A place that comes and goes alone needs no summary; one that is still there after another change does. */
+  #armSummary(): void {
+    const { timerArmed, waitingCount, load } = this.#book;
+    if (this.#changes.length === 0) return;
+    const rearm = this.#changes.some((change) => change.change === 'TimerArmed');
+    if (timerArmed && !rearm) return;
+    const busy = waitingCount > 0 || load.places > 1 || (rearm && load.places > 0);
+    const stale = (this.#status.allocated?.attempts ?? 0) > 0 && !rearm;
+    if (!busy && !stale) return;
+    this.#changes.push({ change: 'TimerArmed', armed: true });
+    this.#effects.push({ type: 'ArmTimer', timer: 'summary', at: this.#now + SUMMARY_MS });
+  }
+}
+
+function granted(request: PlaceRequest): LaterEffect {
+  const letter: Letter = { letter: 'PlaceGranted', offering: LOCAL_OFFERING, regionClass: LOCAL_REGION };
+  return { type: 'Tell', to: request.attempt, uid: request.uid, letter };
+}
+
+function denied(request: PlaceRequest, reason: string, final: boolean): LaterEffect {
+  return { type: 'Tell', to: request.attempt, uid: request.uid, letter: { letter: 'PlaceDenied', reason, final } };
+}
+
+function neverFits(wanted: ResourceAmounts, capacity: ResourceAmounts): string {
+  return `needs ${sayAmounts(wanted)}; the machine has ${sayAmounts(capacity)} in all`;
+}

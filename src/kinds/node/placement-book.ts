@@ -1,0 +1,166 @@
+/**
+ * Owns who has a place on a machine and who waits for one, with whose turn it is.
+ *
+ * Turns go round the orgs that wait, within an org round its owners, and within one owner by age. Each ring is a Map in
+ * which the next one comes first and whoever was served goes to the end, so a grant costs the same with one waiting owner
+ * as with ten thousand. An owner's own queue is sorted by age; it is as long as the owner's parallelism.
+ *
+ * Nothing of it is stored. After a start the book is empty and `counted` is false: the Attempts say what they hold
+ * (`CountPlaces`), and until all have spoken no place is granted.
+ */
+import { addressKey, type Address } from '../../api/address.js';
+import type { ResourceAmounts } from '../amounts.js';
+import { add, NOTHING, take, type Load } from './amounts.js';
+
+export interface PlaceRequest {
+  readonly uid: string;
+  readonly attempt: Address;
+  readonly owner: Address;
+  /** In ms since the epoch. */
+  readonly since: number;
+  readonly amounts: ResourceAmounts;
+}
+
+export type PlacementChange =
+  | { readonly change: 'Counting' }
+  | { readonly change: 'Counted' }
+  | { readonly change: 'Waits'; readonly request: PlaceRequest }
+  | { readonly change: 'Holds'; readonly request: PlaceRequest }
+  | { readonly change: 'Leaves'; readonly uid: string }
+  /** It was told why it waits. */
+  | { readonly change: 'Told'; readonly uid: string }
+  | { readonly change: 'TimerArmed'; readonly armed: boolean };
+
+/** Owners of one org that wait, each with its requests by age; the next turn comes first. */
+export type OrgQueue = Map<string, PlaceRequest[]>;
+
+export class PlacementBook {
+  count: 'Unknown' | 'Counting' | 'Counted' = 'Unknown';
+  timerArmed = false;
+  #load: Load = NOTHING;
+  readonly #held = new Map<string, PlaceRequest>();
+  /** In order of arrival. */
+  readonly #waiting = new Map<string, PlaceRequest>();
+  readonly #told = new Set<string>();
+  readonly #orgs = new Map<string, OrgQueue>();
+
+  get load(): Load {
+    return this.#load;
+  }
+
+  held(uid: string): PlaceRequest | undefined {
+    return this.#held.get(uid);
+  }
+
+  waits(uid: string): PlaceRequest | undefined {
+    return this.#waiting.get(uid);
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size;
+  }
+
+  /** The one that came first of those that wait. */
+  get longestWaiting(): PlaceRequest | undefined {
+    return this.#waiting.values().next().value;
+  }
+
+  waiting(): IterableIterator<PlaceRequest> {
+    return this.#waiting.values();
+  }
+
+  wasTold(uid: string): boolean {
+    return this.#told.has(uid);
+  }
+
+  /** The ring of orgs; the next turn comes first. */
+  get orgs(): ReadonlyMap<string, OrgQueue> {
+    return this.#orgs;
+  }
+
+  apply(change: PlacementChange): void {
+    switch (change.change) {
+      case 'Counting':
+        this.count = 'Counting';
+        return;
+      case 'Counted':
+        this.count = 'Counted';
+        return;
+      case 'Waits':
+        this.#enqueue(change.request);
+        return;
+      case 'Holds':
+        this.#hold(change.request);
+        return;
+      case 'Leaves':
+        this.#leave(change.uid);
+        return;
+      case 'Told':
+        if (this.#waiting.has(change.uid)) this.#told.add(change.uid);
+        return;
+      case 'TimerArmed':
+        this.timerArmed = change.armed;
+    }
+  }
+
+  #enqueue(request: PlaceRequest): void {
+    if (this.#waiting.has(request.uid) || this.#held.has(request.uid)) return;
+    this.#waiting.set(request.uid, request);
+    const { org } = request.attempt;
+    const owners = this.#orgs.get(org) ?? new Map<string, PlaceRequest[]>();
+    const key = addressKey(request.owner);
+    const queue = owners.get(key) ?? [];
+    queue.splice(positionOf(queue, request), 0, request);
+    owners.set(key, queue);
+    this.#orgs.set(org, owners);
+  }
+
+  #hold(request: PlaceRequest): void {
+    if (this.#held.has(request.uid)) return;
+    this.#dequeue(request.uid, true);
+    this.#held.set(request.uid, request);
+    this.#load = add(this.#load, request.amounts);
+  }
+
+  #leave(uid: string): void {
+    const held = this.#held.get(uid);
+    if (held !== undefined) {
+      this.#held.delete(uid);
+      this.#load = take(this.#load, held.amounts);
+    }
+    this.#dequeue(uid, false);
+  }
+
+  /** `served`: its org and its owner have had their turn and go to the end. */
+  #dequeue(uid: string, served: boolean): void {
+    const request = this.#waiting.get(uid);
+    if (request === undefined) return;
+    this.#waiting.delete(uid);
+    this.#told.delete(uid);
+    const { org } = request.attempt;
+    const owners = this.#orgs.get(org);
+    const key = addressKey(request.owner);
+    const queue = owners?.get(key);
+    if (owners === undefined || queue === undefined) return;
+    queue.splice(positionOf(queue, request), 1);
+    if (served || queue.length === 0) owners.delete(key);
+    if (queue.length > 0 && served) owners.set(key, queue);
+    if (served || owners.size === 0) this.#orgs.delete(org);
+    if (owners.size > 0 && served) this.#orgs.set(org, owners);
+  }
+}
+
+/** Where a request is, or belongs: by age, then by uid. */
+function positionOf(queue: readonly PlaceRequest[], sought: PlaceRequest): number {
+  let low = 0;
+  let high = queue.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const found = queue[middle];
+    const before =
+      found !== undefined && (found.since < sought.since || (found.since === sought.since && found.uid < sought.uid));
+    if (before) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

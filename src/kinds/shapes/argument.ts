@@ -1,0 +1,12 @@
+/** Owns command lines as lists of words. */
+import { z } from 'zod';
+import { hasNoNul } from './env-var.js';
+
+/** One word of a command line. */
+export const argument = z.string().refine(hasNoNul, 'must not contain a NUL character');
+
+/** A whole command line: its first word is the program. */
+export const commandLine = z
+  .array(argument)
+  .min(1, 'must name a program')
+  .refine((words) => words[0] !== '', { path: [0], message: 'must not be empty' });

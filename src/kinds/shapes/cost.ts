@@ -1,0 +1,27 @@
+/** Owns the schema of `status.cost`, a display copy of the ledger. Source: spec, "Conventions" 5. */
+import { z } from 'zod';
+import { zTimestamp, zUsd } from '../../api/schema.js';
+
+export const costSegments = z.object({
+  bootUSD: zUsd().optional().describe('From the start of billing until the program started.'),
+  runningUSD: zUsd().optional(),
+  restoreUSD: zUsd().optional().describe('Bringing up a replacement after capacity was lost.'),
+  teardownUSD: zUsd().optional().describe('From the stop until deletion was confirmed.'),
+  coveredBySvc: z
+    .array(z.enum(['Boot', 'Running', 'Restore', 'Teardown']))
+    .nullable()
+    .optional()
+    .describe('Segments that the service paid for.'),
+});
+
+export const cost = z.object({
+  bySegment: costSegments.optional(),
+  final: z.boolean().optional().describe('True once the final charge is posted.'),
+  fundedUntilTime: zTimestamp().optional(),
+  heldUSD: zUsd().optional(),
+  limitUSD: zUsd().optional().describe("The object's maxCostUSD, if any."),
+  rateUSDPerHour: zUsd().optional().describe('Sum of the hourly rates of capacity that is still billing.'),
+  totalUSD: zUsd().optional(),
+});
+
+export type Cost = z.infer<typeof cost>;

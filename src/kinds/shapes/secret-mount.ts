@@ -1,0 +1,12 @@
+/** Owns the mount of a whole Secret. A bare name is accepted on write. Source: spec, "Conventions" 8. */
+import { z } from 'zod';
+
+const full = z.object({
+  name: z.string().min(1).describe('Name of a Secret in the project.'),
+  version: z.int32().min(1).optional().describe('Version of the Secret; unset pins the newest one at admission.'),
+});
+
+/** As written: the object, or a bare name, which is stored as the object. */
+export const secretMount = z.preprocess((value) => (typeof value === 'string' ? { name: value } : value), full);
+
+export type SecretMount = z.infer<typeof full>;

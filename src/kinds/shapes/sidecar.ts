@@ -1,0 +1,23 @@
+/** Owns programs that run beside the main one. Source: spec, "Conventions" 15. */
+import { z } from 'zod';
+import { zDuration } from '../../api/schema.js';
+import { checkLabelName } from '../../api/names.js';
+import { commandLine } from './argument.js';
+import { envVar } from './env-var.js';
+
+/** Names of the processes that the service itself starts; logs are asked for by these names. */
+const TAKEN = new Set(['main', 'init', 'system']);
+
+export const sidecar = z.object({
+  name: z
+    .string()
+    .refine((name) => checkLabelName(name) === undefined, 'must be a DNS label of at most 63 characters')
+    .refine((name) => !TAKEN.has(name), "is the name of one of the service's own processes")
+    .describe('Unique in the Job; also names its log.'),
+  command: commandLine.describe('Program and arguments.'),
+  env: z.array(envVar).optional().describe("Its environment, beside the service's own variables."),
+  image: z.string().min(1).optional().describe("The Job's image when unset."),
+  startupTimeout: zDuration().optional().describe('How long it may take to start.'),
+});
+
+export type Sidecar = z.infer<typeof sidecar>;

@@ -1,0 +1,21 @@
+/** Owns the program text that is unpacked before work starts. Source: spec, "Job spec", Source. */
+import { z } from 'zod';
+import { zAbsolutePath, zDigest } from '../../api/schema.js';
+
+export const source = z
+  .object({
+    git: z
+      .object({
+        repo: z.string().min(1).describe('owner/name or an https URL.'),
+        ref: z.string().min(1).optional().describe('Branch, tag or commit.'),
+        path: zAbsolutePath().optional().describe('Where it is put; workingDir when unset.'),
+      })
+      .optional()
+      .describe('A git repository.'),
+    blob: zDigest().optional().describe('A stored archive (tar, tar.gz or tar.zst), unpacked into workingDir.'),
+  })
+  .refine((given) => (given.git === undefined) !== (given.blob === undefined), {
+    message: 'exactly one of git and blob must be given',
+  });
+
+export type Source = z.infer<typeof source>;
