@@ -1,7 +1,10 @@
 /** Owns the list of all kinds. A kind that is not in it does not exist. */
 import { apiKeyKind } from './apikey/index.js';
+import { attemptKind } from './attempt/index.js';
+import { jobKind } from './job/index.js';
 import type { KindDefinition } from './kind.js';
 import { memberKind } from './member/index.js';
+import { nodeKind } from './node/index.js';
 import { offeringKind } from './offering/index.js';
 import { namespaceKind } from './project/index.js';
 import { secretKind } from './secret/index.js';
@@ -14,6 +17,9 @@ export const KINDS: readonly KindDefinition[] = [
   offeringKind,
   apiKeyKind,
   memberKind,
+  jobKind,
+  attemptKind,
+  nodeKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

@@ -55,6 +55,8 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
         return reported(current, kept, message.report, moment);
       case 'EffectFailed':
         return effectFailed(current, kept, message, moment);
+      default:
+        return IGNORED;
     }
   },
   isTerminal(status) {
@@ -215,7 +217,7 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), time);
       return finish(current, kept, lost ? lostCapacity(reason, message) : failed(reason, message), time);
     }
-    case 'Lost':
+    default: // Lost
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
       return finish(current, kept, lostCapacity('NodeLost', report.message), report.time);
   }
@@ -287,7 +289,7 @@ function reminders(current: This, kept: AttemptPrivate): readonly LaterEffect[] 
     }
     case 'Going':
       return [...wantPlace(current, true), removeWork(current)];
-    case 'Gone':
+    default: // Gone
       return [];
   }
 }

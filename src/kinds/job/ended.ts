@@ -60,8 +60,11 @@ export function attemptLost(draft: JobDraft, slot: Slot, reason: string, message
   }
   if (lost > limit) {
     draft.put({ ...slot, phase: 'Failed', detail: { ...kept(slot), lost, reason } });
-    const message = `index ${slot.index} lost its capacity ${lost} times; recovery.maxAttempts is ${limit}`;
-    return { phase: 'Failed', reason: 'MaxAttemptsExceeded', message };
+    return {
+      phase: 'Failed',
+      reason: 'MaxAttemptsExceeded',
+      message: `index ${slot.index} lost its capacity ${lost} times; recovery.maxAttempts is ${limit}`,
+    };
   }
   const retryAt = draft.now + replacementDelay(lost);
   draft.put({ ...slot, phase: 'Waiting', detail: { lost, reason, replaces: true, retryAt } });

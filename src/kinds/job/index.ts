@@ -31,13 +31,13 @@ export const jobKind: KindDefinition = {
     'spec.image': (job: This) => job.spec.image,
     'status.reason': (job: This) => job.status.reason,
   },
-  initialStatus: (job: This) => ({
+  initialStatus: (job: This): JobStatus => ({
     phase: 'Pending',
     image: { reference: job.spec.image },
     estimate: estimateJob(job),
   }),
   references: jobReferences,
-  unsupported: (spec) => unsupportedFields(spec as JobSpec),
+  unsupported: unsupportedFields,
   machine: jobMachine,
   workPlan: jobWorkPlan,
 };

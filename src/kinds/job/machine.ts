@@ -66,9 +66,8 @@ function take(draft: JobDraft, self: Address, message: Message<JobSpec, JobStatu
       return takeLetter(draft, self, message.letter, message.from.address);
     case 'EffectFailed':
       return takeFailure(draft, message.effect, message.reason, message.message);
-    case 'Reported':
-    case 'Action':
-      return 'Ignored';
+    default:
+      return 'Ignored'; // an engine reports to Attempts, and a Job has no actions
   }
 }
 
@@ -113,19 +112,18 @@ function takeAttempt(draft: JobDraft, self: Address, letter: AttemptChanged): Ta
     case 'Provisioning':
     case 'Running':
       return notePlaced(draft, slot, letter) ? TAKEN : 'Ignored';
-    case 'Succeeded':
-      attemptSucceeded(draft, slot, letter);
-      return TAKEN;
-    case 'Failed':
-      return {
-        ending: letter.lost
-          ? attemptLost(draft, slot, letter.reason, letter.message)
-          : attemptFailed(draft, slot, letter),
-      };
-    case 'Cancelled':
-      attemptStopped(draft, slot, letter.reason);
-      return TAKEN;
+    default:
+      return { ending: takeEnd(draft, slot, letter) };
   }
+}
+
+function takeEnd(draft: JobDraft, slot: Slot, letter: AttemptChanged): Ending | undefined {
+  if (letter.phase === 'Failed') {
+    return letter.lost ? attemptLost(draft, slot, letter.reason, letter.message) : attemptFailed(draft, slot, letter);
+  }
+  if (letter.phase === 'Succeeded') attemptSucceeded(draft, slot, letter);
+  else attemptStopped(draft, slot, letter.reason);
+  return undefined;
 }
 
 /** I8: only the Attempt of the slot's present epoch, and only while it is under way, can change anything. */

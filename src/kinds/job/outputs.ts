@@ -7,7 +7,7 @@ import type { JobOutput } from './status.js';
 /** All outputs, by index and then as the Job declares them. */
 export function jobOutputs(rows: Iterable<SlotRow>): readonly JobOutput[] {
   return [...rows]
-    .sort((a, b) => a.index - b.index)
+    .toSorted((a, b) => a.index - b.index)
     .flatMap((row) => outputsOf(row).map((output) => listed(row, output)));
 }
 

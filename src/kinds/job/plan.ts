@@ -18,9 +18,9 @@ export const DEFAULT_WORKING_DIR = '/workspace';
 /** The longest that an init command may run, and what it gets when nothing is said. */
 const INIT_TIMEOUT_SECONDS = 30 * 60;
 
-export function jobWorkPlan(job: ApiObject, slot: number, epoch: number): WorkPlan {
-  const spec = job.spec as JobSpec;
-  const standing = serviceEnv(job, spec, slot, epoch);
+export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number): WorkPlan {
+  const { spec } = job;
+  const standing = serviceEnv(job, slot, epoch);
   const workingDir = spec.workingDir ?? DEFAULT_WORKING_DIR;
   const env = [...(spec.env ?? []).map(planEnv), ...standing];
   const init = spec.initCommand;
@@ -50,14 +50,14 @@ export function jobWorkPlan(job: ApiObject, slot: number, epoch: number): WorkPl
 }
 
 /** Variables that the service sets. They come last, so that no variable of the client's hides them. */
-function serviceEnv(job: ApiObject, spec: JobSpec, slot: number, epoch: number): readonly PlannedEnv[] {
+function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch: number): readonly PlannedEnv[] {
   return [
     { name: `${ENV_PREFIX}INDEX`, value: String(slot) },
     { name: 'JOB_COMPLETION_INDEX', value: String(slot) },
     { name: `${ENV_PREFIX}COMPLETIONS`, value: String(spec.completions) },
     { name: `${ENV_PREFIX}EPOCH`, value: String(epoch) },
-    { name: `${ENV_PREFIX}JOB_NAME`, value: job.metadata.name },
-    { name: `${ENV_PREFIX}PROJECT`, value: job.metadata.namespace ?? '' },
+    { name: `${ENV_PREFIX}JOB_NAME`, value: metadata.name },
+    { name: `${ENV_PREFIX}PROJECT`, value: metadata.namespace ?? '' },
   ];
 }
 

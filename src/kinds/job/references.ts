@@ -4,8 +4,7 @@ import type { Reference } from '../kind.js';
 import type { EnvVar } from '../shapes/env-var.js';
 import type { JobSpec } from './schema.js';
 
-export function jobReferences(job: ApiObject): readonly Reference[] {
-  const spec = job.spec as JobSpec;
+export function jobReferences({ spec }: ApiObject<JobSpec>): readonly Reference[] {
   return [
     ...(spec.secrets ?? []).map(({ name }, index) => ({ field: `spec.secrets[${index}].name`, kind: 'Secret', name })),
     ...secretsOf(spec.env, 'spec.env'),

@@ -8,24 +8,24 @@ import { MAX_LISTED_OUTPUTS, type JobOutput, type JobPhase, type JobStatus } fro
 export function reportStatus(draft: JobDraft, phase: JobPhase): JobStatus {
   const { status: before, metadata } = draft.job;
   const { startedAt, finishedAt } = draft.private;
-  const explained = explain(draft, phase);
-  const { phase: _phase, reason: _reason, message: _message, ...rest } = before;
+  const { reason, message } = explain(draft, phase);
+  // What is undefined is not encoded.
   return {
-    ...withoutUndefined({ phase, ...explained }),
-    ...rest,
-    ...withoutUndefined({
-      active: draft.active,
-      succeeded: draft.completed,
-      failed: draft.failures,
-      attempts: draft.attempts,
-      completedIndexes: draft.indexes('Succeeded'),
-      failedIndexes: draft.indexes('Failed'),
-      startTime: startedAt === undefined ? undefined : rfc3339(startedAt),
-      completionTime: finishedAt === undefined ? undefined : rfc3339(finishedAt),
-      conditions: conditions(draft, phase),
-      outputs: listedOutputs(draft),
-      observedGeneration: metadata.generation,
-    }),
+    ...before,
+    phase,
+    reason,
+    message,
+    active: draft.active,
+    succeeded: draft.completed,
+    failed: draft.failures,
+    attempts: draft.attempts,
+    completedIndexes: draft.indexes('Succeeded'),
+    failedIndexes: draft.indexes('Failed'),
+    startTime: startedAt === undefined ? undefined : rfc3339(startedAt),
+    completionTime: finishedAt === undefined ? undefined : rfc3339(finishedAt),
+    conditions: conditions(draft, phase),
+    outputs: listedOutputs(draft),
+    observedGeneration: metadata.generation,
   };
 }
 
@@ -49,7 +49,7 @@ function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefine
 function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
   const { now, job } = draft;
   const { ending } = draft.private;
-  let list = job.status.conditions as readonly Condition[] | undefined;
+  let list: readonly Condition[] | undefined = job.status.conditions;
   const set = (type: string, status: 'True' | 'False', reason: string, message: string): void => {
     list = setCondition(list, { type, status, reason, message }, now);
   };
@@ -70,7 +70,7 @@ function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
       break;
     default:
   }
-  return list as JobStatus['conditions'];
+  return list === undefined ? undefined : [...list];
 }
 
 /** The first hundred, in the order in which they were collected; all of them are in the slots. */
@@ -87,10 +87,4 @@ function listedOutputs(draft: JobDraft): JobStatus['outputs'] {
     })),
   );
   return [...(listed ?? []), ...added].slice(0, MAX_LISTED_OUTPUTS);
-}
-
-function withoutUndefined<Shape extends Record<string, unknown>>(shape: Shape): Shape {
-  const clean: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(shape)) if (value !== undefined) clean[name] = value;
-  return clean as Shape;
 }

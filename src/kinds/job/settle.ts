@@ -75,7 +75,8 @@ function beginEnding(draft: JobDraft, self: Address, ending: Ending): void {
   stopAll(draft, self, ending.reason === 'DeadlineExceeded' ? ending.reason : 'Stopped');
   if (ending.phase !== 'Failed') return;
   // At most backoffLimit of them wait after a failure.
-  for (const slot of [...draft.waitingSlots()]) {
+  const waiting = Array.from(draft.waitingSlots());
+  for (const slot of waiting) {
     if (slot.failures > 0) draft.put({ ...slot, phase: 'Failed' });
   }
 }
@@ -115,7 +116,8 @@ function fill(draft: JobDraft, self: Address): void {
   const { parallelism, completions } = draft.job.spec;
   let room = parallelism - draft.active;
   if (room <= 0) return;
-  for (const slot of [...draft.waitingSlots()]) {
+  const waiting = Array.from(draft.waitingSlots());
+  for (const slot of waiting) {
     if (room <= 0) return;
     if ((slot.detail.retryAt ?? 0) > draft.now) continue;
     start(draft, self, slot);

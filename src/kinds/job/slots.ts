@@ -19,6 +19,8 @@ export type SlotPhase =
   /** It will not be tried again. */
   | 'Failed';
 
+const PHASES: readonly SlotPhase[] = ['Active', 'Waiting', 'Succeeded', 'Failed'];
+
 /** One collected output, as the slot keeps it. */
 export interface SlotOutput {
   readonly name: string;
@@ -193,7 +195,7 @@ export const slotBookKeeper: BookKeeper<SlotBook, SlotRow> = {
   },
 };
 
-/** Rows were written from slots by this file's own types, so their shape is known. */
+/** A phase that this program does not know is one that a newer one wrote: such an index is not touched. */
 function asSlot(row: SlotRow): Slot {
-  return { ...row, phase: row.phase as SlotPhase, detail: (row.detail ?? {}) as Slot['detail'] };
+  return { ...row, phase: PHASES.find((phase) => phase === row.phase) ?? 'Failed', detail: row.detail ?? {} };
 }

@@ -62,7 +62,7 @@ export const nodeKind: KindDefinition = {
   ],
   selectableFields: { 'spec.pool': (node: This) => node.spec.pool },
   initialStatus: () => ({ phase: 'NotReady' }),
-  unsupported: (spec) => ((spec as NodeSpec).pool === undefined ? [] : ['spec.pool']),
+  unsupported: (spec: NodeSpec) => (spec.pool === undefined ? [] : ['spec.pool']),
   machine: nodeMachine,
 };
 

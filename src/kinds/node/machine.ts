@@ -7,7 +7,6 @@
  * What the status shows of it is a summary, written every few seconds while something changes.
  */
 import { setCondition } from '../../api/conditions.js';
-import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
 import type { ResourceAmounts } from '../amounts.js';
 import type { Effect, LaterEffect } from '../effect.js';
@@ -204,7 +203,7 @@ class Step {
     const ready = capacity !== undefined && refusal === undefined;
     const cordoned = this.#current.object.spec.unschedulable === true;
     const conditions = setCondition(
-      this.#status.conditions as readonly Condition[] | undefined,
+      this.#status.conditions,
       {
         type: 'Ready',
         status: ready ? 'True' : 'False',
@@ -215,7 +214,7 @@ class Step {
     );
     this.#status = {
       ...this.#status,
-      conditions: conditions as NodeStatus['conditions'],
+      conditions: [...conditions],
       phase: !ready ? 'NotReady' : cordoned ? 'Cordoned' : 'Ready',
     };
   }
