@@ -75,6 +75,8 @@ export interface Range {
 export interface ListPage {
   /** The version at which the list is true. */
   readonly version: number;
+  /** How many objects `items` will yield, when that is known without reading them. */
+  readonly count?: number | undefined;
   /** Stamped bytes of each object in (namespace, name) order, streamed. */
   readonly items: AsyncIterable<readonly Buffer[]>;
 }
@@ -114,6 +116,11 @@ export interface Stage {
   list(request: PageRequest): Promise<ListPage>;
   /** Version of the newest published change. */
   version(): number;
+  /**
+   * Version up to which every live watcher has been handed all changes of its range (the end of the last finished tick).
+   * Bookmarks carry it: `version()` may be ahead of what is still on its way to a watcher (I4).
+   */
+  settled(): number;
   /** Oldest version from which a watch or an exact list can still be served. */
   floor(): number;
   /** Changes with a version above `from`. Resolves once registered, or with `Expired` when `from` is below the floor. */
