@@ -1,0 +1,75 @@
+/**
+ * Owns how a found credential becomes a `Caller`: what its object, its member or its ServiceAccount says now, cut by the
+ * pure rules of `src/api/access`. Reads those objects through the narrow `Principals`; keeps nothing.
+ */
+import {
+  credentialDetail,
+  effectiveGrant,
+  type CredentialDetail,
+  type Principal,
+} from '../../src/api/access/credential.js';
+import { checker } from '../../src/api/access/grant.js';
+import type { Address } from '../../src/api/address.js';
+import { addressKey } from '../../src/api/address.js';
+import type { ApiObject } from '../../src/api/object.js';
+import type { Caller } from '../../actors/stage.js';
+import type { FoundCredential } from '../deps.js';
+
+export type Principals = (address: Address) => Promise<ApiObject | undefined>;
+
+/** A caller and everything whose change makes it out of date. */
+export interface KnownCaller {
+  readonly caller: Caller;
+  /** ms since the epoch; from then on the credential is worth nothing. */
+  readonly expires: number | undefined;
+  /** Address keys of the objects that it was read from. */
+  readonly sources: readonly string[];
+}
+
+/** Undefined: the credential stands for nothing any more, or for something that is no caller of this API (an attempt). */
+export async function makeCaller(
+  credential: FoundCredential,
+  principals: Principals,
+): Promise<KnownCaller | undefined> {
+  const detail = credentialDetail(credential.detail);
+  if (detail === undefined) return undefined;
+  const { org } = credential.address;
+  const own = await principals(credential.address);
+  if (own === undefined || own.metadata.uid !== credential.uid) return undefined;
+  const address = principalAddress(org, detail);
+  const principal = await principals(address);
+  const grant = effectiveGrant(detail, principal && asPrincipal(address, principal), org);
+  const caller: Caller = {
+    org,
+    holder: credential.uid,
+    ...grant,
+    ...names(detail, principal),
+    may: checker(grant),
+  };
+  return { caller, expires: credential.expires, sources: [addressKey(credential.address), addressKey(address)] };
+}
+
+function principalAddress(org: string, detail: CredentialDetail): Address {
+  if ('member' in detail.actsAs) return { org, kind: 'Member', project: '', name: detail.actsAs.member };
+  const { project, name } = detail.actsAs.serviceAccount;
+  return { org, kind: 'ServiceAccount', project, name };
+}
+
+function asPrincipal(address: Address, object: ApiObject): Principal {
+  const spec = object.spec as Record<string, never>;
+  return address.kind === 'Member'
+    ? { kind: 'Member', spec }
+    : { kind: 'ServiceAccount', project: address.project, spec };
+}
+
+function names(
+  detail: CredentialDetail,
+  principal: ApiObject | undefined,
+): Pick<Caller, 'name' | 'member' | 'serviceAccount'> {
+  if ('member' in detail.actsAs) {
+    const email = (principal?.spec as { readonly email?: unknown } | undefined)?.email;
+    return { name: typeof email === 'string' ? email : detail.actsAs.member, member: detail.actsAs.member };
+  }
+  const { project, name } = detail.actsAs.serviceAccount;
+  return { name: `serviceaccount:${project}/${name}`, serviceAccount: { project, name } };
+}

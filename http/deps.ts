@@ -1,0 +1,180 @@
+/**
+ * Owns what the front door needs from the rest of the house beyond `actors/stage.ts`: narrow interfaces, declared by
+ * their consumer and wired in `src/main.ts`. Every function that touches a tenant's data takes its org first (I12).
+ */
+import type { Address } from '../src/api/address.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
+import type { Stage } from '../actors/stage.js';
+import type { Registry } from 'prom-client';
+
+/** Finds what a bearer credential stands for. `storage/store.ts` Credentials fits it. */
+export interface CredentialSource {
+  find(sha256: string): Promise<FoundCredential | undefined>;
+}
+
+export interface FoundCredential {
+  /** APIKey, ServiceAccount or Attempt. */
+  readonly address: Address;
+  readonly uid: string;
+  /** ms since the epoch. */
+  readonly expires?: number | undefined;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+/** May this process answer, and if not, why (I13: by work done). */
+export interface Health {
+  /** Synchronous and free: true while this process holds the lease and has loaded what it serves. */
+  active(): boolean;
+  /** Work moves: undefined, or what is stuck and for how long. */
+  stuck(): string | undefined;
+  /** What is missing for `/readyz`; empty when ready. Never slow: figures that others keep up to date. */
+  missing(): readonly string[];
+  /** Facts shown by `/readyz?verbose` (engine, isolation, limits that are enforced). */
+  facts(): Readonly<Record<string, unknown>>;
+}
+
+/** Which log is asked for. */
+export interface LogRequest extends LogQuery {
+  /** Index of a Job (0 when it has one only). Ignored for an Attempt. */
+  readonly index: number;
+  /** Epoch of the index; absent: the newest. */
+  readonly epoch?: number | undefined;
+}
+
+export interface Logs {
+  /**
+   * Lines of a Job's index or of an Attempt, until the end (or for ever while following).
+   * Undefined: there is no such index or epoch (yet).
+   */
+  open(
+    owner: Address,
+    uid: string,
+    request: LogRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine> | undefined>;
+}
+
+export interface OutputEntry {
+  readonly name: string;
+  readonly index: number;
+  readonly size: number;
+  readonly sha256: string;
+  /** RFC 3339. */
+  readonly time?: string | undefined;
+  readonly error?: string | undefined;
+}
+
+export interface Outputs {
+  /** All collected outputs of a Job in (index, name) order. */
+  list(owner: Address, uid: string, signal: AbortSignal): AsyncIterable<readonly OutputEntry[]>;
+  find(owner: Address, uid: string, name: string, index: number, signal: AbortSignal): Promise<OutputEntry | undefined>;
+}
+
+/** Content-addressed bytes. `digest` is `sha256:<64 hex>`. */
+export interface Blobs {
+  /** Streams to disk; refuses with SHA256Mismatch when `expected` differs. Nothing half-written stays. */
+  put(
+    org: string,
+    project: string,
+    body: AsyncIterable<Uint8Array>,
+    expected: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ readonly digest: string; readonly size: number }>;
+  stat(org: string, project: string, digest: string): Promise<{ readonly size: number } | undefined>;
+  /** Bytes from `start` to `end` inclusive; the whole when absent. */
+  open(
+    org: string,
+    project: string,
+    digest: string,
+    range: { readonly start: number; readonly end: number } | undefined,
+    signal: AbortSignal,
+  ): AsyncIterable<Uint8Array>;
+}
+
+/** What `/ops/v1` can see and do. Values are plain JSON and hold no tenant secrets. */
+export interface Operators {
+  supervisors(kind?: string): Promise<unknown>;
+  restartSupervisor(kind: string): Promise<boolean>;
+  actor(uid: string): Promise<unknown>;
+  restartActor(uid: string): Promise<boolean>;
+  admissions(paused?: boolean): Promise<{ readonly paused: boolean }>;
+  orgs(): Promise<readonly { readonly org: string; readonly name: string; readonly creationTimestamp: string }[]>;
+  /** Makes the org with its Owner's key, which is shown this once. `taken` when the name is in use. */
+  createOrg(
+    name: string,
+    signal: AbortSignal,
+  ): Promise<
+    { readonly outcome: 'Created'; readonly org: string; readonly key: string } | { readonly outcome: 'Taken' }
+  >;
+}
+
+export interface EventQuery {
+  readonly project?: string | undefined;
+  /** `<kind>/<name>` or a uid. */
+  readonly object?: string | undefined;
+  /** Exact event type, or a prefix such as `job.*`. */
+  readonly type?: string | undefined;
+  /** Cursor: events after this one. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface Events {
+  list(
+    org: string,
+    query: EventQuery,
+    signal: AbortSignal,
+  ): Promise<{ readonly items: readonly Readonly<Record<string, unknown>>[]; readonly next?: string | undefined }>;
+}
+
+/** Only what is written: pino fits it. Nothing on the hot path logs a line per request. */
+export interface HttpLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+export interface HttpConfig {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Undefined: no TLS. */
+  readonly tls?: { readonly port: number; readonly key: string | Buffer; readonly cert: string | Buffer } | undefined;
+  readonly group: string;
+  /** `v0.1.0`: shown by /version. */
+  readonly productVersion: string;
+  readonly limits: {
+    /** Largest request body, bytes. */
+    readonly bodyBytes: number;
+    /** A request that is not a stream is answered within this, or 503. */
+    readonly requestSeconds: number;
+    /** Requests worked on at once, streams apart; one more is 429. */
+    readonly inFlightRequests: number;
+    /** Watches, followed logs and transfers open at once; one more is 429. */
+    readonly streams: number;
+    /** How long a drain waits for requests under way. */
+    readonly drainSeconds: number;
+  };
+}
+
+export interface HttpDeps {
+  readonly config: HttpConfig;
+  readonly stage: Stage;
+  readonly kinds: readonly KindDefinition[];
+  readonly credentials: CredentialSource;
+  /** A credential was used; told at most once per credential in 15 s. */
+  readonly onCredentialUse?: ((address: Address, uid: string) => void) | undefined;
+  readonly health: Health;
+  readonly logs: Logs;
+  readonly outputs: Outputs;
+  readonly blobs: Blobs;
+  readonly operators: Operators;
+  readonly events: Events;
+  readonly log: HttpLog;
+  readonly metrics: Registry;
+  /** ms since the epoch, for ages, expiry and watch timers. */
+  readonly clock: () => number;
+  /** Names of generateName, cursors, jitter. */
+  readonly randomBytes: (length: number) => Uint8Array;
+}

@@ -1,0 +1,85 @@
+/**
+ * Owns one request and its answer as the handlers see it: path and query read once, the caller, a request id, and
+ * signals. It knows nothing of kinds or storage.
+ *
+ * Signals: `gone` belongs to this request and aborts when the client leaves; it is made only by the handlers that
+ * stream. Everything short uses the shared deadline of `deadline.ts`, because a signal per request costs more than the
+ * rest of a plain read, and because a write must not stop half-way when its client leaves.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller } from '../actors/stage.js';
+
+export class Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly method: string;
+  /** Without the query. Not decoded: `target.ts` decodes segment by segment. */
+  readonly path: string;
+  readonly requestId: string;
+  /** performance.now() at arrival. */
+  readonly startedAt: number;
+  /** Set by authentication. */
+  caller: Caller | undefined = undefined;
+  /** Words for metrics; bounded by the registry's plurals and the fixed routes. */
+  verb = 'other';
+  resource = 'other';
+  /** `Warning: 299` texts of this answer. */
+  readonly warnings: string[] = [];
+  readonly #search: string;
+  #query: URLSearchParams | undefined;
+  #gone: AbortController | undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse, requestId: string) {
+    const url = req.url ?? '/';
+    const mark = url.indexOf('?');
+    this.req = req;
+    this.res = res;
+    this.method = req.method ?? 'GET';
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.#search = mark < 0 ? '' : url.slice(mark + 1);
+    this.requestId = requestId;
+    this.startedAt = performance.now();
+  }
+
+  get hasQuery(): boolean {
+    return this.#search !== '';
+  }
+
+  /** Path and query as sent; part of an idempotency fingerprint. */
+  get url(): string {
+    return this.req.url ?? '/';
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.#search));
+  }
+
+  /** Address of the service as this client reached it, for links in answers; never used to decide anything. */
+  get base(): string {
+    const host = this.req.headers.host ?? '';
+    const scheme = 'encrypted' in this.req.socket ? 'https' : 'http';
+    return /^[A-Za-z0-9.:[\]-]{1,255}$/.test(host) ? `${scheme}://${host}` : '';
+  }
+
+  header(name: string): string | undefined {
+    const value = this.req.headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  }
+
+  /** Aborts when the client goes away before the answer is complete. One listener per exchange, however often asked. */
+  get gone(): AbortSignal {
+    return (this.#gone ??= this.#watchClient()).signal;
+  }
+
+  /** True when the client left before the answer was complete: then nobody is to blame and nothing is to be said. */
+  get abandoned(): boolean {
+    return this.res.destroyed && !this.res.writableFinished;
+  }
+
+  #watchClient(): AbortController {
+    const controller = new AbortController();
+    if (this.res.destroyed || this.res.closed) controller.abort();
+    else this.res.once('close', () => controller.abort());
+    return controller;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns the long way of a request below `/api` and `/apis`: gate, target, caller, handler. Everything that fails is thrown
+ * to the one funnel.
+ */
+import { refuse } from '../src/api/refusal.js';
+import type { Caller } from '../actors/stage.js';
+import type { Exchange } from './exchange.js';
+import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
+import type { Room } from './room.js';
+import type { Target, Targets } from './target.js';
+
+export type ExtraTarget = Extract<Target, { at: 'extra' }>;
+export type BelowTarget = Extract<Target, { at: 'below' }>;
+
+/** Routes beside and below the kinds, by name: `core/events`, `v1/blobs`; `jobs/logs`. */
+export interface Extras {
+  readonly beside: ReadonlyMap<string, (x: Exchange, caller: Caller, target: ExtraTarget) => Promise<void>>;
+  readonly below: ReadonlyMap<string, (x: Exchange, caller: Caller, target: BelowTarget) => Promise<void>>;
+}
+
+export interface HandleDeps {
+  readonly room: Room;
+  readonly targets: Targets;
+  readonly extras: Extras;
+  readonly discovery: (x: Exchange, segments: readonly string[]) => boolean;
+}
+
+export function noSuchPath(x: Exchange): Error {
+  return refuse('NotFound', `the path ${x.path.slice(0, 256)} does not exist`, {
+    fix: 'GET /apis lists the API groups, and /openapi.json every path.',
+  });
+}
+
+/** Standby and drain: decided before anything is read or looked up. */
+function gate(x: Exchange, room: Room): void {
+  if (!room.health.active()) {
+    throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
+  }
+  if (room.draining() && x.method !== 'GET' && x.method !== 'HEAD') {
+    throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
+  }
+}
+
+export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
+  const { room, targets, extras } = deps;
+  const target = targets.resolve(x.path);
+  if (target === undefined) {
+    gate(x, room);
+    // A path that does not exist is told to anybody who has a key; without one the answer is Unauthorized.
+    await room.authenticator.authenticate(x.req.headers.authorization);
+    throw noSuchPath(x);
+  }
+  if (target.at === 'discovery') {
+    x.verb = 'discovery';
+    x.resource = 'discovery';
+    if (!deps.discovery(x, target.segments)) throw noSuchPath(x);
+    return;
+  }
+  x.resource = target.at === 'extra' ? target.name : target.kind.plural;
+  gate(x, room);
+  const caller = await room.authenticator.authenticate(x.req.headers.authorization);
+  x.caller = caller;
+  switch (target.at) {
+    case 'collection':
+      return serveCollection(x, room, caller, target);
+    case 'object':
+      return serveObject(x, room, caller, target);
+    case 'below': {
+      if (await serveBelow(x, room, caller, target)) return;
+      const serve = extras.below.get(`${target.kind.plural}/${target.below}`);
+      if (serve === undefined) throw noSuchPath(x);
+      return serve(x, caller, target);
+    }
+    case 'extra': {
+      const serve = extras.beside.get(target.name);
+      if (serve === undefined) throw noSuchPath(x);
+      return serve(x, caller, target);
+    }
+  }
+}

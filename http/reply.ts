@@ -1,0 +1,42 @@
+/**
+ * Owns how a complete answer is written: status, headers, one write. Streams write themselves (`stream.ts`).
+ * Koa's own response is bypassed here: an answer is ready-made bytes, and its length and type are known.
+ */
+import type { Exchange } from './exchange.js';
+
+export const JSON_TYPE = 'application/json';
+
+export type Headers = Record<string, string | number | string[]>;
+
+/** `Warning: 299 - "text"`; RFC 7234 quoting, control characters dropped, at most 16 of 512 characters (headers are bounded). */
+export function warningHeaders(warnings: readonly string[]): string[] {
+  return warnings.slice(0, 16).map((text) => {
+    // eslint-disable-next-line no-control-regex -- control characters are what must not reach a header
+    const plain = text.slice(0, 512).replace(/[\u0000-\u001f\u007f-\uffff]/g, '?');
+    return `299 - "${plain.replace(/["\\]/g, '\\$&')}"`;
+  });
+}
+
+export function reply(x: Exchange, status: number, body: Buffer | string, headers: Headers): void {
+  const { res } = x;
+  headers['content-length'] = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  headers['x-request-id'] = x.requestId;
+  if (x.warnings.length > 0) headers['warning'] = warningHeaders(x.warnings);
+  res.writeHead(status, headers);
+  if (x.method === 'HEAD') res.end();
+  else res.end(body);
+}
+
+/** A plain value as JSON. */
+export function replyJson(x: Exchange, status: number, value: unknown, headers: Headers = {}): void {
+  headers['content-type'] ??= JSON_TYPE;
+  reply(x, status, JSON.stringify(value), headers);
+}
+
+/** An object's stamped bytes. */
+export function replyObject(x: Exchange, status: number, body: Buffer, etag: string, headers: Headers = {}): void {
+  headers['content-type'] ??= JSON_TYPE;
+  headers['etag'] = `"${etag}"`;
+  headers['cache-control'] = 'no-cache, private';
+  reply(x, status, body, headers);
+}

@@ -1,0 +1,51 @@
+/**
+ * Owns the `continue` token: which version the list is true at and the last key that was shown. Opaque to clients and
+ * checked on return; it grants nothing (org and project come from the request), so it needs no signature.
+ */
+import { refuse } from '../../src/api/refusal.js';
+import { isName } from '../target.js';
+
+export interface PageMark {
+  readonly version: number;
+  readonly project: string;
+  readonly name: string;
+}
+
+/** Changes when the meaning changes; older tokens are then BadRequest. */
+const FORMAT = 1;
+
+export function writeContinue({ version, project, name }: PageMark): string {
+  return Buffer.from(JSON.stringify([FORMAT, version, project, name])).toString('base64url');
+}
+
+function parse(token: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** `project` is the one listed, or undefined for every project: a token of another place is refused. */
+export function readContinue(token: string, project: string | undefined): PageMark {
+  const read = token.length <= 1024 ? parse(token) : undefined;
+  if (Array.isArray(read) && read.length === 4) {
+    const [format, version, at, name] = read as unknown[];
+    if (
+      format === FORMAT &&
+      typeof version === 'number' &&
+      Number.isSafeInteger(version) &&
+      version > 0 &&
+      typeof at === 'string' &&
+      (at === '' || isName(at)) &&
+      (project === undefined || at === project) &&
+      typeof name === 'string' &&
+      isName(name)
+    ) {
+      return { version, project: at, name };
+    }
+  }
+  throw refuse('BadRequest', 'continue key is not valid', {
+    fix: 'Pass metadata.continue of the previous page unchanged, or list again without continue.',
+  });
+}

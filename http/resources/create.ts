@@ -1,0 +1,80 @@
+/** Owns creating an object: the name it gets, and what the URL and the body must agree on. */
+import { generateName } from '../../src/api/names.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Caller } from '../../actors/stage.js';
+import { addressOf, authorise } from '../auth/authorise.js';
+import { readBody } from '../body.js';
+import type { Exchange } from '../exchange.js';
+import type { Room } from '../room.js';
+import { readForm } from './answer.js';
+import { invalid, readWriteOptions } from './options.js';
+import { isRecord, parseObject } from './parse.js';
+import { answerWrite, sendWrite, type Done } from './write.js';
+
+/** Five random characters of 27 collide once in 3,800 tries with a million of them there; kube tries as often. */
+const NAME_ATTEMPTS = 8;
+
+export async function createObject(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  project: string,
+): Promise<void> {
+  const form = readForm(x);
+  // Before the body is read: who may not write here must not make us read 3 MiB.
+  authorise(caller, kind, project, '', 'write');
+  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const options = readWriteOptions(x, bytes);
+  if (options.ifMatch !== undefined) {
+    throw refuse('Unsupported', 'If-Match on create (binding to an estimate) is not supported yet', {
+      causes: [{ field: 'If-Match', reason: 'Unsupported', message: 'the header is not supported on create' }],
+    });
+  }
+  const { value, duplicates } = parseObject(x, bytes);
+  const { name, base } = nameIn(value);
+  sameProject(value, project);
+
+  for (let attempt = 1; ; attempt += 1) {
+    const chosen = name ?? generateName(base, room.randomBytes);
+    const address = addressOf(caller, kind, project, chosen, 'write');
+    const body = name === undefined ? named(value, chosen) : value;
+    const done = await sendWrite(room, caller, kind, address, options, duplicates, { verb: 'create', body }).catch(
+      (error: unknown): Done | undefined => {
+        if (name === undefined && attempt < NAME_ATTEMPTS && isTaken(error)) return undefined;
+        throw error;
+      },
+    );
+    if (done !== undefined) return answerWrite(x, room, kind, form, done);
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof RefusalError && error.refusal.code === 'AlreadyExists';
+}
+
+function nameIn(body: Record<string, unknown>): { name: string | undefined; base: string } {
+  const metadata = body['metadata'];
+  if (isRecord(metadata)) {
+    const { name, generateName: base } = metadata;
+    if (typeof name === 'string' && name !== '') return { name, base: '' };
+    if (typeof base === 'string' && base !== '') return { name: undefined, base };
+  }
+  const message = 'name or generateName is required';
+  throw invalid(`metadata.name: Required value: ${message}`, [
+    { field: 'metadata.name', reason: 'FieldValueRequired', message },
+  ]);
+}
+
+function named(body: Record<string, unknown>, name: string): Record<string, unknown> {
+  return { ...body, metadata: { ...(body['metadata'] as Record<string, unknown>), name } };
+}
+
+/** The project stands in the URL; a body that names another one is a mistake. */
+export function sameProject(body: Record<string, unknown>, project: string): void {
+  const metadata = body['metadata'];
+  const said = isRecord(metadata) ? metadata['namespace'] : undefined;
+  if (said === undefined || said === null || said === '' || said === project) return;
+  throw refuse('BadRequest', 'the namespace of the provided object does not match the namespace sent on the request');
+}

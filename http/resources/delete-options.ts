@@ -1,0 +1,74 @@
+/**
+ * Owns the options of a delete, which may stand in the query or in a body of kind DeleteOptions (kubectl sends the
+ * latter). A body that says something wins over the query, as in Kubernetes.
+ */
+import { z } from 'zod';
+import type { DeleteOptions } from '../../actors/stage.js';
+import type { Exchange } from '../exchange.js';
+import { invalid, readDryRun, unsupportedValue } from './options.js';
+import { parseObject } from './parse.js';
+
+const POLICIES: readonly string[] = ['Foreground', 'Background', 'Orphan'];
+
+/** Clients send more than we know (kind, orphanDependents, …): what we do not know is left alone. */
+const Body = z.object({
+  propagationPolicy: z.string().nullish(),
+  gracePeriodSeconds: z.int().nullish(),
+  dryRun: z.array(z.string()).nullish(),
+  orphanDependents: z.boolean().nullish(),
+  preconditions: z.object({ uid: z.string().nullish(), resourceVersion: z.string().nullish() }).nullish(),
+});
+
+export interface ReadDeleteOptions {
+  readonly options: DeleteOptions;
+  readonly dryRun: boolean;
+}
+
+function bodyOptions(x: Exchange, bytes: Buffer): z.output<typeof Body> {
+  if (bytes.length === 0) return {};
+  const { value } = parseObject(x, bytes);
+  const read = Body.safeParse(value);
+  if (read.success) return read.data;
+  throw invalid(
+    'DeleteOptions are not valid',
+    read.error.issues.map((issue) => ({
+      field: issue.path.join('.'),
+      reason: 'FieldValueInvalid',
+      message: issue.message,
+    })),
+  );
+}
+
+function policy(
+  text: string | null | undefined,
+  orphan: boolean | null | undefined,
+): DeleteOptions['propagationPolicy'] {
+  if (text === null || text === undefined || text === '') return orphan === true ? 'Orphan' : undefined;
+  if (!POLICIES.includes(text)) throw unsupportedValue('propagationPolicy', text, POLICIES);
+  return text as DeleteOptions['propagationPolicy'];
+}
+
+function grace(fromBody: number | null | undefined, fromQuery: string | null): number | undefined {
+  const value = fromBody ?? (fromQuery === null || fromQuery === '' ? undefined : Number(fromQuery));
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) return value;
+  const message = 'must be a whole number of seconds, 0 or more';
+  throw invalid(`gracePeriodSeconds: ${message}`, [
+    { field: 'gracePeriodSeconds', reason: 'FieldValueInvalid', message },
+  ]);
+}
+
+export function readDeleteOptions(x: Exchange, bytes: Buffer): ReadDeleteOptions {
+  const body = bodyOptions(x, bytes);
+  const { query } = x;
+  const orphan = query.get('orphanDependents') === 'true' || body.orphanDependents === true;
+  const { uid, resourceVersion } = body.preconditions ?? {};
+  return {
+    dryRun: readDryRun([...(body.dryRun ?? []), ...query.getAll('dryRun')]),
+    options: {
+      propagationPolicy: policy(body.propagationPolicy ?? query.get('propagationPolicy'), orphan),
+      gracePeriodSeconds: grace(body.gracePeriodSeconds, query.get('gracePeriodSeconds')),
+      preconditions:
+        uid || resourceVersion ? { uid: uid || undefined, resourceVersion: resourceVersion || undefined } : undefined,
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Owns deleting all objects of a range that match (deletecollection): a list at one version, then one delete per object,
+ * a few at a time. Answered with the list of what was asked to go. Objects that go or change their mind meanwhile are
+ * skipped; any other refusal ends it, and what was deleted before it stays deleted, as in Kubernetes.
+ */
+import { decodeObject } from '../../src/api/encode.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Caller } from '../../actors/stage.js';
+import { authorise } from '../auth/authorise.js';
+import { readBody } from '../body.js';
+import type { Exchange } from '../exchange.js';
+import { JSON_TYPE, reply } from '../reply.js';
+import type { Room } from '../room.js';
+import { readDeleteOptions } from './delete-options.js';
+import { matching, openPage } from './listing.js';
+import { readWriteOptions } from './options.js';
+import { readScan } from './range.js';
+import { sendWrite, type Done } from './write.js';
+
+/** Deletes under way at once for one request: enough to fill a commit batch, too few to crowd others out. */
+const AT_ONCE = 16;
+
+export async function deleteCollection(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  project: string | undefined,
+): Promise<void> {
+  authorise(caller, kind, project ?? '', '', 'write');
+  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const write = readWriteOptions(x, bytes);
+  if (write.idempotency !== undefined) {
+    throw refuse(
+      'Unsupported',
+      'Idempotency-Key is not supported when a collection is deleted: it can be repeated safely',
+    );
+  }
+  const { options, dryRun } = readDeleteOptions(x, bytes);
+  const scan = readScan(x, caller, kind, project, 'write');
+  const page = await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
+  const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
+
+  const parts: Buffer[] = [];
+  for await (const batch of matching(page, scan)) {
+    for (let at = 0; at < batch.length; at += AT_ONCE) {
+      const some = await Promise.all(batch.slice(at, at + AT_ONCE).map((body) => remove(body)));
+      for (const done of some)
+        if (done !== undefined) parts.push(parts.length === 0 ? done.body : withComma(done.body));
+    }
+  }
+  const head = rendering.open(`{"resourceVersion":"${room.stage.version()}"}`);
+  const body = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(rendering.close(undefined))]);
+  reply(x, 200, body, { 'content-type': JSON_TYPE });
+
+  async function remove(body: Buffer): Promise<Done | undefined> {
+    const { name, namespace = '', uid } = decodeObject(body).metadata;
+    const address = { org: scan.range.org, kind: kind.kind, project: namespace, name };
+    // The uid pins the incarnation that was listed: one created meanwhile under the same name stays.
+    const part = { verb: 'delete', options: { ...options, preconditions: { ...options.preconditions, uid } } } as const;
+    try {
+      return await sendWrite(room, caller, kind, address, { ...write, dryRun }, [], part);
+    } catch (error) {
+      if (error instanceof RefusalError && ['NotFound', 'Conflict'].includes(error.refusal.code)) return undefined;
+      throw error;
+    }
+  }
+}
+
+function withComma(body: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(','), body]);
+}

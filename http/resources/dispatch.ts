@@ -1,0 +1,114 @@
+/**
+ * Owns which handler serves which target and method of the generic resource routes, and the answers for methods that a
+ * target does not have. Sets the words for metrics.
+ */
+import { refuse } from '../../src/api/refusal.js';
+import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
+import type { Caller } from '../../actors/stage.js';
+import type { Exchange } from '../exchange.js';
+import type { Room } from '../room.js';
+import type { Target } from '../target.js';
+import { callAction } from './action.js';
+import { createObject } from './create.js';
+import { deleteObject } from './delete.js';
+import { deleteCollection } from './deletecollection.js';
+import { listObjects } from './list.js';
+import { patchObject } from './patch.js';
+import { readObject } from './read.js';
+import { replaceObject } from './replace.js';
+import { readBoolean } from './versions.js';
+import { watchObjects } from '../watch/watch.js';
+
+type CollectionTarget = Extract<Target, { at: 'collection' }>;
+type ObjectTarget = Extract<Target, { at: 'object' }>;
+type BelowTarget = Extract<Target, { at: 'below' }>;
+
+export function methodNotAllowed(x: Exchange, allowed: readonly string[]): Error {
+  x.res.setHeader('allow', allowed.join(', '));
+  return refuse('MethodNotAllowed', `${x.method} is not supported on ${x.path.slice(0, 256)}`, {
+    fix: allowed.length === 0 ? 'See the OpenAPI document for what this path supports.' : `Use ${allowed.join(', ')}.`,
+  });
+}
+
+function allowedOf(kind: KindDefinition, pairs: readonly (readonly [string, Operation])[]): string[] {
+  return [...new Set(pairs.filter(([, operation]) => kind.operations.has(operation)).map(([method]) => method))];
+}
+
+export async function serveCollection(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  target: CollectionTarget,
+): Promise<void> {
+  const { kind, project } = target;
+  const inPlace = kind.scope === 'org' || project !== undefined;
+  const allowed = allowedOf(kind, [
+    ['GET', 'list'],
+    ...(inPlace
+      ? ([
+          ['POST', 'create'],
+          ['DELETE', 'delete'],
+        ] as const)
+      : []),
+  ]);
+  if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
+  switch (x.method) {
+    case 'GET':
+      if (x.hasQuery && readBoolean(x.query, 'watch') === true) {
+        x.verb = 'watch';
+        return watchObjects(x, room, caller, kind, project);
+      }
+      x.verb = 'list';
+      return listObjects(x, room, caller, kind, project);
+    case 'POST':
+      x.verb = 'create';
+      return createObject(x, room, caller, kind, project ?? '');
+    default:
+      x.verb = 'deletecollection';
+      return deleteCollection(x, room, caller, kind, project);
+  }
+}
+
+export async function serveObject(x: Exchange, room: Room, caller: Caller, target: ObjectTarget): Promise<void> {
+  const { kind, project, name } = target;
+  const allowed = allowedOf(kind, [
+    ['GET', 'read'],
+    ['PUT', 'replace'],
+    ['PATCH', 'patch'],
+    ['DELETE', 'delete'],
+  ]);
+  if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
+  switch (x.method) {
+    case 'GET':
+      x.verb = 'get';
+      return readObject(x, room, caller, kind, project, name);
+    case 'PUT':
+      x.verb = 'replace';
+      return replaceObject(x, room, caller, kind, project, name);
+    case 'PATCH':
+      x.verb = 'patch';
+      return patchObject(x, room, caller, kind, project, name);
+    default:
+      x.verb = 'delete';
+      return deleteObject(x, room, caller, kind, project, name);
+  }
+}
+
+/** `…/{name}/status` and the kind's actions; false when nothing of that name is below objects of this kind. */
+export async function serveBelow(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<boolean> {
+  const { kind, project, name, below, rest } = target;
+  if (rest.length > 0) return false;
+  if (below === 'status' && kind.operations.has('readStatus')) {
+    // The service alone writes status (spec, "Conventions" 1).
+    if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
+    x.verb = 'get';
+    await readObject(x, room, caller, kind, project, name);
+    return true;
+  }
+  const action = kind.actions?.find((candidate) => candidate.path === below);
+  if (action === undefined) return false;
+  if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
+  x.verb = 'action';
+  await callAction(x, room, caller, kind, project, name, action);
+  return true;
+}

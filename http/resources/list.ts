@@ -1,0 +1,107 @@
+/**
+ * Owns answering a list. A whole list is streamed with back-pressure and never built; a page is at most 1000 objects and
+ * PAGE_BYTES, so it is built and sent with its length. Metadata of a page stands behind its items, because whether there
+ * is more is known only then.
+ */
+import { decodeObject } from '../../src/api/encode.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Caller, ListPage } from '../../actors/stage.js';
+import { notAcceptable } from '../errors.js';
+import type { Exchange } from '../exchange.js';
+import { JSON_TYPE, reply } from '../reply.js';
+import type { Room } from '../room.js';
+import { Outflow } from '../stream.js';
+import type { Rendering } from '../table/rendering.js';
+import { readForm, readIncludeObject } from './answer.js';
+import { writeContinue } from './continue.js';
+import { matching, openPage, readListRequest } from './listing.js';
+import { readScan, type Scan } from './range.js';
+
+/** A page may be cut short of its limit at this size; the client goes on with `continue`. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+
+export async function listObjects(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  project: string | undefined,
+): Promise<void> {
+  const form = readForm(x);
+  if (form.form === 'object' && form.yaml) throw notAcceptable();
+  const scan = readScan(x, caller, kind, project, 'read');
+  const request = readListRequest(x.query, scan.range.project);
+  const rendering = room.renderings.of(form, kind, readIncludeObject(x));
+  const page = await openPage(room, scan, request, x.gone);
+  if (request.limit === undefined) await streamAll(x, page, scan, rendering);
+  else await answerPage(x, page, scan, rendering, request.limit);
+}
+
+async function streamAll(x: Exchange, page: ListPage, scan: Scan, rendering: Rendering): Promise<void> {
+  const { res } = x;
+  const batches = matching(page, scan);
+  // The first batch is read before the head is sent, so that what fails at once can still be said properly.
+  let next = await batches.next();
+  res.writeHead(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-cache, private', 'x-request-id': x.requestId });
+  const out = new Outflow(res);
+  out.write(rendering.open(`{"resourceVersion":"${page.version}"}`));
+  let first = true;
+  while (next.done !== true && !out.closed) {
+    if (next.value.length > 0) {
+      if (!out.write(joined(next.value, rendering, first))) await out.drained();
+      first = false;
+    }
+    next = await batches.next();
+  }
+  await batches.return(undefined);
+  if (!out.closed) res.end(rendering.close(undefined));
+}
+
+const COMMA = Buffer.from(',');
+
+function joined(bodies: readonly Buffer[], rendering: Rendering, first: boolean): Buffer {
+  const parts: Buffer[] = [];
+  for (const body of bodies) {
+    if (!first || parts.length > 0) parts.push(COMMA);
+    parts.push(rendering.element(body));
+  }
+  return Buffer.concat(parts);
+}
+
+async function answerPage(x: Exchange, page: ListPage, scan: Scan, rendering: Rendering, limit: number): Promise<void> {
+  const parts: Buffer[] = [Buffer.from(rendering.open(undefined))];
+  let shown = 0;
+  let size = 0;
+  let last: Buffer | undefined;
+  let more = false;
+  for await (const batch of matching(page, scan)) {
+    for (const body of batch) {
+      if (shown === limit || (size > PAGE_BYTES && shown > 0)) {
+        more = true;
+        break;
+      }
+      if (shown > 0) parts.push(COMMA);
+      const element = rendering.element(body);
+      parts.push(element);
+      size += element.length;
+      shown += 1;
+      last = body;
+    }
+    if (more) break;
+  }
+  parts.push(Buffer.from(rendering.close(pageMeta(page, scan, shown, more ? last : undefined))));
+  reply(x, 200, Buffer.concat(parts), { 'content-type': JSON_TYPE, 'cache-control': 'no-cache, private' });
+}
+
+/** `last` is the last object shown when there are more. */
+function pageMeta(page: ListPage, scan: Scan, shown: number, last: Buffer | undefined): string {
+  if (last === undefined) return JSON.stringify({ resourceVersion: String(page.version) });
+  const { name, namespace = '' } = decodeObject(last).metadata;
+  // With a selector nobody knows how many of the rest match; Kubernetes leaves the count out then, too.
+  const remaining = scan.selection.all && page.count !== undefined ? { remainingItemCount: page.count - shown } : {};
+  return JSON.stringify({
+    resourceVersion: String(page.version),
+    continue: writeContinue({ version: page.version, project: namespace, name }),
+    ...remaining,
+  });
+}

@@ -1,0 +1,58 @@
+/**
+ * Owns producing the matching objects of a list in order, page by page, without holding more than one batch. What a
+ * batch looks like on the wire is `list.ts`'s matter.
+ */
+import { refuse } from '../../src/api/refusal.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { ListPage } from '../../actors/stage.js';
+import { tooLargeVersion } from '../errors.js';
+import type { Room } from '../room.js';
+import type { Scan } from './range.js';
+import { readContinue, type PageMark } from './continue.js';
+import { readLimit, readListVersion, type ListVersion } from './versions.js';
+
+export interface ListRequest {
+  readonly limit: number | undefined;
+  readonly mark: PageMark | undefined;
+  readonly version: ListVersion;
+}
+
+export function readListRequest(query: URLSearchParams, project: string | undefined): ListRequest {
+  const limit = readLimit(query.get('limit'));
+  const token = query.get('continue') ?? '';
+  const version = readListVersion(query, limit !== undefined);
+  if (token === '') return { limit, mark: undefined, version };
+  if (version.at !== 'newest') {
+    throw refuse('BadRequest', 'specifying resource version is not allowed when using continue');
+  }
+  return { limit, mark: readContinue(token, project), version };
+}
+
+export async function openPage(room: Room, scan: Scan, request: ListRequest, signal: AbortSignal): Promise<ListPage> {
+  const { mark, version } = request;
+  const newest = room.stage.version();
+  const asked = version.at === 'newest' ? 0 : version.version;
+  if (asked > newest) throw tooLargeVersion(asked, newest);
+  if (mark !== undefined && mark.version > newest) throw refuse('BadRequest', 'continue key is not valid');
+  const exact = mark?.version ?? (version.at === 'exact' ? version.version : undefined);
+  if (exact !== undefined && exact < room.stage.floor()) throw expired(mark !== undefined);
+  return room.stage.list({ range: scan.range, version: exact, after: mark, signal });
+}
+
+/** 410, in kube-apiserver's words: its clients look for the code and start the list again. */
+export function expired(paging: boolean): Error {
+  return refuse(
+    'Expired',
+    paging
+      ? 'The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.'
+      : 'The resourceVersion for the provided list is too old.',
+  );
+}
+
+/** The batches of a page, cut to what the selection shows. */
+export async function* matching(page: ListPage, scan: Scan): AsyncGenerator<readonly Buffer[]> {
+  const { selection } = scan;
+  for await (const batch of page.items) {
+    yield selection.all ? batch : batch.filter((body) => selection.shows(decodeObject(body)));
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Owns what a request body may be: its content type, and its parsing into one plain value with the paths of members
+ * that were given twice. The parsers themselves (JSON and YAML, prototype-safe, surrogate-safe) are `src/api`'s.
+ */
+import { parseBody, parseListBody } from '../../src/api/json.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import type { Exchange } from '../exchange.js';
+
+export interface ParsedBody {
+  readonly value: Record<string, unknown>;
+  /** Paths of duplicate members. */
+  readonly duplicates: readonly string[];
+}
+
+/** The media type in lower case, without parameters; `application/json` when none is given, as kube-apiserver reads it. */
+export function mediaType(x: Exchange, fallback: string): string {
+  const header = x.req.headers['content-type'];
+  if (header === undefined || header === '') return fallback;
+  const end = header.indexOf(';');
+  return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase();
+}
+
+export function unknownFormat(accepted: readonly string[]): Error {
+  return refuse(
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+    { fix: `Send the header "Content-Type: ${accepted[0] ?? 'application/json'}".` },
+  );
+}
+
+const OBJECT_TYPES = ['application/json', 'application/yaml'];
+
+/** The parsed members of a body that must be an object. */
+export function parseRecord(body: Buffer, yaml: boolean): ParsedBody {
+  const parsed = parseBody(body, yaml ? 'yaml' : 'json');
+  if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
+  return parsed;
+}
+
+/** A body that must be a list (a JSON patch). */
+export function parseList(body: Buffer): readonly unknown[] {
+  const parsed = parseListBody(body, 'json');
+  if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
+  return parsed.value;
+}
+
+/** An object's body, JSON or YAML by its content type: create, replace, delete options. */
+export function parseObject(x: Exchange, body: Buffer): ParsedBody {
+  const type = mediaType(x, 'application/json');
+  if (!OBJECT_TYPES.includes(type)) throw unknownFormat(OBJECT_TYPES);
+  return parseRecord(body, type === 'application/yaml');
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,41 @@
+/** Owns what a list, watch or deletecollection ranges over, after authorisation. */
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Caller, Range } from '../../actors/stage.js';
+import { authorise, homeOrg, isProjectKind, visibleProjects, type AccessVerb } from '../auth/authorise.js';
+import type { Exchange } from '../exchange.js';
+import { readSelection, type Selection } from './selection.js';
+
+export interface Scan {
+  readonly range: Range;
+  readonly selection: Selection;
+}
+
+export function readScan(
+  x: Exchange,
+  caller: Caller,
+  kind: KindDefinition,
+  project: string | undefined,
+  verb: AccessVerb,
+): Scan {
+  const visible = scopeOfScan(caller, kind, project, verb);
+  const selection = readSelection(x, kind, project, visible);
+  const org = homeOrg(caller, kind, project ?? '');
+  // A selector on metadata.namespace narrows the read as a path would.
+  return { range: { org, kind, project: project ?? selection.project, name: selection.name }, selection };
+}
+
+/** The projects (for Namespaces: the names) to which the scan is cut; undefined: no cut. */
+function scopeOfScan(
+  caller: Caller,
+  kind: KindDefinition,
+  project: string | undefined,
+  verb: AccessVerb,
+): readonly string[] | undefined {
+  if (project !== undefined) {
+    authorise(caller, kind, project, '', verb);
+    return undefined;
+  }
+  if (verb === 'read' && (kind.scope === 'project' || isProjectKind(kind))) return visibleProjects(caller, kind);
+  authorise(caller, kind, '', '', verb);
+  return undefined;
+}

@@ -1,0 +1,38 @@
+/** Owns reading one object, and its status (the same object: clients of Kubernetes read it for `.status`). */
+import { refuse } from '../../src/api/refusal.js';
+import type { Caller } from '../../actors/stage.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Address } from '../../src/api/address.js';
+import { addressOf } from '../auth/authorise.js';
+import { tooLargeVersion } from '../errors.js';
+import type { Exchange } from '../exchange.js';
+import type { Room } from '../room.js';
+import { answerObject, etagOf, readForm } from './answer.js';
+import { readVersionNumber } from './versions.js';
+
+export function notFound(kind: KindDefinition, name: string): Error {
+  return refuse('NotFound', `${kind.kind} "${name}" not found`, { target: { kind: kind.kind, name } });
+}
+
+/** The object's stamped bytes, from the cache when it is there; NotFound. */
+export async function readBytes(room: Room, kind: KindDefinition, address: Address): Promise<Buffer> {
+  const body = room.stage.peek(address) ?? (await room.stage.read(address, room.deadlines.current()));
+  if (body === undefined) throw notFound(kind, address.name);
+  return body;
+}
+
+export async function readObject(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  project: string,
+  name: string,
+): Promise<void> {
+  const form = readForm(x);
+  const address = addressOf(caller, kind, project, name, 'read');
+  const atLeast = x.hasQuery ? (readVersionNumber(x.query.get('resourceVersion')) ?? 0) : 0;
+  if (atLeast > room.stage.version()) throw tooLargeVersion(atLeast, room.stage.version());
+  const body = await readBytes(room, kind, address);
+  answerObject(x, room, kind, form, 200, body, etagOf(body));
+}

@@ -1,0 +1,118 @@
+/**
+ * Owns what `resourceVersion`, `resourceVersionMatch`, `limit` and `continue` mean together for a list, and
+ * `sendInitialEvents` for a watch. Pure; the table is Kubernetes' own ("API concepts, Resource versions").
+ */
+import { refuse } from '../../src/api/refusal.js';
+import { invalid, unsupportedValue } from './options.js';
+
+/** decisions.md: at most 1000 per page. */
+export const MAX_PAGE = 1000;
+
+export type ListVersion =
+  /** The newest state. */
+  | { readonly at: 'newest' }
+  /** Any state at least as new as this. */
+  | { readonly at: 'notOlderThan'; readonly version: number }
+  /** Exactly this state, or 410. */
+  | { readonly at: 'exact'; readonly version: number };
+
+export interface WatchStart {
+  /** Show the current state first. */
+  readonly initial: boolean;
+  /** Changes above this version; undefined: above the initial state (or above now, without one). */
+  readonly from: number | undefined;
+  /** Mark the end of the initial state with a bookmark. */
+  readonly initialEndBookmark: boolean;
+  /** The initial state must be at least this new. */
+  readonly atLeast: number;
+}
+
+export function readVersionNumber(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
+    throw invalid(`resourceVersion: Invalid value: "${text.slice(0, 64)}"`, [
+      { field: 'resourceVersion', reason: 'FieldValueInvalid', message: 'must be an unsigned integer' },
+    ]);
+  }
+  return Number(text);
+}
+
+function forbidden(field: string, message: string): Error {
+  return invalid(`${field}: Forbidden: ${message}`, [
+    { field, reason: 'FieldValueForbidden', message: `Forbidden: ${message}` },
+  ]);
+}
+
+const MATCHES = ['Exact', 'NotOlderThan'];
+
+export function readListVersion(query: URLSearchParams, paged: boolean): ListVersion {
+  const match = query.get('resourceVersionMatch') ?? '';
+  const version = readVersionNumber(query.get('resourceVersion'));
+  if (query.has('sendInitialEvents')) throw forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list');
+  if (match !== '') {
+    if (version === undefined) {
+      throw forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided');
+    }
+    if ((query.get('continue') ?? '') !== '') {
+      throw forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided');
+    }
+    if (!MATCHES.includes(match)) throw unsupportedValue('resourceVersionMatch', match, MATCHES);
+    if (match === 'Exact' && version === 0) {
+      throw forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+    }
+  }
+  if (version === undefined || version === 0) return { at: 'newest' };
+  // Without a match a page is exact and a whole list is not, for the sake of old clients.
+  const exact = match === 'Exact' || (match === '' && paged);
+  return exact ? { at: 'exact', version } : { at: 'notOlderThan', version };
+}
+
+/** Undefined: no limit. */
+export function readLimit(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  if (!/^-?\d{1,18}$/.test(text)) throw refuse('BadRequest', `limit "${text.slice(0, 64)}" is not a number`);
+  const limit = Number(text);
+  if (limit < 0) {
+    throw invalid('limit: Invalid value', [
+      { field: 'limit', reason: 'FieldValueInvalid', message: 'must not be negative' },
+    ]);
+  }
+  return limit === 0 ? undefined : Math.min(limit, MAX_PAGE);
+}
+
+export function readBoolean(query: URLSearchParams, name: string): boolean | undefined {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw refuse('BadRequest', `${name} "${text.slice(0, 64)}" is neither true nor false`);
+}
+
+export function readWatchStart(query: URLSearchParams): WatchStart {
+  const send = readBoolean(query, 'sendInitialEvents');
+  const match = query.get('resourceVersionMatch') ?? '';
+  const version = readVersionNumber(query.get('resourceVersion'));
+  if (send === undefined) {
+    if (match !== '') {
+      throw forbidden(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      );
+    }
+    const fresh = version === undefined || version === 0;
+    return { initial: fresh, from: fresh ? undefined : version, initialEndBookmark: false, atLeast: 0 };
+  }
+  if (match !== 'NotOlderThan') {
+    throw forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+  }
+  if (send) return { initial: true, from: undefined, initialEndBookmark: true, atLeast: version ?? 0 };
+  return { initial: false, from: version === 0 ? undefined : version, initialEndBookmark: false, atLeast: 0 };
+}
+
+/** Seconds, or undefined when it is not given. */
+export function readTimeoutSeconds(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  if (!/^\d{1,9}$/.test(text))
+    throw refuse('BadRequest', `timeoutSeconds "${text.slice(0, 64)}" is not a number of seconds`);
+  return Number(text) === 0 ? undefined : Number(text);
+}

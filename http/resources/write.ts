@@ -1,0 +1,58 @@
+/**
+ * Owns the common way of every write of one object: options, the running Idempotency-Key, the ask to the object's actor,
+ * and the answer. What each verb adds is in `create`, `replace`, `patch`, `delete` and `action`.
+ */
+import { RefusalError, type Refusal } from '../../src/api/refusal.js';
+import type { Address } from '../../src/api/address.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Caller, WriteReply, WriteRequest } from '../../actors/stage.js';
+import type { Form } from '../accept.js';
+import type { Exchange } from '../exchange.js';
+import type { Headers } from '../reply.js';
+import type { Room } from '../room.js';
+import { answerObject } from './answer.js';
+import type { WriteOptions } from './options.js';
+
+/** The verb's own part of a `WriteRequest`. */
+type VerbPart<R> = R extends WriteRequest
+  ? Omit<R, 'caller' | 'dryRun' | 'fieldValidation' | 'fieldManager' | 'idempotency' | 'ifMatch' | 'duplicates'>
+  : never;
+export type WritePart = VerbPart<WriteRequest>;
+
+export type Done = Extract<WriteReply, { outcome: 'Done' }>;
+
+/** Names the group in what the actor refused, so that clients see the whole kind. */
+function refusal(given: Refusal, group: string, kind: KindDefinition): RefusalError {
+  const target = { group: kind.group === 'core' ? '' : group, kind: kind.kind, ...given.target };
+  return new RefusalError({ ...given, target });
+}
+
+/** Sends one write and waits for what became of it. Throws what was refused. */
+export async function sendWrite(
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  address: Address,
+  options: WriteOptions,
+  duplicates: readonly string[],
+  part: WritePart,
+): Promise<Done> {
+  const { idempotency } = options;
+  const release =
+    idempotency && room.runningKeys.take(caller.org, caller.holder, idempotency.key, idempotency.fingerprint);
+  try {
+    const request = { caller, ...options, duplicates, ...part } as WriteRequest;
+    const reply = await room.stage.write(address, request, room.deadlines.current());
+    if (reply.outcome === 'Refused') throw refusal(reply.refusal, room.config.group, kind);
+    return reply;
+  } finally {
+    release?.();
+  }
+}
+
+export function answerWrite(x: Exchange, room: Room, kind: KindDefinition, form: Form, done: Done): void {
+  if (done.warnings.length > 0) x.warnings.push(...done.warnings);
+  const headers: Headers = {};
+  if (done.replayed === true) headers['idempotency-replayed'] = 'true';
+  answerObject(x, room, kind, form, done.status, done.body, done.etag, headers);
+}

@@ -1,0 +1,17 @@
+/** Owns what all handlers share: the dependencies and the few things made of them once, at start. */
+import type { Authenticator } from './auth/authenticator.js';
+import type { Deadlines } from './deadline.js';
+import type { HttpDeps } from './deps.js';
+import type { RunningKeys } from './resources/running-keys.js';
+import type { Renderings } from './table/rendering.js';
+import type { Streams } from './streams.js';
+
+export interface Room extends HttpDeps {
+  readonly authenticator: Authenticator;
+  readonly deadlines: Deadlines;
+  readonly renderings: Renderings;
+  readonly runningKeys: RunningKeys;
+  readonly streams: Streams;
+  /** True from the beginning of a drain: no new writes, no new streams. */
+  draining(): boolean;
+}

@@ -1,0 +1,37 @@
+/** Owns `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They need no key and tell no tenant's data. */
+import type Router from '@koa/router';
+import type { Room } from '../room.js';
+
+export function healthRoutes(router: Router, room: Room): void {
+  for (const path of ['/livez', '/healthz']) {
+    router.get(path, (ctx) => {
+      const stuck = room.health.stuck();
+      ctx.status = stuck === undefined ? 200 : 500;
+      ctx.body = stuck === undefined ? 'ok\n' : `${stuck}\n`;
+    });
+  }
+  router.get('readyz', '/readyz', (ctx) => {
+    const missing = room.draining() ? ['draining'] : room.health.missing();
+    ctx.status = missing.length === 0 ? 200 : 503;
+    if (missing.length > 0) ctx.set('retry-after', '1');
+    ctx.body = { ready: missing.length === 0, missing, ...room.health.facts() };
+  });
+  router.get('metrics', '/metrics', async (ctx) => {
+    ctx.set('content-type', room.metrics.contentType);
+    ctx.body = await room.metrics.metrics();
+  });
+  router.get('version', '/version', (ctx) => {
+    const [major = '0', minor = '0'] = room.config.productVersion.replace(/^v/, '').split('.');
+    ctx.body = {
+      major,
+      minor,
+      gitVersion: room.config.productVersion,
+      gitCommit: '',
+      gitTreeState: '',
+      buildDate: '1970-01-01T00:00:00Z',
+      goVersion: '',
+      compiler: `node ${process.version}`,
+      platform: `${process.platform}/${process.arch}`,
+    };
+  });
+}

@@ -1,0 +1,233 @@
+/**
+ * Owns the front door: the two listeners, their bounds, the order in which a request meets hot path, Koa, funnel and
+ * handlers, and the drain.
+ *
+ * Order: hot path (`hot.ts`) → Koa: funnel → `/api`, `/apis` (`handle.ts`) → fixed routes (@koa/router).
+ *
+ * Bounds (I10): header of 32 KiB and 64 s, whole request in 5 min (uploads of blobs set their own pace), idle
+ * connections 75 s, connections MAX_CONNECTIONS, requests in flight and streams by setting. A full one answers 429 with
+ * Retry-After; connections beyond the bound are closed.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import Router from '@koa/router';
+import Koa from 'koa';
+import { refuse } from '../src/api/refusal.js';
+import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
+import { openDeadlines } from './deadline.js';
+import type { HttpDeps } from './deps.js';
+import { openDiscovery } from './discovery/serve.js';
+import { drainServers } from './drain.js';
+import { answerError } from './errors.js';
+import { Exchange } from './exchange.js';
+import { openExtras } from './extras.js';
+import { handle, noSuchPath } from './handle.js';
+import { openHotPath } from './hot.js';
+import { openMetrics, observeExchange } from './metrics.js';
+import { openRunningKeys } from './resources/running-keys.js';
+import { fixedRoutes } from './routes/fixed.js';
+import type { Room } from './room.js';
+import { openStreams } from './streams.js';
+import { openRenderings } from './table/rendering.js';
+import { openTargets } from './target.js';
+import { decodeObject } from '../src/api/encode.js';
+
+/** File descriptors are the limit behind it. */
+const MAX_CONNECTIONS = 30_000;
+const MAX_HEADER_BYTES = 32 * 1024;
+
+export interface Http {
+  readonly httpPort: number;
+  /** Undefined when TLS is off. */
+  readonly httpsPort: number | undefined;
+  /** For changes of API keys, members and ServiceAccounts: `forget(address)`. */
+  readonly authenticator: Authenticator;
+  /** No new writes, watches end cleanly, requests under way finish; bounded by the setting. */
+  drain(): Promise<void>;
+  /** Closes at once. */
+  close(): Promise<void>;
+}
+
+export async function openHttp(deps: HttpDeps): Promise<Http> {
+  let draining = false;
+  let inFlight = 0;
+  const { limits } = deps.config;
+  const deadlines = openDeadlines(limits.requestSeconds);
+  const streams = openStreams(limits.streams);
+  const authenticator = openAuthenticator({
+    credentials: deps.credentials,
+    clock: deps.clock,
+    onUse: deps.onCredentialUse,
+    async principals(address) {
+      const body = deps.stage.peek(address) ?? (await deps.stage.read(address, deadlines.current()));
+      return body && decodeObject(body);
+    },
+  });
+  const room: Room = {
+    ...deps,
+    authenticator,
+    deadlines,
+    streams,
+    renderings: openRenderings(deps.config.group, deps.clock),
+    runningKeys: openRunningKeys(),
+    draining: () => draining,
+  };
+  const metrics = openMetrics(deps.metrics, { inFlight: () => inFlight, streams: () => streams.count });
+  const extras = openExtras(room);
+  const targets = openTargets(deps.config.group, deps.kinds, extras.besideNames);
+  const routed = { room, targets, extras, discovery: openDiscovery(room) };
+  const hot = openHotPath(room, targets, metrics);
+
+  const app = new Koa();
+  const router = new Router();
+  fixedRoutes(router, room);
+  app.use(async (ctx, next) => {
+    const x = exchangeOf(ctx.res);
+    let status: number;
+    if (inFlight >= limits.inFlightRequests) {
+      ctx.respond = false;
+      status = answerError(
+        x,
+        refuse('TooManyRequests', 'too many requests at once', { retryAfterSeconds: 1 }),
+        deps.log,
+      );
+    } else {
+      inFlight += 1;
+      try {
+        await next();
+        status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
+      } catch (error) {
+        ctx.respond = false;
+        status = answerError(x, error, deps.log);
+      } finally {
+        inFlight -= 1;
+      }
+    }
+    observeExchange(metrics, x, status);
+  });
+  app.use(async (ctx, next) => {
+    const x = exchangeOf(ctx.res);
+    if (x.path.startsWith('/api/') || x.path.startsWith('/apis/') || x.path === '/api' || x.path === '/apis') {
+      ctx.respond = false;
+      await handle(x, routed);
+      return;
+    }
+    ctx.set('x-request-id', x.requestId);
+    await next();
+    if (ctx.status === 404 && ctx.body === undefined) throw noSuchPath(x);
+  });
+  app.use(router.routes());
+  app.on('error', (error: unknown) => {
+    // Only what broke while Koa wrote an answer comes here; the client has left or the socket is gone.
+    deps.log.warn({ error: error instanceof Error ? error.name : typeof error }, 'an answer could not be written');
+  });
+
+  const serveKoa = app.callback();
+  const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
+  let counter = 0;
+  function onRequest(req: IncomingMessage, res: ServerResponse): void {
+    const requestId = `${prefix}-${(counter++).toString(36)}`;
+    try {
+      if (hot(req, res, requestId)) return;
+    } catch (error) {
+      answerError(new Exchange(req, res, requestId), error, deps.log);
+      return;
+    }
+    exchanges.set(res, new Exchange(req, res, requestId));
+    void serveKoa(req, res);
+  }
+
+  const plain = createServer(SERVER_OPTIONS, onRequest);
+  const { tls } = deps.config;
+  const secure =
+    tls && createTlsServer({ ...SERVER_OPTIONS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] }, onRequest);
+  const servers: Server[] = secure ? [plain, secure] : [plain];
+  for (const server of servers) bound(server);
+  const httpPort = await listen(plain, deps.config.host, deps.config.port);
+  const httpsPort = secure && tls ? await listen(secure, deps.config.host, tls.port) : undefined;
+
+  async function close(): Promise<void> {
+    draining = true;
+    streams.endAll();
+    streams.close();
+    deadlines.close();
+    await Promise.all(servers.map((server) => closeServer(server)));
+  }
+
+  return {
+    httpPort,
+    httpsPort,
+    authenticator,
+    async drain() {
+      draining = true;
+      await drainServers({ servers, streams, inFlight: () => inFlight, seconds: limits.drainSeconds });
+    },
+    close,
+  };
+}
+
+const exchanges = new WeakMap<ServerResponse, Exchange>();
+
+/** The exchange that `onRequest` made for this answer. */
+export function exchangeOf(res: ServerResponse): Exchange {
+  const x = exchanges.get(res);
+  if (x === undefined) throw new Error('a request came in beside the front door');
+  return x;
+}
+
+const SERVER_OPTIONS = {
+  maxHeaderSize: MAX_HEADER_BYTES,
+  /** Slow headers: a client that sends them a byte at a time is cut. */
+  headersTimeout: 64_000,
+  requestTimeout: 300_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5_000,
+  noDelay: true,
+} as const;
+
+function bound(server: Server): void {
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (!socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const [status, text] =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? [431, 'Request Header Fields Too Large']
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? [408, 'Request Timeout']
+          : [400, 'Bad Request'];
+    const body = JSON.stringify({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: `the request is not valid HTTP: ${text}`,
+      reason: 'BadRequest',
+      details: {},
+      code: status,
+    });
+    socket.end(
+      `HTTP/1.1 ${status} ${text}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  });
+}
+
+function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

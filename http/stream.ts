@@ -1,0 +1,51 @@
+/**
+ * Owns writing a long answer with back-pressure: one `drain` and one `close` listener per answer for its whole life
+ * (a pair per chunk leaks thousands of them on a long list). `write` says whether to wait, `drained` waits.
+ */
+import type { ServerResponse } from 'node:http';
+
+export class Outflow {
+  readonly #res: ServerResponse;
+  #wake: (() => void) | undefined;
+  #closed = false;
+  #full = false;
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+    this.#closed = res.destroyed;
+    res.on('drain', () => {
+      this.#full = false;
+      this.#release();
+    });
+    res.on('close', () => {
+      this.#closed = true;
+      this.#release();
+    });
+  }
+
+  /** True once the client is gone or the answer is over: stop producing. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Hands the chunk over. False: call `drained` before the next one. */
+  write(chunk: Buffer | string): boolean {
+    if (this.#closed) return false;
+    if (!this.#res.write(chunk)) this.#full = true;
+    return !this.#full;
+  }
+
+  /** Resolves when more may be written, or when it is over. One waiter at a time: the producer. */
+  drained(): Promise<void> {
+    if (this.#closed || !this.#full) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #release(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Owns one watch from its request to its end: the initial state, the changes, bookmarks, the timeout.
+ *
+ * I4: the initial state is a list at one version; the changes are those above it, as the hub hands them over, in order
+ * and each once. A bookmark carries a version up to which everything has been handed over (`stage.settled`).
+ *
+ * What can go wrong before the head is sent is answered as any error. After it: a version that is compacted is one ERROR
+ * event (410) and the end; a slow receiver is cut; a drain ends the answer cleanly; an error of ours cuts it.
+ */
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Caller, Watcher } from '../../actors/stage.js';
+import { notAcceptable, statusObject, tooLargeVersion } from '../errors.js';
+import type { Exchange } from '../exchange.js';
+import { JSON_TYPE } from '../reply.js';
+import type { Room } from '../room.js';
+import type { Rendering } from '../table/rendering.js';
+import { readForm, readIncludeObject } from '../resources/answer.js';
+import { matching, openPage } from '../resources/listing.js';
+import { readScan, type Scan } from '../resources/range.js';
+import { readBoolean, readTimeoutSeconds, readWatchStart, type WatchStart } from '../resources/versions.js';
+import { chunk, frame, tickChunk } from './frames.js';
+import { Sender } from './sender.js';
+
+/** Kubernetes: about one bookmark a minute. */
+const BOOKMARK_MS = 60_000;
+/** Without timeoutSeconds a watch ends after 30 to 60 minutes, spread so that not all come back at once. */
+const DEFAULT_TIMEOUT_MS = 30 * 60_000;
+
+export async function watchObjects(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  project: string | undefined,
+): Promise<void> {
+  const form = readForm(x);
+  if (form.form === 'object' && form.yaml) throw notAcceptable();
+  const scan = readScan(x, caller, kind, project, 'read');
+  const start = readWatchStart(x.query);
+  const bookmarks = readBoolean(x.query, 'allowWatchBookmarks') ?? false;
+  const timeout = readTimeoutSeconds(x.query.get('timeoutSeconds'));
+  const newest = room.stage.version();
+  if (start.atLeast > newest) throw tooLargeVersion(start.atLeast, newest);
+  const rendering = room.renderings.of(form, kind, readIncludeObject(x));
+
+  const signal = x.gone;
+  const begun = performance.now();
+  const endAt = begun + (timeout === undefined ? DEFAULT_TIMEOUT_MS * (1 + jitter(room)) : timeout * 1000);
+  let bookmarkAt = begun + BOOKMARK_MS * (0.75 + jitter(room) / 2);
+  let live = false;
+  let sender: Sender | undefined;
+
+  const release = room.streams.add({
+    sweep(now) {
+      if (sender === undefined) return;
+      if (now >= endAt) sender.end();
+      else if (live && sender.tooSlow(now)) sender.cut();
+      else if (live && bookmarks && now >= bookmarkAt) {
+        bookmarkAt = now + BOOKMARK_MS;
+        sender.send(chunk([frame('BOOKMARK', rendering.bookmark(room.stage.settled(), false))]));
+      }
+    },
+    end() {
+      if (sender === undefined) x.res.destroy();
+      else sender.end();
+    },
+  });
+  signal.addEventListener('abort', release, { once: true });
+
+  const page = start.initial
+    ? await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, signal)
+    : undefined;
+  const out = (sender = new Sender(x.res, {
+    'content-type': JSON_TYPE,
+    'cache-control': 'no-cache, private',
+    'x-request-id': x.requestId,
+  }));
+  try {
+    const from = page?.version ?? start.from ?? newest;
+    if (page !== undefined) await sendInitial(out, page, scan, rendering, start, bookmarks, signal);
+    if (!out.open) return;
+    const watcher = watcherOf(x, out, scan, rendering);
+    const outcome = await room.stage.watch(scan.range, from, watcher, signal);
+    if (outcome === 'Expired') expire(x, out, from);
+    live = true;
+  } catch (error) {
+    out.cut();
+    throw error;
+  }
+}
+
+function jitter(room: Room): number {
+  return (room.randomBytes(1)[0] ?? 0) / 256;
+}
+
+function watcherOf(x: Exchange, out: Sender, scan: Scan, rendering: Rendering): Watcher {
+  return {
+    onChanges: (changes) => out.offer(tickChunk(changes, scan.selection, rendering)),
+    onEnd(reason) {
+      switch (reason) {
+        case 'Draining':
+          return out.end();
+        case 'Expired':
+          return expire(x, out, 0);
+        case 'Slow':
+          return out.cut();
+      }
+    },
+  };
+}
+
+function expire(x: Exchange, out: Sender, from: number): void {
+  const message = `too old resource version: ${from}`;
+  out.send(chunk([frame('ERROR', JSON.stringify(statusObject(x, { code: 'Expired', message })))]));
+  out.end();
+}
+
+async function sendInitial(
+  out: Sender,
+  page: { readonly version: number; readonly items: AsyncIterable<readonly Buffer[]> },
+  scan: Scan,
+  rendering: Rendering,
+  start: WatchStart,
+  bookmarks: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const batch of matching(page, scan)) {
+    out.send(chunk(batch.map((body) => frame('ADDED', rendering.single(body)))));
+    await out.drained(signal);
+    if (!out.open || signal.aborted) return;
+  }
+  if (start.initialEndBookmark && bookmarks) {
+    out.send(chunk([frame('BOOKMARK', rendering.bookmark(page.version, true))]));
+  }
+}
