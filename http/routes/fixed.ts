@@ -1,10 +1,12 @@
 /** Owns the list of the fixed routes, the few for which @koa/router is used. */
 import type Router from '@koa/router';
 import type { Room } from '../room.js';
+import { openapiRoutes } from '../openapi/serve.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
 
 export function fixedRoutes(router: Router, room: Room): void {
   healthRoutes(router, room);
   docsRoutes(router);
+  openapiRoutes(router, room);
 }

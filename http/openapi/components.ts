@@ -1,0 +1,166 @@
+/** Owns the named schemas of the documents: shared shapes (ObjectMeta, ListMeta, Status, DeleteOptions) and each kind's. Pure. */
+import { ERROR_CODES } from '../../src/api/errors/codes.js';
+import { metadataSchema } from '../../src/api/metadata.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import { apiVersionOf, listKindOf } from '../table/rendering.js';
+import { described, mark, ref, schemaOf, type Node } from './schema.js';
+
+const text = (description: string): Node => ({ type: 'string', description });
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+export function gvkOf(group: string, kind: KindDefinition, name: string = kind.kind): GroupVersionKind {
+  return { group: kind.group === 'core' ? '' : group, version: kind.version, kind: name };
+}
+
+const API_VERSION = text('Group and version of the schema of this object.');
+const KIND = text('Kind of this object.');
+
+const LIST_META: Node = {
+  type: 'object',
+  description: 'Metadata of a list.',
+  properties: {
+    continue: text('Set when there is more: pass it as `continue` to get the next page of the same snapshot.'),
+    remainingItemCount: {
+      type: 'integer',
+      format: 'int64',
+      description: 'Objects after this page; left out with selectors, and when it is not known.',
+    },
+    resourceVersion: text('Version at which the list is true; a watch goes on from it.'),
+    selfLink: text('Not set.'),
+    shardInfo: {
+      type: 'object',
+      description: 'Not set: lists are not sharded.',
+      properties: { selector: text('Selector of the shard.') },
+    },
+  },
+};
+
+const STATUS: Node = {
+  type: 'object',
+  description: 'What went wrong: the answer to every request that fails.',
+  properties: {
+    apiVersion: text('v1'),
+    kind: text('Status'),
+    metadata: described('ListMeta', 'Empty.'),
+    status: text('Failure.'),
+    code: { type: 'integer', format: 'int32', description: 'HTTP status.' },
+    reason: { ...text('Registered error code.'), example: 'NotFound', 'x-known-values': [...ERROR_CODES] },
+    message: text('What went wrong, for people.'),
+    details: {
+      type: 'object',
+      description: 'What it is about.',
+      properties: {
+        causes: {
+          type: 'array',
+          description: 'Everything that is wrong with the request, one by one.',
+          items: {
+            type: 'object',
+            properties: {
+              field: text('Path of the field, such as spec.env[3].name.'),
+              message: text('What is wrong with it.'),
+              reason: text('Why, as one word.'),
+            },
+          },
+        },
+        group: text('API group of the object.'),
+        kind: text('Kind of the object.'),
+        name: text('Name of the object.'),
+        retryAfterSeconds: { type: 'integer', format: 'int32', description: 'Seconds until a repeat is worth trying.' },
+        uid: text('uid of the object.'),
+      },
+    },
+    docs: text("Address of the code's page."),
+    fix: text('What to do next.'),
+    requestId: text('Names this request in the logs.'),
+  },
+  'x-kubernetes-group-version-kind': [{ group: '', version: 'v1', kind: 'Status' }],
+};
+
+const DELETE_OPTIONS: Node = {
+  type: 'object',
+  description: 'How to delete.',
+  properties: {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    dryRun: { type: 'array', items: { type: 'string', enum: ['All'] }, description: '`All`: change nothing.' },
+    gracePeriodSeconds: { type: 'integer', format: 'int64', minimum: 0, description: 'Seconds that work has to end.' },
+    propagationPolicy: {
+      type: 'string',
+      enum: ['Foreground', 'Background', 'Orphan'],
+      description: 'What becomes of the objects that this one owns: deleted before it, after it, or released.',
+    },
+    preconditions: {
+      type: 'object',
+      description: 'Delete only when the object is this one.',
+      properties: { uid: text('uid that it must have.'), resourceVersion: text('Version that it must have.') },
+    },
+  },
+};
+
+const JSON_PATCH: Node = {
+  type: 'array',
+  description: 'RFC 6902.',
+  items: {
+    type: 'object',
+    required: ['op', 'path'],
+    properties: {
+      op: { type: 'string', enum: ['add', 'remove', 'replace', 'move', 'copy', 'test'] },
+      path: text('JSON pointer.'),
+      from: text('JSON pointer, for move and copy.'),
+      value: { description: 'Any value.' },
+    },
+  },
+};
+
+export function sharedSchemas(): Record<string, Node> {
+  return {
+    ObjectMeta: schemaOf(metadataSchema),
+    ListMeta: LIST_META,
+    Status: STATUS,
+    DeleteOptions: DELETE_OPTIONS,
+    JSONPatch: JSON_PATCH,
+  };
+}
+
+/** `Job`, `JobSpec`, `JobStatus`, `JobList`. */
+export function kindSchemas(group: string, kind: KindDefinition): Record<string, Node> {
+  const { kind: name } = kind;
+  const spec = schemaOf(kind.schema.spec);
+  mark(spec, kind.schema.immutable, 'x-immutable', 'Immutable.');
+  mark(spec, kind.schema.raiseOnly, 'x-raise-only', 'May only be raised.');
+  const status = schemaOf(kind.schema.status);
+  const apiVersion = apiVersionOf(group, kind);
+  return {
+    [`${name}Spec`]: { description: `Desired state of a ${name}.`, ...spec },
+    [`${name}Status`]: { description: `Observed state of a ${name}. Written by the service.`, ...status },
+    [name]: {
+      type: 'object',
+      description: kind.description,
+      properties: {
+        apiVersion: { ...API_VERSION, example: apiVersion },
+        kind: { ...KIND, example: name },
+        metadata: described('ObjectMeta', 'Standard metadata: name, project, labels, version.'),
+        spec: described(`${name}Spec`, 'Desired state, written by clients.'),
+        status: described(`${name}Status`, 'Observed state, written by the service; ignored when sent.'),
+      },
+      'x-kubernetes-group-version-kind': [gvkOf(group, kind)],
+    },
+    [listKindOf(kind)]: {
+      type: 'object',
+      description: `A list of ${kind.plural}.`,
+      required: ['items'],
+      properties: {
+        apiVersion: { ...API_VERSION, example: apiVersion },
+        kind: { ...KIND, example: listKindOf(kind) },
+        metadata: described('ListMeta', 'Version and page.'),
+        items: { type: 'array', items: ref(name), description: 'The objects, by project and name.' },
+      },
+      'x-kubernetes-group-version-kind': [gvkOf(group, kind, listKindOf(kind))],
+    },
+  };
+}

@@ -1,0 +1,227 @@
+/** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, operators, health. Pure. */
+import { LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
+import { failure } from './operations.js';
+import type { Node } from './schema.js';
+
+interface Answer {
+  readonly status?: number;
+  readonly type?: string;
+  readonly schema?: Node;
+  readonly description: string;
+}
+
+interface Route {
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly parameters?: readonly Node[];
+  readonly body?: Node;
+  readonly answer: Answer;
+  /** Needs no key. */
+  readonly open?: true;
+}
+
+const TEXT: Node = { type: 'string' };
+const BYTES: Node = { type: 'string', format: 'binary' };
+const OBJECT: Node = { type: 'object', additionalProperties: true };
+const INTEGER: Node = { type: 'integer', format: 'int64' };
+const BOOLEAN: Node = { type: 'boolean' };
+
+function query(name: string, description: string, schema: Node = TEXT): Node {
+  return { name, in: 'query', description, schema };
+}
+
+function path(name: string, description: string): Node {
+  return { name, in: 'path', required: true, description, schema: TEXT };
+}
+
+function route(route: Route): Node {
+  const { status = 200, type = 'application/json', schema = OBJECT, description } = route.answer;
+  return {
+    operationId: route.id,
+    summary: route.summary,
+    tags: [route.tag],
+    ...(route.open ? { security: [] } : {}),
+    ...(route.parameters ? { parameters: route.parameters } : {}),
+    ...(route.body ? { requestBody: route.body } : {}),
+    responses: { [String(status)]: { description, content: { [type]: { schema } } }, default: failure() },
+  };
+}
+
+function list(items: Node, more: Node = {}): Node {
+  return { type: 'object', properties: { items: { type: 'array', items }, ...more } };
+}
+
+const OUTPUT: Node = {
+  type: 'object',
+  properties: { name: TEXT, index: INTEGER, size: INTEGER, sha256: TEXT, time: TEXT, error: TEXT },
+};
+
+const LOG_PARAMETERS: readonly Node[] = [
+  query('index', 'Index of the Job; may be left out when it has one only.', INTEGER),
+  query('epoch', 'Epoch of the index; the newest by default.', INTEGER),
+  query('container', '`main` by default; `init`, or the name of a sidecar.'),
+  query('follow', 'Go on until the work ends.', BOOLEAN),
+  query('tail', 'Only the last so many lines.', INTEGER),
+  query('since', 'Only lines of the last so long (`15m`) or after a time (RFC 3339).'),
+  query('timestamps', 'Put the time before each line.', BOOLEAN),
+];
+
+function logs(id: string, what: string): Node {
+  return route({
+    id,
+    tag: 'Logs',
+    summary: `Read the output of a ${what}`,
+    parameters: [NAMESPACE as unknown as Node, NAME as unknown as Node, ...LOG_PARAMETERS],
+    answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
+  });
+}
+
+export function fixedPaths(group: string): Record<string, Node> {
+  const base = `/apis/${group}/v1`;
+  const project = `${base}/namespaces/{namespace}`;
+  const place = [NAMESPACE as unknown as Node];
+  const object = [...place, NAME as unknown as Node];
+  const digest = [...place, path('digest', '`sha256:` and 64 hexadecimal digits.')];
+  const events = [
+    query('object', 'Events of this object: `<kind>/<name>` or a uid.'),
+    query('type', 'Event type, or a prefix such as `job.*`.'),
+    query('after', 'Cursor: events after this one.'),
+    query('follow', 'Stream new events as lines.', BOOLEAN),
+    ...LIST_PARAMETERS.filter((parameter) => parameter.name === 'limit').map((parameter): Node => ({ ...parameter })),
+  ];
+  const ops = (id: string, summary: string, more: Partial<Route> = {}): Node =>
+    route({ id, tag: 'Operators', summary, answer: { description: 'Done.' }, ...more });
+  return {
+    [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
+    [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
+    [`${project}/jobs/{name}/outputs`]: {
+      get: route({
+        id: 'listJobOutputs',
+        tag: 'Outputs',
+        summary: 'List the collected outputs of a Job',
+        parameters: object,
+        answer: { schema: list(OUTPUT), description: 'All outputs, by index and name.' },
+      }),
+    },
+    [`${project}/jobs/{name}/outputs/{output}`]: {
+      get: route({
+        id: 'readJobOutput',
+        tag: 'Outputs',
+        summary: 'Download an output of a Job',
+        parameters: [...object, path('output', 'Name of the output.'), query('index', 'Index of the Job.', INTEGER)],
+        answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes; directories are tar.zst.' },
+      }),
+    },
+    [`${project}/blobs`]: {
+      post: route({
+        id: 'uploadBlob',
+        tag: 'Blobs',
+        summary: 'Store bytes by their SHA-256',
+        parameters: [
+          ...place,
+          { name: 'X-Content-SHA256', in: 'header', description: 'Checked against the bytes.', schema: TEXT },
+        ],
+        body: { required: true, content: { 'application/octet-stream': { schema: BYTES } } },
+        answer: {
+          status: 201,
+          schema: { type: 'object', properties: { digest: TEXT, size: INTEGER } },
+          description: 'Stored.',
+        },
+      }),
+    },
+    [`${project}/blobs/{digest}`]: {
+      get: route({
+        id: 'readBlob',
+        tag: 'Blobs',
+        summary: 'Download a blob',
+        parameters: digest,
+        answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes.' },
+      }),
+      head: route({
+        id: 'statBlob',
+        tag: 'Blobs',
+        summary: 'Ask whether a blob is there',
+        parameters: digest,
+        answer: { type: 'application/octet-stream', schema: BYTES, description: 'It is there.' },
+      }),
+    },
+    [`${base}/events`]: {
+      get: route({
+        id: 'listEvents',
+        tag: 'Events',
+        summary: 'List the events of the org',
+        parameters: events,
+        answer: { schema: list(OBJECT, { continue: TEXT }), description: 'Events, oldest first.' },
+      }),
+    },
+    [`${project}/events`]: {
+      get: route({
+        id: 'listProjectEvents',
+        tag: 'Events',
+        summary: 'List the events of a project',
+        parameters: [...place, ...events],
+        answer: { schema: list(OBJECT, { continue: TEXT }), description: 'Events, oldest first.' },
+      }),
+    },
+    '/ops/v1/orgs': {
+      get: ops('listOrgs', 'List the orgs of this service'),
+      post: ops('createOrg', 'Make an org; the answer holds the key of its Owner, once', {
+        body: {
+          required: true,
+          content: {
+            'application/json': { schema: { type: 'object', required: ['name'], properties: { name: TEXT } } },
+          },
+        },
+        answer: { status: 201, description: 'Made.' },
+      }),
+    },
+    '/ops/v1/supervisors': { get: ops('listSupervisors', 'Actors, mailboxes, restarts and crashes of every kind') },
+    '/ops/v1/supervisors/{kind}': {
+      get: ops('readSupervisor', 'The same for one kind', { parameters: [path('kind', 'Kind.')] }),
+    },
+    '/ops/v1/supervisors/{kind}/restarts': {
+      post: ops('restartSupervisor', 'Restart all actors of a kind', { parameters: [path('kind', 'Kind.')] }),
+    },
+    '/ops/v1/actors/{uid}': {
+      get: ops('readActor', 'The actor of one object', { parameters: [path('uid', 'uid of the object.')] }),
+    },
+    '/ops/v1/actors/{uid}/restarts': {
+      post: ops('restartActor', 'Restart the actor of one object', { parameters: [path('uid', 'uid of the object.')] }),
+    },
+    '/ops/v1/admissions': {
+      get: ops('readAdmissions', 'Whether new work is paused'),
+      post: ops('setAdmissions', 'Pause or resume new work', {
+        body: {
+          required: true,
+          content: {
+            'application/json': { schema: { type: 'object', required: ['paused'], properties: { paused: BOOLEAN } } },
+          },
+        },
+      }),
+    },
+    ...open('/livez', 'readLiveness', 'Is the process alive and does its work move', 'text/plain'),
+    ...open('/readyz', 'readReadiness', 'May it be sent requests, and what is missing', 'application/json'),
+    ...open('/metrics', 'readMetrics', 'Prometheus metrics', 'text/plain'),
+    ...open('/version', 'readVersion', 'Version of the program', 'application/json'),
+    '/docs/errors/{code}': {
+      get: route({
+        id: 'readErrorDocs',
+        tag: 'Health',
+        summary: 'What an error code means and what to do',
+        parameters: [path('code', 'Registered error code.')],
+        open: true,
+        answer: { type: 'text/html', schema: TEXT, description: 'The page.' },
+      }),
+    },
+  };
+}
+
+function open(at: string, id: string, summary: string, type: string): Record<string, Node> {
+  const schema = type === 'application/json' ? OBJECT : TEXT;
+  return {
+    [at]: {
+      get: route({ id, tag: 'Health', summary, open: true, answer: { type, schema, description: 'So it is.' } }),
+    },
+  };
+}
