@@ -1,0 +1,7 @@
+/** Owns what the engine asks of a logger; pino's and any like it will do. */
+export interface EngineLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export const silentLog: EngineLog = { info: () => undefined, warn: () => undefined };

@@ -1,0 +1,158 @@
+/**
+ * Owns the embedded engine: ComputeEngine over the socket of this machine's runner. It keeps no state of work of its own: the
+ * runner knows, and every report is the whole state.
+ *
+ *     const engine = await openNamespacesEngine({ runnerDir: '.data/runner', clusterId, leaseEpoch, log });
+ *     await engine.watch(onState, onLost, signal);
+ *     await engine.start(order, signal);
+ */
+import { join } from 'node:path';
+import { WORK_ROOT } from '../../../brand.js';
+import type { ComputeEngine, EngineFacts, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
+import { isPlainName } from '../runner/layout.js';
+import type { Event, WireOrder } from '../runner/protocol/messages.js';
+import { runnerSettings, type RunnerSettings } from '../runner/settings.js';
+import type { Connection } from './connection.js';
+import { Follows } from './follows.js';
+import { Link } from './link.js';
+import { EngineRefusal } from './refusal.js';
+import { silentLog, type EngineLog } from './log.js';
+import { LogReader } from './read-log.js';
+import { placeRunner } from './start-runner.js';
+import { SYSTEM_IMAGES } from './images.js';
+
+export interface NamespacesOptions {
+  /** The runner's own directory, below the data directory; made when absent. */
+  readonly runnerDir: string;
+  /** Names the service whose runner this is; the same after every restart. */
+  readonly clusterId: string;
+  /** Epoch of the lease under which orders are given; a runner obeys only the highest it has seen. */
+  readonly leaseEpoch: number;
+  readonly log?: EngineLog | undefined;
+  /** Directories of the service (its data, its program) that work must not see wherever they lie. */
+  readonly hidden?: readonly string[] | undefined;
+  /** See `runner/settings.ts`; a runner that already runs keeps the settings it was started with. */
+  readonly runner?:
+    | Partial<Pick<RunnerSettings, 'isolation' | 'idleSeconds' | 'maxLive' | 'maxKept' | 'diskSeconds'>>
+    | undefined;
+}
+
+interface Watcher {
+  readonly onState: (state: WorkState) => void;
+  readonly onLost: (reason: string) => void;
+}
+
+/** Resolves when a runner answers; throws EngineRefusal (Unavailable) when none does in time. */
+export async function openNamespacesEngine(options: NamespacesOptions): Promise<ComputeEngine> {
+  const parsed = runnerSettings.omit({ runnerDir: true, runtimeDir: true, runnerId: true }).parse({
+    ...options.runner,
+    hidden: [options.runnerDir, ...(options.hidden ?? [])],
+  });
+  const place = placeRunner(options.runnerDir, options.clusterId, parsed);
+  const log = options.log ?? silentLog;
+  const watchers = new Set<Watcher>();
+  const follows = new Follows();
+  const never = new AbortController().signal;
+
+  const onEvent = (event: Event): void => {
+    switch (event.event) {
+      case 'states':
+        for (const state of event.states) for (const watcher of watchers) watcher.onState(state);
+        return;
+      case 'state':
+        for (const watcher of watchers) watcher.onState(event.state);
+        return;
+      case 'grown':
+        follows.grown(event.work, event.container, event.ended);
+        return;
+    }
+  };
+  const subscribe = async (connection: Connection): Promise<void> => {
+    const states = (await connection.ask({ op: 'watch' }, never)) as readonly WorkState[];
+    for (const state of states) for (const watcher of watchers) watcher.onState(state);
+  };
+  const link = new Link(
+    place,
+    options.leaseEpoch,
+    {
+      onEvent,
+      onLost: (reason) => {
+        for (const watcher of watchers) watcher.onLost(reason);
+      },
+      onConnected: (connection) => {
+        // A connection that breaks here is followed by the next one, which subscribes again.
+        if (watchers.size > 0) subscribe(connection).catch(() => undefined);
+        follows.reconnected();
+      },
+    },
+    log,
+  );
+  await link.connection(never);
+
+  return {
+    name: 'namespaces',
+    facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
+    start: async (order, signal) => {
+      await link.ask({ op: 'start', order: wireOrder(order) }, signal);
+    },
+    stop: async (id, graceSeconds, signal) => {
+      await link.ask({ op: 'stop', work: id, graceSeconds }, signal);
+    },
+    remove: async (id, logs, signal) => {
+      await link.ask({ op: 'remove', work: id, logs }, signal);
+    },
+    list: async (signal) => (await link.ask({ op: 'list' }, signal)) as readonly WorkState[],
+    watch: async (onState, onLost, signal) => {
+      const connection = await link.connection(signal);
+      const watcher = { onState, onLost };
+      watchers.add(watcher);
+      signal.addEventListener('abort', () => watchers.delete(watcher), { once: true });
+      try {
+        await connection.ask({ op: 'watch' }, signal);
+      } catch (error) {
+        if (!(error instanceof EngineRefusal)) throw error;
+        // It broke just now; the next connection subscribes for all watchers.
+        await link.connection(signal);
+      }
+    },
+    logs: (id, query, signal) => readLogs(place.layout.logs, link, follows, id, query, signal),
+    close: async () => {
+      link.close();
+      follows.reconnected();
+    },
+  };
+}
+
+function wireOrder(order: WorkOrder): WireOrder {
+  const { secretFiles, ...plain } = order;
+  return {
+    ...plain,
+    secretFiles: Object.fromEntries(
+      [...secretFiles].map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
+    ),
+    rootfs: SYSTEM_IMAGES.has(order.image) ? 'system' : 'missing',
+    inside: { workspace: '/workspace', home: '/root', secrets: '/run/secrets', root: WORK_ROOT },
+  };
+}
+
+/** Files are read here, past the runner; it is asked only whether they may still grow. */
+async function* readLogs(
+  logs: string,
+  link: Link,
+  follows: Follows,
+  id: string,
+  query: LogQuery,
+  signal: AbortSignal,
+): AsyncGenerator<LogLine> {
+  if (!isPlainName(id) || !isPlainName(query.container)) return;
+  const reader = new LogReader(join(logs, id), query.container);
+  const read = async function* (): AsyncGenerator<LogLine> {
+    for await (const line of reader.read()) if (query.since === undefined || line.time >= query.since) yield line;
+  };
+  try {
+    await reader.seek(query.tail);
+    yield* query.follow ? follows.follow(link, id, query.container, read, signal) : read();
+  } finally {
+    await reader.close();
+  }
+}

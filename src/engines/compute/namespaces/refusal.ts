@@ -1,0 +1,16 @@
+/** Owns the one error that callers of this engine must tell apart: what the runner, or the way to it, refused and why. */
+import type { RefusalCode } from '../runner/protocol/messages.js';
+
+/**
+ * `StaleEpoch`: this process is no longer the one whose orders count. `Busy`: try again when something has ended. `Invalid`: the
+ * order can never be taken. `Unavailable`: the runner cannot be reached or cannot remember; try again. `Failed`: see the message.
+ */
+export class EngineRefusal extends Error {
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.name = 'EngineRefusal';
+    this.code = code;
+  }
+}

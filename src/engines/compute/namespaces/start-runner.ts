@@ -1,0 +1,72 @@
+/**
+ * Owns the starting of a runner: detached in a session of its own, under the lock of its directory (so that two services that
+ * start at once get one runner), with nothing of the service's environment, and its output in a file. As root it gets a mount
+ * namespace of its own, in which it may mount without anybody seeing it.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, realpathSync, statSync, truncateSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { claimDirectory, layoutOf, runnerIdOf, runtimeRoot, type Layout } from '../runner/layout.js';
+import type { RunnerSettings } from '../runner/settings.js';
+
+export interface RunnerPlace {
+  readonly layout: Layout;
+  readonly settings: RunnerSettings;
+}
+
+/** The runner's own output is diagnostics; beyond this it starts anew. */
+const MAX_OUTPUT = 4 * 1024 * 1024;
+/** Megabytes. A runner holds states and pipes, no output; a small heap also makes its forks cheap. */
+const HEAP = ['--max-old-space-size=192', '--max-semi-space-size=2'];
+
+/** Makes the directories and fixes where things lie. Throws when they are somebody else's. */
+export function placeRunner(
+  runnerDir: string,
+  clusterId: string,
+  settings: Omit<RunnerSettings, 'runnerDir' | 'runtimeDir' | 'runnerId'>,
+): RunnerPlace {
+  mkdirSync(runnerDir, { recursive: true, mode: 0o700 });
+  const real = realpathSync(runnerDir);
+  const uid = process.getuid?.() ?? 0;
+  claimDirectory(real, 0o700, uid);
+  const runnerId = runnerIdOf(clusterId, real);
+  const root = runtimeRoot(uid, process.env['XDG_RUNTIME_DIR']);
+  // Work's users must pass through to their own scratch, and can list nothing on the way.
+  const mode = uid === 0 ? 0o711 : 0o700;
+  claimDirectory(root, mode, uid);
+  const runtimeDir = `${root}/${runnerId}`;
+  claimDirectory(runtimeDir, mode, uid);
+  return { layout: layoutOf(real, runtimeDir), settings: { ...settings, runnerDir: real, runtimeDir, runnerId } };
+}
+
+/** Returns once the program was started; whether it serves is seen by connecting. A second one ends at the lock. */
+export function startRunner(place: RunnerPlace, program: string = ownRunner()): void {
+  const { layout, settings } = place;
+  if ((statSync(layout.output, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(layout.output);
+  const output = openSync(layout.output, 'a', 0o600);
+  const node = [process.execPath, ...HEAP, program, JSON.stringify(settings)];
+  const isolated = process.getuid?.() === 0 ? ['sh', '-c', MOUNT_NAMESPACE, 'sh', ...node] : node;
+  const child = spawn('flock', ['--nonblock', '--no-fork', layout.lock, ...isolated], {
+    detached: true,
+    cwd: '/',
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    stdio: ['ignore', output, output],
+  });
+  child.once('error', () => undefined);
+  child.unref();
+  closeSync(output);
+}
+
+/** In a container that may not unshare mounts, the runner goes on without; its own probes tell what it can do. */
+const MOUNT_NAMESPACE =
+  'unshare --mount --propagation slave true 2>/dev/null && exec unshare --mount --propagation slave "$@"; exec "$@"';
+
+function ownRunner(): string {
+  return fileURLToPath(new URL('../runner/main.js', import.meta.url));
+}
+
+/** Waits with growing pauses; `attempt` counts from 0. */
+export function pause(attempt: number, signal: AbortSignal): Promise<void> {
+  return delay(Math.min(10 * 1.5 ** attempt, 500), undefined, { signal });
+}

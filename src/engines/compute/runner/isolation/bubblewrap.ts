@@ -1,0 +1,176 @@
+/**
+ * Owns isolation by bubblewrap. One process is executed per start: the runner's child becomes the box's user, then bwrap.
+ * All options go over a pipe, not the command line, because they hold the environment (I11) and paths of the host.
+ *
+ * A box that is entered later (`hold`) may not use `--disable-userns`, since whoever enters it as a plain user must have
+ * capabilities in the namespace that owns its mounts. Its nested namespaces are forbidden by `seal` before anything enters.
+ */
+import { children, descendants } from '../process/tree.js';
+import type { SystemView } from './system.js';
+import { STATUS_FD, type Box, type Command, type Isolation, type Plan } from './isolation.js';
+
+export interface BubblewrapPrograms {
+  readonly bwrap: string;
+  readonly nsenter: string;
+  readonly prlimit: string | undefined;
+}
+
+/** Prints one line once every mount is in place, then waits for its end. */
+const HOLD = ['/bin/sh', '-c', 'echo ready; exec sleep 2147483647'];
+
+/** `marker` stands on the command line, so that a following runner finds what was left over without groups of its own. */
+export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marker: string): Isolation {
+  const system = systemOptions(view);
+  return {
+    name: 'bubblewrap',
+    box: (box, command, firstFeed) => boxPlan({ ...programs, marker }, system, box, command, firstFeed),
+    enter: (box, pid, command, firstFeed) => enterPlan({ ...programs, marker }, box, pid, command, firstFeed),
+    // nsenter → bwrap → the command: signals are for the command.
+    entered: (pid) => children(pid).flatMap((bwrap) => descendants(bwrap)),
+    seal: (pid) => ({
+      file: programs.nsenter,
+      args: [
+        '-t',
+        String(pid),
+        '-U',
+        '-S',
+        '0',
+        '-G',
+        '0',
+        '--',
+        '/bin/sh',
+        '-c',
+        'echo 0 >/proc/sys/user/max_user_namespaces',
+      ],
+      hostId: undefined,
+      feeds: [],
+    }),
+  };
+}
+
+function systemOptions(view: SystemView): string[] {
+  return [
+    '--unshare-all',
+    '--unshare-user',
+    '--uid',
+    '0',
+    '--gid',
+    '0',
+    '--new-session',
+    '--die-with-parent',
+    '--clearenv',
+    '--cap-drop',
+    'ALL',
+    ...view.mounts.flatMap((mount) => [mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target]),
+    ...view.masked.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
+    ...view.links.flatMap(([path, target]) => ['--symlink', target, path]),
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--dir',
+    '/var',
+    '--dir',
+    '/run',
+    '--symlink',
+    '/tmp',
+    '/var/tmp',
+    '--symlink',
+    '/run',
+    '/var/run',
+  ];
+}
+
+function boxPlan(
+  programs: BubblewrapPrograms & { readonly marker: string },
+  system: readonly string[],
+  box: Box,
+  command: Command | 'hold',
+  firstFeed: number,
+): Plan {
+  const options = [...system];
+  options.push('--size', String(box.shmBytes), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev');
+  if (box.tmpBytes !== undefined) options.push('--size', String(box.tmpBytes), '--perms', '1777', '--tmpfs', '/tmp');
+  for (const path of box.directories) options.push('--dir', path);
+  for (const mount of box.mounts) options.push(mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target);
+  options.push('--perms', '0700', '--tmpfs', box.secretsDir);
+  const feeds: Buffer[] = [];
+  for (const [name, bytes] of box.secretFiles) {
+    feeds.push(bytes);
+    // The options themselves are the first feed.
+    options.push('--perms', '0400', '--file', String(firstFeed + feeds.length), `${box.secretsDir}/${name}`);
+  }
+  options.push('--remount-ro', box.secretsDir, '--remount-ro', '/', '--hostname', box.hostname);
+  options.push('--json-status-fd', String(STATUS_FD));
+  if (command === 'hold') return { ...plan(programs, box, options, HOLD, firstFeed, feeds), hostId: box.hostId };
+  options.push('--disable-userns', '--chdir', command.workingDir, ...environment(command));
+  return { ...plan(programs, box, options, command.command, firstFeed, feeds), hostId: box.hostId };
+}
+
+/** Enters the namespaces, then lets bwrap set the exact environment, drop everything and report, as it does for a box. */
+function enterPlan(
+  programs: BubblewrapPrograms & { readonly marker: string },
+  box: Box,
+  pid: number,
+  command: Command,
+  firstFeed: number,
+): Plan {
+  const options = [
+    '--dev-bind',
+    '/',
+    '/',
+    '--new-session',
+    '--die-with-parent',
+    '--clearenv',
+    '--cap-drop',
+    'ALL',
+    '--json-status-fd',
+    String(STATUS_FD),
+    '--chdir',
+    command.workingDir,
+    ...environment(command),
+  ];
+  const inner = plan(programs, box, options, command.command, firstFeed, []);
+  const enter = [
+    '-t',
+    String(pid),
+    '-U',
+    '-m',
+    '-p',
+    '-n',
+    '-i',
+    '-u',
+    '-S',
+    '0',
+    '-G',
+    '0',
+    '--',
+    inner.file,
+    ...inner.args,
+  ];
+  return { file: programs.nsenter, args: enter, hostId: undefined, feeds: inner.feeds };
+}
+
+function plan(
+  programs: BubblewrapPrograms & { readonly marker: string },
+  box: Box,
+  options: readonly string[],
+  command: readonly string[],
+  firstFeed: number,
+  feeds: readonly Buffer[],
+): Plan {
+  const limited =
+    box.rlimits === undefined || programs.prlimit === undefined
+      ? command
+      : [programs.prlimit, `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--', ...command];
+  return {
+    file: programs.bwrap,
+    args: ['--args', String(firstFeed), '--unsetenv', programs.marker, '--', ...limited],
+    hostId: box.hostId,
+    feeds: [Buffer.from(options.map((option) => `${option}\0`).join('')), ...feeds],
+  };
+}
+
+function environment(command: Command): string[] {
+  return Object.entries(command.env).flatMap(([name, value]) => ['--setenv', name, value]);
+}

@@ -1,0 +1,66 @@
+/**
+ * Owns what isolation is to the rest of the runner: a way to turn a box (what work may see and have) and a command into
+ * something that can be spawned. `bubblewrap.ts` and `unshare.ts` are the two ways; both are pure builders of plans, so they
+ * can be read and tested without a machine. `launch.ts` carries plans out.
+ *
+ * What every way gives: user, mount, pid, network (loopback only), IPC and host name namespaces of the box's own; uid 0
+ * inside, mapped to an unprivileged user outside; no capabilities, no new privileges, no nested user namespaces; the
+ * machine's system read-only without its users' data; the given mounts and nothing else; a bare /dev and /proc.
+ */
+
+/** A host path shown inside. */
+export interface Mount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+}
+
+/** What one piece of work may see and have. */
+export interface Box {
+  /** Host user and group; undefined: the runner's own (when it is not root). */
+  readonly hostId: number | undefined;
+  readonly hostname: string;
+  readonly mounts: readonly Mount[];
+  /** Made empty inside, before the mounts. */
+  readonly directories: readonly string[];
+  /** Directory of the secret files, on memory, and what is in it. */
+  readonly secretsDir: string;
+  readonly secretFiles: ReadonlyMap<string, Buffer>;
+  /** Bytes of /tmp in memory; undefined: /tmp is among the mounts. */
+  readonly tmpBytes: number | undefined;
+  /** Bytes of /dev/shm. */
+  readonly shmBytes: number;
+  /** Per-process limits for machines without control groups. */
+  readonly rlimits: { readonly data: number; readonly processes: number } | undefined;
+}
+
+export interface Command {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+}
+
+/** Something to spawn. File descriptors: 0 nothing, 1 and 2 output, STATUS_FD status lines, then the feeds. */
+export interface Plan {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** User to become before anything is executed. */
+  readonly hostId: number | undefined;
+  /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
+  readonly feeds: readonly Buffer[];
+}
+
+export interface Isolation {
+  readonly name: string;
+  /** A fresh box with the command in it; `hold` keeps it open for `enter` and prints one line when it is ready. */
+  box(box: Box, command: Command | 'hold', firstFeed: number): Plan;
+  /** Another command in the box whose first process has this host pid. */
+  enter(box: Box, pid: number, command: Command, firstFeed: number): Plan;
+  /** Host pids of what a process that entered has started, without the isolation's own. */
+  entered(pid: number): number[];
+  /** Run once after `hold` is ready and before anything enters. */
+  seal(pid: number): Plan | undefined;
+}
+
+/** Where the isolation writes `{"child-pid": n}` and, once the command ran and ended, `{"exit-code": n}`. */
+export const STATUS_FD = 3;

@@ -1,0 +1,97 @@
+/**
+ * Owns the choice of a way to isolate: builds each wanted way and tries it for real, with a box like those of work; the first
+ * that works is taken. Where none does, the reason that is shown says what each of them lacked.
+ */
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import { bubblewrap } from './bubblewrap.js';
+import { firstFeed, launch } from '../process/launch.js';
+import type { Pipes } from '../process/pipes.js';
+import type { Box, Isolation } from './isolation.js';
+import { prepareSystem } from './system.js';
+
+export interface ProbeSettings {
+  readonly wanted: 'auto' | 'bubblewrap' | 'unshare';
+  readonly uid: number;
+  readonly hostId: number | undefined;
+  readonly systemDir: string;
+  readonly shownSystemDir: string;
+  readonly hidden: readonly string[];
+  readonly marker: string;
+  readonly pipes: Pipes;
+}
+
+export interface Probed {
+  readonly isolation: Isolation;
+  readonly refusal: string | undefined;
+}
+
+/** A trial that takes longer is as good as a failure. */
+const TRIAL_MS = 10_000;
+
+export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
+  const view = await prepareSystem(settings.systemDir, settings.shownSystemDir, settings.hidden);
+  const nsenter = findProgram('nsenter');
+  const bwrap = findProgram('bwrap');
+  if (settings.uid === 0 && settings.hostId === undefined) {
+    return { isolation: nothing, refusal: 'no range of user ids is free for work' };
+  }
+  const lacks: string[] = [];
+  const ways: Isolation[] = [];
+  if (settings.wanted !== 'unshare') {
+    if (bwrap === undefined || nsenter === undefined) lacks.push('bubblewrap is not installed');
+    else ways.push(bubblewrap({ bwrap, nsenter, prlimit: findProgram('prlimit') }, view, settings.marker));
+  }
+  for (const isolation of ways) {
+    const problem = await tryOut(isolation, settings);
+    if (problem === undefined) return { isolation, refusal: undefined };
+    lacks.push(`${isolation.name}: ${problem}`);
+  }
+  return { isolation: ways[0] ?? nothing, refusal: lacks.join('; ') };
+}
+
+/** Absolute path of a program, in the usual places only: the runner's PATH is nobody's business. */
+export function findProgram(name: string): string | undefined {
+  return ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin']
+    .map((directory) => join(directory, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** Undefined when a command ran in a box; else what was said. */
+async function tryOut(isolation: Isolation, settings: ProbeSettings): Promise<string | undefined> {
+  const box: Box = {
+    hostId: settings.hostId,
+    hostname: 'work',
+    mounts: [],
+    directories: [],
+    secretsDir: '/run/secrets',
+    secretFiles: new Map(),
+    tmpBytes: 1 << 20,
+    shmBytes: 1 << 20,
+    rlimits: undefined,
+  };
+  const command = { command: ['/bin/sh', '-c', 'exit 42'], env: {}, workingDir: '/' };
+  const trial = await launch(isolation.box(box, command, firstFeed(0)), [], settings.pipes, undefined);
+  const timer = setTimeout(() => trial.kill(), TRIAL_MS);
+  const exit = await trial.exited;
+  await trial.drained;
+  clearTimeout(timer);
+  trial.release();
+  if (exit.executed && exit.exitCode === 42) return undefined;
+  return exit.error.trim().split('\n').at(-1) || `the trial ended with ${exit.exitCode}`;
+}
+
+const nothing: Isolation = {
+  name: 'none',
+  box: () => ({ file: '/bin/false', args: [], hostId: undefined, feeds: [] }),
+  enter: () => ({ file: '/bin/false', args: [], hostId: undefined, feeds: [] }),
+  entered: () => [],
+  seal: () => undefined,
+};

@@ -1,0 +1,133 @@
+/**
+ * Owns what work sees of this machine's system: `/usr` and what belongs to it, and a prepared copy of the harmless part of
+ * `/etc`. Nothing of `/home`, `/root`, `/var`, `/srv`, `/opt` or the rest of `/etc` is ever shown.
+ *
+ * `/etc` is copied once per start of the runner, so that each box needs one mount instead of thirty, and never changes
+ * under running work. Only world-readable entries are copied, and links are copied as links.
+ */
+import { lstatSync, readlinkSync, statSync } from 'node:fs';
+import { chmod, cp, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Mount } from './isolation.js';
+
+export interface SystemView {
+  readonly mounts: readonly Mount[];
+  /** Path inside → target of the link. */
+  readonly links: readonly (readonly [string, string])[];
+  /** Directories inside that are shown empty. */
+  readonly masked: readonly string[];
+}
+
+/** Found by name under /etc; what does not exist is left out. No file here may hold a password or a host's secret. */
+const ETC = [
+  'alternatives',
+  'bash.bashrc',
+  'crypto-policies',
+  'debian_version',
+  'fonts',
+  'gai.conf',
+  'host.conf',
+  'inputrc',
+  'java',
+  'java-8-openjdk',
+  'java-11-openjdk',
+  'java-17-openjdk',
+  'java-21-openjdk',
+  'java-25-openjdk',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'locale.alias',
+  'locale.conf',
+  'localtime',
+  'magic',
+  'magic.mime',
+  'mime.types',
+  'openmpi',
+  'OpenCL',
+  'os-release',
+  'perl',
+  'pki/ca-trust/extracted',
+  'pki/tls/certs',
+  'pki/tls/cert.pem',
+  'pki/tls/openssl.cnf',
+  'protocols',
+  'python3',
+  'python3.9',
+  'python3.10',
+  'python3.11',
+  'python3.12',
+  'python3.13',
+  'python3.14',
+  'R',
+  'rpc',
+  'services',
+  'shells',
+  'ssl/cert.pem',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'terminfo',
+  'timezone',
+  'vulkan',
+];
+
+const GENERATED: Readonly<Record<string, string>> = {
+  passwd: 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n',
+  group: 'root:x:0:\nnogroup:x:65534:\n',
+  hosts: '127.0.0.1 localhost\n::1 localhost\n',
+  'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n',
+};
+
+/** Top-level names that are links into /usr on merged systems and directories on others. */
+const TOP = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
+
+/** Copies /etc to `directory/etc`; `shown` is the same directory as the isolate's user reaches it. */
+export async function prepareSystem(directory: string, shown: string, hidden: readonly string[]): Promise<SystemView> {
+  const etc = join(directory, 'etc');
+  await rm(etc, { recursive: true, force: true });
+  await mkdir(etc, { recursive: true, mode: 0o755 });
+  for (const name of ETC) await copyReadable(join('/etc', name), join(etc, name));
+  for (const [name, text] of Object.entries(GENERATED)) await writeFile(join(etc, name), text, { mode: 0o644 });
+  // Whatever the umask of whoever started us.
+  await chmod(directory, 0o755);
+  await chmod(etc, 0o755);
+  const links: [string, string][] = [];
+  const mounts: Mount[] = [{ source: '/usr', target: '/usr', readOnly: true }];
+  for (const name of TOP) {
+    const path = `/${name}`;
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isSymbolicLink() === true) links.push([path, readlinkSync(path)]);
+    else if (found?.isDirectory() === true) mounts.push({ source: path, target: path, readOnly: true });
+  }
+  mounts.push({ source: join(shown, 'etc'), target: '/etc', readOnly: true });
+  return { mounts, links, masked: hidden.filter((path) => under(path, mounts) && isDirectory(path)) };
+}
+
+async function copyReadable(from: string, to: string): Promise<void> {
+  try {
+    await lstat(from);
+  } catch {
+    return;
+  }
+  await mkdir(join(to, '..'), { recursive: true, mode: 0o755 });
+  await cp(from, to, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: async (path) => {
+      const found = await lstat(path);
+      if (found.isSymbolicLink()) return true;
+      return (found.isFile() || found.isDirectory()) && (found.mode & 0o004) !== 0;
+    },
+  });
+}
+
+function under(path: string, mounts: readonly Mount[]): boolean {
+  return mounts.some((mount) => {
+    const inner = relative(mount.target, path);
+    return mount.source === mount.target && inner !== '' && !inner.startsWith('..');
+  });
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

@@ -1,0 +1,121 @@
+/**
+ * Owns the form of the runner's journal: one JSON object per line, the first one naming the format. Pure.
+ * No record holds an environment, a command or a secret (I11): only what a following runner must know to report the work
+ * and to clean up after it.
+ *
+ * Formats. 2 (now): `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
+ */
+import type { WorkState } from '../../engine.js';
+
+export const JOURNAL_FORMAT = 2;
+
+export type JournalRecord =
+  | { readonly r: 'format'; readonly format: number }
+  /** Highest lease epoch that was accepted. */
+  | { readonly r: 'epoch'; readonly epoch: number }
+  | { readonly r: 'accept'; readonly id: string; readonly at: number; readonly containers: readonly string[] }
+  | { readonly r: 'started'; readonly id: string; readonly at: number; readonly sequence: number }
+  | { readonly r: 'end'; readonly state: WorkState }
+  | { readonly r: 'remove'; readonly id: string };
+
+/** What a journal says about one piece of work. */
+export interface JournaledWork {
+  readonly containers: readonly string[];
+  readonly state: WorkState;
+}
+
+export interface JournalContents {
+  readonly epoch: number;
+  readonly works: ReadonlyMap<string, JournaledWork>;
+}
+
+const upcasters: Readonly<Record<number, (line: Record<string, unknown>) => Record<string, unknown>>> = {
+  1: (line) => {
+    if (line['r'] !== 'end' || line['state'] !== undefined) return line;
+    const { r, ...state } = line;
+    return { r, state };
+  },
+};
+
+/**
+ * Reads a journal. A last line that was cut by a crash is ignored; any other broken line, or a format newer than this
+ * program's, throws: guessing would lose work.
+ */
+export function readJournal(text: string): JournalContents {
+  const works = new Map<string, JournaledWork>();
+  let epoch = 0;
+  let format = JOURNAL_FORMAT;
+  const lines = text.split('\n');
+  const complete = lines.length - 1;
+  for (let index = 0; index < complete; index++) {
+    const line = lines[index];
+    if (line === undefined || line === '') continue;
+    let raw: Record<string, unknown>;
+    try {
+      raw = JSON.parse(line) as Record<string, unknown>;
+    } catch {
+      // A crash of the machine can leave a hole of zero bytes before lines that never reached the disk.
+      if (index === complete - 1 || line.includes('\0')) continue;
+      throw new Error(`journal line ${index + 1} is broken`);
+    }
+    if (raw['r'] === 'format') {
+      format = Number(raw['format']);
+      if (!(format >= 1 && format <= JOURNAL_FORMAT)) {
+        throw new Error(`journal has format ${format}; this program reads up to ${JOURNAL_FORMAT}`);
+      }
+      continue;
+    }
+    let upcast = raw;
+    for (let step = format; step < JOURNAL_FORMAT; step++) upcast = upcasters[step]?.(upcast) ?? upcast;
+    epoch = fold(works, upcast as JournalRecord, epoch);
+  }
+  return { epoch, works };
+}
+
+function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: number): number {
+  switch (record.r) {
+    case 'epoch':
+      return Math.max(epoch, record.epoch);
+    case 'accept':
+      works.set(record.id, {
+        containers: record.containers,
+        state: { id: record.id, phase: 'Preparing', sequence: 1, preparedAt: record.at },
+      });
+      return epoch;
+    case 'started': {
+      const work = works.get(record.id);
+      if (work !== undefined) {
+        const state: WorkState = { ...work.state, phase: 'Running', sequence: record.sequence, startedAt: record.at };
+        works.set(record.id, { ...work, state });
+      }
+      return epoch;
+    }
+    case 'end': {
+      const work = works.get(record.state.id);
+      works.set(record.state.id, { containers: work?.containers ?? [], state: record.state });
+      return epoch;
+    }
+    case 'remove':
+      works.delete(record.id);
+      return epoch;
+    default:
+      return epoch;
+  }
+}
+
+/** The shortest journal that says the same. */
+export function compactJournal(contents: JournalContents): JournalRecord[] {
+  const records: JournalRecord[] = [{ r: 'format', format: JOURNAL_FORMAT }];
+  if (contents.epoch > 0) records.push({ r: 'epoch', epoch: contents.epoch });
+  for (const [id, { containers, state }] of contents.works) {
+    records.push({ r: 'accept', id, at: state.preparedAt ?? 0, containers });
+    if (state.phase === 'Running') {
+      records.push({ r: 'started', id, at: state.startedAt ?? 0, sequence: state.sequence });
+    } else if (state.phase !== 'Preparing') records.push({ r: 'end', state });
+  }
+  return records;
+}
+
+export function encodeRecord(record: JournalRecord): string {
+  return `${JSON.stringify(record)}\n`;
+}

@@ -1,0 +1,114 @@
+/**
+ * Owns the journal's file: appends with group commit, and compaction by writing a shorter file beside it.
+ *
+ * One write and one fdatasync are under way at most; records that come meanwhile wait and share the next pair, so a
+ * thousand starts cost a few syncs. `append` resolves when its record is on the disk; `note` is for records that may be
+ * lost with the machine (not with the process). When a write fails (a full disk) its waiters are told, and since it may have
+ * left half a line, the next one begins with a rewrite of the whole file from memory: so nothing is forgotten and the runner
+ * goes on by itself once there is room.
+ */
+import { open, readFile, rename, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { compactJournal, encodeRecord, readJournal, type JournalContents, type JournalRecord } from './format.js';
+
+/** Bytes appended since the last compaction after which a file of mostly dead records is rewritten. */
+const COMPACT_BYTES = 4 * 1024 * 1024;
+
+interface Waiter {
+  readonly done: () => void;
+  readonly failed: (error: Error) => void;
+}
+
+export class Journal {
+  private readonly path: string;
+  private file: FileHandle;
+  private pending = '';
+  private waiters: Waiter[] = [];
+  private busy = false;
+  private torn = false;
+  private grown = 0;
+  private readonly contents: () => JournalContents;
+
+  private constructor(path: string, file: FileHandle, contents: () => JournalContents) {
+    this.path = path;
+    this.file = file;
+    this.contents = contents;
+  }
+
+  static async read(path: string): Promise<JournalContents> {
+    let text = '';
+    try {
+      text = await readFile(path, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+    return readJournal(text);
+  }
+
+  /** Opens the journal freshly compacted. `contents` says what a compacted journal must hold, whenever asked. */
+  static async open(path: string, contents: () => JournalContents): Promise<Journal> {
+    return new Journal(path, await rewrite(path, contents()), contents);
+  }
+
+  append(record: JournalRecord): Promise<void> {
+    this.pending += encodeRecord(record);
+    return new Promise((done, failed) => {
+      this.waiters.push({ done, failed });
+      this.pump();
+    });
+  }
+
+  note(record: JournalRecord): void {
+    this.pending += encodeRecord(record);
+    this.pump();
+  }
+
+  private pump(): void {
+    if (this.busy) return;
+    this.busy = true;
+    // One turn of the event loop lets all that is being accepted now share one sync.
+    setImmediate(() => void this.flush());
+  }
+
+  private async flush(): Promise<void> {
+    while (this.pending !== '') {
+      const text = this.pending;
+      const waiters = this.waiters;
+      this.pending = '';
+      this.waiters = [];
+      try {
+        if (this.torn) await this.compact();
+        this.torn = false;
+        await this.file.appendFile(text);
+        this.grown += text.length;
+        if (waiters.length > 0) await this.file.datasync();
+        for (const waiter of waiters) waiter.done();
+        if (this.grown > COMPACT_BYTES && this.pending === '') await this.compact();
+      } catch (error) {
+        this.torn = true;
+        for (const waiter of waiters) waiter.failed(error as Error);
+      }
+    }
+    this.busy = false;
+  }
+
+  /** Runs between two flushes, so no record is half in the old and half in the new file. */
+  private async compact(): Promise<void> {
+    const old = this.file;
+    this.file = await rewrite(this.path, this.contents());
+    this.grown = 0;
+    await old.close();
+  }
+}
+
+async function rewrite(path: string, contents: JournalContents): Promise<FileHandle> {
+  const fresh = `${path}.new`;
+  const file = await open(fresh, 'w', 0o600);
+  await file.writeFile(compactJournal(contents).map(encodeRecord).join(''));
+  await file.datasync();
+  await rename(fresh, path);
+  const directory = await open(dirname(path), 'r');
+  await directory.sync();
+  await directory.close();
+  return file;
+}

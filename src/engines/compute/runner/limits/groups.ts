@@ -1,0 +1,75 @@
+/**
+ * Owns what a control group is to the rest of the runner: a place that bounds the memory, processor time and number of
+ * processes of one piece of work, and proves that nothing of it runs any more. `v1.ts` and `v2.ts` make them; `probe.ts`
+ * finds out what this machine lets us have. Where it is nothing, `noGroups` keeps the same shape and enforces nothing.
+ */
+import { rmdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkLimits } from '../../engine.js';
+
+export interface Group {
+  /** Open files: whoever writes `0` into each of them is inside. At most three. */
+  readonly entrances: readonly number[];
+  /** How often the kernel killed something here for want of memory. */
+  oomKills(): number;
+  /** Host ids of the processes inside. */
+  processes(): number[];
+  /** Kills what is left and removes the group; resolves when nothing of it runs. Throws after `GONE_MS`. */
+  destroy(): Promise<void>;
+}
+
+export interface Groups {
+  readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
+  create(name: string, limits: WorkLimits): Group;
+  /** Groups that exist under our base: those of a runner that died. */
+  leftOver(): string[];
+  /** Kills and removes one of those. */
+  clear(name: string): Promise<void>;
+  /** Removes the base; only when nothing is left under it. */
+  close(): void;
+}
+
+/** Processes that belong to the isolation itself and do not count against the work's number. */
+export const OWN_PROCESSES = 4;
+
+/** A process in uninterruptible sleep can delay its death this long; beyond it the caller reports and goes on. */
+const GONE_MS = 20_000;
+
+/** Removes group directories, killing what is in them; a directory that can be removed proves that it is empty. */
+export async function removeEmptied(paths: readonly string[], kill: () => void): Promise<void> {
+  const started = Date.now();
+  let left = paths;
+  for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
+    left = left.filter((path) => !removed(path));
+    if (left.length === 0) return;
+    kill();
+    if (Date.now() - started > GONE_MS) throw new Error(`processes do not end: ${left.join(', ')}`);
+    await delay(wait);
+  }
+}
+
+function removed(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return true;
+    if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
+    throw error;
+  }
+}
+
+/** Used where no control group is writable: rlimits (see `isolation`) are all there is. */
+export const noGroups: Groups = {
+  enforced: { cpu: false, memory: false, pids: false },
+  create: () => ({
+    entrances: [],
+    oomKills: () => 0,
+    processes: () => [],
+    destroy: () => Promise.resolve(),
+  }),
+  leftOver: () => [],
+  clear: () => Promise.resolve(),
+  close: () => undefined,
+};

@@ -1,0 +1,120 @@
+/**
+ * Owns control groups of the first version: one directory per controller and piece of work. Files here are the kernel's,
+ * never a disk's, so they are read and written synchronously (some ten microseconds each).
+ */
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { WorkLimits } from '../../engine.js';
+import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
+
+export type Controller = 'memory' | 'cpu' | 'pids';
+
+/** Length of one period of processor time, in microseconds: the kernel's default. */
+const PERIOD_US = 100_000;
+
+/** `bases`: our directory in each controller's tree; controllers that we may not use are absent. */
+export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
+  const roots = [...bases.values()];
+  return {
+    enforced: { cpu: bases.has('cpu'), memory: bases.has('memory'), pids: bases.has('pids') },
+    create: (name, limits) => createGroup(bases, name, limits),
+    leftOver: () => [...new Set(roots.flatMap((root) => groupsUnder(root)))],
+    clear: (name) => {
+      const paths = roots.map((root) => join(root, name));
+      return removeEmptied(paths, () => killAll(paths));
+    },
+    close: () => {
+      for (const root of roots) {
+        try {
+          rmdirSync(root);
+        } catch {
+          // Not empty: another start has begun meanwhile, or it was never made.
+        }
+      }
+    },
+  };
+}
+
+function createGroup(bases: ReadonlyMap<Controller, string>, name: string, limits: WorkLimits): Group {
+  const paths: string[] = [];
+  const entrances: number[] = [];
+  for (const [controller, base] of bases) {
+    const path = join(base, name);
+    mkdirSync(path);
+    paths.push(path);
+    if (controller === 'memory') setMemory(path, limits.memory);
+    if (controller === 'cpu') {
+      write(path, 'cpu.cfs_period_us', PERIOD_US);
+      write(path, 'cpu.cfs_quota_us', Math.max(1000, Math.round((limits.milliCpu / 1000) * PERIOD_US)));
+      write(path, 'cpu.shares', Math.max(2, Math.round((limits.milliCpu / 1000) * 1024)));
+    }
+    if (controller === 'pids') write(path, 'pids.max', limits.pids + OWN_PROCESSES);
+    entrances.push(openSync(join(path, 'cgroup.procs'), 'w'));
+  }
+  const memory = bases.get('memory');
+  return {
+    entrances,
+    oomKills: () => (memory === undefined ? 0 : counter(join(memory, name, 'memory.oom_control'), 'oom_kill')),
+    processes: () => processesOf(paths),
+    destroy: async () => {
+      for (const entrance of entrances) closeSync(entrance);
+      await removeEmptied(paths, () => killAll(paths));
+    },
+  };
+}
+
+function setMemory(path: string, bytes: number): void {
+  write(path, 'memory.limit_in_bytes', bytes);
+  try {
+    // Memory and swap together: swap is no extra room.
+    write(path, 'memory.memsw.limit_in_bytes', bytes);
+  } catch {
+    // The kernel does not count swap.
+  }
+}
+
+export function processesOf(paths: readonly string[]): number[] {
+  for (const path of paths) {
+    try {
+      return readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+    } catch {
+      // Removed already in this tree.
+    }
+  }
+  return [];
+}
+
+function killAll(paths: readonly string[]): void {
+  for (const pid of paths.flatMap((path) => processesOf([path]))) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
+
+export function groupsUnder(root: string): string[] {
+  try {
+    return readdirSync(root, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+  } catch {
+    return [];
+  }
+}
+
+export function counter(file: string, name: string): number {
+  try {
+    const line = readFileSync(file, 'utf8')
+      .split('\n')
+      .find((text) => text.startsWith(`${name} `));
+    return line === undefined ? 0 : Number(line.slice(name.length + 1));
+  } catch {
+    return 0;
+  }
+}
+
+function write(path: string, file: string, value: number): void {
+  writeFileSync(join(path, file), String(value));
+}

@@ -1,0 +1,72 @@
+/**
+ * Owns control groups of the second version: one directory per piece of work, with `cgroup.kill` where the kernel has it.
+ */
+import { closeSync, mkdirSync, openSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { WorkLimits } from '../../engine.js';
+import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
+import { counter, groupsUnder, processesOf, type Controller } from './v1.js';
+
+const PERIOD_US = 100_000;
+
+/** `base`: our directory, in whose `cgroup.subtree_control` the given controllers are switched on. */
+export function openV2(base: string, controllers: ReadonlySet<Controller>): Groups {
+  return {
+    enforced: { cpu: controllers.has('cpu'), memory: controllers.has('memory'), pids: controllers.has('pids') },
+    create: (name, limits) => createGroup(join(base, name), controllers, limits),
+    leftOver: () => groupsUnder(base),
+    clear: (name) => removeEmptied([join(base, name)], () => killAll(join(base, name))),
+    close: () => {
+      try {
+        rmdirSync(base);
+      } catch {
+        // Not empty, or not ours to remove.
+      }
+    },
+  };
+}
+
+function createGroup(path: string, controllers: ReadonlySet<Controller>, limits: WorkLimits): Group {
+  mkdirSync(path);
+  if (controllers.has('memory')) {
+    write(path, 'memory.max', limits.memory);
+    try {
+      write(path, 'memory.swap.max', 0);
+    } catch {
+      // No swap accounting.
+    }
+  }
+  if (controllers.has('cpu')) {
+    write(path, 'cpu.max', `${Math.max(1000, Math.round((limits.milliCpu / 1000) * PERIOD_US))} ${PERIOD_US}`);
+    write(path, 'cpu.weight', Math.min(10_000, Math.max(1, Math.round(limits.milliCpu / 10))));
+  }
+  if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
+  const entrance = openSync(join(path, 'cgroup.procs'), 'w');
+  return {
+    entrances: [entrance],
+    oomKills: () => counter(join(path, 'memory.events'), 'oom_kill'),
+    processes: () => processesOf([path]),
+    destroy: async () => {
+      closeSync(entrance);
+      await removeEmptied([path], () => killAll(path));
+    },
+  };
+}
+
+function killAll(path: string): void {
+  try {
+    writeFileSync(join(path, 'cgroup.kill'), '1');
+  } catch {
+    for (const pid of processesOf([path])) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself.
+      }
+    }
+  }
+}
+
+function write(path: string, file: string, value: number | string): void {
+  writeFileSync(join(path, file), String(value));
+}

@@ -1,0 +1,98 @@
+/**
+ * Owns what a runner does about the one before it, which died: whatever its journal says was under way is Lost (I8: it is never
+ * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line.
+ *
+ * Processes die with their runner; what is looked for here is what was just being started at that moment. They are found by their
+ * control groups, by their user ids (as root) and by the marker on their command line.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkState } from '../engine.js';
+import type { HostIds } from './isolation/host-ids.js';
+import type { JournalContents, JournaledWork } from './journal/format.js';
+import type { Groups } from './limits/groups.js';
+import { appendSystemLine } from './log/append.js';
+import type { Scratch } from './work/scratch.js';
+
+export interface LostDeps {
+  readonly scratch: Scratch;
+  readonly groups: Groups;
+  readonly hostIds: HostIds | undefined;
+  readonly logs: string;
+  readonly marker: string;
+  readonly report: (line: string) => void;
+}
+
+/** Killed processes are waited for this long. */
+const GONE_MS = 20_000;
+
+/** Cleans up, and answers the journal with running work turned into Lost. */
+export async function clearLost(before: JournalContents, deps: LostDeps): Promise<JournalContents> {
+  await killLeftOver(deps);
+  for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
+  for (const id of await deps.scratch.ids()) await deps.scratch.free(id);
+  const works = new Map<string, JournaledWork>();
+  const endedAt = Date.now();
+  for (const [id, work] of before.works) {
+    if (work.state.phase !== 'Preparing' && work.state.phase !== 'Running') {
+      works.set(id, work);
+      continue;
+    }
+    deps.report(`${id}: lost, its runner died`);
+    for (const container of work.containers) {
+      await appendSystemLine(join(deps.logs, id), container, endedAt, 'the runner died; the work was lost');
+    }
+    const state: WorkState = {
+      ...work.state,
+      phase: 'Lost',
+      reason: 'RunnerLost',
+      message: 'the runner died while the work was under way',
+      endedAt,
+      // More than any report of the dead runner that its journal may have missed.
+      sequence: work.state.sequence + 10,
+    };
+    works.set(id, { ...work, state });
+  }
+  return { epoch: before.epoch, works };
+}
+
+async function killLeftOver(deps: LostDeps): Promise<void> {
+  const until = Date.now() + GONE_MS;
+  for (;;) {
+    const left = leftOver(deps);
+    if (left.length === 0) return;
+    for (const pid of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself.
+      }
+    }
+    if (Date.now() > until) {
+      deps.report(`processes of the runner before do not end: ${left.join(', ')}`);
+      return;
+    }
+    await delay(5);
+  }
+}
+
+/** Processes of an earlier runner of ours that are not zombies. */
+function leftOver(deps: LostDeps): number[] {
+  const own = process.getuid?.() ?? 0;
+  const found: number[] = [];
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      const owner = statSync(`/proc/${pid}`).uid;
+      const ours =
+        (deps.hostIds?.owns(owner) === true || owner === own) &&
+        readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(deps.marker);
+      if (ours && !readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) found.push(pid);
+    } catch {
+      // It ended meanwhile, or is not ours to look at.
+    }
+  }
+  return found;
+}

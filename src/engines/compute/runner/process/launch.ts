@@ -1,0 +1,199 @@
+/**
+ * Owns the carrying out of a plan: spawns it inside the work's control group, hands it its feeds, reads its output and status.
+ *
+ * A child enters its groups itself, before it executes anything of the plan: a shell writes into descriptors that the
+ * runner opened, so no process of the work ever runs outside of its bounds, and the shell may already be the work's user.
+ */
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { STATUS_FD, type Plan } from '../isolation/isolation.js';
+import type { LogWriter } from '../log/writer.js';
+import type { OpenPipe, Pipes } from './pipes.js';
+
+export interface Exit {
+  readonly exitCode: number;
+  /** False: the command was never executed; `error` says why. */
+  readonly executed: boolean;
+  readonly error: string;
+}
+
+export interface Launched {
+  readonly pid: number;
+  /** Host pid of the box's first process, once there is one; undefined when the box never came to be. */
+  readonly boxPid: Promise<number | undefined>;
+  /** What the child printed first, for boxes that are held open. */
+  readonly ready: Promise<boolean>;
+  readonly exited: Promise<Exit>;
+  /** Resolves when all output is in the log: not before every process that holds the pipes has ended. */
+  readonly drained: Promise<void>;
+  /** Ends the spawned process at once; with it dies the box that it made. */
+  kill(): void;
+  /** Gives the pipes back; only when nothing of the work runs any more, or it could read another's output. */
+  release(): void;
+}
+
+/** Descriptor of the first feed, after the status and the group's entrances. */
+export function firstFeed(entrances: number): number {
+  return STATUS_FD + 1 + entrances;
+}
+
+/** First bytes of stderr that are kept, to explain a command that could not be executed. */
+const EXPLANATION = 1024;
+
+/** All pipes share it: a read is consumed before the next one begins. */
+const readBuffer = Buffer.alloc(64 * 1024);
+
+export async function launch(
+  plan: Plan,
+  entrances: readonly number[],
+  pipes: Pipes,
+  log: LogWriter | undefined,
+): Promise<Launched> {
+  const out = await pipes.open(plan.hostId);
+  const err = await pipes.open(plan.hostId).catch((error: unknown) => {
+    discard(out);
+    throw error;
+  });
+  const stdio: StdioOptions = ['ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
+  for (const _ of plan.feeds) (stdio as unknown[]).push('pipe');
+  const [file, args] = wrapped(plan, entrances.length);
+  let child: ChildProcess;
+  try {
+    child = spawn(file, args, {
+      stdio,
+      env: {},
+      cwd: '/',
+      ...(plan.hostId === undefined ? {} : { uid: plan.hostId, gid: plan.hostId }),
+    });
+  } catch (error) {
+    discard(out);
+    discard(err);
+    throw error;
+  }
+  closeSync(out.writeEnd);
+  closeSync(err.writeEnd);
+  feed(child, entrances.length, plan.feeds);
+
+  let explanation = '';
+  let sawOutput: (ready: boolean) => void = () => undefined;
+  const ready = new Promise<boolean>((resolve) => {
+    sawOutput = resolve;
+  });
+  const drained = Promise.all([
+    readInto(
+      out,
+      (chunk) => {
+        sawOutput(true);
+        return log?.feed('stdout', chunk) ?? true;
+      },
+      log,
+    ),
+    readInto(
+      err,
+      (chunk) => {
+        if (explanation.length < EXPLANATION) explanation += chunk.toString('utf8', 0, EXPLANATION);
+        return log?.feed('stderr', chunk) ?? true;
+      },
+      log,
+    ),
+  ]).then(() => {
+    sawOutput(false);
+  });
+  const status = readStatus(child.stdio[STATUS_FD] as Readable);
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('error', (error) => resolve({ exitCode: 1, executed: false, error: error.message }));
+    // `close` comes after the status has been read to its end.
+    child.once('close', (code, signal) => {
+      const exitCode = status.exitCode() ?? code ?? 128 + 9;
+      resolve({ exitCode, executed: status.exitCode() !== undefined || signal !== null, error: explanation });
+    });
+  });
+  return {
+    pid: child.pid ?? 0,
+    boxPid: status.boxPid,
+    ready,
+    exited,
+    drained,
+    kill: () => child.kill('SIGKILL'),
+    release: () => {
+      out.release();
+      err.release();
+    },
+  };
+}
+
+function wrapped(plan: Plan, entrances: number): [string, string[]] {
+  if (entrances === 0) return [plan.file, [...plan.args]];
+  const descriptors = Array.from({ length: entrances }, (_, index) => STATUS_FD + 1 + index);
+  const script = [
+    descriptors.map((descriptor) => `echo 0 >&${descriptor}`).join(' && '),
+    ' || exit 126; exec',
+    ...descriptors.map((descriptor) => ` ${descriptor}>&-`),
+    // The kernel, when it must choose, takes work before the service.
+    '; echo 500 >/proc/self/oom_score_adj; exec "$@"',
+  ].join('');
+  return ['/bin/sh', ['-c', script, 'sh', plan.file, ...plan.args]];
+}
+
+function feed(child: ChildProcess, entrances: number, feeds: readonly Buffer[]): void {
+  feeds.forEach((bytes, index) => {
+    const stream = child.stdio[firstFeed(entrances) + index] as Writable | null | undefined;
+    // A child that ended without reading is told of by its exit.
+    stream?.on('error', () => undefined);
+    stream?.end(bytes);
+  });
+}
+
+function readInto(pipe: OpenPipe, take: (chunk: Buffer) => boolean, log: LogWriter | undefined): Promise<void> {
+  return new Promise((done) => {
+    const socket: Socket = new Socket({
+      fd: pipe.readEnd,
+      readable: true,
+      writable: false,
+      onread: {
+        buffer: readBuffer,
+        callback: (length: number) => {
+          // What the log keeps it copies; false stops reading until there is room.
+          const go = take(Buffer.from(readBuffer.subarray(0, length)));
+          if (!go) log?.whenReady(() => socket.resume());
+          return go;
+        },
+      },
+    } as ConstructorParameters<typeof Socket>[0]);
+    socket.on('error', () => undefined);
+    socket.once('close', () => done());
+    socket.resume();
+  });
+}
+
+interface Status {
+  readonly boxPid: Promise<number | undefined>;
+  exitCode(): number | undefined;
+}
+
+function readStatus(stream: Readable): Status {
+  let text = '';
+  let exitCode: number | undefined;
+  let known: (pid: number | undefined) => void = () => undefined;
+  const boxPid = new Promise<number | undefined>((resolve) => {
+    known = resolve;
+  });
+  stream.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+    const pid = /"child-pid": (\d+)/.exec(text)?.[1];
+    if (pid !== undefined) known(Number(pid));
+    const code = /"exit-code": (\d+)\D/.exec(text)?.[1];
+    if (code !== undefined) exitCode = Number(code);
+  });
+  stream.on('error', () => undefined);
+  stream.once('close', () => known(undefined));
+  return { boxPid, exitCode: () => exitCode };
+}
+
+function discard(pipe: OpenPipe): void {
+  closeSync(pipe.readEnd);
+  closeSync(pipe.writeEnd);
+  pipe.release();
+}

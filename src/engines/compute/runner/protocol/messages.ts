@@ -1,0 +1,89 @@
+/**
+ * Owns the words between a service and a runner: one JSON object per line, both ways, over a unix socket.
+ *
+ * A connection begins with `hello` (versions that the client speaks, its lease epoch); the runner answers with the version
+ * that both will use and who it is. Then the client sends requests, each answered once by its id, in any order; and the
+ * runner sends events to clients that asked for them.
+ *
+ * Versions. 2: state events carry a list (`states`). 1: one state per event (`state`). A program speaks its own version
+ * and the one before, so either side may be upgraded first.
+ */
+import type { WorkOrder, WorkState } from '../../engine.js';
+
+export const PROTOCOL_VERSIONS: readonly number[] = [2, 1];
+
+/** Bytes of one line; larger ones end the connection. Secret files of one order must fit into it. */
+export const MAX_LINE = 32 * 1024 * 1024;
+
+/** Paths inside work; chosen by the service so that the runner need not know its words. */
+export interface InsidePaths {
+  readonly workspace: string;
+  readonly home: string;
+  readonly secrets: string;
+  /** Parent of inputs, outputs and state. */
+  readonly root: string;
+}
+
+/** A WorkOrder as it travels: maps become objects, bytes base64, and the image is resolved to where its files are. */
+export type WireOrder = Omit<WorkOrder, 'secretFiles'> & {
+  readonly secretFiles: Readonly<Record<string, string>>;
+  /** `system`: this machine's own system. `missing`: the engine knows no such image. */
+  readonly rootfs: 'system' | 'missing';
+  readonly inside: InsidePaths;
+};
+
+export interface Hello {
+  readonly hello: { readonly versions: readonly number[]; readonly epoch: number };
+}
+
+export interface Welcome {
+  readonly welcome: {
+    readonly version: number;
+    /** Differs with every start of a runner: by it a client sees that the one it knew has died. */
+    readonly runner: string;
+    readonly pid: number;
+    /** Highest lease epoch seen so far. */
+    readonly epoch: number;
+  };
+}
+
+export type Request =
+  | { readonly id: number; readonly op: 'facts' }
+  | { readonly id: number; readonly op: 'start'; readonly order: WireOrder }
+  | { readonly id: number; readonly op: 'stop'; readonly work: string; readonly graceSeconds: number }
+  | { readonly id: number; readonly op: 'remove'; readonly work: string; readonly logs: boolean }
+  | { readonly id: number; readonly op: 'list' }
+  /** Sends state events from now on; the answer carries everything that is there. */
+  | { readonly id: number; readonly op: 'watch' }
+  /** Sends `grown` events for one log until it ended or `unfollow`; the answer says whether it may still grow. */
+  | { readonly id: number; readonly op: 'follow'; readonly work: string; readonly container: string }
+  | { readonly id: number; readonly op: 'unfollow'; readonly work: string; readonly container: string };
+
+/** Why a runner refuses; `StaleEpoch` is final for the client, `Busy` may be tried again later. */
+export type RefusalCode = 'StaleEpoch' | 'Busy' | 'Invalid' | 'Unavailable' | 'Failed';
+
+export type Answer =
+  | { readonly id: number; readonly ok: unknown }
+  | { readonly id: number; readonly refused: { readonly code: RefusalCode; readonly message: string } };
+
+export type Event =
+  | { readonly event: 'states'; readonly states: readonly WorkState[] }
+  | { readonly event: 'state'; readonly state: WorkState }
+  | { readonly event: 'grown'; readonly work: string; readonly container: string; readonly ended: boolean };
+
+/** Thrown where a request is refused; becomes `refused` on the wire and an EngineRefusal on the other side. */
+export class Refused extends Error {
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.name = 'Refused';
+    this.code = code;
+  }
+}
+
+/** State reports as events of the given version. */
+export function stateEvents(version: number, states: readonly WorkState[]): Event[] {
+  if (version >= 2) return [{ event: 'states', states }];
+  return states.map((state) => ({ event: 'state', state }));
+}

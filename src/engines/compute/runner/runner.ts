@@ -1,0 +1,105 @@
+/**
+ * Owns the putting together of a runner from its parts, and its end by idleness.
+ */
+import { chmod, mkdir } from 'node:fs/promises';
+import { availableParallelism, totalmem } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { statfs } from 'node:fs/promises';
+import type { EngineFacts } from '../engine.js';
+import { collectOutputs } from './work/outputs.js';
+import { hostIdsOfThisMachine } from './isolation/host-ids.js';
+import { openIsolation } from './isolation/probe.js';
+import { Journal } from './journal/journal.js';
+import { claimDirectory, layoutOf } from './layout.js';
+import { probeGroups } from './limits/probe.js';
+import { clearLost } from './lost.js';
+import { Pipes } from './process/pipes.js';
+import { RunnerServer } from './server.js';
+import type { RunnerSettings } from './settings.js';
+import { Scratch } from './work/scratch.js';
+import { mountScratch } from './work/scratch-mount.js';
+import { Works } from './works.js';
+
+export async function openRunner(
+  settings: RunnerSettings,
+  runner: string,
+  report: (line: string) => void,
+): Promise<void> {
+  const layout = layoutOf(settings.runnerDir, settings.runtimeDir);
+  const uid = process.getuid?.() ?? 0;
+  for (const path of [layout.logs, layout.outputs]) await mkdir(path, { recursive: true, mode: 0o700 });
+  await mkdir(layout.scratch, { recursive: true, mode: 0o711 });
+  await chmod(layout.scratch, 0o711);
+  claimDirectory(layout.socketDir, 0o700, uid);
+  const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid));
+  const marker = `troupe-${settings.runnerId}`;
+  const pipes = new Pipes(layout.pipes);
+  const groups = probeGroups(marker, uid);
+  const hostIds = uid === 0 ? hostIdsOfThisMachine(settings.maxLive) : undefined;
+  const isolation = await openIsolation({
+    wanted: settings.isolation,
+    uid,
+    hostId: hostIds?.base,
+    systemDir: layout.system,
+    shownSystemDir: scratch.shownSystem,
+    hidden: settings.hidden,
+    marker,
+    pipes,
+  });
+  const before = await Journal.read(layout.journal);
+  const known = await clearLost(before, { scratch, groups, hostIds, logs: layout.logs, marker, report });
+  const disk = await statfs(layout.scratch);
+
+  const facts: EngineFacts = {
+    name: 'namespaces',
+    isolation: isolation.isolation.name,
+    milliCpu: availableParallelism() * 1000,
+    memory: totalmem(),
+    disk: disk.bavail * disk.bsize,
+    enforced: { ...groups.enforced, disk: true },
+    refusal: isolation.refusal,
+  };
+  const works = new Works(
+    {
+      maxLive: settings.maxLive,
+      maxKept: settings.maxKept,
+      journalFile: layout.journal,
+      logs: layout.logs,
+      outputs: layout.outputs,
+    },
+    {
+      now: Date.now,
+      isolation: isolation.isolation,
+      refusal: isolation.refusal,
+      groups,
+      hostIds,
+      scratch,
+      pipes,
+      onLogGrown: (id, container) => server.onLogGrown(id, container),
+      collect: (order) => collectOutputs(order, scratch, layout.outputs),
+      report,
+    },
+    known,
+    (state) => server.onState(state),
+  );
+  await works.open();
+  const server = new RunnerServer({ works, runner, facts: () => facts, report });
+  await server.listen(layout.socket);
+  report(
+    `runner ${runner} ready: ${facts.isolation}${facts.refusal === undefined ? '' : `, refuses work: ${facts.refusal}`}`,
+  );
+  await idle(works, server, settings.idleSeconds * 1000);
+  report('ends: no work and no connection');
+  groups.close();
+  process.exit(0);
+}
+
+/** Resolves when there was neither work nor a connection for the whole time. */
+async function idle(works: Works, server: RunnerServer, forMs: number): Promise<void> {
+  let since = Date.now();
+  for (;;) {
+    await delay(Math.min(1000, forMs / 4));
+    if (works.liveCount > 0 || server.connections > 0) since = Date.now();
+    else if (Date.now() - since >= forMs) return;
+  }
+}

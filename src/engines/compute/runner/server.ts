@@ -1,0 +1,210 @@
+/**
+ * Owns the socket: connections, the hello, requests in and answers and events out.
+ *
+ * A connection is `greeting` until its hello, then `open` with a version and an epoch. Bounds (I10): a line of MAX_LINE bytes; a
+ * client that does not read is cut off at MAX_UNSENT (it comes back and gets everything as a list); state events of one id that
+ * wait for the next tick replace each other, since a report is the whole state.
+ */
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { EngineFacts, WorkState } from '../engine.js';
+import { LineReader } from './protocol/lines.js';
+import {
+  MAX_LINE,
+  PROTOCOL_VERSIONS,
+  Refused,
+  stateEvents,
+  type Answer,
+  type Event,
+  type Hello,
+  type Request,
+  type Welcome,
+} from './protocol/messages.js';
+import type { Works } from './works.js';
+
+/** Bytes that a client may leave unread. */
+const MAX_UNSENT = 64 * 1024 * 1024;
+/** State changes of this many milliseconds travel together. */
+const TICK_MS = 3;
+
+export interface ServerDeps {
+  readonly works: Works;
+  readonly runner: string;
+  readonly facts: () => EngineFacts;
+  readonly report: (line: string) => void;
+}
+
+interface Client {
+  readonly socket: Socket;
+  readonly reader: LineReader;
+  session: { readonly kind: 'greeting' } | { readonly kind: 'open'; readonly version: number; readonly epoch: number };
+  watching: boolean;
+  readonly changed: Map<string, WorkState>;
+  readonly following: Set<string>;
+}
+
+export class RunnerServer {
+  private readonly deps: ServerDeps;
+  private readonly clients = new Set<Client>();
+  private readonly server: Server;
+  private tick: NodeJS.Timeout | undefined;
+
+  constructor(deps: ServerDeps) {
+    this.deps = deps;
+    this.server = createServer((socket) => this.accept(socket));
+  }
+
+  /** The caller holds the runner's lock, so a socket that is there belongs to nobody. */
+  listen(path: string): Promise<void> {
+    rmSync(path, { force: true });
+    return new Promise((done, failed) => {
+      this.server.once('error', failed);
+      this.server.listen(path, () => {
+        // The directory is closed to others already; this is the second lock on the door.
+        chmodSync(path, 0o600);
+        done();
+      });
+    });
+  }
+
+  get connections(): number {
+    return this.clients.size;
+  }
+
+  onState(state: WorkState): void {
+    for (const client of this.clients) {
+      if (!client.watching) continue;
+      client.changed.set(state.id, state);
+      this.tick ??= setTimeout(() => this.sendChanges(), TICK_MS);
+    }
+    if (state.endedAt !== undefined) this.endFollows(state.id);
+  }
+
+  onLogGrown(work: string, container: string): void {
+    const key = `${work}/${container}`;
+    for (const client of this.clients) {
+      if (client.following.has(key)) this.send(client, { event: 'grown', work, container, ended: false });
+    }
+  }
+
+  private endFollows(work: string): void {
+    for (const client of this.clients) {
+      for (const key of [...client.following]) {
+        if (!key.startsWith(`${work}/`)) continue;
+        client.following.delete(key);
+        this.send(client, { event: 'grown', work, container: key.slice(work.length + 1), ended: true });
+      }
+    }
+  }
+
+  private sendChanges(): void {
+    this.tick = undefined;
+    for (const client of this.clients) {
+      if (client.changed.size === 0 || client.session.kind !== 'open') continue;
+      for (const event of stateEvents(client.session.version, [...client.changed.values()])) this.send(client, event);
+      client.changed.clear();
+    }
+  }
+
+  private accept(socket: Socket): void {
+    const client: Client = {
+      socket,
+      reader: new LineReader(MAX_LINE),
+      session: { kind: 'greeting' },
+      watching: false,
+      changed: new Map(),
+      following: new Set(),
+    };
+    this.clients.add(client);
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.clients.delete(client));
+    socket.on('data', (chunk: Buffer) => {
+      let messages: unknown[];
+      try {
+        messages = client.reader.read(chunk);
+      } catch (error) {
+        this.deps.report(`connection ended: ${(error as Error).message}`);
+        socket.destroy();
+        return;
+      }
+      for (const message of messages) this.receive(client, message);
+    });
+  }
+
+  private receive(client: Client, message: unknown): void {
+    if (client.session.kind === 'greeting') {
+      this.greet(client, message);
+      return;
+    }
+    const request = message as Request;
+    void this.answer(client, request).then((answer) => this.send(client, answer));
+  }
+
+  private greet(client: Client, message: unknown): void {
+    const hello = (message as Partial<Hello>).hello;
+    const version = PROTOCOL_VERSIONS.find((known) => hello?.versions.includes(known) === true);
+    if (hello === undefined || version === undefined || !Number.isSafeInteger(hello.epoch)) {
+      this.deps.report('connection ended: no common protocol version');
+      client.socket.destroy();
+      return;
+    }
+    client.session = { kind: 'open', version, epoch: hello.epoch };
+    const welcome: Welcome = {
+      welcome: { version, runner: this.deps.runner, pid: process.pid, epoch: this.deps.works.epoch },
+    };
+    client.socket.write(`${JSON.stringify(welcome)}\n`);
+  }
+
+  private async answer(client: Client, request: Request): Promise<Answer> {
+    try {
+      return { id: request.id, ok: (await this.carryOut(client, request)) ?? null };
+    } catch (error) {
+      if (error instanceof Refused) return { id: request.id, refused: { code: error.code, message: error.message } };
+      // Never the request itself: it may hold secrets (I11).
+      this.deps.report(`${request.op} failed: ${(error as Error).message}`);
+      return { id: request.id, refused: { code: 'Failed', message: (error as Error).message } };
+    }
+  }
+
+  private async carryOut(client: Client, request: Request): Promise<unknown> {
+    const { works } = this.deps;
+    const epoch = client.session.kind === 'open' ? client.session.epoch : -1;
+    switch (request.op) {
+      case 'facts':
+        return this.deps.facts();
+      case 'list':
+        return works.list();
+      case 'watch':
+        client.watching = true;
+        return works.list();
+      case 'start':
+        await works.fence(epoch);
+        return works.start(request.order);
+      case 'stop':
+        await works.fence(epoch);
+        return works.stop(request.work, request.graceSeconds);
+      case 'remove':
+        await works.fence(epoch);
+        return works.remove(request.work, request.logs);
+      case 'follow':
+        return { mayGrow: this.follow(client, request.work, request.container) };
+      case 'unfollow':
+        client.following.delete(`${request.work}/${request.container}`);
+        return null;
+      default:
+        throw new Refused('Invalid', 'unknown operation');
+    }
+  }
+
+  private follow(client: Client, work: string, container: string): boolean {
+    if (!this.deps.works.mayGrow(work, container)) return false;
+    client.following.add(`${work}/${container}`);
+    return true;
+  }
+
+  private send(client: Client, message: Answer | Event): void {
+    if (client.socket.destroyed) return;
+    client.socket.write(`${JSON.stringify(message)}\n`);
+    if (client.socket.writableLength > MAX_UNSENT) client.socket.destroy();
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * Owns the settings of one runner: given as one JSON argument by whoever starts it (nothing secret in them), with every
+ * number's unit, default and consequence. The runner reads no environment variable.
+ */
+import { z } from 'zod';
+
+export const runnerSettings = z.object({
+  /** Directory that the runner owns: journal, logs, scratch, outputs. Absolute. */
+  runnerDir: z.string().startsWith('/'),
+  /** Names the runtime directory, the cgroups and the marker by which left-over processes are found. */
+  runnerId: z.string().regex(/^[0-9a-f]{8}$/),
+  /** Directory of the socket and the pipes; short, because a socket's path may have at most 107 bytes. */
+  runtimeDir: z.string().startsWith('/'),
+  /** How isolation is made; `auto` takes the first that works. */
+  isolation: z.enum(['auto', 'bubblewrap', 'unshare']).default('auto'),
+  /** Seconds with neither work nor a connection after which the runner ends itself. */
+  idleSeconds: z.number().positive().default(60),
+  /** Pieces of work that may live at once; each has a host id and pipes of its own. */
+  maxLive: z.int().positive().max(60_000).default(1024),
+  /** Finished pieces of work that are remembered until they are removed; beyond it new orders are refused. */
+  maxKept: z.int().positive().default(20_000),
+  /** Paths that work must not see even when they lie under a directory that it sees (such as /usr). */
+  hidden: z.array(z.string().startsWith('/')).default([]),
+  /** Seconds between two measurements of the disk that live work uses; more lets work overshoot its limit for longer. */
+  diskSeconds: z.number().positive().default(2),
+});
+
+export type RunnerSettings = z.infer<typeof runnerSettings>;

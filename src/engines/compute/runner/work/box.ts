@@ -1,0 +1,98 @@
+/**
+ * Owns the making of a box from an order: scratch, mounts, limits. What an order may ask for is checked here, since its paths
+ * come from whoever wrote the Job: nothing may be mounted over the system's own directories.
+ */
+import { mkdirSync } from 'node:fs';
+import { isAbsolute, join, normalize, relative } from 'node:path';
+import type { Box, Mount } from '../isolation/isolation.js';
+import type { WireOrder } from '../protocol/messages.js';
+import type { WorkDeps } from './deps.js';
+import { stageInputs } from './inputs.js';
+import type { Part } from './scratch.js';
+
+export type Prepared =
+  | { readonly kind: 'box'; readonly box: Box }
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+
+/** In memory; what it holds counts against the work's memory. */
+const SHM_SHARE = 2;
+
+export async function prepareBox(
+  order: WireOrder,
+  hostId: number | undefined,
+  deps: WorkDeps,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { scratch } = deps;
+  const tmpOnDisk = order.outputs.some(({ path }) => isInside('/tmp', path));
+  const parts: Part[] = [
+    ...(tmpOnDisk ? (['tmp'] as const) : []),
+    ...(order.inputs.length > 0 ? (['inputs'] as const) : []),
+  ];
+  scratch.make(order.id, hostId, parts);
+  const writable = writableParts(order, tmpOnDisk);
+  makeWorkingDir(order, writable, deps, hostId);
+  const staged = await stageInputs(order, hostId, deps, signal);
+  if (staged.kind === 'failed') return staged;
+  const mounts: Mount[] = writable.map(([target, part]) => ({
+    source: scratch.shownPath(order.id, part),
+    target,
+    readOnly: false,
+  }));
+  // Parents before children, whatever the order in which they were asked for.
+  mounts.push(...staged.mounts.toSorted((a, b) => a.target.length - b.target.length));
+  const { limits } = order;
+  return {
+    kind: 'box',
+    box: {
+      hostId,
+      hostname: 'work',
+      mounts,
+      directories: [join(order.inside.root, 'inputs')],
+      secretsDir: order.inside.secrets,
+      secretFiles: new Map(
+        Object.entries(order.secretFiles).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
+      ),
+      tmpBytes: tmpOnDisk ? undefined : Math.min(limits.memory, limits.disk),
+      shmBytes: Math.floor(limits.memory / SHM_SHARE),
+      rlimits: deps.groups.enforced.pids ? undefined : { data: limits.memory, processes: limits.pids },
+    },
+  };
+}
+
+/** Path inside → part of the scratch, in the order in which they are mounted. */
+export function writableParts(order: WireOrder, tmpOnDisk: boolean): (readonly [string, Part])[] {
+  const { inside } = order;
+  return [
+    [inside.workspace, 'workspace'],
+    [inside.home, 'home'],
+    [join(inside.root, 'outputs'), 'outputs'],
+    [join(inside.root, 'state'), 'state'],
+    ...(tmpOnDisk ? ([['/tmp', 'tmp']] as const) : []),
+  ];
+}
+
+/** True when `path` is `parent` or lies below it. */
+export function isInside(parent: string, path: string): boolean {
+  const inner = relative(parent, path);
+  return inner === '' || (!inner.startsWith('..') && !isAbsolute(inner));
+}
+
+/** A working directory below a writable part need not exist: it is made, as container daemons do. */
+function makeWorkingDir(
+  order: WireOrder,
+  writable: readonly (readonly [string, Part])[],
+  deps: WorkDeps,
+  hostId: number | undefined,
+): void {
+  const wanted = normalize(order.workingDir);
+  const found = writable.find(([target]) => isInside(target, wanted));
+  if (found === undefined) return;
+  const [target, part] = found;
+  let path = deps.scratch.realPath(order.id, part);
+  for (const name of relative(target, wanted).split('/').filter(Boolean)) {
+    path = join(path, name);
+    mkdirSync(path, { mode: 0o700 });
+    if (hostId !== undefined) deps.scratch.own(path, hostId);
+  }
+}

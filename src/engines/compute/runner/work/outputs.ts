@@ -1,0 +1,132 @@
+/**
+ * Owns the taking of outputs from work of which nothing runs any more. What lies there was made by whoever wrote the Job,
+ * so nothing outside of the work's own parts of the scratch is ever followed, opened or named.
+ *
+ * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which
+ * links stay links. Owner and mode become the runner's.
+ */
+import { spawn } from 'node:child_process';
+import { chmod, chown, copyFile, link, lstat, mkdir, readlink, stat, unlink } from 'node:fs/promises';
+import { dirname, join, normalize, relative } from 'node:path';
+import type { OutputFile } from '../../engine.js';
+import type { WireOrder } from '../protocol/messages.js';
+import { isInside, writableParts } from './box.js';
+import type { Scratch } from './scratch.js';
+
+/** A directory takes at most this long to pack. */
+const PACK_MS = 30 * 60_000;
+/** Links that are followed on the way to one output. */
+const MAX_LINKS = 40;
+
+export async function collectOutputs(order: WireOrder, scratch: Scratch, outputs: string): Promise<OutputFile[]> {
+  const directory = join(outputs, order.id);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const taken: OutputFile[] = [];
+  for (const { name, path } of order.outputs) {
+    const file = join(directory, name);
+    try {
+      taken.push(await take(order, scratch, name, path, file));
+    } catch (error) {
+      await unlink(file).catch(() => undefined);
+      taken.push({ name, file: '', size: 0, directory: false, error: (error as Error).message });
+    }
+  }
+  return taken;
+}
+
+async function take(order: WireOrder, scratch: Scratch, name: string, path: string, file: string): Promise<OutputFile> {
+  const source = await resolveInside(order, scratch, path);
+  const found = await lstat(source);
+  if (found.isDirectory()) {
+    await pack(source, file);
+    return { name, file, size: (await stat(file)).size, directory: true };
+  }
+  if (!found.isFile()) throw new Error(`${path} is neither a file nor a directory`);
+  // A file of holes can seem endless to whoever reads it.
+  if (found.size > order.limits.disk) throw new Error(`${path} is larger than the work's disk`);
+  try {
+    await link(source, file);
+  } catch {
+    await copyFile(source, file);
+  }
+  const uid = process.getuid?.() ?? 0;
+  if (uid === 0) await chown(file, 0, 0);
+  await chmod(file, 0o600);
+  return { name, file, size: found.size, directory: false };
+}
+
+/** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
+async function resolveInside(order: WireOrder, scratch: Scratch, path: string): Promise<string> {
+  const parts = writableParts(order, true);
+  let pending = normalize(path.startsWith('/') ? path : join(order.workingDir, path))
+    .split('/')
+    .filter(Boolean);
+  let inside = '/';
+  let links = 0;
+  while (pending.length > 0) {
+    const [next, ...rest] = pending as [string, ...string[]];
+    const candidate = join(inside, next);
+    const host = hostPath(parts, scratch, order.id, candidate);
+    // Above a part there are only directories of the box itself.
+    const found = host === undefined ? undefined : await lstat(host).catch(() => missing(path));
+    if (found?.isSymbolicLink() === true && host !== undefined) {
+      links++;
+      if (links > MAX_LINKS) throw new Error(`${path} leads through too many links`);
+      const target = await readlink(host);
+      const goal = normalize(target.startsWith('/') ? target : join(inside, target));
+      pending = [...goal.split('/').filter(Boolean), ...rest];
+      inside = '/';
+      continue;
+    }
+    inside = candidate;
+    pending = rest;
+  }
+  const host = hostPath(parts, scratch, order.id, inside);
+  if (host === undefined) throw new Error(`${path} leads out of the work's own files`);
+  return host;
+}
+
+function missing(path: string): never {
+  throw new Error(`${path} does not exist`);
+}
+
+function hostPath(
+  parts: ReturnType<typeof writableParts>,
+  scratch: Scratch,
+  id: string,
+  inside: string,
+): string | undefined {
+  const part = parts.find(([target]) => isInside(target, inside));
+  return part === undefined ? undefined : join(scratch.realPath(id, part[1]), relative(part[0], inside));
+}
+
+/** Names are sorted and owners dropped, so that equal trees give equal archives (but for times). */
+function pack(source: string, file: string): Promise<void> {
+  const args = [
+    '--create',
+    '--file',
+    file,
+    '--use-compress-program',
+    'zstd -q -3',
+    '--sparse',
+    '--sort=name',
+    '--owner=0',
+    '--group=0',
+    '--numeric-owner',
+    '--directory',
+    source,
+    '.',
+  ];
+  return new Promise((done, failed) => {
+    const child = spawn('tar', args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: dirname(file), timeout: PACK_MS });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      if (said.length < 1024) said += chunk.toString('utf8');
+    });
+    child.once('error', failed);
+    child.once('close', (code) => {
+      if (code === 0) done();
+      else failed(new Error(`tar ended with ${code}: ${said.trim().split('\n').at(-1) ?? ''}`));
+    });
+  });
+}

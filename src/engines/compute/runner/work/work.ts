@@ -1,0 +1,368 @@
+/**
+ * Owns the life of one piece of work, from its order to its end: prepare → box → init → sidecars → main → stop the rest →
+ * collect outputs → clean. One pass of `live` does it all; its outcome is data, and `finish` turns it into the last state.
+ *
+ * States that are reported: Preparing → Running → Exited, or StartFailed at any point before main was executed. `sequence`
+ * grows with each. The end is reported only after nothing of the work runs any more and its logs are complete.
+ *
+ * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
+ * main runs it ends the preparation at once. Killing the box's first process kills everything in its pid namespace.
+ */
+import type { OutputFile, WorkState } from '../../engine.js';
+import type { Group } from '../limits/groups.js';
+import { LogWriter } from '../log/writer.js';
+import { launch, firstFeed, type Exit, type Launched } from '../process/launch.js';
+import { descendants, signalAll } from '../process/tree.js';
+import type { Box, Command, Plan } from '../isolation/isolation.js';
+import type { WireOrder } from '../protocol/messages.js';
+import { prepareBox } from './box.js';
+import type { WorkDeps } from './deps.js';
+
+/** How the work ended. */
+type Outcome =
+  | { readonly kind: 'exited'; readonly exitCode: number }
+  | {
+      readonly kind: 'failed';
+      readonly reason: string;
+      readonly message: string;
+      readonly exitCode?: number | undefined;
+    };
+
+type OrderedProcess = WireOrder['main'];
+
+/** Why the runner itself ended the work; the first reason counts. */
+interface Ending {
+  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull';
+  readonly message: string;
+}
+
+/** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
+const SIDECAR_GRACE_MS = 5_000;
+
+export class Work {
+  readonly order: WireOrder;
+  private current: WorkState;
+  private readonly deps: WorkDeps;
+  private readonly onState: (state: WorkState) => void;
+  private readonly abort = new AbortController();
+  private readonly launched: Launched[] = [];
+  private readonly logs = new Map<string, LogWriter>();
+  private readonly over = new Set<string>();
+  private group: Group | undefined;
+  private hostId: number | undefined;
+  private boxPid: number | undefined;
+  private mainProcess: Launched | undefined;
+  private ending: Ending | undefined;
+  private killTimer: NodeJS.Timeout | undefined;
+  /** Resolves when the end was reported and the scratch is gone. */
+  readonly done: Promise<void>;
+
+  constructor(order: WireOrder, deps: WorkDeps, onState: (state: WorkState) => void) {
+    this.order = order;
+    this.deps = deps;
+    this.onState = onState;
+    this.current = { id: order.id, phase: 'Preparing', sequence: 1, preparedAt: deps.now() };
+    this.done = this.run();
+  }
+
+  get state(): WorkState {
+    return this.current;
+  }
+
+  get containers(): string[] {
+    return containersOf(this.order);
+  }
+
+  /** True once this container's log can grow no more. */
+  logEnded(container: string): boolean {
+    return this.over.has(container) || this.current.endedAt !== undefined;
+  }
+
+  stop(graceMs: number): void {
+    this.end({ reason: 'Stopped', message: 'stopped before the main program ran' }, graceMs);
+  }
+
+  /** Ends the work at once because it uses more disk than it may. */
+  diskFull(used: number): void {
+    const message = `the work's files take ${used} bytes, more than its limit of ${this.order.limits.disk}`;
+    this.logs.get(this.order.main.name)?.system(`[${message}]`);
+    this.end({ reason: 'DiskFull', message }, 0);
+  }
+
+  private end(ending: Ending, graceMs: number): void {
+    this.ending ??= ending;
+    const main = this.mainProcess;
+    if (main === undefined) {
+      this.abort.abort();
+      this.killBox();
+      return;
+    }
+    const tree = this.treeOf(main);
+    if (graceMs <= 0 || tree.length === 0) return this.killBox();
+    signalAll(tree, 'SIGTERM');
+    clearTimeout(this.killTimer);
+    this.killTimer = setTimeout(() => this.killBox(), graceMs);
+  }
+
+  /** In a box of its own everything below the first process; in a shared one what the entering process started. */
+  private treeOf(process: Launched): number[] {
+    if (this.isSimple()) return this.boxPid === undefined ? [] : descendants(this.boxPid);
+    return this.deps.isolation.entered(process.pid);
+  }
+
+  private killBox(): void {
+    // The box's first process takes all others with it; the spawned ones end by themselves then.
+    if (this.boxPid !== undefined) signalAll([this.boxPid], 'SIGKILL');
+    for (const process of this.launched) process.kill();
+  }
+
+  private isSimple(): boolean {
+    return this.order.init === undefined && this.order.sidecars.length === 0;
+  }
+
+  private async run(): Promise<void> {
+    let outcome: Outcome;
+    try {
+      outcome = await this.live();
+    } catch (error) {
+      outcome = failed('SandboxFailed', (error as Error).message);
+    }
+    let outputs: readonly OutputFile[] | undefined;
+    let outOfMemory = false;
+    try {
+      this.killBox();
+      outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
+      await this.group?.destroy();
+      await Promise.all(this.launched.map((process) => process.drained));
+      for (const process of this.launched) process.release();
+      if (outcome.kind === 'exited' && this.order.outputs.length > 0) {
+        outputs = await this.deps.collect(this.order);
+      }
+      await Promise.all([...this.logs.values()].map((log) => log.end()));
+    } catch (error) {
+      this.deps.report(`${this.order.id}: ${(error as Error).message}`);
+    }
+    clearTimeout(this.killTimer);
+    await this.finish(outcome, outOfMemory, outputs);
+    try {
+      await this.deps.scratch.free(this.order.id);
+      // Only now: whoever gets this id next must not meet files of ours.
+      if (this.hostId !== undefined) this.deps.hostIds?.release(this.hostId);
+    } catch (error) {
+      this.deps.report((error as Error).message);
+    }
+  }
+
+  private async live(): Promise<Outcome> {
+    const { order, deps } = this;
+    if (order.rootfs === 'missing') return failed('ImageNotFound', `this machine has no image ${order.image}`);
+    if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
+    this.hostId = deps.hostIds?.take();
+    this.group = deps.groups.create(order.id, order.limits);
+    const prepared = await prepareBox(order, this.hostId, deps, this.abort.signal);
+    if (prepared.kind === 'failed') return prepared;
+    if (this.ending !== undefined) return this.ended();
+    if (this.isSimple()) {
+      const plan = deps.isolation.box(prepared.box, commandOf(order, order.main), this.firstFeed());
+      return this.runMain(await this.launch(order.main, plan));
+    }
+    return this.liveTogether(prepared.box);
+  }
+
+  /** Init, sidecars and main in one box that a first process holds open. */
+  private async liveTogether(box: Box): Promise<Outcome> {
+    const { order, deps } = this;
+    const holder = await launch(
+      deps.isolation.box(box, 'hold', this.firstFeed()),
+      this.entrances(),
+      deps.pipes,
+      undefined,
+    );
+    this.launched.push(holder);
+    this.boxPid = await holder.boxPid;
+    if (!(await holder.ready) || this.boxPid === undefined) {
+      return this.ending === undefined ? failed('SandboxFailed', (await holder.exited).error) : this.ended();
+    }
+    const seal = deps.isolation.seal(this.boxPid);
+    if (seal !== undefined) {
+      const sealing = await launch(seal, this.entrances(), deps.pipes, undefined);
+      this.launched.push(sealing);
+      const { exitCode, error } = await sealing.exited;
+      if (exitCode !== 0) return failed('SandboxFailed', error);
+    }
+    const enter = (process: OrderedProcess): Promise<Launched> =>
+      this.launch(
+        process,
+        deps.isolation.enter(box, this.boxPid as number, commandOf(order, process), this.firstFeed()),
+      );
+    if (order.init !== undefined) {
+      const refused = await this.runInit(order.init, enter);
+      if (refused !== undefined) return refused;
+    }
+    const sidecars: Launched[] = [];
+    for (const sidecar of order.sidecars) {
+      if (this.ending !== undefined) return this.ended();
+      const running = await enter(sidecar);
+      void running.exited.then((exit) =>
+        this.logs.get(sidecar.name)?.system(`[ended with exit code ${exit.exitCode}]`),
+      );
+      sidecars.push(running);
+    }
+    if (this.ending !== undefined) return this.ended();
+    const outcome = await this.runMain(await enter(order.main));
+    await this.stopSidecars(sidecars);
+    return outcome;
+  }
+
+  private async runInit(
+    init: OrderedProcess,
+    enter: (process: OrderedProcess) => Promise<Launched>,
+  ): Promise<Outcome | undefined> {
+    const running = await enter(init);
+    const timer = this.timeLimit(init, running);
+    const exit = await running.exited;
+    clearTimeout(timer);
+    if (this.ending?.reason === 'TimedOut') return failed('InitFailed', this.ending.message, exit.exitCode);
+    if (this.ending !== undefined) return this.ended();
+    if (!exit.executed) return notExecuted(init, exit);
+    if (exit.exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exit.exitCode}`, exit.exitCode);
+    this.over.add(init.name);
+    return undefined;
+  }
+
+  private async runMain(running: Launched): Promise<Outcome> {
+    this.mainProcess = running;
+    const timer = this.timeLimit(this.order.main, running);
+    void running.boxPid.then((pid) => {
+      if (pid === undefined) return;
+      if (this.isSimple()) this.boxPid = pid;
+      // A stop that came before there was anything to signal.
+      if (this.ending !== undefined) this.killBox();
+      if (this.current.phase === 'Preparing') this.report({ phase: 'Running', startedAt: this.deps.now() });
+    });
+    const exit = await running.exited;
+    clearTimeout(timer);
+    if (!exit.executed) return this.ending === undefined ? notExecuted(this.order.main, exit) : this.ended();
+    return { kind: 'exited', exitCode: exit.exitCode };
+  }
+
+  private async stopSidecars(sidecars: readonly Launched[]): Promise<void> {
+    if (this.ending !== undefined && this.ending.reason !== 'Stopped') return this.killBox();
+    for (const sidecar of sidecars) signalAll(this.treeOf(sidecar), 'SIGTERM');
+    const kill = setTimeout(() => this.killBox(), SIDECAR_GRACE_MS);
+    await Promise.all(sidecars.map((sidecar) => sidecar.exited));
+    clearTimeout(kill);
+  }
+
+  private timeLimit(process: OrderedProcess, running: Launched): NodeJS.Timeout | undefined {
+    if (process.timeoutSeconds === undefined) return undefined;
+    const limit = process.timeoutSeconds;
+    return setTimeout(() => {
+      const message = `${process.name} ran longer than ${limit} s`;
+      this.logs.get(process.name)?.system(`[${message}]`);
+      this.ending ??= { reason: 'TimedOut', message };
+      this.killBox();
+      running.kill();
+    }, limit * 1000);
+  }
+
+  private async launch(process: OrderedProcess, plan: Plan): Promise<Launched> {
+    const { deps, order } = this;
+    const log = new LogWriter(deps.logDirectory(order.id), process.name, order.limits.logBytes, deps.now, () =>
+      deps.onLogGrown(order.id, process.name),
+    );
+    this.logs.set(process.name, log);
+    const running = await launch(plan, this.entrances(), deps.pipes, log);
+    this.launched.push(running);
+    if (this.ending !== undefined) running.kill();
+    return running;
+  }
+
+  private entrances(): readonly number[] {
+    return this.group?.entrances ?? [];
+  }
+
+  private firstFeed(): number {
+    return firstFeed(this.entrances().length);
+  }
+
+  private ended(): Outcome {
+    const { reason, message } = this.ending ?? { reason: 'Stopped', message: 'stopped' };
+    return failed(reason, message);
+  }
+
+  private async finish(
+    outcome: Outcome,
+    outOfMemory: boolean,
+    outputs: readonly OutputFile[] | undefined,
+  ): Promise<void> {
+    const endedAt = this.deps.now();
+    // Whatever made the runner end the work is the reason, unless it was asked for by `stop` and main ran.
+    const ending = this.ending?.reason === 'Stopped' ? undefined : this.ending;
+    let last: Partial<WorkState>;
+    switch (outcome.kind) {
+      case 'exited':
+        last = {
+          phase: 'Exited',
+          startedAt: this.current.startedAt ?? endedAt,
+          exitCode: outcome.exitCode,
+          signal: signalOf(outcome.exitCode),
+          outOfMemory: outOfMemory || undefined,
+          reason: ending?.reason,
+          message: ending?.message,
+          outputs,
+        };
+        break;
+      case 'failed':
+        last = {
+          phase: 'StartFailed',
+          startedAt: undefined,
+          exitCode: outcome.exitCode,
+          outOfMemory: outOfMemory || undefined,
+          reason: outcome.reason,
+          message: outcome.message,
+        };
+        break;
+    }
+    const state = { ...this.current, ...last, endedAt, sequence: this.current.sequence + 1 };
+    // A report that a crash of the machine could take back would let a retry run twice.
+    await this.deps.journalEnd(state).catch((error: Error) => this.deps.report(error.message));
+    this.current = state;
+    for (const name of this.containers) this.over.add(name);
+    this.onState(state);
+  }
+
+  private report(change: Partial<WorkState>): void {
+    this.current = { ...this.current, ...change, sequence: this.current.sequence + 1 };
+    this.onState(this.current);
+  }
+}
+
+export function containersOf(order: WireOrder): string[] {
+  return [order.main, ...(order.init === undefined ? [] : [order.init]), ...order.sidecars].map(({ name }) => name);
+}
+
+function commandOf(order: WireOrder, process: OrderedProcess): Command {
+  return { command: process.command, env: process.env, workingDir: order.workingDir };
+}
+
+function failed(reason: string, message: string, exitCode?: number): Outcome & { kind: 'failed' } {
+  return { kind: 'failed', reason, message, exitCode };
+}
+
+/** What the isolation said when it could not execute a command. */
+function notExecuted(process: OrderedProcess, exit: Exit): Outcome {
+  const text = exit.error.trim().split('\n').at(-1) ?? '';
+  const [name] = process.command;
+  if (/execvp.*No such file|not found/.test(text))
+    return failed('CommandNotFound', `${process.name}: no program ${name}`);
+  if (/execvp/.test(text))
+    return failed('CommandNotExecutable', `${process.name}: ${name} cannot be executed: ${text}`);
+  if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
+  return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
+}
+
+/** By the convention of shells and container daemons: 128 + n means ended by signal n. */
+function signalOf(exitCode: number): number | undefined {
+  return exitCode > 128 && exitCode <= 128 + 64 ? exitCode - 128 : undefined;
+}

@@ -1,0 +1,196 @@
+/**
+ * Owns all work of this runner: takes orders, remembers what ended until it is removed, fences by lease epoch, tells watchers.
+ *
+ * W1 An order is in the journal before it is answered, and its process may start meanwhile: if the record is lost with the
+ *    machine, so is the process. W2 An id runs once: a second order for it changes nothing. W3 Orders of a lower epoch than
+ *    the highest seen are refused (I8). Bounds (I10): `maxLive` and `maxKept`; beyond either a new order is refused as Busy.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { WorkState } from '../engine.js';
+import type { JournalContents } from './journal/format.js';
+import { Journal } from './journal/journal.js';
+import { isPlainName } from './layout.js';
+import { Refused, type WireOrder } from './protocol/messages.js';
+import type { WorkDeps } from './work/deps.js';
+import { containersOf, Work } from './work/work.js';
+
+export interface WorksSettings {
+  readonly maxLive: number;
+  readonly maxKept: number;
+  readonly journalFile: string;
+  readonly logs: string;
+  readonly outputs: string;
+}
+
+type Entry =
+  | { readonly kind: 'live'; readonly work: Work }
+  | {
+      readonly kind: 'ended';
+      readonly state: WorkState;
+      readonly containers: readonly string[];
+      readonly cleaned: Promise<void>;
+    };
+
+export class Works {
+  private readonly entries = new Map<string, Entry>();
+  private live = 0;
+  private highest: number;
+  private readonly settings: WorksSettings;
+  private readonly deps: WorkDeps;
+  private readonly onState: (state: WorkState) => void;
+  private journal: Journal | undefined;
+
+  /** `known`: what an earlier runner's journal says, with work that was running already turned into Lost. */
+  constructor(
+    settings: WorksSettings,
+    deps: Omit<WorkDeps, 'journalEnd' | 'logDirectory'>,
+    known: JournalContents,
+    onState: (state: WorkState) => void,
+  ) {
+    this.settings = settings;
+    this.onState = onState;
+    this.highest = known.epoch;
+    this.deps = {
+      ...deps,
+      logDirectory: (id) => join(settings.logs, id),
+      journalEnd: (state) => this.append({ r: 'end', state }),
+    };
+    for (const [id, { state, containers }] of known.works) {
+      this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve() });
+    }
+  }
+
+  async open(): Promise<void> {
+    this.journal = await Journal.open(this.settings.journalFile, () => this.contents());
+  }
+
+  get epoch(): number {
+    return this.highest;
+  }
+
+  get liveCount(): number {
+    return this.live;
+  }
+
+  /** W3. Raises the highest epoch; resolves when a raise is on the disk. */
+  async fence(epoch: number): Promise<void> {
+    if (epoch < this.highest) {
+      throw new Refused('StaleEpoch', `lease epoch ${epoch} is over; this runner obeys ${this.highest}`);
+    }
+    if (epoch === this.highest) return;
+    this.highest = epoch;
+    await this.append({ r: 'epoch', epoch });
+  }
+
+  async start(order: WireOrder): Promise<void> {
+    checkOrder(order);
+    // W2.
+    if (this.entries.has(order.id)) return;
+    if (this.live >= this.settings.maxLive) throw new Refused('Busy', `${this.live} pieces of work are running`);
+    if (this.entries.size >= this.settings.maxKept)
+      throw new Refused('Busy', 'too many finished pieces of work wait for removal');
+    this.live++;
+    // W1.
+    const accepted = this.append({ r: 'accept', id: order.id, at: this.deps.now(), containers: containersOf(order) });
+    const work = new Work(order, this.deps, (state) => this.changed(work, state));
+    this.entries.set(order.id, { kind: 'live', work });
+    try {
+      await accepted;
+    } catch (error) {
+      work.stop(0);
+      throw new Refused('Unavailable', `the journal cannot be written: ${(error as Error).message}`);
+    }
+    this.onState(work.state);
+  }
+
+  stop(id: string, graceSeconds: number): void {
+    const entry = this.entries.get(id);
+    if (entry?.kind === 'live') entry.work.stop(graceSeconds * 1000);
+  }
+
+  async remove(id: string, logs: boolean): Promise<void> {
+    if (!isPlainName(id)) return;
+    const entry = this.entries.get(id);
+    if (entry?.kind === 'live') {
+      entry.work.stop(0);
+      await entry.work.done;
+    } else await entry?.cleaned;
+    if (this.entries.delete(id)) this.journal?.note({ r: 'remove', id });
+    await rm(join(this.settings.outputs, id), { recursive: true, force: true });
+    if (logs) await rm(join(this.settings.logs, id), { recursive: true, force: true });
+  }
+
+  list(): WorkState[] {
+    return [...this.entries.values()].map((entry) => (entry.kind === 'live' ? entry.work.state : entry.state));
+  }
+
+  /** True when this log may still grow. */
+  mayGrow(id: string, container: string): boolean {
+    const entry = this.entries.get(id);
+    return entry?.kind === 'live' && entry.work.containers.includes(container) && !entry.work.logEnded(container);
+  }
+
+  /** Live work and its bound on disk, for the one who measures. */
+  liveWork(): Work[] {
+    return [...this.entries.values()].flatMap((entry) => (entry.kind === 'live' ? [entry.work] : []));
+  }
+
+  private changed(work: Work, state: WorkState): void {
+    if (state.endedAt !== undefined) {
+      this.live--;
+      this.entries.set(state.id, { kind: 'ended', state, containers: work.containers, cleaned: work.done });
+    } else if (state.phase === 'Running' && state.startedAt !== undefined) {
+      this.journal?.note({ r: 'started', id: state.id, at: state.startedAt, sequence: state.sequence });
+    }
+    this.onState(state);
+  }
+
+  private append(record: Parameters<Journal['append']>[0]): Promise<void> {
+    return this.journal?.append(record) ?? Promise.reject(new Error('the journal is not open'));
+  }
+
+  private contents(): JournalContents {
+    const works = [...this.entries].map(([id, entry]) =>
+      entry.kind === 'live'
+        ? ([id, { containers: entry.work.containers, state: entry.work.state }] as const)
+        : ([id, { containers: entry.containers, state: entry.state }] as const),
+    );
+    return { epoch: this.highest, works: new Map(works) };
+  }
+}
+
+/** What would otherwise become a path, an option or an endless wait. The service has checked before; a runner trusts nobody. */
+function checkOrder(order: WireOrder): void {
+  const names = containersOf(order);
+  const wrong =
+    (!isPlainName(order.id) && 'id') ||
+    (names.some((name) => !isPlainName(name)) && 'a container name') ||
+    (new Set(names).size !== names.length && 'a container name that is used twice') ||
+    (Object.keys(order.secretFiles).some((name) => !isSecretName(name)) && 'a secret file name') ||
+    (order.outputs.some(({ name }) => !isPlainName(name)) && 'an output name') ||
+    ([order.main, ...order.sidecars, ...(order.init === undefined ? [] : [order.init])].some(badProcess) &&
+      'a command') ||
+    (!order.workingDir.startsWith('/') && 'workingDir') ||
+    (Object.values(order.limits).some((limit) => !Number.isSafeInteger(limit) || limit <= 0) && 'a limit') ||
+    ([order.workingDir, ...order.inputs.flatMap(({ path, source }) => [path, source])].some(hasNul) && 'a path');
+  if (wrong !== false) throw new Refused('Invalid', `the order has a bad ${wrong.replace(/^a /, '')}`);
+}
+
+function badProcess(process: WireOrder['main']): boolean {
+  const { command, env } = process;
+  return (
+    command.length === 0 ||
+    command[0] === '' ||
+    command.some(hasNul) ||
+    Object.entries(env).some(([name, value]) => name === '' || name.includes('=') || hasNul(name) || hasNul(value))
+  );
+}
+
+function isSecretName(name: string): boolean {
+  return /^[-._A-Za-z0-9]{1,253}$/.test(name) && name !== '.' && name !== '..';
+}
+
+function hasNul(text: string): boolean {
+  return text.includes('\0');
+}
