@@ -19,6 +19,9 @@ interface Series {
 /** Seconds. From a cached read to the longest request. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 
+const DURATION = 'troupe_http_request_duration_seconds';
+const DURATION_HELP = 'Time from the arrival of a request to its answer, streams left out.';
+
 export interface HttpMetrics {
   /** One answered request. `seconds` undefined: a stream, whose length says nothing. */
   observe(verb: string, resource: string, status: number, seconds: number | undefined): void;
@@ -43,21 +46,21 @@ export function openMetrics(registry: Registry, gauges: HttpGauges): HttpMetrics
     },
   });
   const durations = new Histogram({
-    name: 'troupe_http_request_duration_seconds',
-    help: 'Time from the arrival of a request to its answer, streams left out.',
+    name: DURATION,
+    help: DURATION_HELP,
     labelNames: ['verb', 'resource'],
     buckets: BOUNDS,
     registers: [registry],
   });
-  // prom-client knows no histogram that is filled when it is read: its own `get` is answered from ours.
-  durations.get = async () => ({
-    name: 'troupe_http_request_duration_seconds',
-    help: 'Time from the arrival of a request to its answer, streams left out.',
-    type: 'histogram' as never,
+  // prom-client knows no histogram that is filled when it is read: both of its readers are answered from ours.
+  const read = async (): Promise<object> => ({
+    name: DURATION,
+    help: DURATION_HELP,
+    type: 'histogram',
     aggregator: 'sum',
-    collect: () => undefined,
     values: histogramValues(series.values()),
   });
+  Object.assign(durations, { get: read, getForPromString: read });
   new Gauge({
     name: 'troupe_http_in_flight_requests',
     help: 'Requests that are being worked on, streams left out.',
@@ -108,7 +111,6 @@ interface HistogramValue {
 }
 
 function histogramValues(all: Iterable<Series>): HistogramValue[] {
-  const name = 'troupe_http_request_duration_seconds';
   const merged = new Map<string, { labels: { verb: string; resource: string }; sum: number; buckets: number[] }>();
   for (const { verb, resource, sum, buckets } of all) {
     const key = `${verb}/${resource}`;
@@ -126,14 +128,14 @@ function histogramValues(all: Iterable<Series>): HistogramValue[] {
     for (const [at, inBucket] of buckets.entries()) {
       count += inBucket;
       values.push({
-        metricName: `${name}_bucket`,
+        metricName: `${DURATION}_bucket`,
         exemplar: null,
         labels: { le: BOUNDS[at] ?? '+Inf', ...labels },
         value: count,
       });
     }
-    values.push({ metricName: `${name}_sum`, exemplar: null, labels: { ...labels }, value: sum });
-    values.push({ metricName: `${name}_count`, exemplar: null, labels: { ...labels }, value: count });
+    values.push({ metricName: `${DURATION}_sum`, exemplar: null, labels: { ...labels }, value: sum });
+    values.push({ metricName: `${DURATION}_count`, exemplar: null, labels: { ...labels }, value: count });
   }
   return values;
 }

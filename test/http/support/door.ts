@@ -70,7 +70,11 @@ function credential(org: string, name: string): FoundCredential {
 
 export async function openDoor(
   t: ExecutionContext,
-  more: Partial<HttpDeps> & { kinds?: readonly KindDefinition[]; limits?: Partial<HttpDeps['config']['limits']> } = {},
+  more: Partial<HttpDeps> & {
+    kinds?: readonly KindDefinition[];
+    limits?: Partial<HttpDeps['config']['limits']>;
+    tls?: HttpDeps['config']['tls'];
+  } = {},
 ): Promise<Door> {
   const stage = openMapStage();
   await person(stage, 'acme', 'owner', { role: 'Owner' });
@@ -89,13 +93,14 @@ export async function openDoor(
   const unwired = (): never => {
     throw new Error('not wired in this test');
   };
-  const { limits, ...rest } = more;
+  const { limits, tls, ...rest } = more;
   const deps: HttpDeps = {
     config: {
       host: '127.0.0.1',
       port: 0,
       group: API_GROUP,
       productVersion: 'v0.1.0',
+      tls,
       limits: {
         bodyBytes: 3 * 1024 * 1024,
         requestSeconds: 10,
