@@ -17,6 +17,14 @@ function tooLarge(x: Exchange, limit: number): Error {
   return refuse('RequestEntityTooLarge', `the request body is larger than ${limit} bytes`);
 }
 
+function tooSlow(x: Exchange): Error {
+  x.res.setHeader('connection', 'close');
+  return refuse('BadRequest', `the request body did not arrive within ${BODY_MS / 1000} s`);
+}
+
+/** A body that trickles in is cut after this long: a slow client must not hold a place in flight for ever. */
+const BODY_MS = 60_000;
+
 /** The body, or an empty Buffer. Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short). */
 export async function readBody(x: Exchange, limit: number): Promise<Buffer> {
   const { req } = x;
@@ -30,15 +38,27 @@ export async function readBody(x: Exchange, limit: number): Promise<Buffer> {
   const length = req.headers['content-length'];
   if (length !== undefined && Number(length) > limit) throw tooLarge(x, limit);
   if (length === '0' || (length === undefined && req.headers['transfer-encoding'] === undefined)) return EMPTY;
-  return collect(req, limit, () => tooLarge(x, limit));
+  return collect(
+    req,
+    limit,
+    () => tooLarge(x, limit),
+    () => tooSlow(x),
+  );
 }
 
-function collect(req: IncomingMessage, limit: number, over: () => Error): Promise<Buffer> {
+function collect(req: IncomingMessage, limit: number, over: () => Error, slow: () => Error): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
     let first: Buffer | undefined;
     let size = 0;
+    const timer = setTimeout(() => {
+      finish(() => {
+        req.pause();
+        reject(slow());
+      });
+    }, BODY_MS);
     const finish = (settle: () => void): void => {
+      clearTimeout(timer);
       req.off('data', onData);
       req.off('end', onEnd);
       req.off('close', onCut);

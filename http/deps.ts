@@ -7,6 +7,7 @@ import type { KindDefinition } from '../src/kinds/kind.js';
 import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
 import type { Stage } from '../actors/stage.js';
 import type { Registry } from 'prom-client';
+import type { Readable } from 'node:stream';
 
 /** Finds what a bearer credential stands for. `storage/store.ts` Credentials fits it. */
 export interface CredentialSource {
@@ -60,6 +61,8 @@ export interface OutputEntry {
   readonly index: number;
   readonly size: number;
   readonly sha256: string;
+  /** It was a directory: the bytes are its tar.zst. */
+  readonly directory?: boolean | undefined;
   /** RFC 3339. */
   readonly time?: string | undefined;
   readonly error?: string | undefined;
@@ -71,25 +74,24 @@ export interface Outputs {
   find(owner: Address, uid: string, name: string, index: number, signal: AbortSignal): Promise<OutputEntry | undefined>;
 }
 
-/** Content-addressed bytes. `digest` is `sha256:<64 hex>`. */
+/** Content-addressed bytes; `storage/blobs` fits it. A digest is `sha256:<64 hex>`, with or without its prefix. */
 export interface Blobs {
-  /** Streams to disk; refuses with SHA256Mismatch when `expected` differs. Nothing half-written stays. */
+  /**
+   * Streams to disk; nothing half-written stays.
+   * Refuses with SHA256Mismatch, FileTooLarge, QuotaExceeded, Unavailable, BadRequest.
+   */
   put(
     org: string,
-    project: string,
-    body: AsyncIterable<Uint8Array>,
-    expected: string | undefined,
-    signal: AbortSignal,
-  ): Promise<{ readonly digest: string; readonly size: number }>;
-  stat(org: string, project: string, digest: string): Promise<{ readonly size: number } | undefined>;
-  /** Bytes from `start` to `end` inclusive; the whole when absent. */
-  open(
+    stream: Readable,
+    options: { readonly sha256?: string | undefined; readonly limit: number; readonly signal: AbortSignal },
+  ): Promise<{ readonly outcome: 'Created' | 'Exists'; readonly digest: string; readonly size: number }>;
+  head(org: string, digest: string): Promise<{ readonly digest: string; readonly size: number } | undefined>;
+  /** First and last byte, both included; the whole when absent. The stream is read or destroyed by the caller. */
+  get(
     org: string,
-    project: string,
     digest: string,
-    range: { readonly start: number; readonly end: number } | undefined,
-    signal: AbortSignal,
-  ): AsyncIterable<Uint8Array>;
+    range?: { readonly start: number; readonly end: number },
+  ): Promise<{ readonly digest: string; readonly size: number; readonly stream: Readable } | undefined>;
 }
 
 /** What `/ops/v1` can see and do. Values are plain JSON and hold no tenant secrets. */
@@ -121,6 +123,7 @@ export interface EventQuery {
 }
 
 export interface Events {
+  /** Oldest first. `next` is the cursor after the last item; set whenever there are items. */
   list(
     org: string,
     query: EventQuery,

@@ -25,6 +25,8 @@ export class Exchange {
   resource = 'other';
   /** `Warning: 299` texts of this answer. */
   readonly warnings: string[] = [];
+  /** Gives the place among the requests in flight free; set by the front door, harmless twice. */
+  leaveFlight: () => void = () => undefined;
   readonly #search: string;
   #query: URLSearchParams | undefined;
   #gone: AbortController | undefined;

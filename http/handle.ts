@@ -72,7 +72,7 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
       return serve(x, caller, target);
     }
     case 'extra': {
-      const serve = extras.beside.get(target.name);
+      const serve = extras.beside.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
       return serve(x, caller, target);
     }

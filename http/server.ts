@@ -4,9 +4,9 @@
  *
  * Order: hot path (`hot.ts`) → Koa: funnel → `/api`, `/apis` (`handle.ts`) → fixed routes (@koa/router).
  *
- * Bounds (I10): header of 32 KiB and 64 s, whole request in 5 min (uploads of blobs set their own pace), idle
- * connections 75 s, connections MAX_CONNECTIONS, requests in flight and streams by setting. A full one answers 429 with
- * Retry-After; connections beyond the bound are closed.
+ * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
+ * connections 75 s, connections MAX_CONNECTIONS, requests in flight and streams by setting. When those are full the
+ * answer is 429 with Retry-After; connections beyond the bound are closed.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -75,7 +75,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   };
   const metrics = openMetrics(deps.metrics, { inFlight: () => inFlight, streams: () => streams.count });
   const extras = openExtras(room);
-  const targets = openTargets(deps.config.group, deps.kinds, extras.besideNames);
+  const targets = openTargets(deps.config.group, deps.kinds, new Set(extras.beside.keys()));
   const routed = { room, targets, extras, discovery: openDiscovery(room) };
   const hot = openHotPath(room, targets, metrics);
 
@@ -94,6 +94,11 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       );
     } else {
       inFlight += 1;
+      let counted = true;
+      x.leaveFlight = () => {
+        if (counted) inFlight -= 1;
+        counted = false;
+      };
       try {
         await next();
         status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
@@ -101,7 +106,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
         ctx.respond = false;
         status = answerError(x, error, deps.log);
       } finally {
-        inFlight -= 1;
+        x.leaveFlight();
       }
     }
     observeExchange(metrics, x, status);
@@ -178,9 +183,9 @@ export function exchangeOf(res: ServerResponse): Exchange {
 
 const SERVER_OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
-  /** Slow headers: a client that sends them a byte at a time is cut. */
-  headersTimeout: 64_000,
-  requestTimeout: 300_000,
+  /** Slow headers: a client that sends them a byte at a time is cut. Bodies have bounds of their own (`body.ts`, blobs). */
+  headersTimeout: 30_000,
+  requestTimeout: 0,
   keepAliveTimeout: 75_000,
   connectionsCheckingInterval: 5_000,
   noDelay: true,

@@ -5,6 +5,7 @@
  * its turn for what is due (bookmark, timeout, slowness), so that ten thousand watches need one timer and not thirty thousand.
  */
 import { refuse } from '../src/api/refusal.js';
+import type { Exchange } from './exchange.js';
 
 export interface Stream {
   /** Called once a second. `now` is performance.now(). */
@@ -14,8 +15,11 @@ export interface Stream {
 }
 
 export interface Streams {
-  /** Registers; the returned function takes it out again. Refuses with TooManyRequests when full. */
-  add(stream: Stream): () => void;
+  /**
+   * Registers, and gives the request's place in flight free: from now on it counts here. The returned function takes it
+   * out again. Refuses with TooManyRequests when full.
+   */
+  add(x: Exchange, stream: Stream): () => void;
   readonly count: number;
   /** Ends all. New ones are refused by the drain itself. */
   endAll(): void;
@@ -31,9 +35,10 @@ export function openStreams(max: number): Streams {
   timer.unref();
 
   return {
-    add(stream) {
+    add(x, stream) {
       if (open.size >= max) throw refuse('TooManyRequests', 'too many streams are open', { retryAfterSeconds: 5 });
       open.add(stream);
+      x.leaveFlight();
       return () => {
         open.delete(stream);
       };

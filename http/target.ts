@@ -23,6 +23,8 @@ export type Target =
   /** A route of its own beside the kinds: `blobs`, `events`. */
   | {
       readonly at: 'extra';
+      /** `core` for `/api/v1`, else the version. */
+      readonly group: string;
       readonly name: string;
       readonly project: string | undefined;
       readonly rest: readonly string[];
@@ -62,7 +64,7 @@ export function openTargets(group: string, kinds: readonly KindDefinition[], ext
     const kind = byPlural.get(`${prefix}/${plural}`);
     if (kind === undefined) {
       if (!extras.has(`${prefix}/${plural}`)) return undefined;
-      return { at: 'extra', name: plural, project, rest: rest.slice(1) };
+      return { at: 'extra', group: prefix, name: plural, project, rest: rest.slice(1) };
     }
     // A project kind is not served at org level below its plural, nor an org kind inside a project.
     if (kind.scope === 'org' && project !== undefined) return undefined;

@@ -4,9 +4,11 @@ import type { Room } from '../room.js';
 import { openapiRoutes } from '../openapi/serve.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
+import { opsRoutes } from './ops.js';
 
 export function fixedRoutes(router: Router, room: Room): void {
   healthRoutes(router, room);
   docsRoutes(router);
   openapiRoutes(router, room);
+  opsRoutes(router, room);
 }

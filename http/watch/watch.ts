@@ -50,7 +50,7 @@ export async function watchObjects(
   let live = false;
   let sender: Sender | undefined;
 
-  const release = room.streams.add({
+  const release = room.streams.add(x, {
     sweep(now) {
       if (sender === undefined) return;
       if (now >= endAt) sender.end();

@@ -116,7 +116,7 @@ export async function openDoor(
     health: { active: () => health.active, stuck: () => undefined, missing: () => health.missing, facts: () => ({}) },
     logs: { open: unwired },
     outputs: { list: unwired, find: unwired },
-    blobs: { put: unwired, stat: unwired, open: unwired },
+    blobs: { put: unwired, head: unwired, get: unwired },
     operators: {
       supervisors: unwired,
       restartSupervisor: unwired,

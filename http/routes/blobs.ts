@@ -1,0 +1,73 @@
+/** Owns `…/namespaces/{ns}/blobs`: upload by stream, ask, download. Blobs belong to the org; the project is where the scope is held. */
+import { CATALOG_PROJECT } from '../../src/brand.js';
+import { refuse } from '../../src/api/refusal.js';
+import type { Caller } from '../../actors/stage.js';
+import { requireScope } from '../auth/authorise.js';
+import type { Exchange } from '../exchange.js';
+import type { ExtraTarget } from '../handle.js';
+import { replyJson } from '../reply.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import type { Room } from '../room.js';
+import { sendBytes } from './transfer.js';
+
+/** An upload that brings nothing for this long is cut, ms. It may take as long as it likes otherwise. */
+const IDLE_MS = 60_000;
+
+export async function serveBlobs(x: Exchange, room: Room, caller: Caller, target: ExtraTarget): Promise<void> {
+  const [digest, ...rest] = target.rest;
+  const { project } = target;
+  if (project === undefined || rest.length > 0)
+    throw refuse('NotFound', 'blobs are stored in a project: …/namespaces/{project}/blobs');
+  if (digest === undefined) {
+    if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
+    return upload(x, room, caller, project);
+  }
+  if (x.method !== 'GET' && x.method !== 'HEAD') throw methodNotAllowed(x, ['GET', 'HEAD']);
+  x.verb = x.method === 'HEAD' ? 'get' : 'transfer';
+  requireScope(caller, 'blobs:read', project);
+  const found = await room.blobs.head(caller.org, digest);
+  if (found === undefined) throw notFound(digest);
+  return sendBytes(x, room, {
+    size: found.size,
+    sha256: found.digest.replace(/^sha256:/, ''),
+    headers: {},
+    async open(range) {
+      const blob = await room.blobs.get(caller.org, digest, range);
+      if (blob === undefined) throw notFound(digest);
+      return blob.stream;
+    },
+  });
+}
+
+function notFound(digest: string): Error {
+  return refuse('NotFound', `blob "${digest.slice(0, 80)}" not found`);
+}
+
+async function upload(x: Exchange, room: Room, caller: Caller, project: string): Promise<void> {
+  x.verb = 'transfer';
+  if (project === CATALOG_PROJECT) throw refuse('Forbidden', 'the catalog is read-only');
+  requireScope(caller, 'blobs:write', project);
+  if (x.header('idempotency-key') !== undefined) {
+    throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');
+  }
+  if (x.header('content-encoding') !== undefined) {
+    throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are stored as they are sent');
+  }
+  const release = room.streams.add(x, { end: () => undefined });
+  x.req.setTimeout(IDLE_MS, () => x.req.destroy());
+  try {
+    const made = await room.blobs.put(caller.org, x.req, {
+      sha256: x.header('x-content-sha256'),
+      // The org's quota is the bound.
+      limit: Number.MAX_SAFE_INTEGER,
+      signal: x.gone,
+    });
+    replyJson(x, made.outcome === 'Created' ? 201 : 200, { digest: made.digest, size: made.size });
+  } catch (error) {
+    // What is left of the body is not read: the connection ends with the answer.
+    if (!x.res.headersSent) x.res.setHeader('connection', 'close');
+    throw error;
+  } finally {
+    release();
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Owns `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
+ * `kubectl describe`): an empty list, since our events are not core Events.
+ */
+import { refuse } from '../../src/api/refusal.js';
+import type { Caller } from '../../actors/stage.js';
+import { requireScope } from '../auth/authorise.js';
+import type { EventQuery } from '../deps.js';
+import type { Exchange } from '../exchange.js';
+import type { ExtraTarget } from '../handle.js';
+import { replyJson } from '../reply.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { readBoolean, readLimit } from '../resources/versions.js';
+import type { Room } from '../room.js';
+import { Outflow } from '../stream.js';
+
+/** Events of a page when the client does not say. */
+const PAGE = 100;
+/** How often a follower's new events are looked for, ms: an indexed read of one org. */
+const POLL_MS = 500;
+
+export async function serveEvents(x: Exchange, room: Room, caller: Caller, target: ExtraTarget): Promise<void> {
+  if (target.rest.length > 0) throw refuse('NotFound', 'events cannot be read one by one');
+  if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
+  const { project } = target;
+  x.verb = 'list';
+  requireScope(caller, 'events:read', project ?? '');
+  if (target.group === 'core') {
+    replyJson(x, 200, {
+      kind: 'EventList',
+      apiVersion: 'v1',
+      metadata: { resourceVersion: String(room.stage.version()) },
+      items: [],
+    });
+    return;
+  }
+  const query: EventQuery = {
+    project,
+    object: x.query.get('object') ?? undefined,
+    type: x.query.get('type') ?? undefined,
+    after: x.query.get('after') ?? undefined,
+    limit: readLimit(x.query.get('limit')) ?? PAGE,
+  };
+  if (readBoolean(x.query, 'follow') === true) return follow(x, room, caller, query);
+  const { items, next } = await room.events.list(caller.org, query, room.deadlines.current());
+  replyJson(x, 200, { items, ...(next === undefined ? {} : { continue: next }) });
+}
+
+/** One line per event, as they come. A follower that falls behind waits on its socket and not in our memory. */
+async function follow(x: Exchange, room: Room, caller: Caller, query: EventQuery): Promise<void> {
+  x.verb = 'logs';
+  const { res } = x;
+  let ended = false;
+  const release = room.streams.add(x, {
+    end() {
+      ended = true;
+      res.end();
+    },
+  });
+  try {
+    res.writeHead(200, {
+      'content-type': 'application/x-ndjson',
+      'cache-control': 'no-cache, private',
+      'x-request-id': x.requestId,
+    });
+    res.flushHeaders();
+    const out = new Outflow(res);
+    let { after } = query;
+    while (!out.closed && !ended) {
+      const { items, next } = await room.events.list(caller.org, { ...query, after }, x.gone);
+      for (const item of items) if (!out.write(`${JSON.stringify(item)}\n`)) await out.drained();
+      after = next ?? after;
+      if (items.length < query.limit) await pause(POLL_MS, x.gone);
+    }
+  } catch (error) {
+    if (!x.gone.aborted) throw error;
+  } finally {
+    release();
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}

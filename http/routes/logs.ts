@@ -1,0 +1,119 @@
+/**
+ * Owns `…/jobs/{n}/logs` and `…/attempts/{n}/logs`: which log is meant, and streaming its lines with back-pressure.
+ * Where lines come from is the engine's matter (`Logs`).
+ */
+import { decodeObject } from '../../src/api/encode.js';
+import { parseDuration } from '../../src/api/duration.js';
+import { refuse } from '../../src/api/refusal.js';
+import { parseTime, rfc3339Millis } from '../../src/api/time.js';
+import type { Caller } from '../../actors/stage.js';
+import type { LogLine } from '../../src/engines/compute/engine.js';
+import { addressOf } from '../auth/authorise.js';
+import type { LogRequest } from '../deps.js';
+import type { Exchange } from '../exchange.js';
+import type { BelowTarget } from '../handle.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { readBytes } from '../resources/read.js';
+import { readBoolean } from '../resources/versions.js';
+import type { Room } from '../room.js';
+import { Outflow } from '../stream.js';
+
+export async function serveLogs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+  const { kind, project, name } = target;
+  if (target.rest.length > 0) throw refuse('NotFound', 'there is nothing below logs');
+  if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
+  x.verb = 'logs';
+  const address = addressOf(caller, kind, project, name, 'read');
+  const owner = decodeObject(await readBytes(room, kind, address));
+  const request = readLogRequest(x, indexesOf(kind.kind, owner.spec), room.clock());
+  const timestamps = readBoolean(x.query, 'timestamps') ?? false;
+
+  const release = room.streams.add(x, { end: () => x.res.end() });
+  try {
+    const lines = await room.logs.open(address, owner.metadata.uid, request, x.gone);
+    if (lines === undefined) {
+      throw refuse('NotFound', `${kind.kind} "${name}" has no log of ${describe(kind.kind, request)}`, {
+        fix: 'Look at the attempts of the object: a log begins when its program starts.',
+      });
+    }
+    await streamLines(x, lines, timestamps);
+  } finally {
+    release();
+  }
+}
+
+async function streamLines(x: Exchange, lines: AsyncIterable<LogLine>, timestamps: boolean): Promise<void> {
+  const { res } = x;
+  res.writeHead(200, {
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-cache, private',
+    'x-request-id': x.requestId,
+  });
+  // A follower sees that it is connected before the first line comes.
+  res.flushHeaders();
+  const out = new Outflow(res);
+  try {
+    for await (const { time, data } of lines) {
+      if (out.closed || res.writableEnded) return;
+      const stamp = timestamps ? `${rfc3339Millis(time)} ` : '';
+      if (!out.write(stamp === '' ? Buffer.from(data) : Buffer.concat([Buffer.from(stamp), data]))) await out.drained();
+    }
+  } catch (error) {
+    if (!x.abandoned && !x.gone.aborted) throw error;
+  }
+  if (!out.closed) res.end();
+}
+
+/** How many indexes the object has; 1 for an Attempt. */
+function indexesOf(kind: string, spec: unknown): number {
+  if (kind !== 'Job' || typeof spec !== 'object' || spec === null || !('completions' in spec)) return 1;
+  return typeof spec.completions === 'number' ? spec.completions : 1;
+}
+
+function describe(kind: string, { index, epoch, container }: LogRequest): string {
+  const which = kind === 'Job' ? `index ${index}${epoch === undefined ? '' : `, epoch ${epoch}`}` : 'this epoch';
+  return container === 'main' ? which : `${which}, container "${container}"`;
+}
+
+function readCount(x: Exchange, name: string, max: number): number | undefined {
+  const text = x.query.get(name);
+  if (text === null || text === '') return undefined;
+  if (!/^\d{1,15}$/.test(text) || Number(text) > max) {
+    throw refuse('BadRequest', `${name} "${text.slice(0, 32)}" is not a whole number from 0 to ${max}`);
+  }
+  return Number(text);
+}
+
+/** A time, or how long ago. In ms since the epoch. */
+function readSince(text: string | null, now: number): number | undefined {
+  if (text === null || text === '') return undefined;
+  const ago = parseDuration(text);
+  const since = ago === undefined ? parseTime(text) : now - ago;
+  if (since === undefined) {
+    throw refuse('BadRequest', `since "${text.slice(0, 64)}" is neither a duration such as 15m nor an RFC 3339 time`);
+  }
+  return since;
+}
+
+export function readLogRequest(x: Exchange, indexes: number, now: number): LogRequest {
+  const index = readCount(x, 'index', Number.MAX_SAFE_INTEGER);
+  if (index === undefined && indexes > 1) {
+    throw refuse('OutputIndexRequired', `the Job has ${indexes} indexes; say which one`, {
+      fix: `Add ?index=<0 to ${indexes - 1}>.`,
+    });
+  }
+  if (index !== undefined && index >= indexes) {
+    throw refuse('NotFound', `there is no index ${index}: the indexes are 0 to ${indexes - 1}`);
+  }
+  const container = x.query.get('container') ?? '';
+  if (container.length > 64) throw refuse('BadRequest', 'container is no name');
+  return {
+    index: index ?? 0,
+    epoch: readCount(x, 'epoch', Number.MAX_SAFE_INTEGER),
+    container: container === '' ? 'main' : container,
+    follow: readBoolean(x.query, 'follow') ?? false,
+    tail: readCount(x, 'tail', 1_000_000),
+    since: readSince(x.query.get('since'), now),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * Owns `/ops/v1`: what operators see and do. Every route needs `operator:*`, which only keys of the bootstrap org carry.
+ * Bodies are read by koa-body: they are small, flat and JSON only. Its traps: it leaves `body` undefined without an error
+ * for a missing or another content type (answered 415 here), and it reads an empty body as `{}` (the schema decides).
+ */
+import type { Router, RouterContext } from '@koa/router';
+import { koaBody } from 'koa-body';
+import { z } from 'zod';
+import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
+import { refuse } from '../../src/api/refusal.js';
+import { requireScope } from '../auth/authorise.js';
+import type { Room } from '../room.js';
+import { invalid } from '../resources/options.js';
+
+const readJson = koaBody({ jsonLimit: '64kb', urlencoded: false, text: false, multipart: false, jsonStrict: true });
+
+const NewOrg = z.strictObject({
+  name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a lower-case name of at most 63 characters'),
+});
+const Admissions = z.strictObject({ paused: z.boolean() });
+
+function bodyOf<T>(ctx: RouterContext, schema: z.ZodType<T>): T {
+  const body: unknown = ctx.request.body;
+  if (body === undefined) {
+    throw refuse('UnsupportedMediaType', 'the body must be JSON', {
+      fix: 'Send the header "Content-Type: application/json".',
+    });
+  }
+  const read = schema.safeParse(body);
+  if (read.success) return read.data;
+  const causes = read.error.issues.map((issue) => ({
+    field: issue.path.join('.'),
+    reason: 'FieldValueInvalid',
+    message: issue.message,
+  }));
+  throw invalid('the request is not valid', causes);
+}
+
+function parameter(ctx: RouterContext, name: string): string {
+  return ctx.params[name] ?? '';
+}
+
+function found<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw refuse('NotFound', `${what} not found`);
+  return value;
+}
+
+export function opsRoutes(router: Router, room: Room): void {
+  const { operators } = room;
+  router.use('/ops/v1', async (ctx, next) => {
+    if (!room.health.active())
+      throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
+    if (room.draining() && ctx.method !== 'GET') {
+      throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
+    }
+    const caller = await room.authenticator.authenticate(ctx.req.headers.authorization);
+    requireScope(caller, OPERATOR_SCOPE, '');
+    await next();
+  });
+
+  router.get('/ops/v1/orgs', async (ctx) => {
+    ctx.body = { items: await operators.orgs() };
+  });
+  router.post('/ops/v1/orgs', readJson, async (ctx) => {
+    const { name } = bodyOf(ctx, NewOrg);
+    const made = await operators.createOrg(name, room.deadlines.current());
+    if (made.outcome === 'Taken') throw refuse('AlreadyExists', `the org "${name}" already exists`);
+    ctx.status = 201;
+    ctx.set('cache-control', 'no-store');
+    ctx.body = { org: made.org, name, key: made.key };
+  });
+
+  router.get('/ops/v1/supervisors', async (ctx) => {
+    ctx.body = { items: await operators.supervisors() };
+  });
+  router.get('/ops/v1/supervisors/:kind', async (ctx) => {
+    const kind = parameter(ctx, 'kind');
+    ctx.body = found(await operators.supervisors(kind), `supervisor "${kind.slice(0, 64)}"`);
+  });
+  router.post('/ops/v1/supervisors/:kind/restarts', async (ctx) => {
+    const kind = parameter(ctx, 'kind');
+    if (!(await operators.restartSupervisor(kind)))
+      throw refuse('NotFound', `supervisor "${kind.slice(0, 64)}" not found`);
+    ctx.status = 202;
+    ctx.body = { kind, restarted: true };
+  });
+
+  router.get('/ops/v1/actors/:uid', async (ctx) => {
+    const uid = parameter(ctx, 'uid');
+    ctx.body = found(await operators.actor(uid), `actor "${uid.slice(0, 64)}"`);
+  });
+  router.post('/ops/v1/actors/:uid/restarts', async (ctx) => {
+    const uid = parameter(ctx, 'uid');
+    if (!(await operators.restartActor(uid))) throw refuse('NotFound', `actor "${uid.slice(0, 64)}" not found`);
+    ctx.status = 202;
+    ctx.body = { uid, restarted: true };
+  });
+
+  router.get('/ops/v1/admissions', async (ctx) => {
+    ctx.body = await operators.admissions();
+  });
+  router.post('/ops/v1/admissions', readJson, async (ctx) => {
+    ctx.body = await operators.admissions(bodyOf(ctx, Admissions).paused);
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * Owns sending stored bytes: length, ETag by content, one range, HEAD, and the end when the client leaves.
+ * Counted as a stream, so that a drain ends it and a thousand downloads do not take all places in flight.
+ */
+import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
+import type { Exchange } from '../exchange.js';
+import type { Headers } from '../reply.js';
+import type { Room } from '../room.js';
+
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One range of `Range: bytes=…`; `unsatisfiable` when it lies outside; undefined: send the whole. */
+export function readRange(header: string | undefined, size: number): Range | 'unsatisfiable' | undefined {
+  const parts = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '');
+  if (parts === null) return undefined;
+  const [, from = '', to = ''] = parts;
+  if (from === '' && to === '') return undefined;
+  const start = from === '' ? Math.max(0, size - Number(to)) : Number(from);
+  const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1);
+  return start > end || start >= size ? 'unsatisfiable' : { start, end };
+}
+
+export interface Sendable {
+  readonly size: number;
+  /** Hex SHA-256 of the whole. */
+  readonly sha256: string;
+  readonly headers: Headers;
+  open(range: Range | undefined): Promise<Readable>;
+}
+
+export async function sendBytes(x: Exchange, room: Room, what: Sendable): Promise<void> {
+  const { res } = x;
+  const etag = `"${what.sha256}"`;
+  const base: Headers = {
+    'content-type': 'application/octet-stream',
+    'x-content-type-options': 'nosniff',
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, max-age=31536000, immutable',
+    etag,
+    'x-request-id': x.requestId,
+    ...what.headers,
+  };
+  if (x.header('if-none-match') === etag) {
+    res.writeHead(304, base).end();
+    return;
+  }
+  const range =
+    x.header('if-range') === undefined || x.header('if-range') === etag
+      ? readRange(x.header('range'), what.size)
+      : undefined;
+  if (range === 'unsatisfiable') {
+    res.writeHead(416, { ...base, 'content-range': `bytes */${what.size}`, 'content-length': 0 }).end();
+    return;
+  }
+  const length = range === undefined ? what.size : range.end - range.start + 1;
+  const head = { ...base, 'content-length': length };
+  if (x.method === 'HEAD') {
+    res.writeHead(200, head).end();
+    return;
+  }
+  const release = room.streams.add(x, { end: () => res.destroy() });
+  try {
+    const stream = await what.open(range);
+    if (range === undefined) res.writeHead(200, head);
+    else res.writeHead(206, { ...head, 'content-range': `bytes ${range.start}-${range.end}/${what.size}` });
+    await pipeline(stream, res);
+  } catch (error) {
+    if (!x.abandoned) throw error;
+  } finally {
+    release();
+  }
+}
