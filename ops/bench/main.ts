@@ -1,0 +1,113 @@
+/**
+ * Owns the run of the benchmarks: which parts, on which services, and what is done with their figures. The load comes
+ * from this process, the service runs in another (`service.ts`); they share the machine.
+ */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Figure, Part, PartContext } from './figure.js';
+import { hotSpots } from './hot-spots.js';
+import { create, get, patch } from './parts/plain.js';
+import { jobs } from './parts/jobs.js';
+import { list } from './parts/list.js';
+import { memory } from './parts/memory.js';
+import { start } from './parts/start.js';
+import { watch } from './parts/watch.js';
+import { isMet, keep, machine, table } from './report.js';
+import { newDataDir, removeDataDir, startService, type Service } from './service.js';
+
+const PARTS: readonly Part[] = [start, create, get, patch, watch, list, memory, jobs];
+/** Two folders up from `dist/ops/bench`, and into the sources: the figures are kept with them. */
+const RESULTS = new URL('../../../ops/bench/results.json', import.meta.url);
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '8' },
+    'warm-up': { type: 'string', default: '3' },
+    connections: { type: 'string', default: '64' },
+    profile: { type: 'boolean', default: false },
+    'no-keep': { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function run(part: Part): Promise<readonly Figure[]> {
+  const opened: { service: Service; dir: string }[] = [];
+  const profileDir = values.profile ? await mkdtemp(join(tmpdir(), 'troupe-profile-')) : undefined;
+  const context: PartContext = {
+    async fresh(options = {}) {
+      const dir = await newDataDir();
+      const service = await startService({ ...options, dir, profileDir });
+      opened.push({ service, dir });
+      return service;
+    },
+    connections: Number(values.connections),
+    warmUpSeconds: Number(values['warm-up']),
+    seconds: Number(values.seconds),
+    log: (line) => say(`  ${line}`),
+  };
+  try {
+    return await part.run(context);
+  } finally {
+    for (const { service, dir } of opened) {
+      await service.stop();
+      await removeDataDir(dir);
+    }
+    if (profileDir !== undefined) {
+      say(`  profiles are in ${profileDir}; by their own time:`);
+      for (const line of await hotSpots(profileDir, 30)) say(`  ${line}`);
+    }
+  }
+}
+
+function help(): void {
+  say('npm run bench [-- [options] [part …]]\n\nParts (all, when none is named):');
+  for (const part of PARTS) say(`  ${part.name.padEnd(8)} ${part.about}`);
+  say('\nOptions:');
+  say('  --seconds N      how long each rate is measured (8)');
+  say('  --warm-up N      seconds before that (3)');
+  say('  --connections N  at once (64)');
+  say('  --profile        take CPU profiles of the service and show where the time goes; figures are lower then');
+  say('  --no-keep        leave results.json as it is');
+}
+
+async function main(): Promise<number> {
+  if (values.help) {
+    help();
+    return 0;
+  }
+  const unknown = positionals.find((name) => !PARTS.some((part) => part.name === name));
+  if (unknown !== undefined) {
+    process.stderr.write(`there is no part ${unknown}\n`);
+    return 2;
+  }
+  say(machine());
+  const chosen = PARTS.filter((part) => positionals.length === 0 || positionals.includes(part.name));
+  const all: Figure[] = [];
+  let failed = 0;
+  for (const part of chosen) {
+    say(`\n${part.name}: ${part.about}`);
+    try {
+      const figures = await run(part);
+      say(table(figures));
+      if (!values['no-keep'] && !values.profile) await keep(RESULTS, part.name, figures, new Date());
+      all.push(...figures);
+    } catch (error) {
+      failed += 1;
+      process.stderr.write(
+        `  ${part.name} could not be measured: ${error instanceof Error ? error.message : String(error)}\n`,
+      );
+    }
+  }
+  const targets = all.filter((entry) => entry.atLeast !== undefined || entry.atMost !== undefined);
+  say(`\n${targets.filter(isMet).length} of ${targets.length} targets met, ${failed} parts not measured`);
+  return failed === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,54 @@
+/** Owns the objects that are measured: 2 KB as sent, of text that does not compress away. */
+import { createHash } from 'node:crypto';
+import { API_GROUP } from '../../src/brand.js';
+
+/** Bytes of a request's body. */
+const BODY_BYTES = 2_048;
+
+export interface BenchKind {
+  readonly plural: string;
+  body(name: string): string;
+}
+
+/** No machine to speak of: what is measured is the way of a write. */
+export const SERVICE_ACCOUNT: BenchKind = {
+  plural: 'serviceaccounts',
+  body: (name) => filled('ServiceAccount', name, { description: 'measured' }),
+};
+
+/** The largest machine, at rest. */
+export const SUSPENDED_JOB: BenchKind = {
+  plural: 'jobs',
+  body: (name) => filled('Job', name, { image: 'svc/agent-tools', command: ['true'], state: 'Suspended' }),
+};
+
+/** A Job that runs, as small as a place can be, so that the machine's size decides nothing. */
+export function jobBody(name: string, command: readonly string[], completions: number, parallelism: number): string {
+  return JSON.stringify({
+    ...head('Job', name, {}),
+    spec: {
+      image: 'svc/agent-tools',
+      command,
+      completions,
+      parallelism,
+      resources: { cpu: '1m', memory: '4Mi', disk: '1Mi' },
+    },
+  });
+}
+
+function filled(kind: string, name: string, spec: object): string {
+  const bare = JSON.stringify({ ...head(kind, name, { fill: '' }), spec });
+  const fill = noise(name, BODY_BYTES - Buffer.byteLength(bare));
+  return JSON.stringify({ ...head(kind, name, { fill }), spec });
+}
+
+function head(kind: string, name: string, annotations: object): object {
+  return { apiVersion: `${API_GROUP}/v1`, kind, metadata: { name, labels: { app: 'bench' }, annotations } };
+}
+
+/** The same for the same name, so that a run can be repeated. */
+function noise(seed: string, length: number): string {
+  let text = '';
+  for (let n = 0; text.length < length; n += 1) text += createHash('sha512').update(`${seed} ${n}`).digest('base64');
+  return text.slice(0, length);
+}

@@ -1,0 +1,144 @@
+/**
+ * Owns the fan-out of changes: 1,000 watchers of one collection, 100 writes a second. The time is taken from before a
+ * write is sent until its event has reached a watcher, so it holds the write itself. Every watcher has to get every
+ * event once.
+ */
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openConnection, openSocket } from '../client.js';
+import type { Figure, Part } from '../figure.js';
+import { ask, unexpected } from '../load.js';
+import { round, Sample } from '../numbers.js';
+import { SERVICE_ACCOUNT } from '../objects.js';
+import type { Service } from '../service.js';
+import { fill, nameOf, patchBody } from './plain.js';
+
+const WATCHERS = 1_000;
+const WRITES_PER_SECOND = 100;
+/** Objects that the writes go round. */
+const OBJECTS = 100;
+/** Events still on their way after the last write are waited for this long (ms). */
+const LAST_MS = 10_000;
+const MARK = Buffer.from('"bench/seq":"');
+const DIGITS = 7;
+
+export const watch: Part = {
+  name: 'watch',
+  about: `${WATCHERS} watchers of one collection at ${WRITES_PER_SECOND} writes a second`,
+  async run(context) {
+    const service = await context.fresh();
+    await fill(service, SERVICE_ACCOUNT, OBJECTS);
+    const sentAt: number[] = [];
+    const quiet = await write(service, sentAt, context.seconds);
+    const first = sentAt.length;
+
+    const arrivals = new Sample();
+    const watchers: Watcher[] = [];
+    for (let n = 0; n < WATCHERS; n += 1) watchers.push(await openWatcher(service, sentAt, arrivals));
+    try {
+      context.log(`${WATCHERS} watchers are open`);
+      const busy = await write(service, sentAt, context.seconds * 2);
+      const expected = WATCHERS * (sentAt.length - first);
+      const until = performance.now() + LAST_MS;
+      while (arrivals.count < expected && performance.now() < until) await sleep(20);
+      return figures(quiet, busy, arrivals, watchers, sentAt.length - first);
+    } finally {
+      for (const watcher of watchers) watcher.socket.destroy();
+    }
+  },
+};
+
+interface Written {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+}
+
+interface Watcher {
+  readonly socket: Socket;
+  /** Events by their number, to see losses and repeats. */
+  readonly seen: Map<number, number>;
+}
+
+/** One writer that sends its next write when it is due and the one before is answered. */
+async function write(service: Service, sentAt: number[], seconds: number): Promise<Written> {
+  const connection = await openConnection(service.port);
+  const took = new Sample();
+  const began = performance.now();
+  const path = service.path(SERVICE_ACCOUNT.plural);
+  for (let n = 0; n < seconds * WRITES_PER_SECOND; n += 1) {
+    const due = began + (n * 1_000) / WRITES_PER_SECOND;
+    const early = due - performance.now();
+    if (early > 1) await sleep(early);
+    const number = sentAt.length;
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const request = service.request('PATCH', `${path}/${nameOf(number % OBJECTS)}`, patchBody(number), headers);
+    const start = performance.now();
+    sentAt.push(start);
+    await new Promise<void>((done, fail) => {
+      connection.send(request, (status, body) => (status === 200 ? done() : fail(unexpected(status, body, 200))), fail);
+    });
+    took.add(performance.now() - start);
+  }
+  const elapsed = performance.now() - began;
+  connection.close();
+  return { perSecond: (took.count * 1_000) / elapsed, p50Ms: took.quantiles(0.5)[0] ?? Number.NaN };
+}
+
+async function openWatcher(service: Service, sentAt: readonly number[], arrivals: Sample): Promise<Watcher> {
+  const path = service.path(SERVICE_ACCOUNT.plural);
+  const { body } = await ask(service, service.request('GET', `${path}?limit=1`));
+  const version = /"resourceVersion":\s*"(\d+)"/.exec(body.toString('utf8'))?.[1] ?? '0';
+  const socket = await openSocket(service.port);
+  const watcher: Watcher = { socket, seen: new Map() };
+  let rest: Buffer = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    const now = performance.now();
+    const text = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    for (;;) {
+      const found = text.indexOf(MARK, at);
+      const start = found + MARK.length;
+      if (found < 0 || start + DIGITS > text.length) {
+        rest = text.subarray(found < 0 ? Math.max(at, text.length - MARK.length) : found);
+        return;
+      }
+      at = start + DIGITS;
+      const number = Number(text.toString('latin1', start, at));
+      watcher.seen.set(number, (watcher.seen.get(number) ?? 0) + 1);
+      arrivals.add(now - (sentAt[number] ?? Number.NaN));
+    }
+  });
+  await new Promise<void>((done, fail) => {
+    socket.once('error', fail);
+    socket.once('close', () => fail(new Error('a watch was ended by the service')));
+    socket.write(service.request('GET', `${path}?watch=1&resourceVersion=${version}`), () => done());
+  });
+  return watcher;
+}
+
+function figures(
+  quiet: Written,
+  busy: Written,
+  arrivals: Sample,
+  watchers: readonly Watcher[],
+  events: number,
+): Figure[] {
+  const [p50 = Number.NaN, p99 = Number.NaN] = arrivals.quantiles(0.5, 0.99);
+  const lost = watchers.reduce((sum, watcher) => sum + events - watcher.seen.size, 0);
+  const repeated = watchers.reduce((sum, { seen }) => sum + [...seen.values()].filter((count) => count > 1).length, 0);
+  return [
+    { name: '1,000 watchers, event p50', value: round(p50), unit: 'ms', kubernetes: 110 },
+    { name: '1,000 watchers, event p99', value: round(p99), unit: 'ms', atMost: 60, kubernetes: 269 },
+    {
+      name: 'writer slowed by watchers',
+      value: round((1 - busy.perSecond / quiet.perSecond) * 100),
+      unit: '%',
+      atMost: 10,
+      kubernetes: 13,
+    },
+    { name: 'write p50 without watchers', value: round(quiet.p50Ms, 2), unit: 'ms' },
+    { name: 'write p50 with 1,000 watchers', value: round(busy.p50Ms, 2), unit: 'ms' },
+    { name: 'events lost', value: lost, unit: 'count', atMost: 0 },
+    { name: 'events repeated', value: repeated, unit: 'count', atMost: 0 },
+  ];
+}

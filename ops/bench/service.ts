@@ -1,0 +1,159 @@
+/**
+ * Owns the service under measurement: the real program in a process of its own, on a data directory that is thrown
+ * away, with everything on that is on by default (authentication, effects, events, metrics, embedded Postgres).
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { API_GROUP } from '../../src/brand.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** A start that takes longer has failed (ms). */
+const START_MS = 120_000;
+const STOP_MS = 40_000;
+
+export interface Service {
+  readonly port: number;
+  /** From the creation of the process to the first 200 of /readyz (ms). */
+  readonly startMs: number;
+  /** Path of a collection in project `default`. */
+  path(plural: string): string;
+  /** Bytes of one request, with the key and, for a body, its length. */
+  request(method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>): Buffer;
+  /** MiB resident in the service's process, and in Postgres (proportional share). */
+  memory(): Promise<{ service: number; postgres: number }>;
+  stop(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  readonly dir: string;
+  /** Write a CPU profile of the run into this directory. */
+  readonly profileDir?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+export function newDataDir(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'troupe-bench-'));
+}
+
+export function removeDataDir(dir: string): Promise<void> {
+  return rm(dir, { recursive: true, force: true });
+}
+
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const port = await freePort();
+  const profile = options.profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`];
+  const began = performance.now();
+  const child = spawn(process.execPath, [...profile, MAIN], {
+    env: {
+      ...process.env,
+      TROUPE_DATA_DIR: options.dir,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      TROUPE_TLS_PORT: '0',
+      TROUPE_LOG_LEVEL: 'warn',
+      ...options.env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = tail(child);
+  try {
+    await untilReady(child, port, output);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  const startMs = performance.now() - began;
+  const key = (await readFile(join(options.dir, 'admin.key'), 'utf8')).trim();
+
+  return {
+    port,
+    startMs,
+    path: (plural) => `/apis/${API_GROUP}/v1/namespaces/default/${plural}`,
+    request(method, path, body, headers = {}) {
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      const type = body === undefined || 'Content-Type' in headers ? '' : 'Content-Type: application/json\r\n';
+      const length = body === undefined ? '' : `Content-Length: ${Buffer.byteLength(body)}\r\n`;
+      const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n`;
+      return Buffer.from(`${head}${type}${length}${lines.join('')}\r\n${body ?? ''}`);
+    },
+    async memory() {
+      const children = await Promise.all((await descendants(child.pid ?? 0)).map(postgresMiB));
+      return { service: await residentMiB(child.pid ?? 0), postgres: children.reduce((sum, mib) => sum + mib, 0) };
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = new Promise<void>((done) => child.once('exit', () => done()));
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The last lines that the service wrote, for the message of a start that failed. */
+function tail(child: ChildProcess): () => string {
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => (text = (text + chunk.toString('utf8')).slice(-4_000)));
+  }
+  return () => text;
+}
+
+async function untilReady(child: ChildProcess, port: number, output: () => string): Promise<void> {
+  const deadline = performance.now() + START_MS;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the service ended:\n${output()}`);
+    if ((await statusOf(port, '/readyz')) === 200) return;
+    await sleep(5);
+  }
+  throw new Error(`the service was not ready within ${START_MS} ms:\n${output()}`);
+}
+
+function statusOf(port: number, path: string): Promise<number> {
+  return new Promise((done) => {
+    const request = get({ port, host: '127.0.0.1', path, agent: false }, (response) => {
+      response.resume();
+      done(response.statusCode ?? 0);
+    });
+    request.on('error', () => done(0));
+  });
+}
+
+async function residentMiB(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+/** Shared buffers are in every backend's resident size; only a share of them is counted for each. */
+async function postgresMiB(pid: number): Promise<number> {
+  try {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8');
+    if (!command.includes('postgres')) return 0;
+    const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
+    return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
+async function descendants(pid: number): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const children = text.split(' ').filter(Boolean).map(Number);
+  return [...children, ...(await Promise.all(children.map(descendants))).flat()];
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
