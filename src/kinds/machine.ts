@@ -65,6 +65,7 @@ export type Decision<Status, Private, Change> =
   | {
       readonly outcome: 'Next';
       readonly status: Status;
+      /** Absent: as it is. */
       readonly private?: Private | undefined;
       /** Finalizers after this decision; absent: as they are. */
       readonly finalizers?: readonly string[] | undefined;

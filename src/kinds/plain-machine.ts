@@ -41,7 +41,7 @@ export function noteUse<Status extends { readonly lastUsedTime?: string | undefi
   const { status } = current.object;
   const before = status.lastUsedTime === undefined ? 0 : Date.parse(status.lastUsedTime);
   if (time - before < USE_NOTED_EVERY_MS) return IGNORED;
-  return next<Status, Private>({ ...status, lastUsedTime: rfc3339(time) }, { private: current.private });
+  return next<Status, Private>({ ...status, lastUsedTime: rfc3339(time) });
 }
 
 /** What is left for a plain kind once its own rules have passed. */
@@ -53,7 +53,7 @@ export function plain<Spec, Status, Private>(
     case 'Created':
     case 'Updated':
     case 'DeletionRequested':
-      return next<Status, Private>(current.object.status, { private: current.private });
+      return next<Status, Private>(current.object.status);
     default:
       return IGNORED;
   }

@@ -26,7 +26,7 @@ function written(here: Here, plan: ValuePlan | undefined, by: Author | undefined
   const { object } = here;
   const folded = { spec: { type: object.spec.type }, annotations: withoutAppliedValues(object.metadata.annotations) };
   if (plan === undefined) {
-    return next<SecretStatus, SecretSizes>(object.status, { ...folded, private: here.private });
+    return next<SecretStatus, SecretSizes>(object.status, folded);
   }
   const before = object.status.version ?? 0;
   const version = before + 1;

@@ -1,0 +1,176 @@
+/**
+ * Owns a running service for black-box tests: a process of its own, started as a user starts it, which a test may kill,
+ * stop, continue and start again on the same data.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openTestDatabase } from '../support/postgres.js';
+import { client, type Client } from './client.js';
+import { until } from './until.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** Ready after a warm start takes a second or two on a busy machine. */
+const READY_MS = 60_000;
+/** Lines of the service's own log that are kept for a failing test. */
+const LOG_LINES = 400;
+
+export interface Running {
+  readonly url: string;
+  readonly tlsUrl: string;
+  readonly dataDir: string;
+  readonly kubeconfig: string;
+  readonly databaseUrl: string;
+  pid(): number;
+  /** A client with the bootstrap Owner's key. */
+  client(): Client;
+  /** Sends a signal and does not wait. */
+  signal(name: NodeJS.Signals): void;
+  /** SIGKILL, and waits until the process is gone. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and waits until it is ready; answers how long that took, in ms. */
+  start(): Promise<number>;
+  /** Starts the process and does not wait for it. */
+  launch(): void;
+  ready(deadlineMs?: number): Promise<void>;
+  /** True while the process lives. */
+  alive(): boolean;
+  /** Last lines of its output. */
+  log(): string;
+  /** Ends it, and what it left behind. */
+  close(): Promise<void>;
+}
+
+export interface Setup {
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Another's data: a standby on the same database. */
+  readonly beside?: Running | undefined;
+  /** An own database instead of a fresh one. `embedded`: none, so that the service starts its own Postgres. */
+  readonly databaseUrl?: string | undefined;
+  readonly ports?: { readonly http: number; readonly tls: number } | undefined;
+}
+
+interface Teardown {
+  teardown(release: () => Promise<void>): void;
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+export async function openRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'troupe-e2e-'));
+  const database = setup.databaseUrl === undefined && setup.beside === undefined ? await openTestDatabase() : undefined;
+  const databaseUrl = setup.beside?.databaseUrl ?? setup.databaseUrl ?? database?.url ?? '';
+  const http = setup.ports?.http ?? (await freePort());
+  const tls = setup.ports?.tls ?? (await freePort());
+  const url = `http://127.0.0.1:${http}`;
+  const keyFile = join(setup.beside?.dataDir ?? dataDir, 'admin.key');
+  const { NODE_ENV: _mode, ...inherited } = process.env;
+  const env: NodeJS.ProcessEnv = {
+    ...Object.fromEntries(
+      Object.entries(inherited).filter(([name]) => !/^(TROUPE_|PORT$|HOST$|REDIS_URL$|DATABASE_URL$)/.test(name)),
+    ),
+    PORT: String(http),
+    TROUPE_TLS_PORT: String(tls),
+    TROUPE_DATA_DIR: dataDir,
+    TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ...(databaseUrl === 'embedded' ? {} : { DATABASE_URL: databaseUrl }),
+    ...setup.env,
+  };
+  let child: ChildProcess | undefined;
+  let key = '';
+  const lines: string[] = [];
+
+  const launch = (): void => {
+    const started = spawn(process.execPath, ['--enable-source-maps', MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const keep = (chunk: Buffer): void => {
+      lines.push(...chunk.toString().split('\n'));
+      lines.splice(0, Math.max(0, lines.length - LOG_LINES));
+    };
+    started.stdout.on('data', keep);
+    started.stderr.on('data', keep);
+    started.once('exit', (code, name) => lines.push(`— process ended: ${code ?? name}`));
+    child = started;
+  };
+  const alive = (): boolean => child !== undefined && child.exitCode === null && child.signalCode === null;
+  const log = (): string => lines.join('\n');
+
+  const ready = async (deadlineMs = READY_MS): Promise<void> => {
+    try {
+      await until(
+        `${url} is ready`,
+        async () => {
+          if (!alive()) throw new Error('the process has ended');
+          if ((await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(5000) })).status !== 200)
+            return false;
+          key = (await readFile(keyFile, 'utf8')).trim();
+          return true;
+        },
+        deadlineMs,
+      );
+    } catch (error) {
+      throw new Error(`the service did not get ready; its log:\n${log()}`, { cause: error });
+    }
+  };
+  const gone = async (): Promise<void> => {
+    const ending = child;
+    if (ending !== undefined && alive()) await once(ending, 'exit');
+  };
+
+  const running: Running = {
+    url,
+    tlsUrl: `https://127.0.0.1:${tls}`,
+    dataDir,
+    kubeconfig: join(dataDir, 'kubeconfig'),
+    databaseUrl,
+    pid: () => child?.pid ?? 0,
+    client: () => client(url, key),
+    signal: (name) => void child?.kill(name),
+    async kill() {
+      child?.kill('SIGKILL');
+      await gone();
+    },
+    async start() {
+      const began = performance.now();
+      launch();
+      await ready();
+      return performance.now() - began;
+    },
+    launch,
+    ready,
+    alive,
+    log,
+    async close() {
+      if (alive()) {
+        child?.kill('SIGCONT');
+        child?.kill('SIGTERM');
+        const forced = setTimeout(() => child?.kill('SIGKILL'), 20_000);
+        await gone();
+        clearTimeout(forced);
+      }
+      await database?.close();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+  t?.teardown(running.close);
+  return running;
+}
+
+/** A service that is ready, with a fresh database. */
+export async function startRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {
+  const running = await openRunning(t, setup);
+  await running.start();
+  return running;
+}

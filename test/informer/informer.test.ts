@@ -1,0 +1,123 @@
+/** The informer of the official Kubernetes client stays in step through a SIGKILL, a restart and a compaction. */
+import {
+  ADD,
+  CHANGE,
+  DELETE,
+  ERROR,
+  KubeConfig,
+  makeInformer,
+  type Informer,
+  type KubernetesListObject,
+  type KubernetesObject,
+  type ObjectCache,
+} from '@kubernetes/client-node';
+import test from 'ava';
+import pg from 'pg';
+import { objectOf, parsed, path, type Client } from '../e2e/client.js';
+import { startRunning, type Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+interface Account extends KubernetesObject {
+  readonly spec?: { readonly description?: string };
+}
+
+const COLLECTION = path('serviceaccounts', 'default');
+
+interface Followed {
+  readonly informer: Informer<Account> & ObjectCache<Account>;
+  /** Events of the informer, as `add a`. */
+  readonly events: readonly string[];
+  lists(): number;
+}
+
+/** An informer as its documentation shows one: started again a little after each error. */
+async function follow(service: Running, watchSeconds: number): Promise<Followed> {
+  const config = new KubeConfig();
+  config.loadFromFile(service.kubeconfig);
+  let lists = 0;
+  const list = async (): Promise<KubernetesListObject<Account>> => {
+    lists += 1;
+    const answer = await service.client().get(COLLECTION);
+    if (answer.status !== 200) throw Object.assign(new Error(answer.text), { code: answer.status });
+    return JSON.parse(answer.text);
+  };
+  const informer = makeInformer<Account>(config, `${COLLECTION}?timeoutSeconds=${watchSeconds}`, list);
+  const events: string[] = [];
+  const note = (what: string) => (object: Account) => void events.push(`${what} ${object.metadata?.name}`);
+  informer.on(ADD, note('add'));
+  informer.on(CHANGE, note('change'));
+  informer.on(DELETE, note('delete'));
+  informer.on(ERROR, () => void setTimeout(() => void informer.start().catch(() => undefined), 100));
+  await informer.start();
+  return { informer, events, lists: () => lists };
+}
+
+/** What the informer holds is what the service has. */
+async function inStep(client: Client, informer: ObjectCache<Account>): Promise<void> {
+  const shown = (object: { metadata?: { name?: unknown; resourceVersion?: unknown } }): string =>
+    `${String(object.metadata?.name)}@${String(object.metadata?.resourceVersion)}`;
+  await until('the informer is in step', async () => {
+    const { text } = await client.get(COLLECTION);
+    const there = (JSON.parse(text) as KubernetesListObject<Account>).items.map(shown).toSorted();
+    const known = informer.list().map(shown).toSorted();
+    if (there.join() !== known.join()) throw new Error(`service: ${there.join()}; informer: ${known.join()}`);
+    return true;
+  });
+}
+
+const account = (name: string, description = 'x'): unknown => objectOf('ServiceAccount', name, { description });
+
+test.serial('an informer stays in step through SIGKILL and restart', async (t) => {
+  const service = await startRunning(t);
+  const { informer, events } = await follow(service, 300);
+  t.teardown(() => informer.stop());
+  await service.client().post(COLLECTION, account('before'));
+  await service.client().post(COLLECTION, account('goes'));
+  await inStep(service.client(), informer);
+
+  await service.kill();
+  await service.start();
+  const again = service.client();
+  t.is((await again.post(COLLECTION, account('after'))).status, 201);
+  t.is((await again.merge(`${COLLECTION}/before`, { spec: { description: 'changed' } })).status, 200);
+  t.is((await again.remove(`${COLLECTION}/goes`)).status, 200);
+  await inStep(again, informer);
+  t.is(informer.get('before', 'default')?.spec?.description, 'changed');
+  t.is(informer.get('goes', 'default'), undefined);
+  t.true(events.includes('delete goes'));
+});
+
+test.serial('an informer stays in step when what it would resume from is compacted away', async (t) => {
+  const service = await startRunning(t, { env: { TROUPE_WATCH_HISTORY_SECONDS: '10' } });
+  const client = service.client();
+  const { informer, lists } = await follow(service, 2);
+  t.teardown(() => informer.stop());
+  const made = await client.post(COLLECTION, account('old'));
+  await inStep(client, informer);
+  const before = lists();
+
+  // The log moves on by changes that this informer does not see, and then grows old.
+  for (let each = 0; each < 20; each += 1) {
+    t.is((await client.post(path('secrets', 'default'), objectOf('Secret', `noise-${each}`, {}))).status, 201);
+  }
+  const database = new pg.Client({ connectionString: service.databaseUrl });
+  await database.connect();
+  t.teardown(() => database.end());
+  await database.query("update changes set time = time - interval '1 day'");
+  const version = made.body['metadata']?.['resourceVersion'];
+  await until(
+    'the version is compacted away',
+    async () => {
+      const { text } = await client.get(`${COLLECTION}?watch=true&timeoutSeconds=1&resourceVersion=${String(version)}`);
+      const event = parsed(text.split('\n')[0] ?? '');
+      return String(event['type']) === 'ERROR' && Number(event['object']?.['code']) === 410;
+    },
+    120_000,
+  );
+  t.is((await client.post(COLLECTION, account('new'))).status, 201);
+  t.is((await client.remove(`${COLLECTION}/old`)).status, 200);
+  await until('it has listed again', () => lists() > before);
+  await inStep(client, informer);
+  t.is(informer.get('old', 'default'), undefined);
+  t.truthy(informer.get('new', 'default'));
+});

@@ -1,0 +1,106 @@
+/** What a killed service leaves behind is adopted or stopped by the next start: its Postgres, its runner, running work. */
+import test from 'ava';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { objectOf, path } from '../e2e/client.js';
+import { startRunning } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+const JOBS = path('jobs', 'default');
+
+/** Processes whose command line or working directory names this directory: `pid → command line`. */
+async function processesOn(directory: string): Promise<ReadonlyMap<number, string>> {
+  const found = new Map<number, string>();
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    const line = (await readFile(join('/proc', entry, 'cmdline'), 'utf8').catch(() => '')).replaceAll('\0', ' ');
+    if (line.includes(directory)) found.set(Number(entry), line);
+  }
+  return found;
+}
+
+async function postmasters(dataDir: string): Promise<number> {
+  const files = await readdir(dataDir, { recursive: true });
+  return files.filter((file) => file.endsWith('postmaster.pid')).length;
+}
+
+test.serial('a start after SIGKILL adopts the embedded Postgres, and nothing is lost', async (t) => {
+  const service = await startRunning(t, { databaseUrl: 'embedded' });
+  const collection = path('serviceaccounts', 'default');
+  t.is((await service.client().post(collection, objectOf('ServiceAccount', 'kept', {}))).status, 201);
+  t.is(await postmasters(service.dataDir), 1);
+  await service.kill();
+  await service.start();
+  t.is((await service.client().get(`${collection}/kept`)).status, 200);
+  t.is(await postmasters(service.dataDir), 1);
+});
+
+test.serial('SIGTERM of a service with an embedded Postgres leaves no process on its data', async (t) => {
+  const service = await startRunning(t, { databaseUrl: 'embedded', env: { TROUPE_COMPUTE: 'off' } });
+  service.signal('SIGTERM');
+  await until('it has ended', () => !service.alive(), 40_000);
+  await until('nothing runs on its data', async () => (await processesOn(service.dataDir)).size === 0, 20_000);
+  t.pass();
+});
+
+test.serial(
+  'work that runs when the service is killed goes on, and is adopted with its logs and exit code',
+  async (t) => {
+    const service = await startRunning(t);
+    const command = [
+      'sh',
+      '-c',
+      'echo begin; for i in 1 2 3 4 5 6 7 8; do sleep 0.5; echo line $i; done; echo end; exit 0',
+    ];
+    const spec = { command, completions: 2, parallelism: 2, resources: { cpu: '50m', memory: '32Mi', disk: '16Mi' } };
+    t.is((await service.client().post(JOBS, objectOf('Job', 'goes-on', spec))).status, 201);
+    const logs = async (index: number): Promise<string> =>
+      (await service.client().get(`${JOBS}/goes-on/logs?index=${index}`)).text;
+    await until(
+      'both indexes run',
+      async () => (await logs(0)).includes('line 1') && (await logs(1)).includes('line 1'),
+      30_000,
+    );
+    await service.kill();
+    await service.start();
+    const job = await until(
+      'the Job ends',
+      async () => {
+        const { body } = await service.client().get(`${JOBS}/goes-on`);
+        return String(body['status']?.['phase']) === 'Running' ? undefined : body;
+      },
+      60_000,
+    );
+    t.is(String(job['status']?.['phase']), 'Succeeded');
+    for (const index of [0, 1]) {
+      const text = await logs(index);
+      for (const line of ['begin', 'line 1', 'line 8', 'end'])
+        t.is(text.split(line).length - 1, 1, `${line} of index ${index}`);
+    }
+    const attempts = await service.client().get(path('attempts', 'default'));
+    const epochs = Object.values(attempts.body['items'] ?? {}).map((item) => Number(item['spec']?.['epoch']));
+    t.deepEqual(epochs, [1, 1], 'no index was started again');
+  },
+);
+
+test.serial('the runner is one process, the same before and after a SIGKILL of the service', async (t) => {
+  const service = await startRunning(t);
+  const spec = { command: ['sleep', '20'], resources: { cpu: '50m', memory: '32Mi', disk: '16Mi' } };
+  t.is((await service.client().post(JOBS, objectOf('Job', 'long', spec))).status, 201);
+  await until(
+    'it runs',
+    async () => String((await service.client().get(`${JOBS}/long`)).body['status']?.['phase']) === 'Running',
+    30_000,
+  );
+  const runners = async (): Promise<readonly number[]> =>
+    [...(await processesOn(service.dataDir))]
+      .filter(([pid, line]) => pid !== service.pid() && /runner/.test(line) && /node/.test(line))
+      .map(([pid]) => pid)
+      .toSorted((a, b) => a - b);
+  const before = await runners();
+  t.true(before.length > 0, 'there is a runner');
+  await service.kill();
+  await service.start();
+  t.deepEqual(await runners(), before);
+  t.is((await service.client().remove(`${JOBS}/long`, { propagationPolicy: 'Background' })).status, 200);
+});

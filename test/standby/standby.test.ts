@@ -1,0 +1,123 @@
+/**
+ * Two processes on one database: one is active, one waits. The right to write is a lease with an epoch (I3); it passes on
+ * when its holder is gone or silent, and a holder that comes back late can write nothing.
+ */
+import test, { type ExecutionContext } from 'ava';
+import { objectOf, path, type Client } from '../e2e/client.js';
+import { openRunning, startRunning, type Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+const COLLECTION = path('serviceaccounts', 'default');
+/** What is promised. */
+const TAKE_OVER_MS = 10_000;
+
+const account = (name: string): unknown => objectOf('ServiceAccount', name, { description: name });
+
+async function statusOf(url: string, route: string): Promise<number> {
+  const response = await fetch(new URL(route, url), { signal: AbortSignal.timeout(2000) });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** A second process, up and waiting. */
+async function standbyOf(t: ExecutionContext, active: Running): Promise<Running> {
+  const standby = await openRunning(t, { beside: active });
+  standby.launch();
+  await until('the standby lives', async () => (await statusOf(standby.url, '/livez')) === 200, 30_000);
+  t.is(await statusOf(standby.url, '/readyz'), 503);
+  return standby;
+}
+
+test.serial('a standby says what it waits for and refuses writes with 503', async (t) => {
+  const active = await startRunning(t);
+  const standby = await standbyOf(t, active);
+  const ready = await fetch(new URL('/readyz?verbose', standby.url));
+  t.regex(await ready.text(), /lease|standby|another/i);
+  const { key } = active.client();
+  const answer = await standby.client().ask('POST', COLLECTION, { body: account('here'), key });
+  t.is(answer.status, 503, answer.text);
+  t.truthy(answer.headers.get('retry-after'));
+  t.is(String(answer.body['kind']), 'Status');
+});
+
+test.serial(
+  'a standby takes over within 10 s when the active process is SIGKILLed, and nothing acknowledged is lost',
+  async (t) => {
+    const active = await startRunning(t);
+    const standby = await standbyOf(t, active);
+    const client: Client = active.client();
+    const made: string[] = [];
+    for (let each = 0; each < 50; each += 1) {
+      const answer = await client.post(COLLECTION, account(`kept-${each}`));
+      if (answer.status === 201) made.push(`kept-${each}`);
+    }
+    t.is(made.length, 50);
+    const killed = performance.now();
+    await active.kill();
+    await standby.ready(TAKE_OVER_MS + 20_000);
+    const took = performance.now() - killed;
+    t.log(`took over after ${Math.round(took)} ms`);
+    t.true(took <= TAKE_OVER_MS, `${Math.round(took)} ms`);
+    const after = standby.client();
+    for (const name of made) t.is((await after.get(`${COLLECTION}/${name}`)).status, 200, name);
+    t.is((await after.post(COLLECTION, account('of-the-second'))).status, 201);
+  },
+);
+
+test.serial(
+  'a process stopped past its lease is replaced within 10 s; continued, it can write nothing and says so',
+  async (t) => {
+    const active = await startRunning(t);
+    const standby = await standbyOf(t, active);
+    const first = active.client();
+    t.is((await first.post(COLLECTION, account('before'))).status, 201);
+
+    const stopped = performance.now();
+    active.signal('SIGSTOP');
+    // Requests that wait in the stopped process's sockets and are read when it goes on.
+    const waiting = [0, 1, 2, 3].map((each) =>
+      first.post(COLLECTION, account(`late-${each}`)).then(
+        (answer) => answer.status,
+        () => 0,
+      ),
+    );
+    await standby.ready(TAKE_OVER_MS + 20_000);
+    const took = performance.now() - stopped;
+    t.log(`took over after ${Math.round(took)} ms`);
+    t.true(took <= TAKE_OVER_MS, `${Math.round(took)} ms`);
+    const second = standby.client();
+    t.is((await second.merge(`${COLLECTION}/before`, { spec: { description: 'of the second' } })).status, 200);
+
+    active.signal('SIGCONT');
+    const answers = await Promise.all(waiting);
+    t.true(
+      answers.every((status) => status === 0 || status === 503),
+      answers.join(),
+    );
+    const later = await first
+      .merge(`${COLLECTION}/before`, { spec: { description: 'of the first' } })
+      .catch(() => undefined);
+    t.true(later === undefined || later.status === 503, later?.text ?? '');
+    await until(
+      'the first says that it has lost the right to write',
+      async () =>
+        /lease|fenced|took over|taken over/i.test(active.log()) &&
+        (!active.alive() || (await statusOf(active.url, '/readyz')) !== 200),
+      20_000,
+    );
+    for (const each of [0, 1, 2, 3]) t.is((await second.get(`${COLLECTION}/late-${each}`)).status, 404);
+    const read = await second.get(`${COLLECTION}/before`);
+    t.is(String(read.body['spec']?.['description']), 'of the second');
+    t.is((await second.post(COLLECTION, account('goes-on'))).status, 201);
+  },
+);
+
+test.serial('a start on the same data takes over at once, with no wait for the lease of the dead one', async (t) => {
+  const service = await startRunning(t);
+  t.is((await service.client().post(COLLECTION, account('kept'))).status, 201);
+  await service.kill();
+  const took = await service.start();
+  t.log(`ready after ${Math.round(took)} ms`);
+  t.is((await service.client().get(`${COLLECTION}/kept`)).status, 200);
+  t.true(took < 5000, `${Math.round(took)} ms`);
+});
