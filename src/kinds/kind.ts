@@ -72,8 +72,6 @@ export interface KindDefinition {
     readonly immutable: readonly string[];
     /** Paths below `spec` that may only rise (`spec.maxCostUSD`). */
     readonly raiseOnly: readonly string[];
-    /** Paths below which no value may appear in a cause, a warning or a message (I11): `spec.data`. */
-    readonly writeOnly?: readonly string[] | undefined;
   };
   readonly columns: readonly Column[];
   /** Field selectors beyond metadata.name, metadata.namespace, status.phase and spec.state: path → value. */

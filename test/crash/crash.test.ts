@@ -5,6 +5,7 @@
  *
  * `CRASH_ROUNDS` (30) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run.
  */
+import { listAt, textAt } from '../e2e/client.js';
 import test from 'ava';
 import { openWatcher, flaws, type Watcher } from '../e2e/watcher.js';
 import { startRunning } from '../e2e/running.js';
@@ -31,9 +32,7 @@ test.serial(
     const runs = await canRun(makeClient());
     t.true(runs);
     const existing = await makeClient().get(COLLECTION);
-    const before = new Set(
-      Object.values(existing.body['items'] ?? {}).map((item) => String(item['metadata']?.['name'])),
-    );
+    const before = new Set(listAt(existing.body, 'items').map((item) => textAt(item, 'metadata', 'name')));
 
     const watchers = await Promise.all(Array.from({ length: WATCHERS }, () => openWatcher(makeClient, COLLECTION)));
     const writers = Array.from({ length: WRITERS }, (_, id) =>
@@ -88,12 +87,16 @@ async function lost(
   for (const writer of writers) {
     for (const name of writer.names) {
       const read = await makeClient().get(`${COLLECTION}/${name}`);
-      const now = read.status === 404 ? undefined : String(read.body['spec']?.['description']);
+      const now = read.status === 404 ? undefined : textAt(read.body, 'spec', 'description');
       const due = writer.there.get(name);
       if (now !== due) found.push(`${name} holds ${now} and should hold ${due}`);
     }
   }
   return found;
+}
+
+function shown({ type, name, version }: { type: string; name: string; version: number }): string {
+  return `${version} ${type} ${name}`;
 }
 
 /** Where watchers differ from each other, from the order of versions, or from what was acknowledged. */
@@ -103,12 +106,10 @@ function watched(
   acknowledged: readonly Acknowledged[],
 ): string[] {
   const found: string[] = [];
-  const shown = ({ type, name, version }: { type: string; name: string; version: number }) =>
-    `${version} ${type} ${name}`;
   const start = Math.min(...watchers.map((watcher) => watcher.from));
   const first = watchers.find((watcher) => watcher.from === start);
   const history = first?.seen.map(shown) ?? [];
-  const marks = new Map(first?.seen.map((event) => [event.version, String(event.object['spec']?.['description'])]));
+  const marks = new Map(first?.seen.map((event) => [event.version, textAt(event.object, 'spec', 'description')]));
   for (const [at, watcher] of watchers.entries()) {
     if (watcher.failure() !== undefined) found.push(`watcher ${at}: ${watcher.failure()}`);
     found.push(...flaws(watcher, before).map((flaw) => `watcher ${at}: ${flaw}`));

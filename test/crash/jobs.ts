@@ -3,7 +3,7 @@
  * and the judgement, once all have ended, that each index had exactly one success and each replacement a higher epoch.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { API_VERSION, objectOf, path, type Client, type Doc } from '../e2e/client.js';
+import { API_VERSION, type Client, listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 
 const JOBS = path('jobs', 'default');
@@ -31,7 +31,7 @@ function jobOf(name: string): unknown {
 
 async function hasEnded(client: Client, name: string): Promise<boolean> {
   const { body } = await client.get(`${JOBS}/${name}`);
-  return ['Succeeded', 'Failed', 'Cancelled'].includes(String(body['status']?.['phase']));
+  return ['Succeeded', 'Failed', 'Cancelled'].includes(textAt(body, 'status', 'phase'));
 }
 
 export function openPoster(makeClient: () => Client): Poster {
@@ -76,24 +76,22 @@ export async function judge(client: Client, posted: readonly string[]): Promise<
   for (const name of posted) await until(`Job ${name} ends`, () => hasEnded(client, name), ENDED_MS);
   const list = await client.get(ATTEMPTS);
   const bySlot = new Map<string, Attempt[]>();
-  const items: readonly Doc[] = Object.values(list.body['items'] ?? {});
+  const items = listAt(list.body, 'items');
   for (const item of items) {
-    const owner = Object.values(item['metadata']?.['ownerReferences'] ?? {}).find(
-      (one) => String(one['kind']) === 'Job',
-    );
-    const key = `${String(owner?.['name'])}/${String(item['spec']?.['slot'])}`;
+    const owner = listAt(item, 'metadata', 'ownerReferences').find((one) => textAt(one, 'kind') === 'Job');
+    const key = `${textAt(owner, 'name')}/${textAt(item, 'spec', 'slot')}`;
     const attempt = {
-      name: String(item['metadata']?.['name']),
-      epoch: Number(item['spec']?.['epoch']),
-      version: Number(item['metadata']?.['resourceVersion']),
-      phase: String(item['status']?.['phase']),
+      name: textAt(item, 'metadata', 'name'),
+      epoch: numberAt(item, 'spec', 'epoch'),
+      version: numberAt(item, 'metadata', 'resourceVersion'),
+      phase: textAt(item, 'status', 'phase'),
     };
     bySlot.set(key, [...(bySlot.get(key) ?? []), attempt]);
   }
   for (const name of posted) {
     const job = await client.get(`${JOBS}/${name}`);
-    const { status } = job.body;
-    if (String(status?.['phase']) !== 'Succeeded' || Number(status?.['succeeded']) !== INDEXES) {
+    const status = valueAt(job.body, 'status');
+    if (textAt(status, 'phase') !== 'Succeeded' || numberAt(status, 'succeeded') !== INDEXES) {
       wrong.push(`Job ${name} ended ${JSON.stringify(status)}`);
       continue;
     }

@@ -6,7 +6,7 @@
  * and the answer settles it; the others look whether it was carried out. Both must then agree with what watchers saw.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { objectOf, path, type Answer, type Client } from '../e2e/client.js';
+import { type Answer, type Client, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import type { Chance } from './chance.js';
 
 export const PROJECT = 'default';
@@ -85,11 +85,11 @@ export function openWriter(id: number, makeClient: () => Client, chance: Chance,
           unknown = false;
         }
       } else if (answer.status === 200 || answer.status === 201) {
-        accept(plan, Number(answer.body['metadata']?.['resourceVersion']));
+        accept(plan, numberAt(answer.body, 'metadata', 'resourceVersion'));
         return;
       } else if (answer.status === 503 || answer.status === 429) {
         // Certainly not carried out.
-      } else if (answer.status === 409 && String(answer.body['reason']) === 'RequestInProgress') {
+      } else if (answer.status === 409 && textAt(answer.body, 'reason') === 'RequestInProgress') {
         unknown = true;
       } else {
         const after = unknown ? ' after an unknown outcome' : '';
@@ -109,7 +109,7 @@ export function openWriter(id: number, makeClient: () => Client, chance: Chance,
         .get(`${COLLECTION}/${plan.name}`)
         .catch(() => undefined);
       if (read === undefined || read.status === 503) continue;
-      const now = read.status === 404 ? undefined : String(read.body['spec']?.['description']);
+      const now = read.status === 404 ? undefined : textAt(read.body, 'spec', 'description');
       if (read.status !== 200 && read.status !== 404) {
         wrong.push(`GET ${plan.name}: ${read.status} ${read.text.slice(0, 300)}`);
         return true;
@@ -120,7 +120,7 @@ export function openWriter(id: number, makeClient: () => Client, chance: Chance,
         return true;
       }
       // A delete's version is not to be read any more; watchers know it.
-      accept(plan, plan.mark === undefined ? Number.NaN : Number(read.body['metadata']?.['resourceVersion']));
+      accept(plan, plan.mark === undefined ? Number.NaN : numberAt(read.body, 'metadata', 'resourceVersion'));
       return true;
     }
   };

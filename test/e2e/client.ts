@@ -8,13 +8,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined when it is no JSON. */
-  readonly body: Doc;
-}
-
-/** JSON as a test walks through it: any member may be missing. */
-export interface Doc {
-  readonly [name: string]: Doc;
+  /** The parsed body; an empty document when it is no JSON. Read with `textAt`, `numberAt` and `listAt`. */
+  readonly body: unknown;
 }
 
 export interface Ask {
@@ -87,10 +82,37 @@ export function client(url: string, key: string): Client {
 }
 
 /** A body that is no JSON reads as an empty document. */
-export function parsed(text: string): Doc {
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return {};
   }
+}
+
+/** What stands at these keys; undefined when any of them is missing. */
+export function valueAt(document: unknown, ...keys: readonly string[]): unknown {
+  let value = document;
+  for (const key of keys) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = Reflect.get(value, key);
+  }
+  return value;
+}
+
+/** The text there; empty when there is none. */
+export function textAt(document: unknown, ...keys: readonly string[]): string {
+  const value = valueAt(document, ...keys);
+  return typeof value === 'string' ? value : '';
+}
+
+/** The number there, also one that is written as text; NaN when there is none. */
+export function numberAt(document: unknown, ...keys: readonly string[]): number {
+  const value = valueAt(document, ...keys);
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
+}
+
+export function listAt(document: unknown, ...keys: readonly string[]): readonly unknown[] {
+  const value = valueAt(document, ...keys);
+  return Array.isArray(value) ? value : [];
 }

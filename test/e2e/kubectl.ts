@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parsed } from './client.js';
+import { parsed, textAt } from './client.js';
 
 const LEAST_MINOR = 32;
 /** A command that hangs is a failure; kubectl itself never needs more than a second here. */
@@ -20,7 +20,7 @@ export interface Result {
 export function missingKubectl(): string | undefined {
   const found = spawnSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' });
   if (found.error !== undefined) return 'kubectl is not installed';
-  const minor = Number.parseInt(String(parsed(found.stdout)['clientVersion']?.['minor']), 10);
+  const minor = Number.parseInt(textAt(parsed(found.stdout), 'clientVersion', 'minor'), 10);
   return minor >= LEAST_MINOR ? undefined : `kubectl is older than 1.${LEAST_MINOR}`;
 }
 
@@ -38,6 +38,19 @@ export interface Started {
   stop(): Promise<void>;
 }
 
+function collect(child: ChildProcess): { result: Promise<Result>; output: () => string } {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const result = once(child, 'close').then(([code]: unknown[]) => ({
+    code: typeof code === 'number' ? code : null,
+    stdout,
+    stderr,
+  }));
+  return { result, output: () => stdout };
+}
+
 export function kubectlWith(kubeconfig: string): Kubectl {
   // Its discovery cache must not outlive the test, nor be somebody else's.
   const home = mkdtempSync(join(tmpdir(), 'troupe-kubectl-'));
@@ -52,18 +65,6 @@ export function kubectlWith(kubeconfig: string): Kubectl {
       },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-  const collect = (child: ChildProcess): { result: Promise<Result>; output(): string } => {
-    let stdout = '';
-    let stderr = '';
-    child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    const result = once(child, 'close').then(([code]: unknown[]) => ({
-      code: typeof code === 'number' ? code : null,
-      stdout,
-      stderr,
-    }));
-    return { result, output: () => stdout };
-  };
   return {
     async run(args, input, env) {
       const child = launch(args, env);

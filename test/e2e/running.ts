@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openTestDatabase } from '../support/postgres.js';
 import { client, type Client } from './client.js';
+import { processesOn } from './processes.js';
 import { until } from './until.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -18,6 +19,14 @@ const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const READY_MS = 60_000;
 /** Lines of the service's own log that are kept for a failing test. */
 const LOG_LINES = 400;
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Gone already.
+  }
+}
 
 export interface Running {
   readonly url: string;
@@ -93,12 +102,12 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
   let key = '';
   const lines: string[] = [];
 
+  const keep = (chunk: Buffer): void => {
+    lines.push(...chunk.toString().split('\n'));
+    lines.splice(0, Math.max(0, lines.length - LOG_LINES));
+  };
   const launch = (): void => {
     const started = spawn(process.execPath, ['--enable-source-maps', MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const keep = (chunk: Buffer): void => {
-      lines.push(...chunk.toString().split('\n'));
-      lines.splice(0, Math.max(0, lines.length - LOG_LINES));
-    };
     started.stdout.on('data', keep);
     started.stderr.on('data', keep);
     started.once('exit', (code, name) => lines.push(`— process ended: ${code ?? name}`));
@@ -160,11 +169,13 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
         await gone();
         clearTimeout(forced);
       }
+      // The runner and an embedded Postgres outlive the service by design; nothing else names this directory.
+      for (const pid of (await processesOn(dataDir)).keys()) end(pid);
       await database?.close();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
     },
   };
-  t?.teardown(running.close);
+  t?.teardown(() => running.close());
   return running;
 }
 

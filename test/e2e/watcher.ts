@@ -4,13 +4,13 @@
  * forgotten, and everything it ever saw is kept in order for the test to judge.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { parsed, type Client, type Doc } from './client.js';
+import { type Client, numberAt, parsed, textAt, valueAt } from './client.js';
 
 export interface Seen {
   readonly type: string;
   readonly name: string;
   readonly version: number;
-  readonly object: Doc;
+  readonly object: unknown;
 }
 
 export interface Watcher {
@@ -33,7 +33,7 @@ const AGAIN_MS = 50;
 export async function openWatcher(makeClient: () => Client, collection: string): Promise<Watcher> {
   const first = await makeClient().get(collection);
   if (first.status !== 200) throw new Error(`list of ${collection} answered ${first.status}: ${first.text}`);
-  const from = Number(first.body.metadata?.resourceVersion);
+  const from = numberAt(first.body, 'metadata', 'resourceVersion');
   const stop = new AbortController();
   const seen: Seen[] = [];
   let version = from;
@@ -42,15 +42,15 @@ export async function openWatcher(makeClient: () => Client, collection: string):
 
   const take = (line: string): void => {
     const event = parsed(line);
-    const type = String(event['type']);
-    const object = event['object'] ?? {};
+    const type = textAt(event, 'type');
+    const object = valueAt(event, 'object');
     if (type === 'ERROR') {
       failure = `ERROR event: ${JSON.stringify(object)}`;
       stop.abort();
       return;
     }
-    const at = Number(object['metadata']?.resourceVersion);
-    if (type !== 'BOOKMARK') seen.push({ type, name: String(object['metadata']?.name), version: at, object });
+    const at = numberAt(object, 'metadata', 'resourceVersion');
+    if (type !== 'BOOKMARK') seen.push({ type, name: textAt(object, 'metadata', 'name'), version: at, object });
     version = at;
   };
 

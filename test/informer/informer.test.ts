@@ -12,8 +12,8 @@ import {
   type ObjectCache,
 } from '@kubernetes/client-node';
 import test from 'ava';
-import pg from 'pg';
-import { objectOf, parsed, path, type Client } from '../e2e/client.js';
+import { Client as Database } from 'pg';
+import { type Client, listAt, numberAt, objectOf, parsed, path, textAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
@@ -21,13 +21,15 @@ interface Account extends KubernetesObject {
   readonly spec?: { readonly description?: string };
 }
 
+/** Between an error and the next start of the informer, in ms. */
+const AGAIN_MS = 100;
 const COLLECTION = path('serviceaccounts', 'default');
 
 interface Followed {
   readonly informer: Informer<Account> & ObjectCache<Account>;
   /** Events of the informer, as `add a`. */
   readonly events: readonly string[];
-  lists(): number;
+  readonly lists: () => number;
 }
 
 /** An informer as its documentation shows one: started again a little after each error. */
@@ -47,19 +49,24 @@ async function follow(service: Running, watchSeconds: number): Promise<Followed>
   informer.on(ADD, note('add'));
   informer.on(CHANGE, note('change'));
   informer.on(DELETE, note('delete'));
-  informer.on(ERROR, () => void setTimeout(() => void informer.start().catch(() => undefined), 100));
+  informer.on(ERROR, () => void setTimeout(() => void informer.start().catch(() => undefined), AGAIN_MS));
   await informer.start();
   return { informer, events, lists: () => lists };
 }
 
+function shown(object: unknown): string {
+  return `${textAt(object, 'metadata', 'name')}@${textAt(object, 'metadata', 'resourceVersion')}`;
+}
+
 /** What the informer holds is what the service has. */
 async function inStep(client: Client, informer: ObjectCache<Account>): Promise<void> {
-  const shown = (object: { metadata?: { name?: unknown; resourceVersion?: unknown } }): string =>
-    `${String(object.metadata?.name)}@${String(object.metadata?.resourceVersion)}`;
   await until('the informer is in step', async () => {
     const { text } = await client.get(COLLECTION);
-    const there = (JSON.parse(text) as KubernetesListObject<Account>).items.map(shown).toSorted();
-    const known = informer.list().map(shown).toSorted();
+    const there = listAt(parsed(text), 'items').map(shown).toSorted();
+    const known = informer
+      .list()
+      .map((object) => shown(object))
+      .toSorted();
     if (there.join() !== known.join()) throw new Error(`service: ${there.join()}; informer: ${known.join()}`);
     return true;
   });
@@ -100,17 +107,17 @@ test.serial('an informer stays in step when what it would resume from is compact
   for (let each = 0; each < 20; each += 1) {
     t.is((await client.post(path('secrets', 'default'), objectOf('Secret', `noise-${each}`, {}))).status, 201);
   }
-  const database = new pg.Client({ connectionString: service.databaseUrl });
+  const database = new Database({ connectionString: service.databaseUrl });
   await database.connect();
   t.teardown(() => database.end());
   await database.query("update changes set time = time - interval '1 day'");
-  const version = made.body['metadata']?.['resourceVersion'];
+  const version = textAt(made.body, 'metadata', 'resourceVersion');
   await until(
     'the version is compacted away',
     async () => {
-      const { text } = await client.get(`${COLLECTION}?watch=true&timeoutSeconds=1&resourceVersion=${String(version)}`);
+      const { text } = await client.get(`${COLLECTION}?watch=true&timeoutSeconds=1&resourceVersion=${version}`);
       const event = parsed(text.split('\n')[0] ?? '');
-      return String(event['type']) === 'ERROR' && Number(event['object']?.['code']) === 410;
+      return textAt(event, 'type') === 'ERROR' && numberAt(event, 'object', 'code') === 410;
     },
     120_000,
   );

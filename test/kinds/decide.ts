@@ -82,7 +82,12 @@ export function decided(
     spec: decision.spec ?? stored.object.spec,
     status: decision.status,
   };
-  return { object, private: decision.private ?? stored.private, effects: decision.effects, reveal: decision.reveal ?? {} };
+  return {
+    object,
+    private: decision.private ?? stored.private,
+    effects: decision.effects,
+    reveal: decision.reveal ?? {},
+  };
 }
 
 export function refusalOf(kind: KindDefinition, stored: Stored, message: Message, org = 'o-1'): string {

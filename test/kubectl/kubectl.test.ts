@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { API_VERSION, parsed, path } from '../e2e/client.js';
+import { API_VERSION, parsed, path, textAt } from '../e2e/client.js';
 import { kubectlWith, missingKubectl, type Kubectl, type Result } from '../e2e/kubectl.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
@@ -30,6 +30,15 @@ function account(name: string, more: { labels?: Record<string, string>; descript
     kind: 'ServiceAccount',
     metadata: { name, labels: more.labels ?? {} },
     spec,
+  });
+}
+
+function secret(stringData: Record<string, string>): string {
+  return JSON.stringify({
+    apiVersion: API_VERSION,
+    kind: 'Secret',
+    metadata: { name: 'hidden' },
+    spec: { stringData },
   });
 }
 
@@ -119,7 +128,7 @@ kube(title('get shows a table, wide shows more, and yaml, json, name and jsonpat
     `serviceaccount.${API_VERSION.split('/')[0]}/shown`,
   );
   t.regex(await good(t, ['get', 'sa', 'shown', '-o', 'yaml']), /^kind: ServiceAccount$/m);
-  t.is(parsed(await good(t, ['get', 'sa', 'shown', '-o', 'json']))['metadata']?.['name'], parsed('"shown"'));
+  t.is(textAt(parsed(await good(t, ['get', 'sa', 'shown', '-o', 'json'])), 'metadata', 'name'), 'shown');
   t.is(await good(t, ['get', 'sa', 'shown', '-o', 'jsonpath={.spec.description}']), 'to be shown');
   t.regex(await good(t, ['get', 'sa', 'shown', '-o', 'custom-columns=N:.metadata.name']), /^shown$/m);
   t.regex(await good(t, ['get', 'serviceaccounts,secrets', '-A']), /serviceaccount.*\/shown/);
@@ -308,8 +317,6 @@ for (const policy of ['background', 'foreground', 'orphan']) {
 }
 
 kube(title('a Secret applied twice and read back shows its keys and never its values'), async (t) => {
-  const secret = (stringData: Record<string, string>): string =>
-    JSON.stringify({ apiVersion: API_VERSION, kind: 'Secret', metadata: { name: 'hidden' }, spec: { stringData } });
   await good(t, ['apply', '-f', '-'], secret({ A: 'hunter2-one', B: 'hunter2-two' }));
   await good(t, ['apply', '-f', '-'], secret({ A: 'hunter2-three' }));
   const yaml = await good(t, ['get', 'secret', 'hidden', '-o', 'yaml', '--show-managed-fields']);
@@ -338,7 +345,7 @@ kube(title('another key with fewer scopes is Forbidden what it may not do, and s
     spec: { scopes: ['serviceaccounts:read'] },
   });
   t.is(made.status, 201, made.text);
-  const token = String(made.body['status']?.['key']);
+  const token = textAt(made.body, 'status', 'key');
   t.is((await kubectl.run(['get', 'sa', '--token', token])).code, 0);
   const refused = await kubectl.run(['create', '-f', '-', '--token', token], account('denied'));
   t.is(refused.code, 1);

@@ -1,23 +1,12 @@
 /** What a killed service leaves behind is adopted or stopped by the next start: its Postgres, its runner, running work. */
 import test from 'ava';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { objectOf, path } from '../e2e/client.js';
+import { readdir } from 'node:fs/promises';
+import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
+import { processesOn } from '../e2e/processes.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
 const JOBS = path('jobs', 'default');
-
-/** Processes whose command line or working directory names this directory: `pid → command line`. */
-async function processesOn(directory: string): Promise<ReadonlyMap<number, string>> {
-  const found = new Map<number, string>();
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    const line = (await readFile(join('/proc', entry, 'cmdline'), 'utf8').catch(() => '')).replaceAll('\0', ' ');
-    if (line.includes(directory)) found.set(Number(entry), line);
-  }
-  return found;
-}
 
 async function postmasters(dataDir: string): Promise<number> {
   const files = await readdir(dataDir, { recursive: true });
@@ -67,18 +56,18 @@ test.serial(
       'the Job ends',
       async () => {
         const { body } = await service.client().get(`${JOBS}/goes-on`);
-        return String(body['status']?.['phase']) === 'Running' ? undefined : body;
+        return textAt(body, 'status', 'phase') === 'Running' ? undefined : body;
       },
       60_000,
     );
-    t.is(String(job['status']?.['phase']), 'Succeeded');
+    t.is(textAt(job, 'status', 'phase'), 'Succeeded');
     for (const index of [0, 1]) {
       const text = await logs(index);
       for (const line of ['begin', 'line 1', 'line 8', 'end'])
         t.is(text.split(line).length - 1, 1, `${line} of index ${index}`);
     }
     const attempts = await service.client().get(path('attempts', 'default'));
-    const epochs = Object.values(attempts.body['items'] ?? {}).map((item) => Number(item['spec']?.['epoch']));
+    const epochs = listAt(attempts.body, 'items').map((item) => numberAt(item, 'spec', 'epoch'));
     t.deepEqual(epochs, [1, 1], 'no index was started again');
   },
 );
@@ -89,7 +78,7 @@ test.serial('the runner is one process, the same before and after a SIGKILL of t
   t.is((await service.client().post(JOBS, objectOf('Job', 'long', spec))).status, 201);
   await until(
     'it runs',
-    async () => String((await service.client().get(`${JOBS}/long`)).body['status']?.['phase']) === 'Running',
+    async () => textAt((await service.client().get(`${JOBS}/long`)).body, 'status', 'phase') === 'Running',
     30_000,
   );
   const runners = async (): Promise<readonly number[]> =>

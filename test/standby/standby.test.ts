@@ -3,7 +3,7 @@
  * when its holder is gone or silent, and a holder that comes back late can write nothing.
  */
 import test, { type ExecutionContext } from 'ava';
-import { objectOf, path, type Client } from '../e2e/client.js';
+import { type Client, objectOf, path, textAt } from '../e2e/client.js';
 import { openRunning, startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
@@ -37,7 +37,7 @@ test.serial('a standby says what it waits for and refuses writes with 503', asyn
   const answer = await standby.client().ask('POST', COLLECTION, { body: account('here'), key });
   t.is(answer.status, 503, answer.text);
   t.truthy(answer.headers.get('retry-after'));
-  t.is(String(answer.body['kind']), 'Status');
+  t.is(textAt(answer.body, 'kind'), 'Status');
 });
 
 test.serial(
@@ -107,7 +107,7 @@ test.serial(
     );
     for (const each of [0, 1, 2, 3]) t.is((await second.get(`${COLLECTION}/late-${each}`)).status, 404);
     const read = await second.get(`${COLLECTION}/before`);
-    t.is(String(read.body['spec']?.['description']), 'of the second');
+    t.is(textAt(read.body, 'spec', 'description'), 'of the second');
     t.is((await second.post(COLLECTION, account('goes-on'))).status, 201);
   },
 );

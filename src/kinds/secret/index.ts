@@ -24,7 +24,6 @@ export const secretKind: KindDefinition = {
     status: secretStatus,
     immutable: ['spec.type'],
     raiseOnly: [],
-    writeOnly: ['spec.data', 'spec.stringData'],
   },
   columns: [
     {

@@ -1,6 +1,7 @@
 /** Secrets: versions, what a patch keeps, and that no value stays anywhere in the decided object. */
 import test from 'ava';
 import * as fc from 'fast-check';
+import { causesOf } from '../../../src/api/causes.js';
 import type { Effect } from '../../../src/kinds/effect.js';
 import { secretKind } from '../../../src/kinds/secret/index.js';
 import { APPLIED } from '../../../src/kinds/secret/applied.js';
@@ -192,6 +193,24 @@ test('no value is ever found in the decided object, whatever is written', (t) =>
     }),
   );
   t.pass();
+});
+
+test('no complaint about a Secret repeats what was sent as a value', (t) => {
+  for (const bad of [
+    'hunter2!',
+    ['hunter2!'],
+    { A: 12345 },
+    { A: ['hunter2!'] },
+    { 'a/b': 'hunter2!' },
+    { A: { B: 'hunter2!' } },
+  ]) {
+    for (const field of ['data', 'stringData']) {
+      const read = secretKind.schema.spec.safeParse({ [field]: bad });
+      t.false(read.success);
+      const causes = JSON.stringify(causesOf(read.error?.issues ?? [], { [field]: bad }, 'spec'));
+      t.notRegex(causes, /hunter2|12345/);
+    }
+  }
 });
 
 test('keys that are no file names, and data that is no base64, are refused without being repeated', (t) => {

@@ -1,0 +1,102 @@
+/** Redis emptied and restarted: it holds nothing that Postgres does not, so timers still fire (I6). */
+import test, { type ExecutionContext } from 'ava';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { objectOf, path, textAt } from '../e2e/client.js';
+import { freePort, startRunning } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+const missing =
+  spawnSync('redis-server', ['--version']).error === undefined ? undefined : 'redis-server is not installed';
+const redisTest = missing === undefined ? test.serial : test.serial.skip;
+const title = (name: string): string => (missing === undefined ? name : `${name} (${missing})`);
+const KEYS = path('apikeys', '');
+/** How late a timer may be after a fault, beyond its time: some sweeps. */
+const LATE_MS = 30_000;
+
+interface OwnRedis {
+  readonly url: string;
+  /** Empties it. */
+  flush(): Promise<void>;
+  /** Ends it without a word and starts another, empty one. */
+  restart(): Promise<void>;
+}
+
+async function ownRedis(t: ExecutionContext): Promise<OwnRedis> {
+  const home = await mkdtemp(join(tmpdir(), 'troupe-faults-redis-'));
+  const port = await freePort();
+  let child: ChildProcess;
+  const start = async (): Promise<void> => {
+    const args = ['--bind', '127.0.0.1', '--port', String(port), '--dir', home, '--save', '', '--appendonly', 'no'];
+    child = spawn('redis-server', [...args, '--hz', '100'], { stdio: 'ignore' });
+    await until('redis answers', () => reachable(port));
+  };
+  const kill = async (): Promise<void> => {
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
+  await start();
+  t.teardown(async () => {
+    await kill();
+    await rm(home, { recursive: true, force: true });
+  });
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async flush() {
+      const redis = new Redis(port);
+      await redis.flushall();
+      redis.disconnect();
+    },
+    async restart() {
+      await kill();
+      await start();
+    },
+  };
+}
+
+function reachable(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+const faults: readonly [name: string, happen: (redis: OwnRedis) => Promise<void>][] = [
+  ['emptied', (redis) => redis.flush()],
+  ['restarted, and so emptied', (redis) => redis.restart()],
+  ['emptied, then restarted', (redis) => redis.flush().then(() => redis.restart())],
+];
+
+for (const [name, happen] of faults) {
+  redisTest(title(`with Redis ${name}, timers that were armed before still fire`), async (t) => {
+    t.timeout(120_000);
+    const redis = await ownRedis(t);
+    const service = await startRunning(t, { env: { REDIS_URL: redis.url } });
+    const client = service.client();
+    const expirationTime = new Date(Math.ceil(Date.now() / 1000) * 1000 + 5000).toISOString().replace('.000Z', 'Z');
+    const keys = ['first', 'second', 'third'];
+    for (const key of keys) {
+      const made = await client.post(KEYS, objectOf('APIKey', key, { scopes: ['jobs:read'], expirationTime }));
+      t.is(made.status, 201, made.text);
+    }
+    await happen(redis);
+    t.is((await client.post(KEYS, objectOf('APIKey', 'later', { scopes: ['jobs:read'], expirationTime }))).status, 201);
+    for (const key of [...keys, 'later']) {
+      await until(
+        `key ${key} expires`,
+        async () => textAt((await client.get(`${KEYS}/${key}`)).body, 'status', 'phase') === 'Expired',
+        Date.parse(expirationTime) - Date.now() + LATE_MS,
+      );
+    }
+    t.true(Date.now() >= Date.parse(expirationTime), 'and not before their time');
+  });
+}
