@@ -5,7 +5,7 @@
  * processes that start together one wins and the other takes what the winner made.
  */
 import { spawn } from 'node:child_process';
-import { chown, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, lchown, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SpawnOptions } from 'node:child_process';
 import type { Account } from './account.js';
@@ -102,4 +102,17 @@ const initdb = (cluster: Cluster, passwordFile: string, durable: boolean, signal
         reject(new Error(`Postgres could not make its data directory: ${said.trim() || `initdb ended with ${code}`}`));
     });
   });
+};
+
+/**
+ * Gives a cluster that root owns to the account: it was copied or unpacked by root, and only its owner may run Postgres
+ * on it. The data directory is named last, so that a crash half-way is mended by the next start.
+ */
+export const claimCluster = async ({ account, directory }: Cluster): Promise<void> => {
+  if (account === undefined || (await stat(directory)).uid === account.uid) return;
+  for (const name of await readdir(directory, { recursive: true })) {
+    await lchown(join(directory, name), account.uid, account.gid);
+  }
+  await chmod(directory, 0o700);
+  await chown(directory, account.uid, account.gid);
 };

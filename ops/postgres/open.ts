@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Client, DatabaseError } from 'pg';
 import { privateOnce } from '../private-file.js';
 import { postgresAccount } from './account.js';
-import { CLUSTER_USER, clusterVersion, makeCluster } from './cluster.js';
+import { CLUSTER_USER, claimCluster, clusterVersion, makeCluster } from './cluster.js';
 import { embeddedPrograms } from './programs.js';
 import { startServer, stopServer } from './server.js';
 import { deregister, register } from './users.js';
@@ -60,6 +60,8 @@ export const openEmbeddedPostgres = async ({
     await makeCluster(cluster, password, true, signal);
     log(`made a Postgres ${programs.major} cluster in ${directory} (${seconds(began)})`);
   }
+
+  await claimCluster(cluster);
 
   await register(users);
   const began = performance.now();

@@ -1,0 +1,79 @@
+import { readFile } from 'node:fs/promises';
+import test from 'ava';
+import { SETTINGS, loadConfig } from '../../src/config.js';
+import { settingsTable, settingsText } from '../../ops/settings.js';
+import type { Config } from '../../src/config.js';
+
+const accepted = (env: Record<string, string>): Config => {
+  const loaded = loadConfig(env);
+  if (loaded.outcome === 'Invalid') throw new Error(loaded.lines.join('\n'));
+  return loaded.config;
+};
+
+/** The lines of the refusal. */
+const refused = (env: Record<string, string>): string[] => {
+  const loaded = loadConfig(env);
+  return loaded.outcome === 'Invalid' ? loaded.lines : [];
+};
+
+test('an empty environment gives a complete configuration, so that npm start needs no settings', (t) => {
+  const config = accepted({});
+  t.like(config, { port: 8080, host: '127.0.0.1', tlsPort: 8443, compute: 'auto', databaseUrl: undefined });
+  t.true(config.dataDir.endsWith('/.data'));
+  t.is(config.blobDir, `${config.dataDir}/blobs`);
+  t.is(config.watchHistoryBytes, 4 * 2 ** 30);
+});
+
+test('every fault of the environment gets one line that names the setting, and the start stops', (t) => {
+  const lines = refused({
+    PORT: '80800',
+    TROUPE_COMPUTE: 'docker',
+    TROUPE_LEASE_SECOND: '3',
+    TROUPE_WATCH_HISTORY_BYTES: '4 GB',
+    TROUPE_TLS_CERT: '/etc/cert.pem',
+  });
+  t.deepEqual(
+    lines.map((line) => line.split(':')[0]),
+    [
+      'TROUPE_LEASE_SECOND',
+      'PORT',
+      'TROUPE_COMPUTE',
+      'TROUPE_WATCH_HISTORY_BYTES',
+      'TROUPE_TLS_CERT and TROUPE_TLS_KEY',
+    ],
+  );
+  t.regex(lines.join('\n'), /did you mean TROUPE_LEASE_SECONDS\?/);
+  t.regex(lines.join('\n'), /docker is not built yet/);
+});
+
+test('a bad secret is refused without being repeated', (t) => {
+  const lines = refused({ TROUPE_MASTER_KEY: 'hunter2', DATABASE_URL: 'mysql://root:hunter2@db/x' });
+  t.is(lines.length, 2);
+  t.notRegex(lines.join('\n'), /hunter2/);
+});
+
+test('a setting that is set to nothing counts as unset, as compose files write it', (t) => {
+  t.is(loadConfig({ REDIS_URL: '', PORT: '' }).outcome, 'Config');
+});
+
+test('a TLS port of 0 turns TLS off, and any takes a free one', (t) => {
+  t.is(accepted({ TROUPE_TLS_PORT: '0' }).tlsPort, 'off');
+  t.is(accepted({ TROUPE_TLS_PORT: 'any' }).tlsPort, 0);
+  t.is(accepted({ TROUPE_TLS_PORT: '443' }).tlsPort, 443);
+  t.regex(refused({ TROUPE_TLS_PORT: '70000' }).join(), /must be a port/);
+});
+
+test('every setting tells its unit and its consequence, and each default is accepted', (t) => {
+  const names = Object.values(SETTINGS).map(({ env }) => env);
+  t.is(new Set(names).size, names.length);
+  for (const { env, unit, about, default: fallback } of Object.values(SETTINGS)) {
+    t.true(unit.length > 0 && about.endsWith('.'), env);
+    t.is(loadConfig({ [env]: fallback }).outcome, 'Config', env);
+  }
+  t.true(settingsText().includes('TROUPE_LEASE_SECONDS (seconds; 5)'));
+});
+
+test('the table of settings in ops/README.md is the one in the program', async (t) => {
+  const readme = await readFile(new URL('../../../ops/README.md', import.meta.url), 'utf8');
+  t.true(readme.includes(settingsTable()), 'run: node ops/settings-table.mjs');
+});
