@@ -1,0 +1,70 @@
+/**
+ * Owns the generic half of a create: from a parsed body to a whole new object with defaults, metadata and the status of
+ * its birth. The address is already complete (`nameForCreate`); whether the name is free is for the commit to say.
+ */
+import type { Address } from '../../api/address.js';
+import { invalid } from '../../api/causes.js';
+import { manageCreate } from '../../api/managed-fields.js';
+import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import { rfc3339 } from '../../api/time.js';
+import type { KindDefinition } from '../kind.js';
+import { checkAddress, checkName, checkType } from './identity.js';
+import { writableOf } from './metadata.js';
+import { planOf } from './plan.js';
+import { refused, targetOf } from './prepared.js';
+import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
+import { checkSupported, judgeFields, noComplaints, readMembers, readMetadata, readSpec } from './validate.js';
+
+export function prepareCreate(
+  kind: KindDefinition,
+  address: Address,
+  body: Readonly<Record<string, unknown>>,
+  ctx: WriteContext,
+): Prepared | RefusedWrite {
+  const { apiVersion } = planOf(kind);
+  const target = targetOf(kind, address);
+  const mistyped = checkType(kind, apiVersion, body);
+  if (mistyped !== undefined) return refused(mistyped);
+  if (ctx.ifMatch !== undefined) {
+    return refused({ code: 'Unsupported', message: 'If-Match on a create is not supported yet', target });
+  }
+
+  const complaints = noComplaints();
+  readMembers(body, complaints);
+  const input = readMetadata(body['metadata'], complaints);
+  const spec = readSpec(kind, body['spec'], complaints);
+  const badName = checkName(kind, address.name);
+  if (badName !== undefined) complaints.causes.unshift(badName);
+  const warnings = judgeFields(complaints, ctx);
+  if (input !== undefined) {
+    const mismatch = checkAddress(address, input);
+    if (mismatch !== undefined) return refused(mismatch);
+    if (!isUnset(input.resourceVersion)) {
+      const message = 'metadata.resourceVersion must not be set on an object to be created';
+      return refused({ code: 'BadRequest', message, target });
+    }
+  }
+  if (input === undefined || complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
+  const unsupported = checkSupported(kind, spec, ctx, target);
+  if (unsupported !== undefined) return refused(unsupported);
+
+  const writable = writableOf(input);
+  const { now } = ctx.moment;
+  const metadata: ObjectMeta = {
+    name: address.name,
+    ...(isUnset(input.generateName) ? undefined : { generateName: input.generateName ?? '' }),
+    ...(address.project === '' ? undefined : { namespace: address.project }),
+    uid: ctx.moment.uid(),
+    generation: 1,
+    creationTimestamp: rfc3339(now),
+    ...writable,
+    managedFields: manageCreate({ manager: ctx.fieldManager, apiVersion, now }, { metadata: writable, spec }),
+  };
+  const unborn: ApiObject = { apiVersion, kind: kind.kind, metadata, spec, status: undefined };
+  const object: ApiObject = { ...unborn, status: kind.initialStatus(unborn) };
+  return { outcome: 'Prepared', object, warnings, specChanged: true, changed: true, gone: false };
+}
+
+function isUnset(value: string | null | undefined): boolean {
+  return value === undefined || value === null || value === '' || value === '0';
+}

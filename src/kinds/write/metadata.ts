@@ -1,0 +1,50 @@
+/** Owns the part of metadata that clients write, and how it changes: labels, annotations, finalizers, owners. */
+import { equalJson } from '../../api/equal.js';
+import type { MetadataInput } from '../../api/metadata.js';
+import type { ObjectMeta } from '../../api/object.js';
+import type { Cause } from '../../api/refusal.js';
+
+export type WritableMeta = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers' | 'ownerReferences'>;
+
+/** Empty maps and lists are left out: they mean the same as absent ones. Finalizers are a set. */
+export function writableOf(input: MetadataInput): WritableMeta {
+  const writable: { -readonly [Key in keyof WritableMeta]: WritableMeta[Key] } = {};
+  if (!isEmpty(input.labels)) writable.labels = input.labels ?? {};
+  if (!isEmpty(input.annotations)) writable.annotations = input.annotations ?? {};
+  if (!isEmpty(input.finalizers)) writable.finalizers = [...new Set(input.finalizers)];
+  if (!isEmpty(input.ownerReferences)) writable.ownerReferences = input.ownerReferences ?? [];
+  return writable;
+}
+
+export function sameWritable(one: WritableMeta, other: WritableMeta): boolean {
+  return (
+    equalJson(one.labels, other.labels) &&
+    equalJson(one.annotations, other.annotations) &&
+    equalJson(one.finalizers, other.finalizers) &&
+    equalJson(one.ownerReferences, other.ownerReferences)
+  );
+}
+
+/** The metadata with its writable part replaced. */
+export function withWritable(current: ObjectMeta, writable: WritableMeta): ObjectMeta {
+  const { labels: _, annotations: __, finalizers: ___, ownerReferences: ____, ...rest } = current;
+  return { ...rest, ...writable };
+}
+
+/** Once deletion was asked for, finalizers only go: a new one could hold the object for ever. */
+export function checkFinalizers(current: ObjectMeta, next: WritableMeta): Cause | undefined {
+  if (current.deletionTimestamp === undefined) return undefined;
+  const added = (next.finalizers ?? []).filter((name) => current.finalizers?.includes(name) !== true);
+  if (added.length === 0) return undefined;
+  return {
+    field: 'metadata.finalizers',
+    reason: 'FieldValueForbidden',
+    message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`,
+  };
+}
+
+function isEmpty(value: object | null | undefined): boolean {
+  if (value === undefined || value === null) return true;
+  for (const _ in value) return false;
+  return true;
+}

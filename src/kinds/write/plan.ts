@@ -1,0 +1,30 @@
+/** Owns what is worked out of a kind's definition once, so that a write only walks its own body. */
+import { compileGuards } from '../../api/immutable.js';
+import type { Guards } from '../../api/immutable.js';
+import { metadataInput } from '../../api/metadata.js';
+import { compileShape } from '../../api/strict.js';
+import type { Shape } from '../../api/strict.js';
+import type { KindDefinition } from '../kind.js';
+import { apiVersionOf } from '../versions.js';
+
+export interface WritePlan {
+  readonly apiVersion: string;
+  readonly specShape: Shape;
+  readonly guards: Guards;
+}
+
+const plans = new WeakMap<KindDefinition, WritePlan>();
+
+export function planOf(kind: KindDefinition): WritePlan {
+  const known = plans.get(kind);
+  if (known !== undefined) return known;
+  const plan: WritePlan = {
+    apiVersion: apiVersionOf(kind),
+    specShape: compileShape(kind.schema.spec),
+    guards: compileGuards(kind.schema.immutable, kind.schema.raiseOnly),
+  };
+  plans.set(kind, plan);
+  return plan;
+}
+
+export const METADATA_SHAPE = compileShape(metadataInput);

@@ -1,0 +1,92 @@
+/**
+ * Owns what a replace and a patch have in common: from the current object and the whole desired one to the next state.
+ * Parts of the desired body that are the current object's own (`===`) are known to be valid and are not read again.
+ */
+import type { Address } from '../../api/address.js';
+import { invalid } from '../../api/causes.js';
+import { equalJson } from '../../api/equal.js';
+import { checkChange } from '../../api/immutable.js';
+import { manageUpdate } from '../../api/managed-fields.js';
+import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import type { KindDefinition } from '../kind.js';
+import { checkAddress, checkType } from './identity.js';
+import { checkFinalizers, sameWritable, withWritable, writableOf } from './metadata.js';
+import type { WritableMeta } from './metadata.js';
+import { planOf } from './plan.js';
+import { checkIfMatch, checkVersion } from './precondition.js';
+import { refused, targetOf } from './prepared.js';
+import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
+import { checkSupported, judgeFields, noComplaints, readMembers, readMetadata, readSpec } from './validate.js';
+
+export function prepareUpdate(
+  kind: KindDefinition,
+  current: ApiObject,
+  desired: Readonly<Record<string, unknown>>,
+  ctx: WriteContext,
+): Prepared | RefusedWrite {
+  const { apiVersion, guards } = planOf(kind);
+  const target = targetOf(kind, current.metadata);
+  const version = versionOf(current, ctx);
+  const early = checkType(kind, apiVersion, desired) ?? checkIfMatch(ctx.ifMatch, version, target);
+  if (early !== undefined) return refused(early);
+
+  const complaints = noComplaints();
+  readMembers(desired, complaints);
+  let writable: WritableMeta = current.metadata;
+  if (desired['metadata'] !== current.metadata) {
+    const input = readMetadata(desired['metadata'], complaints);
+    if (input !== undefined) {
+      const wrong = checkAddress(addressOf(current), input) ?? checkVersion(input.resourceVersion, version, target);
+      if (wrong !== undefined) return refused(wrong);
+      writable = writableOf(input);
+      const finalizers = checkFinalizers(current.metadata, writable);
+      if (finalizers !== undefined) complaints.causes.push(finalizers);
+    }
+  }
+  let { spec } = current;
+  if (desired['spec'] !== spec) {
+    const before = complaints.causes.length;
+    const read = readSpec(kind, desired['spec'], complaints);
+    if (complaints.causes.length === before && !equalJson(read, spec)) {
+      complaints.causes.push(...checkChange(guards, spec, read));
+      spec = read;
+    }
+  }
+  const warnings = judgeFields(complaints, ctx);
+  if (complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
+
+  const specChanged = spec !== current.spec;
+  const unsupported = specChanged ? checkSupported(kind, spec, ctx, target) : undefined;
+  if (unsupported !== undefined) return refused(unsupported);
+  if (!specChanged && (writable === current.metadata || sameWritable(writable, current.metadata))) {
+    return { outcome: 'Prepared', object: current, warnings, specChanged: false, changed: false, gone: false };
+  }
+  const metadata: ObjectMeta = {
+    ...(writable === current.metadata ? current.metadata : withWritable(current.metadata, writable)),
+    generation: current.metadata.generation + (specChanged ? 1 : 0),
+    managedFields: manageUpdate(
+      current.metadata.managedFields,
+      { manager: ctx.fieldManager, apiVersion, now: ctx.moment.now },
+      current,
+      { metadata: writable, spec },
+    ),
+  };
+  return {
+    outcome: 'Prepared',
+    object: { ...current, apiVersion, metadata, spec },
+    warnings,
+    specChanged,
+    changed: true,
+    gone: metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0,
+  };
+}
+
+/** The current version as text: what `If-Match` and `resourceVersion` are compared with. */
+export function versionOf(current: ApiObject, ctx: WriteContext): string {
+  return ctx.currentVersion === undefined ? (current.metadata.resourceVersion ?? '') : String(ctx.currentVersion);
+}
+
+/** The org is not in the object; nothing here compares it. */
+function addressOf(current: ApiObject): Address {
+  return { org: '', kind: current.kind, project: current.metadata.namespace ?? '', name: current.metadata.name };
+}

@@ -1,0 +1,88 @@
+/**
+ * Owns reading the client's half of a body: metadata and spec against their schemas, with defaults, and the members that
+ * nobody knows or that stand there twice. All complaints of one body are collected, so that one answer tells them all.
+ */
+import { causesOf, duplicateField, unknownField } from '../../api/causes.js';
+import { metadataInput } from '../../api/metadata.js';
+import type { MetadataInput } from '../../api/metadata.js';
+import { below } from '../../api/path.js';
+import type { Cause, Refusal } from '../../api/refusal.js';
+import { dropNulls, unknownFields } from '../../api/strict.js';
+import type { KindDefinition } from '../kind.js';
+import { METADATA_SHAPE, planOf } from './plan.js';
+import type { Target, WriteContext } from './prepared.js';
+
+/** `status` may be sent back and is ignored whatever is in it. */
+const MEMBERS = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
+
+/** Most warnings of one answer: each is a header. */
+const MAX_WARNINGS = 20;
+
+export interface Complaints {
+  readonly causes: Cause[];
+  readonly unknown: string[];
+}
+
+export function noComplaints(): Complaints {
+  return { causes: [], unknown: [] };
+}
+
+export function readMembers(body: Readonly<Record<string, unknown>>, complaints: Complaints): void {
+  for (const key in body) if (!MEMBERS.has(key)) complaints.unknown.push(below('', key));
+}
+
+/** Undefined when it cannot be read; the causes say why. */
+export function readMetadata(given: unknown, complaints: Complaints): MetadataInput | undefined {
+  const metadata = given ?? {};
+  const parsed = metadataInput.safeParse(metadata);
+  complaints.unknown.push(...unknownFields(METADATA_SHAPE, metadata, 'metadata'));
+  if (parsed.success) return parsed.data;
+  complaints.causes.push(...causesOf(parsed.error.issues, metadata, 'metadata'));
+  return undefined;
+}
+
+/** The spec with its defaults; undefined when it is not valid. A missing spec is an empty one. */
+export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints): unknown {
+  const { specShape } = planOf(kind);
+  const spec = given ?? {};
+  complaints.unknown.push(...unknownFields(specShape, spec, 'spec'));
+  const parsed = kind.schema.spec.safeParse(spec);
+  if (parsed.success) return parsed.data;
+  const withoutNulls = dropNulls(specShape, spec);
+  const again = withoutNulls === spec ? parsed : kind.schema.spec.safeParse(withoutNulls);
+  if (again.success) return again.data;
+  complaints.causes.push(...causesOf(again.error.issues, withoutNulls, 'spec'));
+  return undefined;
+}
+
+/** Applies field validation: adds causes under Strict, answers warnings under Warn, nothing under Ignore. */
+export function judgeFields(complaints: Complaints, ctx: WriteContext): readonly string[] {
+  const { unknown, causes } = complaints;
+  if (ctx.fieldValidation === 'Ignore' || (unknown.length === 0 && ctx.duplicates.length === 0)) return NONE;
+  const found = [...unknown.map(unknownField), ...ctx.duplicates.map(duplicateField)];
+  if (ctx.fieldValidation === 'Strict') {
+    causes.push(...found);
+    return NONE;
+  }
+  return found.slice(0, MAX_WARNINGS).map((cause) => cause.message);
+}
+
+const NONE: readonly string[] = [];
+
+/** Fields that are valid and not built yet: 501 naming each, unless nothing would be done anyway. */
+export function checkSupported(
+  kind: KindDefinition,
+  spec: unknown,
+  ctx: WriteContext,
+  target: Target,
+): Refusal | undefined {
+  if (ctx.dryRun || kind.unsupported === undefined) return undefined;
+  const fields = kind.unsupported(spec);
+  if (fields.length === 0) return undefined;
+  return {
+    code: 'Unsupported',
+    message: `${kind.kind} does not support yet: ${fields.join(', ')}`,
+    causes: fields.map((field) => ({ field, reason: 'Unsupported', message: 'not supported yet' })),
+    target,
+  };
+}
