@@ -1,0 +1,57 @@
+/**
+ * Owns what every object does about its own end and its children, whatever its kind: the finalizers of foreground and
+ * orphan deletion, and the letters between owner and owned. Pure; the resource actor asks it before the kind's machine.
+ * Source: decisions, "Delete"; Kubernetes' garbage collection.
+ */
+import type { Address } from '../api/address.js';
+import type { ApiObject } from '../api/object.js';
+import type { LaterEffect } from './effect.js';
+import type { Message } from './machine.js';
+
+export const FOREGROUND_FINALIZER = 'foregroundDeletion';
+export const ORPHAN_FINALIZER = 'orphan';
+
+export interface LifecycleStep {
+  readonly finalizers: readonly string[] | undefined;
+  readonly effects: readonly LaterEffect[];
+  /** The message was for the lifecycle alone; the kind's machine does not see it. */
+  readonly consumed: boolean;
+}
+
+const NOTHING: LifecycleStep = { finalizers: undefined, effects: [], consumed: false };
+
+/** What the generic lifecycle makes of a message to `object`. */
+export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
+  const { deletionTimestamp, finalizers = [], uid } = object.metadata;
+  const foreground = finalizers.includes(FOREGROUND_FINALIZER);
+  const orphan = finalizers.includes(ORPHAN_FINALIZER);
+  if (message.type === 'Told' && message.letter.letter === 'ChildrenGone') {
+    const rest = finalizers.filter((name) => name !== FOREGROUND_FINALIZER && name !== ORPHAN_FINALIZER);
+    return { finalizers: rest.length === finalizers.length ? undefined : rest, effects: [], consumed: true };
+  }
+  if (deletionTimestamp === undefined || (!foreground && !orphan)) return NOTHING;
+  const collect: LaterEffect = { type: 'CollectChildren', uid, orphan, answer: true };
+  switch (message.type) {
+    case 'DeletionRequested':
+    case 'Activated':
+      return { finalizers: undefined, effects: [collect], consumed: false };
+    case 'Told':
+      // A child has gone: look again whether it was the last one.
+      if (message.letter.letter !== 'ChildGone') return NOTHING;
+      return { finalizers: undefined, effects: [collect], consumed: false };
+    default:
+      return NOTHING;
+  }
+}
+
+/** What follows when the object's row goes: what it owned is collected, and its owners hear of it. */
+export function farewell(address: Address, object: ApiObject): LaterEffect[] {
+  const { uid, ownerReferences = [] } = object.metadata;
+  const letters = ownerReferences.map((owner): LaterEffect => ({
+    type: 'Tell',
+    to: { org: address.org, kind: owner.kind, project: address.project, name: owner.name },
+    uid: owner.uid,
+    letter: { letter: 'ChildGone', uid, kind: address.kind },
+  }));
+  return [{ type: 'CollectChildren', uid, orphan: false, answer: false }, ...letters];
+}
