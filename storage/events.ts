@@ -1,0 +1,99 @@
+/**
+ * Owns the reading of recorded events. They are written by the commit that caused them (`commit/events.ts`); a repeat
+ * moves its row to the end, so a reader that goes on after a cursor sees it again with the higher count.
+ */
+import type { Postgres, Statement } from './postgres.js';
+
+export interface EventQuery {
+  readonly project?: string | undefined;
+  /** `<kind>/<name>` or a uid. */
+  readonly object?: string | undefined;
+  /** Exact type, a prefix such as `job.*`, or `*`. */
+  readonly type?: string | undefined;
+  /** Cursor: events after this one. */
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+export interface EventPage {
+  readonly items: readonly Readonly<Record<string, unknown>>[];
+  /** Cursor of the last item; absent when there is none. */
+  readonly next?: string | undefined;
+}
+
+type Row = [
+  id: string,
+  sequence: number,
+  kind: string,
+  project: string,
+  name: string,
+  uid: string,
+  event: string,
+  reason: string,
+  message: string,
+  count: number,
+  first: Date,
+  last: Date,
+];
+
+export async function listEvents(postgres: Postgres, org: string, query: EventQuery): Promise<EventPage> {
+  const { object = '', type = '*', after = '' } = query;
+  const [kind = '', name = ''] = object.includes('/') ? object.split('/') : [];
+  const cursor = parseCursor(after);
+  const rows = await postgres.readRows<Row>(LIST, [
+    org,
+    query.project ?? null,
+    object === '' || object.includes('/') ? null : object,
+    kind === '' ? null : kind.toLowerCase(),
+    name === '' ? null : name,
+    type === '*' ? null : likePattern(type),
+    cursor.sequence,
+    cursor.id,
+    query.limit,
+  ]);
+  const last = rows.at(-1);
+  return { items: rows.map(toItem), next: last && `${last[1]}.${last[0]}` };
+}
+
+function toItem([id, , kind, project, name, uid, event, reason, message, count, first, last]: Row) {
+  return {
+    id,
+    type: event,
+    reason,
+    message,
+    count,
+    firstTime: first.toISOString(),
+    lastTime: last.toISOString(),
+    object: { kind, name, uid, ...(project === '' ? {} : { namespace: project }) },
+  };
+}
+
+const NO_UUID = '00000000-0000-0000-0000-000000000000';
+
+function parseCursor(text: string): { sequence: number; id: string } {
+  const found = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(text);
+  return found ? { sequence: Number(found[1]), id: found[2] ?? NO_UUID } : { sequence: 0, id: NO_UUID };
+}
+
+/** `job.*` → `job.%`; what a client sends is otherwise taken literally. */
+function likePattern(type: string): string {
+  const literal = type.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`);
+  return literal.endsWith('.*') ? `${literal.slice(0, -1)}%` : literal;
+}
+
+/** Events of one org in the order in which they were recorded last. Each null argument is no condition. */
+const LIST: Statement = {
+  name: 'events',
+  text: `
+SELECT id, sequence, kind, project, name, uid, event, reason, message, count, first_time, last_time
+FROM events
+WHERE org = $1
+  AND ($2::text IS NULL OR project = $2)
+  AND ($3::text IS NULL OR uid = $3)
+  AND ($4::text IS NULL OR lower(kind) = $4)
+  AND ($5::text IS NULL OR name = $5)
+  AND ($6::text IS NULL OR event LIKE $6)
+  AND (sequence, id) > ($7::bigint, $8::uuid)
+ORDER BY sequence, id
+LIMIT $9`,
+};
