@@ -1,0 +1,94 @@
+/**
+ * Owns the checks of a write that need to look at other objects: the project it goes into, and what its spec names.
+ * They are made at the door, before the object's own commit; what changes afterwards is the machines' matter.
+ */
+import { addressKey, type Address } from '../src/api/address.js';
+import { CATALOG_PROJECT } from '../src/brand.js';
+import { decodeObject } from '../src/api/encode.js';
+import type { ApiObject } from '../src/api/object.js';
+import type { Cause, Refusal } from '../src/api/refusal.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { CommittedChange } from '../storage/commit/member.js';
+
+export interface Admission {
+  check(kind: KindDefinition, address: Address, object: ApiObject): Promise<Refusal | undefined>;
+  /** Keeps what is known of projects true. */
+  committed(change: CommittedChange): void;
+}
+
+type ProjectState = 'Active' | 'Terminating';
+
+/** Projects remembered; beyond it they are read again (I10). */
+const MAX_PROJECTS = 20_000;
+
+export function openAdmission(read: (address: Address) => Promise<Buffer | undefined>): Admission {
+  const projects = new Map<string, ProjectState>();
+
+  async function projectState(org: string, name: string): Promise<ProjectState | undefined> {
+    const address: Address = { org, kind: 'Namespace', project: '', name };
+    const known = projects.get(addressKey(address));
+    if (known) return known;
+    const body = await read(address);
+    if (!body) return undefined;
+    return remember(address, body);
+  }
+
+  function remember(address: Address, body: Buffer): ProjectState {
+    if (projects.size >= MAX_PROJECTS) projects.clear();
+    const state = decodeObject(body).metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating';
+    projects.set(addressKey(address), state);
+    return state;
+  }
+
+  async function checkProject(address: Address): Promise<Refusal | undefined> {
+    if (address.project === CATALOG_PROJECT) return undefined; // only the service writes there; the edge refuses others
+    const target = { kind: address.kind, name: address.name };
+    switch (await projectState(address.org, address.project)) {
+      case 'Active':
+        return undefined;
+      case 'Terminating':
+        return { code: 'Forbidden', message: `project "${address.project}" is being deleted`, target };
+      case undefined:
+        return {
+          code: 'NotFound',
+          message: `project "${address.project}" does not exist`,
+          fix: `Create it first: POST /api/v1/namespaces {"metadata":{"name":"${address.project}"}}`,
+          target: { kind: 'Namespace', name: address.project },
+        };
+    }
+  }
+
+  async function checkReferences(kind: KindDefinition, address: Address, object: ApiObject): Promise<Cause[]> {
+    const causes: Cause[] = [];
+    for (const reference of kind.references?.(object) ?? []) {
+      const project = reference.project ?? address.project;
+      const body = await read({ org: address.org, kind: reference.kind, project, name: reference.name });
+      if (body) continue;
+      causes.push({
+        field: reference.field,
+        message: `${reference.kind} "${reference.name}" does not exist in project "${project}"`,
+        reason: reference.reason ?? 'NotFound',
+      });
+    }
+    return causes;
+  }
+
+  return {
+    async check(kind, address, object) {
+      if (kind.scope === 'project') {
+        const refusal = await checkProject(address);
+        if (refusal) return refusal;
+      }
+      if (!kind.references) return undefined;
+      const causes = await checkReferences(kind, address, object);
+      if (causes.length === 0) return undefined;
+      const message = `${address.kind} "${address.name}" names what does not exist: ${causes.map(({ field }) => field).join(', ')}`;
+      return { code: 'Invalid', message, causes, target: { kind: address.kind, name: address.name } };
+    },
+    committed(change) {
+      if (change.address.kind !== 'Namespace') return;
+      if (change.type === 'DELETED') projects.delete(addressKey(change.address));
+      else remember(change.address, change.after);
+    },
+  };
+}

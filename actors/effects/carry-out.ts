@@ -1,0 +1,49 @@
+/** Owns the one switch from a later effect to what carries it out. */
+import type { Pending } from '../../storage/store.js';
+import type { Post } from '../post.js';
+import { activateAll } from '../recovery.js';
+import { ATTEMPT, type Attempts } from '../work/attempts.js';
+import { collectChildren, collectProject, createChild, deleteChild, type ChildrenDeps } from './children.js';
+import type { EffectOutcome } from './outcome.js';
+import type { EffectTask } from './runner.js';
+import { removeWork, startWork, stopWork, type WorkDeps } from './work.js';
+
+export interface CarryOutDeps {
+  readonly children: ChildrenDeps;
+  readonly work: WorkDeps;
+  readonly attempts: Attempts;
+  readonly post: Post;
+  readonly pending: Pick<Pending, 'unfinished'>;
+  readonly stopping: AbortSignal;
+}
+
+export async function carryOut(
+  { row, effect }: EffectTask,
+  signal: AbortSignal,
+  deps: CarryOutDeps,
+): Promise<EffectOutcome> {
+  const { children, work, attempts, post } = deps;
+  switch (effect.type) {
+    case 'Tell':
+      return post.tell(row, effect.to, effect.uid, effect.letter);
+    case 'CreateChild':
+      return createChild(row, effect, children);
+    case 'DeleteChild':
+      return deleteChild(row, effect, children);
+    case 'CollectChildren':
+      return collectChildren(row, effect, children);
+    case 'CollectProject':
+      return collectProject(row, effect, children);
+    case 'StartWork':
+      attempts.begin(row.uid, row.address);
+      return startWork(row, effect, work, signal);
+    case 'StopWork':
+      return stopWork(row, effect, work, signal);
+    case 'RemoveWork':
+      attempts.end(row.uid);
+      return removeWork(row, effect, work, signal);
+    case 'CountPlaces':
+      await activateAll(ATTEMPT, deps);
+      return post.tell(row, row.address, row.uid, { letter: 'PlacesCounted' });
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Owns the effects by which an object makes and ends the objects that it owns: CreateChild, DeleteChild,
+ * CollectChildren, CollectProject. Each goes through the child's own actor like anybody's write (I1).
+ */
+import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { ApiObject } from '../../src/api/object.js';
+import type { LaterEffect } from '../../src/kinds/effect.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Letter } from '../../src/kinds/letter.js';
+import { apiVersionOf } from '../../src/kinds/versions.js';
+import type { Objects, StoredEffects } from '../../storage/store.js';
+import type { DeleteOptions, ObjectPatch, WriteReply } from '../stage.js';
+import { DONE, retry, type EffectOutcome } from './outcome.js';
+
+export interface ChildrenDeps {
+  readonly kinds: readonly KindDefinition[];
+  readonly objects: Pick<Objects, 'ownedBy' | 'keys'>;
+  read(address: Address): Promise<Buffer | undefined>;
+  write(address: Address, request: ServiceWrite): Promise<WriteReply>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
+}
+
+/** A write of the service itself, before it is given the service's own caller. */
+export type ServiceWrite =
+  | { readonly verb: 'create'; readonly body: Record<string, unknown> }
+  | { readonly verb: 'patch'; readonly patch: ObjectPatch }
+  | { readonly verb: 'delete'; readonly options: DeleteOptions };
+
+/** Children asked for at once in one collection. */
+const ABREAST = 32;
+/** Children looked at in one pass: an org has fewer objects than this. */
+const PASS_LIMIT = 200_000;
+
+type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
+
+export async function createChild(
+  row: StoredEffects,
+  effect: Effect<'CreateChild'>,
+  deps: ChildrenDeps,
+): Promise<EffectOutcome> {
+  const owner = kindNamed(deps.kinds, row.address.kind);
+  const kind = kindNamed(deps.kinds, effect.kind);
+  const project = kind.scope === 'org' ? '' : (effect.project ?? row.address.project);
+  const address: Address = { org: row.address.org, kind: effect.kind, project, name: effect.name };
+  const reply = await deps.write(address, {
+    verb: 'create',
+    body: {
+      metadata: {
+        name: effect.name,
+        ...(effect.labels && { labels: effect.labels }),
+        ...(effect.annotations && { annotations: effect.annotations }),
+        ownerReferences: [
+          {
+            apiVersion: apiVersionOf(owner),
+            kind: owner.kind,
+            name: row.address.name,
+            uid: row.uid,
+            controller: true,
+            blockOwnerDeletion: true,
+          },
+        ],
+      },
+      spec: effect.spec,
+    },
+  });
+  if (reply.outcome === 'Done') return DONE;
+  if (reply.refusal.code !== 'AlreadyExists') return refusedAs(reply);
+  const there = await deps.read(address);
+  if (!there) return retry('the child went while it was being looked at');
+  if (owns(row.uid, decodeObject(there))) return DONE; // made by an earlier run of this effect
+  return { outcome: 'Failed', reason: 'AlreadyExists', message: `${effect.kind} "${effect.name}" belongs to another` };
+}
+
+export async function deleteChild(
+  row: StoredEffects,
+  effect: Effect<'DeleteChild'>,
+  deps: ChildrenDeps,
+): Promise<EffectOutcome> {
+  const { org, project } = row.address;
+  const options: DeleteOptions = { preconditions: { uid: effect.uid }, propagationPolicy: 'Background' };
+  return remove({ org, kind: effect.kind, project, name: effect.name }, options, deps);
+}
+
+export async function collectChildren(
+  row: StoredEffects,
+  effect: Effect<'CollectChildren'>,
+  deps: ChildrenDeps,
+): Promise<EffectOutcome> {
+  const children = await deps.objects.ownedBy(row.address.org, effect.uid, PASS_LIMIT);
+  const unfinished = await abreast(children, (child) => release(child, effect, deps));
+  if (unfinished) return unfinished;
+  // An owner that waits hears of the end; while children are still going, each tells it when it is gone (`ChildGone`).
+  if (!effect.answer || (!effect.orphan && children.length > 0)) return DONE;
+  return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
+}
+
+/** A child with another owner left, or an orphaned one, only loses the reference. */
+async function release(child: Address, effect: Effect<'CollectChildren'>, deps: ChildrenDeps): Promise<EffectOutcome> {
+  const body = await deps.read(child);
+  if (!body) return DONE;
+  const { metadata } = decodeObject(body);
+  const others = (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== effect.uid);
+  if (!effect.orphan && others.length === 0) {
+    if (metadata.deletionTimestamp !== undefined) return DONE;
+    const propagationPolicy = effect.answer ? 'Foreground' : 'Background';
+    return remove(child, { preconditions: { uid: metadata.uid }, propagationPolicy }, deps);
+  }
+  const patch = { metadata: { ownerReferences: others } };
+  const reply = await deps.write(child, { verb: 'patch', patch: { type: 'merge', patch } });
+  return reply.outcome === 'Done' || reply.refusal.code === 'NotFound' ? DONE : refusedAs(reply);
+}
+
+export async function collectProject(
+  row: StoredEffects,
+  effect: Effect<'CollectProject'>,
+  deps: ChildrenDeps,
+): Promise<EffectOutcome> {
+  const { org } = row.address;
+  let remaining = 0;
+  for (const kind of deps.kinds) {
+    if (kind.scope !== 'project' || kind.catalog) continue;
+    const { keys } = await deps.objects.keys({ org, kind: kind.kind, project: effect.project });
+    remaining += keys.length;
+    const unfinished = await abreast(keys, ({ project, name }) =>
+      remove({ org, kind: kind.kind, project, name }, { propagationPolicy: 'Background' }, deps),
+    );
+    if (unfinished) return unfinished;
+  }
+  return deps.tell(row, row.address, row.uid, { letter: 'ProjectCollected', project: effect.project, remaining });
+}
+
+async function remove(address: Address, options: DeleteOptions, deps: ChildrenDeps): Promise<EffectOutcome> {
+  const reply = await deps.write(address, { verb: 'delete', options });
+  if (reply.outcome === 'Done' || reply.refusal.code === 'NotFound') return DONE;
+  // Another incarnation lives there now: the one that was meant is gone.
+  if (reply.refusal.code === 'Conflict' && options.preconditions?.uid !== undefined) return DONE;
+  return refusedAs(reply);
+}
+
+function refusedAs(reply: Extract<WriteReply, { outcome: 'Refused' }>): EffectOutcome {
+  const { code, message } = reply.refusal;
+  if (code === 'Unavailable' || code === 'InternalError' || code === 'Conflict') return retry(message);
+  return { outcome: 'Failed', reason: code, message };
+}
+
+/** Runs all, a few side by side; the first outcome that is not done, if any. */
+async function abreast<T>(
+  items: readonly T[],
+  run: (item: T) => Promise<EffectOutcome>,
+): Promise<EffectOutcome | undefined> {
+  let unfinished: EffectOutcome | undefined;
+  for (let i = 0; i < items.length; i += ABREAST) {
+    const outcomes = await Promise.all(items.slice(i, i + ABREAST).map(run));
+    unfinished ??= outcomes.find(({ outcome }) => outcome !== 'Done');
+  }
+  return unfinished;
+}
+
+function owns(uid: string, child: ApiObject): boolean {
+  return (child.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid);
+}
+
+function kindNamed(kinds: readonly KindDefinition[], name: string): KindDefinition {
+  const kind = kinds.find((candidate) => candidate.kind === name);
+  if (!kind) throw new Error(`no kind ${name}`);
+  return kind;
+}

@@ -1,0 +1,83 @@
+/** Owns the effects by which an Attempt drives the engine: StartWork, StopWork, RemoveWork. Idempotent by work id. */
+import { decodeObject } from '../../src/api/encode.js';
+import type { Address } from '../../src/api/address.js';
+import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { LaterEffect } from '../../src/kinds/effect.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { WorkReport } from '../../src/kinds/report.js';
+import type { StoredEffects } from '../../storage/store.js';
+import type { Inputs } from '../work/inputs.js';
+import { resolveOrder, type OrderDeps } from '../work/order.js';
+import { workId, type Reports } from '../work/reports.js';
+import { DONE, retry, type EffectOutcome } from './outcome.js';
+
+export interface WorkDeps extends OrderDeps {
+  readonly inputs: Inputs;
+  readonly kinds: readonly KindDefinition[];
+  readonly engine: ComputeEngine | undefined;
+  readonly reports: Reports | undefined;
+  deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
+  now(): number;
+}
+
+type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
+
+export async function startWork(
+  row: StoredEffects,
+  effect: Effect<'StartWork'>,
+  deps: WorkDeps,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
+  const failed = (reason: string, message: string, lost: boolean): Promise<EffectOutcome> =>
+    report(row, deps, { report: 'StartFailed', epoch: effect.epoch, time: deps.now(), reason, message, lost });
+  if (!deps.engine) return failed('ComputeOff', 'this service runs without compute (TROUPE_COMPUTE=off)', false);
+  const body = await deps.read(effect.owner);
+  if (!body) return failed('OwnerGone', 'the owner no longer exists', false);
+  const owner = decodeObject(body);
+  if (owner.metadata.uid !== effect.ownerUid) return failed('OwnerGone', 'the owner was replaced', false);
+  const kind = deps.kinds.find((candidate) => candidate.kind === effect.owner.kind);
+  if (!kind?.workPlan) return failed('NoWork', `${effect.owner.kind} runs no work`, false);
+  const plan = kind.workPlan(owner, effect.slot, effect.epoch);
+  const id = workId(row.uid, effect.epoch);
+  const labels = { org: row.address.org, project: row.address.project, attempt: row.address.name };
+  const resolved = await resolveOrder(id, row.address, plan, labels, deps, signal);
+  switch (resolved.outcome) {
+    case 'Missing':
+      return failed(resolved.reason, resolved.message, false);
+    case 'Later':
+      return retry(resolved.message);
+    case 'Order':
+      await deps.engine.start(resolved.order, signal);
+      return DONE;
+  }
+}
+
+export async function stopWork(
+  row: StoredEffects,
+  effect: Effect<'StopWork'>,
+  deps: WorkDeps,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
+  await deps.engine?.stop(workId(row.uid, effect.epoch), effect.graceSeconds, signal);
+  return DONE;
+}
+
+export async function removeWork(
+  row: StoredEffects,
+  effect: Effect<'RemoveWork'>,
+  deps: WorkDeps,
+  signal: AbortSignal,
+): Promise<EffectOutcome> {
+  const id = workId(row.uid, effect.epoch);
+  await deps.engine?.remove(id, effect.logs, signal);
+  await deps.inputs.release(id);
+  const { epoch } = effect;
+  if (!deps.reports) return report(row, deps, { report: 'Removed', epoch, time: deps.now() });
+  const delivery = await deps.reports.removed(row.address, row.uid, epoch);
+  return delivery === 'Done' ? DONE : retry('the Attempt has not taken the report yet');
+}
+
+async function report(row: StoredEffects, deps: WorkDeps, said: WorkReport): Promise<EffectOutcome> {
+  const delivery = await deps.deliver(row.address, row.uid, said);
+  return delivery === 'Done' ? DONE : retry('the Attempt has not taken the report yet');
+}

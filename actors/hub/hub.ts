@@ -1,0 +1,187 @@
+/**
+ * Owns the fan-out of committed changes to watchers. Fed by the committer in version order, before each
+ * acknowledgement; it never waits for a watcher.
+ *
+ * I4: a watcher gets the changes of its range in version order with no gap and no repeat. It is registered as catching
+ * up, reads the log until the ring covers the rest, and goes live in the same turn in which it has taken the ring's tail.
+ * I10: a watcher whose receiver does not keep up (`onChanges` answers false) is ended without an ERROR; it resumes at
+ * the version it read last. Live watchers hold no queue of their own: their position is an index into this tick's batch.
+ *
+ * A fixed tick coalesces: every 10 ms all new changes of a range are handed over at once (measured: facts, "HTTP").
+ */
+import type { CommittedChange } from '../../storage/commit/member.js';
+import type { ChangesLog } from '../../storage/store.js';
+import type { Range, Watcher } from '../stage.js';
+import { openRing, type RingLimits } from './ring.js';
+
+export interface Hub {
+  /** From the committer: versions strictly increase. */
+  publish(changes: readonly CommittedChange[]): void;
+  watch(range: Range, from: number, watcher: Watcher, signal: AbortSignal): Promise<'Watching' | 'Expired'>;
+  readonly version: number;
+  /** Up to this version every live watcher has been handed the changes of its range. */
+  readonly settled: number;
+  readonly watchers: number;
+  /** Ends all watches cleanly. */
+  drain(): void;
+}
+
+export interface HubDeps {
+  readonly log: Pick<ChangesLog, 'after'>;
+  /** Version at which this process starts. */
+  readonly start: number;
+  readonly ring: RingLimits;
+}
+
+interface Live {
+  readonly range: Range;
+  readonly watcher: Watcher;
+  ended: boolean;
+}
+
+/** Milliseconds between flushes: beats waiting for the last flush to end (p99 34 against 70 ms, measured). */
+const TICK_MS = 10;
+/** Watchers served before other work gets its turn. */
+const YIELD_EVERY = 500;
+/** Changes read from the log per step of catching up. */
+const CATCH_UP_STEP = 1_000;
+
+export function openHub(deps: HubDeps): Hub {
+  const ring = openRing(deps.start, deps.ring);
+  const live = new Map<string, Set<Live>>();
+  let fresh = new Map<string, CommittedChange[]>();
+  let ticking = false;
+  let count = 0;
+  let settled = deps.start;
+
+  function publish(changes: readonly CommittedChange[]): void {
+    if (fresh.size === 0 && !ticking) settled = ring.end;
+    for (const change of changes) {
+      ring.push(change);
+      if (count === 0) continue;
+      const bucket = bucketOf(change.address.org, change.address.kind);
+      const waiting = fresh.get(bucket);
+      if (waiting) waiting.push(change);
+      else if (live.has(bucket)) fresh.set(bucket, [change]);
+    }
+    if (fresh.size > 0 && !ticking) {
+      ticking = true;
+      setTimeout(() => void tick(), TICK_MS);
+    }
+  }
+
+  async function tick(): Promise<void> {
+    const batch = fresh;
+    fresh = new Map();
+    const version = ring.end;
+    let served = 0;
+    for (const [bucket, changes] of batch) {
+      // A watcher that went live after these changes were taken has them already from the ring: `from` tells.
+      for (const entry of Array.from(live.get(bucket) ?? [])) {
+        serve(entry, changes, version);
+        served += 1;
+        if (served % YIELD_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    settled = version;
+    ticking = false;
+    if (fresh.size > 0) {
+      ticking = true;
+      setTimeout(() => void tick(), TICK_MS);
+    }
+  }
+
+  const positions = new WeakMap<Live, number>();
+
+  function serve(entry: Live, changes: readonly CommittedChange[], version: number): void {
+    if (entry.ended) return;
+    const position = positions.get(entry) ?? 0;
+    const mine =
+      inRangeAll(entry.range) && (changes[0]?.version ?? 0) > position
+        ? changes
+        : changes.filter((change) => change.version > position && inRange(entry.range, change));
+    positions.set(entry, Math.max(position, changes.at(-1)?.version ?? 0));
+    if (mine.length > 0 && !entry.watcher.onChanges(mine, version)) end(entry, 'Slow');
+  }
+
+  function end(entry: Live, reason: 'Draining' | 'Expired' | 'Slow'): void {
+    if (remove(entry)) entry.watcher.onEnd(reason);
+  }
+
+  function remove(entry: Live): boolean {
+    if (entry.ended) return false;
+    entry.ended = true;
+    const bucket = bucketOf(entry.range.org, entry.range.kind.kind);
+    const entries = live.get(bucket);
+    if (entries?.delete(entry)) count -= 1;
+    if (entries?.size === 0) live.delete(bucket);
+    return true;
+  }
+
+  /** Hands over everything above `from` up to the ring's end and registers, in one turn. False: the ring begins above. */
+  function goLive(entry: Live, from: number): boolean {
+    if (from < ring.start) return false;
+    const missed = ring.after(from).filter((change) => inBucket(entry.range, change) && inRange(entry.range, change));
+    positions.set(entry, ring.end);
+    const bucket = bucketOf(entry.range.org, entry.range.kind.kind);
+    const entries = live.get(bucket) ?? new Set();
+    entries.add(entry);
+    live.set(bucket, entries);
+    count += 1;
+    if (missed.length > 0 && !entry.watcher.onChanges(missed, ring.end)) end(entry, 'Slow');
+    return true;
+  }
+
+  return {
+    publish,
+    async watch(range, from, watcher, signal) {
+      const entry: Live = { range, watcher, ended: false };
+      let position = from;
+      while (!signal.aborted && !goLive(entry, position)) {
+        const read = await deps.log.after(range.org, range.kind.kind, position, CATCH_UP_STEP);
+        if (read.outcome === 'Expired') return 'Expired';
+        const mine = read.changes.filter((change) => inRange(range, change));
+        position = Math.max(position, read.through);
+        if (mine.length > 0 && !watcher.onChanges(mine, position)) {
+          entry.ended = true;
+          watcher.onEnd('Slow');
+          return 'Watching';
+        }
+      }
+      if (signal.aborted) remove(entry);
+      else signal.addEventListener('abort', () => remove(entry), { once: true });
+      return 'Watching';
+    },
+    get version() {
+      return ring.end;
+    },
+    get settled() {
+      return fresh.size === 0 && !ticking ? ring.end : settled;
+    },
+    get watchers() {
+      return count;
+    },
+    drain() {
+      for (const entries of live.values()) for (const entry of Array.from(entries)) end(entry, 'Draining');
+    },
+  };
+}
+
+function bucketOf(org: string, kind: string): string {
+  return `${org}/${kind}`;
+}
+
+function inBucket(range: Range, { address }: CommittedChange): boolean {
+  return address.org === range.org && address.kind === range.kind.kind;
+}
+
+function inRangeAll(range: Range): boolean {
+  return range.project === undefined && range.name === undefined;
+}
+
+function inRange(range: Range, { address }: CommittedChange): boolean {
+  return (
+    (range.project === undefined || address.project === range.project) &&
+    (range.name === undefined || address.name === range.name)
+  );
+}

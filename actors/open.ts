@@ -1,0 +1,286 @@
+/**
+ * Owns the wiring of the actors room: cache, hub, registry, effects, timers, reports. It holds no rule of its own.
+ * Opened by the process that holds the lease; everything in it ends when `stopping` is aborted.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Address } from '../src/api/address.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { Moment } from '../src/kinds/machine.js';
+import type { ComputeEngine } from '../src/engines/compute/engine.js';
+import type { CommittedChange, Committer } from '../storage/commit/member.js';
+import type { AdmissionSwitch } from '../storage/admissions.js';
+import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
+import { openAdmission } from './admission.js';
+import { openCache } from './cache.js';
+import { SERVICE_HOLDER, serviceRequest } from './caller.js';
+import { carryOut } from './effects/carry-out.js';
+import type { ChildrenDeps } from './effects/children.js';
+import { openEffectRunner } from './effects/runner.js';
+import type { WorkDeps } from './effects/work.js';
+import { openHub } from './hub/hub.js';
+import { openOperators, type Operators } from './operators.js';
+import { openPost } from './post.js';
+import { listObjects, readObject } from './reads.js';
+import { recover } from './recovery.js';
+import { openRegistry } from './registry.js';
+import type { Stage, WriteReply, WriteRequest } from './stage.js';
+import { submit } from './submit.js';
+import { openSupervision } from './supervision.js';
+import { openActorTree } from './system.js';
+import { abortable } from './wait.js';
+import { openAttempts } from './work/attempts.js';
+import type { Inputs } from './work/inputs.js';
+import { openReports, type ReportDeps } from './work/reports.js';
+
+export interface Timers {
+  arm(timer: StoredTimer): void;
+  clear(timer: { readonly uid: string; readonly timer: string; readonly generation: number }): void;
+  rearm(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ActorsDeps {
+  readonly kinds: readonly KindDefinition[];
+  readonly clock: Clock;
+  readonly objects: Objects;
+  readonly log: ChangesLog;
+  readonly pending: Pending;
+  readonly responses: Responses;
+  readonly secrets: SecretVersions;
+  openCommitter(publish: (changes: readonly CommittedChange[]) => void): Promise<Committer>;
+  openTimers(fire: (timer: StoredTimer) => void): Promise<Timers>;
+  readonly engine: ComputeEngine | undefined;
+  readonly inputs: Inputs;
+  readonly keepOutput: ReportDeps['keep'];
+  readonly settings: ActorSettings;
+  readonly stopping: AbortSignal;
+  readonly admissions: AdmissionSwitch;
+  /** An object is gone: what hangs on its uid outside of Postgres may go. */
+  onGone(address: Address, uid: string): void;
+  /** Every committed change, in version order, before it is acknowledged. Must be quick. */
+  onChange(change: CommittedChange): void;
+  /** A commit was fenced: another process is the active one now. */
+  onFenced(): void;
+  readonly observe: ActorObserver;
+}
+
+export interface ActorSettings {
+  readonly cacheBytes: number;
+  readonly ringBytes: number;
+  readonly mailboxLimit: number;
+  /** Idle time after which an actor is let go. */
+  readonly passivateAfterMs: number;
+}
+
+/** What happens in here, for metrics and logs. Never carries object contents. */
+export interface ActorObserver {
+  crash(address: Address, errorClass: string, parked: boolean): void;
+  effect(type: string, outcome: string): void;
+  problem(message: string): void;
+}
+
+/** Health is work done (I13): how old the oldest thing is that waits. */
+export interface ActorHealth {
+  readonly oldestMessageMs: number;
+  readonly oldestEffectMs: number;
+  readonly effects: number;
+  readonly oldestCommitMs: number;
+  readonly commitsWaiting: number;
+}
+
+export interface Actors {
+  readonly stage: Stage;
+  readonly operators: Operators;
+  /** A write of the service itself (bootstrap, catalogs). */
+  write(address: Address, write: Parameters<typeof serviceRequest>[1]): Promise<WriteReply>;
+  readonly post: ReturnType<typeof openPost>;
+  /** Whether new work is paused; given a value, sets it first. */
+  admissions(paused?: boolean): Promise<boolean>;
+  /** Takes up what was under way; resolves when everything has been woken. */
+  start(): Promise<void>;
+  health(): ActorHealth;
+  sizes(): { readonly actors: number; readonly cached: number; readonly cacheBytes: number; readonly watchers: number };
+  close(): Promise<void>;
+}
+
+const RING_CHANGES = 100_000;
+const PASSIVATE_EVERY_MS = 5_000;
+
+export async function openActors(deps: ActorsDeps): Promise<Actors> {
+  const { kinds, clock, objects, stopping } = deps;
+  const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
+  const cache = openCache(deps.settings.cacheBytes);
+  const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
+  const admission = openAdmission(read);
+  const hub = openHub({
+    log: deps.log,
+    start: await deps.log.head(),
+    ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
+  });
+  const committer = await deps.openCommitter((changes) => {
+    for (const change of changes) {
+      cache.committed(change);
+      admission.committed(change);
+      deps.onChange(change);
+      if (change.type === 'DELETED') deps.onGone(change.address, change.uid);
+    }
+    hub.publish(changes);
+  });
+  const timers = await deps.openTimers((timer) => {
+    const { address, uid, generation } = timer;
+    void post.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
+  });
+  const supervision = openSupervision();
+  const moment = (): Moment => ({ now: clock(), uid: randomUUID, randomBytes });
+  let generation = 0;
+
+  const tree = openActorTree(deps.observe.problem);
+  const registry = openRegistry(tree, kindOf, {
+    cache,
+    objects,
+    committer,
+    responses: deps.responses,
+    secrets: deps.secrets,
+    moment,
+    nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
+    admit: admission.check,
+    effects: (row) => effects.take(row),
+    volatile: (address, uid, letters) => post.volatile(address, uid, letters),
+    timers: (address, uid, writes) => {
+      for (const { op, timer, generation: of, ...rest } of writes) {
+        if (op === 'arm' && 'at' in rest) timers.arm({ address, uid, timer, generation: of, at: rest.at });
+        else timers.clear({ uid, timer, generation: of });
+      }
+    },
+    onFenced: deps.onFenced,
+    supervision,
+    mailboxLimit: deps.settings.mailboxLimit,
+    stopping,
+    now: clock,
+    chance: Math.random,
+    onCrash: deps.observe.crash,
+  });
+  const post = openPost(registry, kindOf, clock);
+
+  const write = (address: Address, request: WriteRequest): Promise<WriteReply> =>
+    submit(address, request, {
+      kindOf,
+      moment,
+      admission,
+      deliver: registry.deliver,
+      clock,
+      paused: () => paused && request.caller.holder !== SERVICE_HOLDER,
+    });
+  let paused = await deps.admissions.read();
+  const serviceWrite: ChildrenDeps['write'] = (address, asked) => write(address, serviceRequest(address.org, asked));
+
+  const attempts = openAttempts();
+  const reported = async (address: Address, uid: string, report: Parameters<ReportDeps['deliver']>[2]) => {
+    const delivery = await post.deliver(address, uid, { type: 'Reported', report });
+    return delivery === 'Done' ? ('Done' as const) : ('Retry' as const);
+  };
+  const reports =
+    deps.engine &&
+    openReports({
+      engine: deps.engine,
+      attempts,
+      deliver: reported,
+      keep: deps.keepOutput,
+      stopping,
+      now: clock,
+      onProblem: deps.observe.problem,
+    });
+  const work: WorkDeps = {
+    kinds,
+    engine: deps.engine,
+    reports,
+    secrets: deps.secrets,
+    read,
+    inputs: deps.inputs,
+    deliver: reported,
+    now: clock,
+  };
+  const children: ChildrenDeps = { kinds, objects, read, write: serviceWrite, tell: post.tell };
+
+  const effects = openEffectRunner({
+    pending: deps.pending,
+    carryOut: (task, signal) =>
+      carryOut(task, signal, { children, work, attempts, post, pending: deps.pending, stopping }),
+    async giveBack({ row, effect }, reason, message) {
+      const delivery = await post.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
+      return delivery === 'Done' ? 'Done' : 'Retry';
+    },
+    stopping,
+    chance: Math.random,
+    onOutcome: deps.observe.effect,
+  });
+
+  const passivation = setInterval(
+    () => registry.passivate(clock() - deps.settings.passivateAfterMs),
+    PASSIVATE_EVERY_MS,
+  );
+  passivation.unref();
+
+  const stage: Stage = {
+    // A client that leaves does not undo its write: the actor goes on, only the answer has no reader.
+    write: (address, request, signal) => abortable(write(address, request), signal),
+    read: (address) => read(address),
+    peek: (address) => cache.get(address)?.body,
+    list: (request) => listObjects(request, { cache, objects }),
+    version: () => hub.version,
+    settled: () => hub.settled,
+    floor: () => floor,
+    watch: hub.watch,
+  };
+  let floor = await deps.log.floor();
+
+  return {
+    stage,
+    operators: openOperators(registry, supervision, post, clock),
+    write: serviceWrite,
+    post,
+    async admissions(next) {
+      if (next !== undefined) {
+        await deps.admissions.set(next);
+        paused = next;
+      }
+      return paused;
+    },
+    async start() {
+      await attempts.recall(deps, stopping);
+      await recover({
+        pending: deps.pending,
+        effects,
+        post,
+        kinds: kinds.filter(({ machine }) => machine.isTerminal).map(({ kind }) => kind),
+        rearmTimers: () => timers.rearm(),
+        stopping,
+      });
+      await reports?.start();
+      floor = await deps.log.floor();
+    },
+    health() {
+      let oldestMessageMs = 0;
+      for (const actor of registry.actors()) {
+        const since = actor.mailbox.oldest();
+        if (since !== undefined) oldestMessageMs = Math.max(oldestMessageMs, clock() - since);
+      }
+      const { oldestMs: oldestCommitMs, waiting: commitsWaiting } = committer.depth();
+      const oldestEffectMs = effects.oldestMs(Date.now());
+      return { oldestMessageMs, oldestEffectMs, effects: effects.tasks, oldestCommitMs, commitsWaiting };
+    },
+    sizes: () => ({
+      actors: registry.size,
+      cached: cache.size,
+      cacheBytes: cache.bytes,
+      watchers: hub.watchers,
+    }),
+    async close() {
+      clearInterval(passivation);
+      hub.drain();
+      await committer.close();
+      await timers.close();
+      tree.close();
+    },
+  };
+}

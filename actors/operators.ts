@@ -1,0 +1,105 @@
+/** Owns what an operator sees and may do: the tree of supervisors, crashes, restarts (`/ops/v1`; decisions, "Operators"). */
+import { addressKey, type Address } from '../src/api/address.js';
+import type { Post } from './post.js';
+import type { Registry } from './registry.js';
+import type { ResourceActor } from './resource/actor.js';
+import type { Supervision } from './supervision.js';
+
+export interface SupervisorView {
+  readonly kind: string;
+  readonly actors: number;
+  /** Items that wait in all mailboxes. */
+  readonly mailboxDepth: number;
+  /** Age of the oldest waiting item in ms (I13). */
+  readonly oldestMs: number;
+  readonly restarts: number;
+  readonly parked: number;
+  readonly lastCrash?: { readonly time: number; readonly errorClass: string; readonly name: string } | undefined;
+}
+
+export interface ActorView {
+  readonly address: Address;
+  readonly live: boolean;
+  readonly busy: boolean;
+  readonly mailboxDepth: number;
+  readonly oldestMs: number;
+  readonly restarts: number;
+  readonly parked: boolean;
+  readonly errorClass?: string | undefined;
+}
+
+export interface Operators {
+  supervisors(): readonly SupervisorView[];
+  actor(address: Address): ActorView;
+  /** Every live actor of the kind reads its state again; parked ones of the kind are tried again. Returns how many. */
+  restartKind(kind: string): Promise<number>;
+  restartActor(address: Address): Promise<void>;
+}
+
+export function openOperators(registry: Registry, supervision: Supervision, post: Post, now: () => number): Operators {
+  const age = (actor: ResourceActor): number => {
+    const since = actor.mailbox.oldest();
+    return since === undefined ? 0 : Math.max(0, now() - since);
+  };
+
+  async function restartActor(address: Address): Promise<void> {
+    supervision.forgive(addressKey(address));
+    registry.get(address)?.reset();
+    await post.deliver(address, undefined, { type: 'Activated' });
+  }
+
+  return {
+    supervisors() {
+      const views = new Map<string, { -readonly [Key in keyof SupervisorView]: SupervisorView[Key] }>();
+      const view = (kind: string) => {
+        const known = views.get(kind);
+        if (known) return known;
+        const fresh = { kind, actors: 0, mailboxDepth: 0, oldestMs: 0, restarts: 0, parked: 0, lastCrash: undefined };
+        views.set(kind, fresh);
+        return fresh as { -readonly [Key in keyof SupervisorView]: SupervisorView[Key] };
+      };
+      for (const actor of registry.actors()) {
+        const mine = view(actor.address.kind);
+        mine.actors += 1;
+        mine.mailboxDepth += actor.mailbox.size;
+        mine.oldestMs = Math.max(mine.oldestMs, age(actor));
+      }
+      for (const [key, record] of supervision.records()) {
+        const [, kind = '', , name = ''] = key.split('/');
+        const mine = view(kind);
+        mine.restarts += record.restarts;
+        if (record.parked) mine.parked += 1;
+        const time = record.times.at(-1) ?? 0;
+        if (time > (mine.lastCrash?.time ?? 0)) mine.lastCrash = { time, errorClass: record.errorClass, name };
+      }
+      return [...views.values()].toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
+    },
+    actor(address) {
+      const actor = registry.get(address);
+      const record = supervision.record(addressKey(address));
+      return {
+        address,
+        live: actor !== undefined,
+        busy: actor?.busy ?? false,
+        mailboxDepth: actor?.mailbox.size ?? 0,
+        oldestMs: actor ? age(actor) : 0,
+        restarts: record?.restarts ?? 0,
+        parked: record?.parked ?? false,
+        errorClass: record?.errorClass,
+      };
+    },
+    restartActor,
+    async restartKind(kind) {
+      const addresses = new Map<string, Address>();
+      for (const actor of registry.actors()) {
+        if (actor.address.kind === kind) addresses.set(addressKey(actor.address), actor.address);
+      }
+      for (const [key, record] of supervision.records()) {
+        const [org = '', of = '', project = '', name = ''] = key.split('/');
+        if (of === kind && record.parked) addresses.set(key, { org, kind, project, name });
+      }
+      for (const address of addresses.values()) await restartActor(address);
+      return addresses.size;
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Owns the delivery of internal messages: letters between objects, timers, reports. A delivery resolves when the receiver
+ * has decided it and what it changed is committed, so whoever stored the message knows when it may be forgotten.
+ */
+import type { Address } from '../src/api/address.js';
+import type { LaterEffect } from '../src/kinds/effect.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { Letter } from '../src/kinds/letter.js';
+import type { Message } from '../src/kinds/machine.js';
+import type { StoredEffects } from '../storage/store.js';
+import { DONE, retry, type EffectOutcome } from './effects/outcome.js';
+import type { Delivery } from './mailbox.js';
+import type { Registry } from './registry.js';
+
+export interface Post {
+  /** To the incarnation `uid`, or to whoever lives there. */
+  deliver(address: Address, uid: string | undefined, message: Message): Promise<Delivery>;
+  /** A stored letter, as an effect's outcome. */
+  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
+  /** Letters that nothing stored asks for: sent once, not waited for; whoever needs them asks again after a restart. */
+  volatile(from: Address, uid: string, letters: readonly LaterEffect[]): void;
+}
+
+export function openPost(
+  registry: Registry,
+  kindOf: (name: string) => KindDefinition | undefined,
+  now: () => number,
+): Post {
+  function deliver(to: Address, uid: string | undefined, message: Message): Promise<Delivery> {
+    const kind = kindOf(to.kind);
+    // An ownerReference may name a kind that is none: nobody reads that letter.
+    if (!kind) return Promise.resolve('Done');
+    // A letter to an owner is addressed from its child's project, and an org-level owner stands in none.
+    const address = kind.scope === 'org' && to.project !== '' ? { ...to, project: '' } : to;
+    return new Promise((resolve) => {
+      const taken = registry.deliver(address, { item: 'message', message, uid, since: now(), settle: resolve });
+      if (!taken) resolve('Retry'); // I10: a full mailbox leaves it with the sender
+    });
+  }
+
+  return {
+    deliver,
+    async tell(row, to, uid, letter) {
+      const from = { address: row.address, uid: row.uid, version: row.version };
+      switch (await deliver(to, uid, { type: 'Told', from, letter })) {
+        case 'Done':
+          return DONE;
+        case 'Parked':
+          return { outcome: 'Wait', message: `${to.kind} "${to.name}" is parked` };
+        case 'Dropped':
+        case 'Retry':
+          return retry(`${to.kind} "${to.name}" could not take the letter`);
+      }
+    },
+    volatile(from, uid, letters) {
+      for (const effect of letters) {
+        if (effect.type !== 'Tell') continue;
+        const sender = { address: from, uid, version: 0 };
+        void deliver(effect.to, effect.uid, { type: 'Told', from: sender, letter: effect.letter });
+      }
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/**
+ * Owns the draft of one commit: the object as the decisions of a fold leave it, and everything that they asked for.
+ * Pure bookkeeping between `decide` and `member.ts`; nothing here reads a clock or touches the world.
+ */
+import type { Address } from '../../src/api/address.js';
+import type { ApiObject } from '../../src/api/object.js';
+import { isLater, type CommitEffect, type Effect, type LaterEffect } from '../../src/kinds/effect.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import { farewell, lifecycle } from '../../src/kinds/lifecycle.js';
+import type { Message, Moment, SlotRow } from '../../src/kinds/machine.js';
+import type { Refusal } from '../../src/api/refusal.js';
+
+export interface Draft {
+  readonly address: Address;
+  object: ApiObject;
+  private: unknown;
+  privateChanged: boolean;
+  readonly book: unknown;
+  readonly later: LaterEffect[];
+  readonly atCommit: CommitEffect[];
+  readonly slots: SlotRow[];
+  /** Sent after the fold, stored nowhere. */
+  readonly volatile: LaterEffect[];
+  readonly clearedTimers: { readonly timer: string; readonly generation: number }[];
+  reveal: Readonly<Record<string, unknown>> | undefined;
+  gone: boolean;
+}
+
+export function openDraft(address: Address, object: ApiObject, privateState: unknown, book: unknown): Draft {
+  return {
+    address,
+    object,
+    private: privateState,
+    privateChanged: false,
+    book,
+    later: [],
+    atCommit: [],
+    slots: [],
+    volatile: [],
+    clearedTimers: [],
+    reveal: undefined,
+    gone: false,
+  };
+}
+
+/** Lets lifecycle and machine decide one message over the draft. A refusal leaves the draft as it was. */
+export function absorb(draft: Draft, kind: KindDefinition, message: Message, moment: Moment): Refusal | undefined {
+  if (draft.gone) return undefined;
+  if (message.type === 'TimerFired') draft.clearedTimers.push({ timer: message.timer, generation: message.generation });
+  const step = lifecycle(draft.object, message);
+  if (step.finalizers !== undefined) setFinalizers(draft, step.finalizers);
+  draft.later.push(...step.effects);
+  if (!step.consumed) {
+    const refusal = decideKind(draft, kind, message, moment);
+    if (refusal) return refusal;
+  }
+  settleDeletion(draft);
+  return undefined;
+}
+
+function decideKind(draft: Draft, kind: KindDefinition, message: Message, moment: Moment): Refusal | undefined {
+  const { machine } = kind;
+  const current = { address: draft.address, object: draft.object, private: draft.private };
+  const decision = machine.decide(current, draft.book, message, moment);
+  switch (decision.outcome) {
+    case 'Ignored':
+      return undefined;
+    case 'Refused':
+      return decision.refusal;
+    case 'Volatile':
+      for (const change of decision.changes) machine.book?.apply(draft.book, change);
+      draft.volatile.push(...decision.letters);
+      return undefined;
+    case 'Next': {
+      draft.object = {
+        ...draft.object,
+        spec: decision.spec === undefined ? draft.object.spec : decision.spec,
+        status: decision.status,
+      };
+      if (decision.finalizers !== undefined) setFinalizers(draft, decision.finalizers);
+      if (decision.annotations !== undefined) {
+        const metadata = { ...draft.object.metadata, annotations: decision.annotations };
+        draft.object = { ...draft.object, metadata };
+      }
+      if (decision.private !== undefined) {
+        draft.private = decision.private;
+        draft.privateChanged = true;
+      }
+      if (decision.reveal) draft.reveal = { ...draft.reveal, ...decision.reveal };
+      for (const change of decision.changes ?? []) {
+        machine.book?.apply(draft.book, change);
+        if (machine.book?.stored) draft.slots.push(change as SlotRow);
+      }
+      for (const effect of decision.effects) take(draft, effect, moment);
+      return undefined;
+    }
+  }
+}
+
+function take(draft: Draft, effect: Effect, moment: Moment): void {
+  if (isLater(effect)) draft.later.push(effect);
+  else if (effect.type === 'DeleteSelf') markDeleted(draft, moment);
+  else draft.atCommit.push(effect);
+}
+
+/** A machine ends its own object: as a client's deletion would, so finalizers still hold it. */
+function markDeleted(draft: Draft, moment: Moment): void {
+  if (draft.object.metadata.deletionTimestamp !== undefined) return;
+  const deletionTimestamp = new Date(moment.now).toISOString().replace(/\.\d+Z$/, 'Z');
+  draft.object = { ...draft.object, metadata: { ...draft.object.metadata, deletionTimestamp } };
+}
+
+function setFinalizers(draft: Draft, finalizers: readonly string[]): void {
+  const { finalizers: _before, ...metadata } = draft.object.metadata;
+  draft.object = {
+    ...draft.object,
+    metadata: finalizers.length === 0 ? metadata : { ...metadata, finalizers },
+  };
+}
+
+/** An object under deletion goes with the commit that takes its last finalizer. */
+function settleDeletion(draft: Draft): void {
+  const { deletionTimestamp, finalizers = [] } = draft.object.metadata;
+  if (deletionTimestamp === undefined || finalizers.length > 0) return;
+  draft.gone = true;
+  draft.later.push(...farewell(draft.address, draft.object));
+}

@@ -1,0 +1,63 @@
+/**
+ * Owns the fold: a busy actor takes the internal messages that wait, decides them one after another over one draft, and
+ * commits once. A client's write ends the fold, so it keeps its own version, changes row and answer.
+ */
+import type { Mailbox, Delivery, Item } from '../mailbox.js';
+import { absorb, openDraft } from './draft.js';
+import { load } from './incarnation.js';
+import type { ActorDeps, Self } from './self.js';
+import { settle } from './settle.js';
+
+/** Messages decided in one commit at most: bounds the time for which a client's write waits behind a fold. */
+const MAX_FOLD = 512;
+
+type MessageItem = Extract<Item, { item: 'message' }>;
+
+/**
+ * Takes internal messages from the mailbox and settles each. `taken` receives every item before it is decided, so that
+ * the caller can settle them when this throws.
+ */
+export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, taken: MessageItem[]): Promise<void> {
+  if (self.state.at === 'Unknown') self.state = await load(self.address, self.kind, deps);
+  const present = self.state;
+  const moment = deps.moment();
+  if (present.at !== 'Present') {
+    takeMessages(mailbox, taken, MAX_FOLD);
+    settleAll(taken, 'Done'); // nobody lives here any more: the letter has no reader
+    return;
+  }
+  const draft = openDraft(self.address, present.object, present.private, present.book);
+  for (let next = takeMessage(mailbox, taken); next; next = takeMessage(mailbox, taken)) {
+    const stranger = next.uid !== undefined && next.uid !== present.uid;
+    if (!stranger) absorb(draft, self.kind, next.message, moment); // a refusal has no reader: the message is ignored
+    if (taken.length >= MAX_FOLD) break;
+  }
+  const settled = await settle(self, draft, deps);
+  switch (settled.outcome) {
+    case 'Written':
+    case 'Unchanged':
+      settleAll(taken, 'Done');
+      return;
+    default:
+      settleAll(taken, 'Retry');
+  }
+}
+
+function takeMessage(mailbox: Mailbox, taken: MessageItem[]): MessageItem | undefined {
+  const next = mailbox.peek();
+  if (next?.item !== 'message') return undefined;
+  mailbox.shift();
+  taken.push(next);
+  return next;
+}
+
+function takeMessages(mailbox: Mailbox, taken: MessageItem[], limit: number): void {
+  while (taken.length < limit && takeMessage(mailbox, taken)) {
+    // all of them are settled together
+  }
+}
+
+function settleAll(taken: MessageItem[], delivery: Delivery): void {
+  for (const item of taken) item.settle(delivery);
+  taken.length = 0;
+}

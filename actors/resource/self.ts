@@ -1,0 +1,36 @@
+/** Owns what the parts of one resource actor share: who it is, what it holds, and what it may use. */
+import type { Address } from '../../src/api/address.js';
+import type { Refusal } from '../../src/api/refusal.js';
+import type { ApiObject } from '../../src/api/object.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Moment } from '../../src/kinds/machine.js';
+import type { Committer } from '../../storage/commit/member.js';
+import type { Responses, SecretVersions, StoredEffects } from '../../storage/store.js';
+import type { ObjectCache } from '../cache.js';
+import type { Incarnation, LoadDeps } from './incarnation.js';
+import type { MemberDeps } from './member.js';
+import type { TimerWrite } from '../../storage/commit/member.js';
+import type { LaterEffect } from '../../src/kinds/effect.js';
+
+export interface ActorDeps extends LoadDeps, MemberDeps {
+  readonly cache: ObjectCache;
+  readonly committer: Pick<Committer, 'commit'>;
+  readonly responses: Responses;
+  readonly secrets: SecretVersions;
+  moment(): Moment;
+  /** Checks what a spec names: references, and whether the project takes new objects. */
+  admit(kind: KindDefinition, address: Address, object: ApiObject): Promise<Refusal | undefined>;
+  /** Takes the stored effects of a commit; carries them out in order per object and target. */
+  effects(stored: StoredEffects): void;
+  /** Sends letters that nothing stored asks for. */
+  volatile(address: Address, uid: string, letters: readonly LaterEffect[]): void;
+  /** Tells the timer queue of rows that this commit wrote or removed. */
+  timers(address: Address, uid: string, writes: readonly TimerWrite[]): void;
+  onFenced(): void;
+}
+
+export interface Self {
+  readonly address: Address;
+  readonly kind: KindDefinition;
+  state: Incarnation;
+}

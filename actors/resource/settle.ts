@@ -1,0 +1,70 @@
+/**
+ * Owns the moment in which a draft becomes committed state: hands the member to the committer, and only when it is
+ * durable takes it as the actor's state, lets its effects run and its letters go (I2, I5).
+ */
+import type { IdempotencyWrite, MemberResult } from '../../storage/commit/member.js';
+import type { Draft } from './draft.js';
+import { memberOf, type Basis } from './member.js';
+import { sealSecrets } from './seal.js';
+import type { ActorDeps, Self } from './self.js';
+
+export type Settled =
+  | { readonly outcome: 'Unchanged' }
+  | { readonly outcome: 'Written'; readonly body: Buffer; readonly version: number }
+  | Exclude<MemberResult, { outcome: 'Committed' }>;
+
+export async function settle(
+  self: Self,
+  draft: Draft,
+  deps: ActorDeps,
+  idempotency?: (body: Buffer) => IdempotencyWrite,
+): Promise<Settled> {
+  const basis = basisOf(self);
+  const secrets = draft.atCommit.length > 0 ? await sealSecrets(draft, deps.secrets) : [];
+  const member = memberOf(draft, self.kind, basis, secrets, deps, idempotency);
+  const { uid } = draft.object.metadata;
+  if (member === undefined) {
+    deps.volatile(self.address, uid, draft.volatile);
+    return { outcome: 'Unchanged' };
+  }
+  // I1: the object's own actor is the only caller of commit, and it waits for each answer before it decides again.
+  const result = await deps.committer.commit(member, basis?.body);
+  switch (result.outcome) {
+    case 'Committed': {
+      const { version } = result;
+      const { body } = member.write;
+      if (draft.gone) {
+        self.state = { at: 'Absent' };
+      } else {
+        self.state = {
+          at: 'Present',
+          uid,
+          version,
+          body,
+          object: draft.object,
+          private: draft.private,
+          book: draft.book,
+        };
+        deps.cache.setPrivate(self.address, version, member.private);
+      }
+      if (member.timers.length > 0) deps.timers(self.address, uid, member.timers);
+      if (member.effects.length > 0) deps.effects({ version, address: self.address, uid, effects: member.effects });
+      if (draft.volatile.length > 0) deps.volatile(self.address, uid, draft.volatile);
+      return { outcome: 'Written', body, version };
+    }
+    case 'Fenced':
+      deps.onFenced();
+      self.state = { at: 'Unknown' };
+      return result;
+    default:
+      // I3: whatever stands there now is not what was decided upon. Forget the draft (its book too) and load again.
+      self.state = { at: 'Unknown' };
+      return result;
+  }
+}
+
+function basisOf(self: Self): Basis | undefined {
+  if (self.state.at !== 'Present') return undefined;
+  const { version, body, object } = self.state;
+  return { version, body, owners: (object.metadata.ownerReferences ?? []).map((owner) => owner.uid) };
+}

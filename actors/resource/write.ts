@@ -1,0 +1,199 @@
+/**
+ * Owns a client's write on its object, from the queued request to the answer: create, replace, patch, delete.
+ * The generic half (merge, validation, metadata) is `src/kinds/write`; the kind's half is its machine; this is the order
+ * of the two, the commit, and what is answered. Each write gets a commit of its own.
+ */
+import { decodeObject, encodeObject, stampVersion } from '../../src/api/encode.js';
+import type { ApiObject } from '../../src/api/object.js';
+import type { Refusal } from '../../src/api/refusal.js';
+import type { Message } from '../../src/kinds/machine.js';
+import { preparePatch } from '../../src/kinds/write/patch.js';
+import { prepareRemove } from '../../src/kinds/write/remove.js';
+import { prepareReplace } from '../../src/kinds/write/replace.js';
+import type { Prepared, WriteContext } from '../../src/kinds/write/prepared.js';
+import type { IdempotencyWrite } from '../../storage/commit/member.js';
+import type { WriteReply, WriteRequest } from '../stage.js';
+import { absorb, openDraft, type Draft } from './draft.js';
+import { load, type Present } from './incarnation.js';
+import { notFound, refusalOf } from './outcome.js';
+import type { ActorDeps, Self } from './self.js';
+import { settle } from './settle.js';
+
+export async function handleWrite(
+  self: Self,
+  request: WriteRequest,
+  prepared: Prepared | undefined,
+  deps: ActorDeps,
+): Promise<WriteReply> {
+  const reply = prepared ? await create(self, request, prepared, deps) : await change(self, request, deps);
+  // A refusal may be the echo of a write that this very key has already made: then its stored answer is the answer.
+  if (reply.outcome === 'Refused' && request.idempotency) return (await replay(self, request, deps)) ?? reply;
+  return reply;
+}
+
+async function create(self: Self, request: WriteRequest, prepared: Prepared, deps: ActorDeps): Promise<WriteReply> {
+  // An unknown address is not read first: the insert itself finds out whether it is taken.
+  if (self.state.at === 'Present' || deps.cache.get(self.address)) {
+    return refused(refusalOf({ outcome: 'AlreadyExists' }, self.address));
+  }
+  self.state = { at: 'Absent' };
+  const draft = openDraft(self.address, prepared.object, undefined, self.kind.machine.book?.open([]));
+  return finish(self, request, draft, { type: 'Created', by: request.caller }, prepared.warnings, deps);
+}
+
+async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promise<WriteReply> {
+  if (self.state.at === 'Unknown') self.state = await load(self.address, self.kind, deps);
+  const present = self.state;
+  if (present.at !== 'Present') return refused(notFound(self.address));
+  if (request.verb === 'action') return act(self, present, request, deps);
+  const step = prepareChange(self, present, request, deps);
+  if (step.outcome === 'Refused') return refused(step.refusal);
+  if (!step.changed) return unchanged(present, step.warnings);
+  if (step.specChanged) {
+    const refusal = await deps.admit(self.kind, self.address, step.object);
+    if (refusal) return refused(refusal);
+  }
+  const draft = openDraft(self.address, step.object, present.private, present.book);
+  const message: Message =
+    request.verb === 'delete'
+      ? { type: 'DeletionRequested' }
+      : { type: 'Updated', before: present.object, by: request.caller };
+  return finish(self, request, draft, message, step.warnings, deps);
+}
+
+function act(
+  self: Self,
+  present: Present,
+  request: Extract<WriteRequest, { verb: 'action' }>,
+  deps: ActorDeps,
+): Promise<WriteReply> {
+  const draft = openDraft(self.address, present.object, present.private, present.book);
+  const { action, input, caller } = request;
+  return finish(self, request, draft, { type: 'Action', action, input, by: caller }, [], deps);
+}
+
+function prepareChange(
+  self: Self,
+  present: Present,
+  request: Exclude<WriteRequest, { verb: 'action' }>,
+  deps: ActorDeps,
+) {
+  const context: WriteContext = {
+    moment: deps.moment(),
+    fieldValidation: request.fieldValidation,
+    fieldManager: request.fieldManager,
+    ifMatch: request.ifMatch,
+    duplicates: request.duplicates,
+    currentVersion: present.version,
+    dryRun: request.dryRun,
+  };
+  switch (request.verb) {
+    case 'replace':
+      return prepareReplace(self.kind, present.object, request.body, context);
+    case 'patch':
+      return preparePatch(self.kind, present.object, request.patch, context);
+    case 'delete':
+      return prepareRemove(self.kind, present.object, request.options, context);
+    case 'create':
+      throw new Error('a create comes prepared');
+  }
+}
+
+async function finish(
+  self: Self,
+  request: WriteRequest,
+  draft: Draft,
+  message: Message,
+  warnings: readonly string[],
+  deps: ActorDeps,
+): Promise<WriteReply> {
+  const status = statusOf(self, request);
+  const refusal = absorb(draft, self.kind, message, deps.moment());
+  if (refusal) {
+    // The machine may have touched its book before it refused: what is committed is read again.
+    if (draft.book !== undefined) self.state = { at: 'Unknown' };
+    return refused(refusal);
+  }
+  if (request.dryRun) return rehearsed(self, draft, status, warnings);
+  const key = request.idempotency;
+  const settled = await settle(self, draft, deps, key && ((body) => keyed(request, key, draft, body, status)));
+  switch (settled.outcome) {
+    case 'Written': {
+      // What is revealed is shown in this one answer; an action that changed nothing else still shows it.
+      const body = draft.reveal ? stampVersion(encodeObject(revealed(draft)), settled.version) : settled.body;
+      return { outcome: 'Done', status, body, etag: String(settled.version), warnings };
+    }
+    case 'Unchanged':
+      return self.state.at === 'Present' ? unchanged(self.state, warnings) : refused(notFound(self.address));
+    case 'KeyUsed':
+      return (await replay(self, request, deps)) ?? refused(refusalOf({ outcome: 'Stale' }, self.address));
+    default:
+      return refused(refusalOf(settled, self.address));
+  }
+}
+
+function statusOf(self: Self, request: WriteRequest): number {
+  switch (request.verb) {
+    case 'create':
+      return 201;
+    case 'action':
+      return self.kind.actions?.find(({ action }) => action === request.action)?.status ?? 200;
+    default:
+      return 200;
+  }
+}
+
+/** A dry run shows what would have been stored, and leaves no trace: not in storage, not in the actor. */
+function rehearsed(self: Self, draft: Draft, status: number, warnings: readonly string[]): WriteReply {
+  const version = self.state.at === 'Present' ? self.state.version : 0;
+  if (draft.book !== undefined) self.state = { at: 'Unknown' };
+  const body =
+    version === 0 ? Buffer.from(JSON.stringify(draft.object)) : stampVersion(encodeObject(draft.object), version);
+  const etag = `dry-run-${draft.object.metadata.uid}`;
+  return { outcome: 'Done', status, body, etag, warnings };
+}
+
+/** The object with what is shown this once: a key's or a token's value. It is stored nowhere but in a sealed replay. */
+function revealed(draft: Draft): ApiObject {
+  return { ...draft.object, status: { ...(draft.object.status as object), ...draft.reveal } };
+}
+
+function keyed(
+  request: WriteRequest,
+  key: { readonly key: string; readonly fingerprint: string },
+  draft: Draft,
+  body: Buffer,
+  status: number,
+): IdempotencyWrite {
+  return {
+    holder: request.caller.holder,
+    key: key.key,
+    fingerprint: key.fingerprint,
+    status,
+    response: draft.reveal ? encodeObject(revealed(draft)) : body,
+    headers: {},
+  };
+}
+
+async function replay(self: Self, request: WriteRequest, deps: ActorDeps): Promise<WriteReply | undefined> {
+  const { idempotency, caller } = request;
+  if (!idempotency) return undefined;
+  const stored = await deps.responses.find(self.address.org, caller.holder, idempotency.key);
+  if (!stored) return undefined;
+  if (stored.fingerprint !== idempotency.fingerprint) {
+    return refused({
+      code: 'IdempotencyKeyReused',
+      message: `Idempotency-Key "${idempotency.key}" was used for a different request`,
+    });
+  }
+  const version = decodeObject(stored.response).metadata.resourceVersion ?? '';
+  return { outcome: 'Done', status: stored.status, body: stored.response, etag: version, warnings: [], replayed: true };
+}
+
+function unchanged(present: Present, warnings: readonly string[]): WriteReply {
+  return { outcome: 'Done', status: 200, body: present.body, etag: String(present.version), warnings };
+}
+
+function refused(refusal: Refusal): WriteReply {
+  return { outcome: 'Refused', refusal };
+}

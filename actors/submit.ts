@@ -1,0 +1,57 @@
+/**
+ * Owns the way of a client's write to its object's actor: a create is prepared and admitted first, since it needs no
+ * current state; every other write is prepared by the actor itself.
+ */
+import type { Address } from '../src/api/address.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { Moment } from '../src/kinds/machine.js';
+import { prepareCreate } from '../src/kinds/write/create.js';
+import type { Clock } from '../storage/store.js';
+import type { Admission } from './admission.js';
+import type { Item } from './mailbox.js';
+import type { WriteReply, WriteRequest } from './stage.js';
+
+/** What a write needs on its way. */
+export interface SubmitDeps {
+  kindOf(name: string): KindDefinition | undefined;
+  moment(): Moment;
+  readonly admission: Admission;
+  deliver(address: Address, item: Item): boolean;
+  readonly clock: Clock;
+  /** An operator has paused new work. */
+  paused(): boolean;
+}
+
+const PAUSED_RETRY_SECONDS = 30;
+
+export async function submit(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
+  const kind = deps.kindOf(address.kind);
+  if (!kind) return { outcome: 'Refused', refusal: { code: 'NotFound', message: `no kind ${address.kind}` } };
+  if (request.verb !== 'create') return ask(address, { item: 'write', request, since: deps.clock() }, deps);
+  if (deps.paused() && kind.workPlan && !request.dryRun) {
+    const message = 'new work is paused by the operator of this deployment';
+    return {
+      outcome: 'Refused',
+      refusal: { code: 'AdmissionsPaused', message, retryAfterSeconds: PAUSED_RETRY_SECONDS },
+    };
+  }
+  const { fieldValidation, fieldManager, duplicates, dryRun, ifMatch } = request;
+  const context = { moment: deps.moment(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
+  const prepared = prepareCreate(kind, address, request.body, context);
+  if (prepared.outcome === 'Refused') return prepared;
+  const refusal = await deps.admission.check(kind, address, prepared.object);
+  if (refusal) return { outcome: 'Refused', refusal };
+  return ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
+}
+
+function ask(
+  address: Address,
+  item: Omit<Extract<Item, { item: 'write' }>, 'settle'>,
+  deps: SubmitDeps,
+): Promise<WriteReply> {
+  return new Promise((resolve) => {
+    if (deps.deliver(address, { ...item, settle: resolve })) return;
+    const message = `${address.kind} "${address.name}" has too many requests waiting`;
+    resolve({ outcome: 'Refused', refusal: { code: 'Unavailable', message, retryAfterSeconds: 1 } });
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * Owns which Attempts may have work on the engine, by uid: what the engine reports is addressed by uid alone.
+ * Filled when work is started and, after a restart, from the unfinished Attempts in storage.
+ *
+ * I10: as many entries as there is live work, and the last `MAX_ENDED` that ended, so that a report which was overtaken
+ * by the end of its work is recognised as late and not as work that nobody owns.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Address } from '../../src/api/address.js';
+import type { Objects, Pending } from '../../storage/store.js';
+
+export const ATTEMPT = 'Attempt';
+
+export type Whose =
+  | { readonly whose: 'Live'; readonly address: Address }
+  /** It had its end already: the report is late. */
+  | { readonly whose: 'Ended' }
+  /** Work of an Attempt that no longer exists. */
+  | { readonly whose: 'Nobody' };
+
+export interface Attempts {
+  begin(uid: string, address: Address): void;
+  end(uid: string): void;
+  whose(uid: string): Whose;
+  recall(
+    store: { readonly pending: Pick<Pending, 'unfinished'>; readonly objects: Pick<Objects, 'read'> },
+    stopping: AbortSignal,
+  ): Promise<void>;
+}
+
+const MAX_ENDED = 20_000;
+const PAGE = 1_000;
+
+export function openAttempts(): Attempts {
+  const live = new Map<string, Address>();
+  const ended = new LRUCache<string, true>({ max: MAX_ENDED });
+  return {
+    begin: (uid, address) => void live.set(uid, address),
+    end(uid) {
+      live.delete(uid);
+      ended.set(uid, true);
+    },
+    whose(uid) {
+      const address = live.get(uid);
+      if (address) return { whose: 'Live', address };
+      return { whose: ended.has(uid) ? 'Ended' : 'Nobody' };
+    },
+    async recall({ pending, objects }, stopping) {
+      let after: Address | undefined;
+      while (!stopping.aborted) {
+        const page = await pending.unfinished([ATTEMPT], PAGE, after);
+        for (const address of page) {
+          const stored = await objects.read(address);
+          if (stored) live.set(stored.uid, address);
+        }
+        after = page.at(-1);
+        if (page.length < PAGE) return;
+      }
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * Owns bringing the inputs of work to files of this machine, one directory per piece of work, until the work is removed.
+ * Blobs are hard links to the store (nothing is copied), URLs are fetched through the guarded dialer.
+ */
+import { createReadStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Address } from '../../src/api/address.js';
+import { RefusalError } from '../../src/api/refusal.js';
+import type { FetchResult } from '../../src/engines/fetch/fetch.js';
+import type { CollectedOutput } from '../../src/kinds/letter.js';
+import type { PlannedInput } from '../../src/kinds/work.js';
+import { WORK_ROOT } from '../../src/brand.js';
+
+/** Where inputs stand inside the work. */
+const INPUTS_DIR = `${WORK_ROOT}/inputs`;
+
+export type StagedInput =
+  | {
+      readonly outcome: 'Staged';
+      readonly source: string;
+      readonly unpack: 'no' | 'tar' | 'tar.zst';
+      readonly path: string;
+    }
+  | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string }
+  /** A fault that may pass: try again. */
+  | { readonly outcome: 'Later'; readonly message: string };
+
+export interface InputDeps {
+  /** Directory on the blobs' disk; everything in it belongs to work that is under way. */
+  readonly dir: string;
+  link(org: string, digest: string, path: string): Promise<void>;
+  fetch(url: string, to: string, sha256: string | undefined, signal: AbortSignal): Promise<FetchResult>;
+  /** The output of another Job of the project, by name and index. */
+  output(job: Address, name: string, index: number): Promise<CollectedOutput | undefined>;
+}
+
+export interface Inputs {
+  stage(id: string, place: Address, input: PlannedInput, signal: AbortSignal): Promise<StagedInput>;
+  /** Forgets the files of one piece of work. */
+  release(id: string): Promise<void>;
+  /** At a start: nothing of earlier processes is needed, since an engine takes what it was given when it starts work. */
+  clear(): Promise<void>;
+}
+
+export function openInputs(deps: InputDeps): Inputs {
+  async function fetched(input: PlannedInput, place: Address, file: string, signal: AbortSignal): Promise<StagedInput> {
+    switch (input.from) {
+      case 'blob':
+        await deps.link(place.org, input.digest, file);
+        return { outcome: 'Staged', source: file, unpack: await archiveType(file), path: input.workingDir };
+      case 'url': {
+        const fetch = await deps.fetch(input.url, file, input.sha256, signal);
+        if (fetch.outcome === 'Failed') return notFetched(input, fetch);
+        return { outcome: 'Staged', source: file, unpack: 'no', path: `${INPUTS_DIR}/${input.name}` };
+      }
+      case 'output': {
+        const job: Address = { ...place, kind: 'Job', name: input.job };
+        const output = await deps.output(job, input.output, input.index);
+        if (!output || output.error !== undefined) {
+          const message = `job "${input.job}" has no output "${input.output}" of index ${input.index}`;
+          return { outcome: 'Missing', reason: 'OutputNotFound', message };
+        }
+        await deps.link(place.org, `sha256:${output.sha256.replace(/^sha256:/, '')}`, file);
+        const unpack = output.directory ? 'tar.zst' : 'no';
+        return { outcome: 'Staged', source: file, unpack, path: `${INPUTS_DIR}/${input.name}` };
+      }
+    }
+  }
+
+  return {
+    async stage(id, place, input, signal) {
+      const dir = join(deps.dir, id);
+      const file = join(dir, input.name);
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      await rm(file, { force: true }); // from an earlier try of the same effect
+      try {
+        return await fetched(input, place, file, signal);
+      } catch (error) {
+        return failure(input, error);
+      }
+    },
+    release: (id) => rm(join(deps.dir, id), { recursive: true, force: true }),
+    async clear() {
+      await rm(deps.dir, { recursive: true, force: true });
+      await mkdir(deps.dir, { recursive: true, mode: 0o700 });
+    },
+  };
+}
+
+function notFetched(input: PlannedInput, failed: Extract<FetchResult, { outcome: 'Failed' }>): StagedInput {
+  const message = `input "${input.name}": ${failed.message}`;
+  return failed.retryable ? { outcome: 'Later', message } : { outcome: 'Missing', reason: failed.reason, message };
+}
+
+function failure(input: PlannedInput, error: unknown): StagedInput {
+  if (!(error instanceof RefusalError)) {
+    return { outcome: 'Later', message: `input "${input.name}": ${error instanceof Error ? error.message : 'failed'}` };
+  }
+  const { code, message } = error.refusal;
+  if (code === 'Unavailable') return { outcome: 'Later', message: `input "${input.name}": ${message}` };
+  return { outcome: 'Missing', reason: code, message: `input "${input.name}": ${message}` };
+}
+
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const TAR_MAGIC_AT = 257;
+
+/** Source code comes as an archive or as one file; its first bytes say which. */
+async function archiveType(file: string): Promise<'no' | 'tar' | 'tar.zst'> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(file, { end: 511 })) chunks.push(chunk as Buffer);
+  const head = Buffer.concat(chunks);
+  if (head.subarray(0, 4).equals(ZSTD_MAGIC)) return 'tar.zst';
+  return head.toString('latin1', TAR_MAGIC_AT, TAR_MAGIC_AT + 5) === 'ustar' ? 'tar' : 'no';
+}

@@ -1,0 +1,133 @@
+/**
+ * Owns finding the log that a reader asks for: from a Job's index (and epoch) to the Attempt that ran it, to the engine.
+ * A follower may come before the work: it waits until the Attempt runs or is over, without polling.
+ */
+import { sameAddress, type Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute/engine.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { SlotRow } from '../../src/kinds/machine.js';
+import { attemptName } from '../../src/kinds/job/names.js';
+import type { Stage } from '../stage.js';
+import { ATTEMPT } from './attempts.js';
+import { workId } from './reports.js';
+
+export interface LogRequest extends LogQuery {
+  /** Index of a Job. Ignored for an Attempt. */
+  readonly index: number;
+  /** Epoch of the index; absent: the newest. */
+  readonly epoch?: number | undefined;
+}
+
+export interface LogDeps {
+  readonly stage: Pick<Stage, 'read' | 'watch' | 'version'>;
+  readonly attemptKind: KindDefinition;
+  readonly engine: Pick<ComputeEngine, 'logs'> | undefined;
+  slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;
+}
+
+/** Undefined: there is no such index or epoch (yet). */
+export async function openLog(
+  owner: Address,
+  uid: string,
+  request: LogRequest,
+  deps: LogDeps,
+  signal: AbortSignal,
+): Promise<AsyncIterable<LogLine> | undefined> {
+  if (!deps.engine) return undefined;
+  const address = owner.kind === ATTEMPT ? owner : await attemptOf(owner, uid, request, deps, signal);
+  if (!address) return undefined;
+  const found = request.follow ? await untilRunning(address, deps, signal) : await look(address, deps, signal);
+  if (!found) return undefined;
+  return deps.engine.logs(workId(found.uid, found.epoch), request, signal);
+}
+
+async function attemptOf(
+  owner: Address,
+  uid: string,
+  request: LogRequest,
+  deps: LogDeps,
+  signal: AbortSignal,
+): Promise<Address | undefined> {
+  const at = async (): Promise<Address | undefined> => {
+    const epoch = request.epoch ?? (await deps.slot(owner.org, uid, request.index))?.epoch;
+    if (epoch === undefined) return undefined;
+    return { ...owner, kind: ATTEMPT, name: attemptName({ name: owner.name, uid }, request.index, epoch) };
+  };
+  if (!request.follow) return at();
+  return settled(owner, deps, signal, async () => {
+    const address = await at();
+    if (address) return { done: true, value: address };
+    return { done: await isOver(owner, deps, signal), value: undefined };
+  });
+}
+
+interface Found {
+  readonly uid: string;
+  readonly epoch: number;
+  readonly waiting: boolean;
+}
+
+async function look(address: Address, deps: LogDeps, signal: AbortSignal): Promise<Found | undefined> {
+  const body = await deps.stage.read(address, signal);
+  if (!body) return undefined;
+  const { metadata, spec, status } = decodeObject(body);
+  const { phase } = status as { phase?: string };
+  const waiting = phase === undefined || phase === 'Queued' || phase === 'Provisioning';
+  return { uid: metadata.uid, epoch: (spec as { epoch: number }).epoch, waiting };
+}
+
+async function untilRunning(address: Address, deps: LogDeps, signal: AbortSignal): Promise<Found | undefined> {
+  return settled(address, deps, signal, async () => {
+    const found = await look(address, deps, signal);
+    return { done: found !== undefined && !found.waiting, value: found };
+  });
+}
+
+async function isOver(owner: Address, deps: LogDeps, signal: AbortSignal): Promise<boolean> {
+  const body = await deps.stage.read(owner, signal);
+  if (!body) return true;
+  const { phase } = decodeObject(body).status as { phase?: string };
+  return phase === 'Succeeded' || phase === 'Failed' || phase === 'Cancelled';
+}
+
+/** Looks, and looks again at each change of any Attempt of the project, until the look is done or the reader leaves. */
+async function settled<T>(
+  near: Address,
+  deps: LogDeps,
+  signal: AbortSignal,
+  ask: () => Promise<{ done: boolean; value: T | undefined }>,
+): Promise<T | undefined> {
+  const watching = new AbortController();
+  const stop = AbortSignal.any([signal, watching.signal]);
+  let wake: () => void = () => undefined;
+  let changed = false;
+  const poke = (): boolean => {
+    changed = true;
+    wake();
+    return true;
+  };
+  try {
+    const range = { org: near.org, kind: deps.attemptKind, project: near.project };
+    const name = near.kind === ATTEMPT ? { name: near.name } : {};
+    await deps.stage.watch(
+      { ...range, ...name },
+      deps.stage.version(),
+      { onChanges: (changes) => (changes.some(({ address }) => concerns(near, address)) ? poke() : true), onEnd: poke },
+      stop,
+    );
+    stop.addEventListener('abort', poke, { once: true });
+    for (;;) {
+      changed = false;
+      const answer = await ask();
+      if (answer.done || signal.aborted) return answer.value;
+      if (!changed) await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    watching.abort();
+  }
+}
+
+function concerns(near: Address, changed: Address): boolean {
+  return near.kind !== ATTEMPT || sameAddress(near, changed);
+}

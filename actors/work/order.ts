@@ -1,0 +1,126 @@
+/**
+ * Owns the step from a kind's plan to an engine's order: secrets are opened, inputs become files, and nothing of it is
+ * written down anywhere (I11). What cannot be resolved is the customer's fault and says which reference it was.
+ */
+import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
+import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
+import type { Inputs } from './inputs.js';
+import type { SecretVersions } from '../../storage/store.js';
+
+export interface OrderDeps {
+  readonly secrets: Pick<SecretVersions, 'open'>;
+  read(address: Address): Promise<Buffer | undefined>;
+  readonly inputs: Pick<Inputs, 'stage'>;
+}
+
+export type ResolvedOrder =
+  | { readonly outcome: 'Order'; readonly order: WorkOrder }
+  | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string }
+  | { readonly outcome: 'Later'; readonly message: string };
+
+/** Processes and threads of one piece of work; a fork bomb ends here. */
+const PIDS_LIMIT = 1_024;
+/** Log kept per process of one piece of work. */
+const LOG_BYTES = 64 * 1024 * 1024;
+
+interface OpenedSecret {
+  readonly name: string;
+  readonly values: ReadonlyMap<string, Buffer>;
+}
+
+export async function resolveOrder(
+  id: string,
+  place: Address,
+  plan: WorkPlan,
+  labels: Readonly<Record<string, string>>,
+  deps: OrderDeps,
+  signal: AbortSignal,
+): Promise<ResolvedOrder> {
+  const opened = await openSecrets(place, plan, deps);
+  if ('outcome' in opened) return opened;
+  const inputs: { path: string; source: string; unpack: 'no' | 'tar' | 'tar.zst' }[] = [];
+  for (const input of plan.inputs) {
+    const staged = await deps.inputs.stage(id, place, input, signal);
+    if (staged.outcome !== 'Staged') return staged;
+    inputs.push({ path: staged.path, source: staged.source, unpack: staged.unpack });
+  }
+  const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
+  const process = (planned: PlannedProcess): OrderedProcess => ({
+    name: planned.name,
+    command: planned.command,
+    env: environment(planned.env, mounted, opened),
+    timeoutSeconds: planned.timeoutSeconds,
+  });
+  return {
+    outcome: 'Order',
+    order: {
+      id,
+      image: plan.image,
+      main: process(plan.main),
+      init: plan.init && process(plan.init),
+      sidecars: plan.sidecars.map(process),
+      workingDir: plan.workingDir,
+      secretFiles: new Map(mounted.flatMap(({ values }) => [...values])),
+      inputs,
+      outputs: plan.outputs,
+      limits: { ...plan.amounts, pids: PIDS_LIMIT, logBytes: LOG_BYTES },
+      labels,
+    },
+  };
+}
+
+/** Mounted secrets first, so that what the spec says in `env` wins; a key that is no variable name is a file only. */
+function environment(
+  planned: readonly PlannedEnv[],
+  mounted: readonly OpenedSecret[],
+  opened: readonly OpenedSecret[],
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const { values } of mounted) {
+    for (const [key, value] of values) if (VARIABLE_NAME.test(key)) env[key] = value.toString('utf8');
+  }
+  for (const { name, value, fromSecret } of planned) {
+    if (fromSecret) {
+      const bytes = opened.find((secret) => secret.name === fromSecret.name)?.values.get(fromSecret.key);
+      if (bytes) env[name] = bytes.toString('utf8');
+    } else {
+      env[name] = value ?? '';
+    }
+  }
+  return env;
+}
+
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+async function openSecrets(
+  place: Address,
+  plan: WorkPlan,
+  deps: OrderDeps,
+): Promise<OpenedSecret[] | Extract<ResolvedOrder, { outcome: 'Missing' }>> {
+  const wanted = new Map(plan.secrets.map(({ name, version }) => [name, version]));
+  const keys = [plan.main, ...(plan.init ? [plan.init] : []), ...plan.sidecars].flatMap(({ env }) =>
+    env.flatMap(({ fromSecret }) => (fromSecret ? [fromSecret] : [])),
+  );
+  for (const { name } of keys) if (!wanted.has(name)) wanted.set(name, undefined);
+  const opened: OpenedSecret[] = [];
+  for (const [name, pinned] of wanted) {
+    const body = await deps.read({ ...place, kind: 'Secret', name });
+    if (!body) return missing('SecretNotFound', `secret "${name}" does not exist in project "${place.project}"`);
+    const { metadata, status } = decodeObject(body);
+    const version = pinned ?? (status as { version?: number }).version ?? 0;
+    const values = await deps.secrets.open(place.org, metadata.uid, version);
+    if (!values) return missing('SecretNotFound', `secret "${name}" has no version ${version}`);
+    opened.push({ name, values });
+  }
+  for (const { name, key } of keys) {
+    const has = opened.find((secret) => secret.name === name)?.values.has(key);
+    if (!has) return missing('SecretKeyNotFound', `secret "${name}" has no key "${key}"`);
+  }
+  return opened;
+}
+
+function missing(reason: string, message: string): Extract<ResolvedOrder, { outcome: 'Missing' }> {
+  return { outcome: 'Missing', reason, message };
+}

@@ -1,0 +1,126 @@
+/**
+ * Owns the way of an engine's news to the Attempt that it is about. An engine reports whole states; this turns each into
+ * the reports that the Attempt has not had yet, takes collected outputs into blobs first, and delivers in order.
+ *
+ * I8: work is named `<attempt uid>.<epoch>`; what belongs to no live Attempt of this process's knowledge is removed.
+ */
+import type { Address } from '../../src/api/address.js';
+import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/compute/engine.js';
+import type { CollectedOutput } from '../../src/kinds/letter.js';
+import type { WorkReport } from '../../src/kinds/report.js';
+import { delay } from '../wait.js';
+import type { Attempts } from './attempts.js';
+
+export interface ReportDeps {
+  readonly engine: ComputeEngine;
+  readonly attempts: Pick<Attempts, 'whose'>;
+  deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
+  /** Takes a collected file into the org's blobs, referenced by the Attempt. */
+  keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput>;
+  readonly stopping: AbortSignal;
+  now(): number;
+  onProblem(message: string): void;
+}
+
+export interface Reports {
+  /** Begins to listen; everything that the engine has is reported again, so nothing is missed over a restart. */
+  start(): Promise<void>;
+  /** Proven removal is the answer of a call, not a state: reported by the effect that asked for it. */
+  removed(address: Address, uid: string, epoch: number): Promise<'Done' | 'Retry'>;
+}
+
+const RETRY_MS = 500;
+
+export function openReports(deps: ReportDeps): Reports {
+  /** The newest state per work that waits for its turn; an older one that was not handled yet is dropped (I10). */
+  const waiting = new Map<string, WorkState>();
+  const busy = new Set<string>();
+  const handled = new Map<string, number>();
+
+  function onState(state: WorkState): void {
+    if ((handled.get(state.id) ?? -1) >= state.sequence) return;
+    waiting.set(state.id, state);
+    if (!busy.has(state.id)) void drain(state.id);
+  }
+
+  async function drain(id: string): Promise<void> {
+    busy.add(id);
+    for (let state = waiting.get(id); state && !deps.stopping.aborted; state = waiting.get(id)) {
+      waiting.delete(id);
+      try {
+        await handle(state);
+        handled.set(id, state.sequence);
+      } catch (error) {
+        deps.onProblem(error instanceof Error ? error.message : String(error));
+        if (!waiting.has(id)) waiting.set(id, state);
+        await delay(RETRY_MS, deps.stopping);
+      }
+    }
+    busy.delete(id);
+  }
+
+  async function handle(state: WorkState): Promise<void> {
+    const { uid, epoch } = parseWorkId(state.id);
+    const owner = deps.attempts.whose(uid);
+    if (owner.whose === 'Ended') return;
+    if (owner.whose === 'Nobody') {
+      await deps.engine.remove(state.id, true, deps.stopping);
+      return;
+    }
+    const { address } = owner;
+    for (const report of await reportsOf(state, epoch, address, uid)) {
+      if ((await deps.deliver(address, uid, report)) === 'Retry') throw new Error(`${state.id}: not taken yet`);
+    }
+  }
+
+  async function reportsOf(state: WorkState, epoch: number, address: Address, uid: string): Promise<WorkReport[]> {
+    const now = deps.now();
+    const prepared: WorkReport[] =
+      state.preparedAt === undefined ? [] : [{ report: 'Prepared', epoch, time: state.preparedAt }];
+    const started: WorkReport[] =
+      state.startedAt === undefined ? [] : [{ report: 'Started', epoch, time: state.startedAt }];
+    const ended = { epoch, time: state.endedAt ?? now };
+    switch (state.phase) {
+      case 'Preparing':
+        return prepared;
+      case 'Running':
+        return [...prepared, ...started];
+      case 'Exited': {
+        const outputs: CollectedOutput[] = [];
+        for (const output of state.outputs ?? []) outputs.push(await deps.keep(address, uid, output));
+        const { exitCode, signal, outOfMemory = false } = state;
+        return [...prepared, ...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs }];
+      }
+      case 'StartFailed': {
+        const reason = state.reason ?? 'StartFailed';
+        const lost = MACHINE_FAULTS.has(reason);
+        return [...prepared, { report: 'StartFailed', ...ended, reason, message: state.message ?? '', lost }];
+      }
+      case 'Lost':
+        return [{ report: 'Lost', ...ended, reason: state.reason ?? 'NodeLost', message: state.message ?? '' }];
+    }
+  }
+
+  return {
+    async start() {
+      await deps.engine.watch(onState, deps.onProblem, deps.stopping);
+      for (const state of await deps.engine.list(deps.stopping)) onState(state);
+    },
+    removed(address, uid, epoch) {
+      handled.delete(workId(uid, epoch));
+      return deps.deliver(address, uid, { report: 'Removed', epoch, time: deps.now() });
+    },
+  };
+}
+
+/** Reasons of a failed start that are the machine's: a replacement elsewhere or later may succeed. */
+const MACHINE_FAULTS = new Set(['RunnerLost', 'RunnerUnavailable', 'IsolationFailed', 'MachineDiskFull']);
+
+export function workId(uid: string, epoch: number): string {
+  return `${uid}.${epoch}`;
+}
+
+function parseWorkId(id: string): { uid: string; epoch: number } {
+  const dot = id.lastIndexOf('.');
+  return { uid: id.slice(0, dot), epoch: Number(id.slice(dot + 1)) };
+}

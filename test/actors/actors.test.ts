@@ -1,0 +1,167 @@
+import test from 'ava';
+import { decodeObject } from '../../src/api/encode.js';
+import { openTestDatabase } from '../support/postgres.js';
+import { counterAt, openHouse, ORG, until } from './house.js';
+
+test('a create is answered with what is stored, and a second one of the same name is told so', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const made = await house.make('one', { note: 'hello' });
+  t.is(made.outcome, 'Done');
+  const read = await house.actors.stage.read(counterAt('one'), AbortSignal.timeout(5_000));
+  t.deepEqual(read && decodeObject(read), made.outcome === 'Done' ? decodeObject(made.body) : undefined);
+  const again = await house.make('one');
+  t.is(again.outcome === 'Refused' && again.refusal.code, 'AlreadyExists');
+  await house.drop();
+});
+
+test('concurrent patches of one object are all kept, one version each', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  await house.make('hot');
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, (_, i) =>
+      house.write(counterAt('hot'), {
+        verb: 'patch',
+        patch: { type: 'merge', patch: { metadata: { labels: { [`k${i}`]: 'v' } } } },
+      }),
+    ),
+  );
+  const versions = replies.map((reply) => (reply.outcome === 'Done' ? Number(reply.etag) : 0));
+  t.is(new Set(versions).size, 50);
+  const body = await house.actors.stage.read(counterAt('hot'), AbortSignal.timeout(5_000));
+  t.is(body && Object.keys(decodeObject(body).metadata.labels ?? {}).length, 50);
+  await house.drop();
+});
+
+test('a letter that a commit asked for arrives exactly once, although its sender is gone by then', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  await house.make('receiver');
+  await Promise.all(Array.from({ length: 20 }, (_, i) => house.make(`sender-${i}`, { tell: 'receiver' })));
+  await until(async () => (await house.status('receiver'))?.['told'] === 20, 'all letters were counted');
+  await until(() => house.actors.health().effects === 0, 'no effect is left');
+  t.is((await house.status('receiver'))?.['told'], 20);
+  await house.drop();
+});
+
+test('effects and timers that were stored before a crash are carried out by the next process', async (t) => {
+  const { url } = await openTestDatabase(t);
+  const first = await openHouse(url);
+  await first.make('receiver');
+  await first.make('sleeper', { wakeIn: 300 });
+  const made = Array.from({ length: 30 }, (_, i) => first.make(`sender-${i}`, { tell: 'receiver' }));
+  await Promise.all(made);
+  await first.drop();
+  const second = await openHouse(url);
+  await until(async () => Number((await second.status('receiver'))?.['told']) >= 30, 'every letter arrived');
+  await until(async () => Number((await second.status('sleeper'))?.['timers']) >= 1, 'the timer fired');
+  t.pass();
+  await second.drop();
+});
+
+test('an actor that crashes again and again is parked with a condition, its neighbours go on, and an operator frees it', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  await house.make('bad', { crashOn: 'Updated' });
+  await house.make('good');
+  const poke = (name: string, note: string) =>
+    house.write(counterAt(name), { verb: 'patch', patch: { type: 'merge', patch: { spec: { note } } } });
+  for (let i = 0; i < 6; i += 1) {
+    const reply = await poke('bad', `n${i}`);
+    t.is(reply.outcome === 'Refused' && reply.refusal.code, 'InternalError');
+  }
+  const parked = await poke('bad', 'x');
+  t.is(parked.outcome === 'Refused' && parked.refusal.code, 'Unavailable');
+  t.is((await poke('good', 'fine')).outcome, 'Done');
+  const status = (await house.status('bad')) as { conditions?: { type: string; status: string; message: string }[] };
+  const condition = status.conditions?.find(({ type }) => type === 'ActorHealthy');
+  t.is(condition?.status, 'False');
+  t.true(condition?.message.includes('TypeError'));
+  t.false(condition?.message.includes('told to crash'));
+  t.true(house.crashes.some(({ parked: isParked }) => isParked));
+  await house.actors.operators.restartActor(counterAt('bad'));
+  t.is(house.actors.operators.actor(counterAt('bad')).parked, false);
+  const afterwards = await poke('bad', 'y');
+  t.is(afterwards.outcome === 'Refused' && afterwards.refusal.code, 'InternalError');
+  await house.drop();
+});
+
+test('a book is rebuilt from its rows when a passivated actor wakes', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1 });
+  await house.make('keeper', { slots: 7 });
+  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  await house.make('sender', { tell: 'keeper' });
+  await until(async () => (await house.status('keeper'))?.['phase'] === '7', 'the book had its rows again');
+  t.is((await house.status('keeper'))?.['told'], 1);
+  await house.drop();
+});
+
+test('deleting an owner in the foreground waits for its children, and in the background does not', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  for (const policy of ['Foreground', 'Background'] as const) {
+    const owner = await house.make(`owner-${policy.toLowerCase()}`);
+    const uid = owner.outcome === 'Done' ? decodeObject(owner.body).metadata.uid : '';
+    const name = `child-${policy.toLowerCase()}`;
+    const reference = { apiVersion: 'svc.dev/v1', kind: 'Counter', name: `owner-${policy.toLowerCase()}`, uid };
+    await house.write(counterAt(name), {
+      verb: 'create',
+      body: { metadata: { name, finalizers: ['example.com/hold'], ownerReferences: [reference] }, spec: {} },
+    });
+    const owned = counterAt(`owner-${policy.toLowerCase()}`);
+    await house.write(owned, { verb: 'delete', options: { propagationPolicy: policy } });
+    const childGoing = async () => {
+      const body = await house.actors.stage.read(counterAt(name), AbortSignal.timeout(5_000));
+      return body !== undefined && decodeObject(body).metadata.deletionTimestamp !== undefined;
+    };
+    await until(childGoing, 'the child is asked to go');
+    const still = await house.actors.stage.read(owned, AbortSignal.timeout(5_000));
+    t.is(still !== undefined, policy === 'Foreground');
+    await house.write(counterAt(name), {
+      verb: 'patch',
+      patch: { type: 'merge', patch: { metadata: { finalizers: null } } },
+    });
+    await until(
+      async () => (await house.actors.stage.read(owned, AbortSignal.timeout(5_000))) === undefined,
+      'the owner is gone',
+    );
+  }
+  await house.drop();
+});
+
+test('the same Idempotency-Key answers with the first response, and a different request under it is refused', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const ask = (name: string, fingerprint: string) =>
+    house.write(counterAt(name), {
+      verb: 'create',
+      body: { metadata: { name }, spec: {} },
+      idempotency: { key: 'k-1', fingerprint },
+    });
+  const first = await ask('once', 'f-1');
+  const second = await ask('once', 'f-1');
+  t.is(second.outcome === 'Done' && second.replayed, true);
+  t.deepEqual(second.outcome === 'Done' && second.body.toString(), first.outcome === 'Done' && first.body.toString());
+  const other = await ask('twice', 'f-2');
+  t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
+  t.is(await house.status('twice'), undefined);
+  await house.drop();
+});
+
+test('a list is one exact snapshot while objects are written', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  for (let i = 0; i < 20; i += 1) await house.make(`c-${String(i).padStart(2, '0')}`);
+  const kind = { kind: 'Counter' } as never;
+  const page = await house.actors.stage.list({ range: { org: ORG, kind }, signal: AbortSignal.timeout(5_000) });
+  await house.write(counterAt('c-05'), { verb: 'delete', options: {} });
+  await house.write(counterAt('c-06'), {
+    verb: 'patch',
+    patch: { type: 'merge', patch: { metadata: { labels: { late: 'yes' } } } },
+  });
+  const names: string[] = [];
+  for await (const bodies of page.items) {
+    for (const body of bodies) {
+      const { metadata } = decodeObject(body);
+      names.push(metadata.name);
+      t.is(metadata.labels?.['late'], undefined);
+      t.true(Number(metadata.resourceVersion) <= page.version);
+    }
+  }
+  t.is(names.length, 20);
+  await house.drop();
+});

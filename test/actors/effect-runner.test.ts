@@ -1,0 +1,144 @@
+import test from 'ava';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEffectRunner, type EffectRunner, type EffectTask } from '../../actors/effects/runner.js';
+import type { EffectOutcome } from '../../actors/effects/outcome.js';
+import type { LaterEffect } from '../../src/kinds/effect.js';
+import type { StoredEffects } from '../../storage/store.js';
+import { THING } from './support.js';
+
+const tell = (name: string): LaterEffect => ({
+  type: 'Tell',
+  to: { ...THING, name },
+  letter: { letter: 'ChildrenGone' },
+});
+
+const row = (version: number, ...effects: LaterEffect[]): StoredEffects => ({
+  version,
+  address: THING,
+  uid: 'u-1',
+  effects,
+});
+
+interface Bench {
+  readonly runner: EffectRunner;
+  readonly done: number[];
+  readonly returned: { version: number; reason: string }[];
+  readonly stop: AbortController;
+}
+
+function bench(
+  carryOut: (task: EffectTask, signal: AbortSignal) => Promise<EffectOutcome>,
+  stored: StoredEffects[] = [],
+): Bench {
+  const stop = new AbortController();
+  const done: number[] = [];
+  const returned: { version: number; reason: string }[] = [];
+  const runner = openEffectRunner({
+    pending: {
+      effects: async (after, limit) => stored.filter(({ version }) => version > after).slice(0, limit),
+      effectsDone: (version) => {
+        done.push(version);
+        const at = stored.findIndex((one) => one.version === version);
+        if (at >= 0) stored.splice(at, 1);
+      },
+    },
+    carryOut,
+    giveBack: async (task, reason) => {
+      returned.push({ version: task.row.version, reason });
+      return 'Done';
+    },
+    stopping: stop.signal,
+    chance: () => 0,
+    onOutcome: () => undefined,
+  });
+  return { runner, done, returned, stop };
+}
+
+const until = async (condition: () => boolean): Promise<void> => {
+  const deadline = Date.now() + 10_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true in 10 s');
+    await sleep(1);
+  }
+};
+
+test('effects of one object on one target run in version order, one at a time, while other targets go ahead', async (t) => {
+  const order: string[] = [];
+  let together = 0;
+  let mostTogether = 0;
+  const { runner, done } = bench(async ({ row: { version }, effect }) => {
+    const name = effect.type === 'Tell' ? effect.to.name : '';
+    if (name === 'slow') {
+      together += 1;
+      mostTogether = Math.max(mostTogether, together);
+      await sleep(5);
+      together -= 1;
+    }
+    order.push(`${name}${version}`);
+    return { outcome: 'Done' };
+  });
+  for (let version = 1; version <= 5; version += 1) runner.take(row(version, tell('slow'), tell('quick')));
+  await until(() => done.length === 5);
+  t.is(mostTogether, 1);
+  t.deepEqual(
+    order.filter((entry) => entry.startsWith('slow')),
+    ['slow1', 'slow2', 'slow3', 'slow4', 'slow5'],
+  );
+  t.true(order.indexOf('quick5') < order.indexOf('slow2'));
+});
+
+test('a row is forgotten in storage only when all of its effects are done', async (t) => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const { runner, done } = bench(async ({ effect }) => {
+    if (effect.type === 'Tell' && effect.to.name === 'held') await held;
+    return { outcome: 'Done' };
+  });
+  runner.take(row(7, tell('held'), tell('free')));
+  await until(() => runner.tasks === 1);
+  t.deepEqual(done, []);
+  release();
+  await until(() => done.length === 1);
+  t.deepEqual(done, [7]);
+});
+
+test('a passing fault is tried again, and a lasting one goes back to the object that asked', async (t) => {
+  let tries = 0;
+  const { runner, done, returned } = bench(async ({ row: { version } }) => {
+    tries += 1;
+    if (version === 1) return tries < 3 ? { outcome: 'Retry', message: 'busy' } : { outcome: 'Done' };
+    return { outcome: 'Failed', reason: 'Impossible', message: 'never' };
+  });
+  runner.take(row(1, tell('a')));
+  await until(() => done.includes(1));
+  t.is(tries, 3);
+  runner.take(row(2, tell('b')));
+  await until(() => done.includes(2));
+  t.deepEqual(returned, [{ version: 2, reason: 'Impossible' }]);
+});
+
+test('what an earlier process left in storage is carried out after a start, oldest first and each once', async (t) => {
+  const stored = Array.from({ length: 1_203 }, (_, i) => row(i + 1, tell('a')));
+  const seen: number[] = [];
+  const { runner, done } = bench(async ({ row: { version } }) => {
+    seen.push(version);
+    return { outcome: 'Done' };
+  }, stored);
+  await runner.recover();
+  await until(() => done.length === 1_203);
+  t.deepEqual(
+    seen,
+    Array.from({ length: 1_203 }, (_, i) => i + 1),
+  );
+});
+
+test('a stop leaves unfinished effects in storage for the next process', async (t) => {
+  const { runner, done, stop } = bench(async (_task, signal) => {
+    await sleep(60_000, undefined, { signal }).catch(() => undefined);
+    return { outcome: 'Retry', message: 'stopped' };
+  });
+  runner.take(row(1, tell('a')));
+  stop.abort();
+  await sleep(20);
+  t.deepEqual(done, []);
+});

@@ -1,0 +1,124 @@
+/** Owns a whole actors room over a real Postgres, with toy kinds, for the tests of this room. */
+import { openActors, type Actors } from '../../actors/open.js';
+import { serviceRequest } from '../../actors/caller.js';
+import type { WriteReply, WriteRequest } from '../../actors/stage.js';
+import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import { namespaceKind } from '../../src/kinds/project/index.js';
+import { serviceAccountKind } from '../../src/kinds/serviceaccount/index.js';
+import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import { openAdmissionSwitch } from '../../storage/admissions.js';
+import { openStore, type Store } from '../../storage/open.js';
+import { openTimers } from '../../storage/queues/timers.js';
+import { COUNTER } from './toy-kinds.js';
+
+export interface House {
+  readonly actors: Actors;
+  readonly store: Store;
+  readonly crashes: { errorClass: string; parked: boolean }[];
+  write(address: Address, write: Partial<WriteRequest> & { verb: string }): Promise<WriteReply>;
+  make(name: string, spec?: unknown): Promise<WriteReply>;
+  status(name: string): Promise<Record<string, unknown> | undefined>;
+  /** Ends this process's part without any goodbye, as a crash would. */
+  drop(): Promise<void>;
+}
+
+export const ORG = 'acme';
+
+export const counterAt = (name: string): Address => ({ org: ORG, kind: 'Counter', project: 'default', name });
+
+const KINDS: readonly KindDefinition[] = [COUNTER, namespaceKind, serviceAccountKind];
+let holders = 0;
+
+export async function openHouse(
+  url: string,
+  settings: { mailboxLimit?: number; passivateAfterMs?: number; engine?: ComputeEngine } = {},
+): Promise<House> {
+  const store = await openStore({ url, seal: (_parts, plain) => plain, open: (_parts, sealed) => sealed });
+  const stopping = new AbortController();
+  holders += 1;
+  const lease = await store.acquire({ holder: `house-${holders}`, ttl: 2_000 }, stopping.signal);
+  const crashes: House['crashes'] = [];
+  const actors = await openActors({
+    kinds: KINDS,
+    clock: store.clock,
+    objects: store.objects,
+    log: store.changes,
+    pending: store.pending,
+    responses: store.responses,
+    secrets: { open: async () => undefined, seal: () => Buffer.alloc(0) },
+    admissions: openAdmissionSwitch(store.postgres),
+    openCommitter: (publish) =>
+      store.openCommitter({ lease, publish, onFenced: () => undefined, objectsPerOrg: 1_000_000 }),
+    openTimers: (fire) =>
+      openTimers({
+        store: store.pending,
+        clock: store.clock,
+        backend: { backend: 'postgres', url },
+        fire,
+        onError: () => undefined,
+        signal: stopping.signal,
+      }),
+    engine: settings.engine,
+    inputs: {
+      stage: () => Promise.reject(new Error('none')),
+      release: async () => undefined,
+      clear: async () => undefined,
+    },
+    keepOutput: () => Promise.reject(new Error('none')),
+    onGone: () => undefined,
+    onChange: () => undefined,
+    settings: {
+      cacheBytes: 64 * 2 ** 20,
+      ringBytes: 8 * 2 ** 20,
+      mailboxLimit: settings.mailboxLimit ?? 1_000,
+      passivateAfterMs: settings.passivateAfterMs ?? 60_000,
+    },
+    stopping: stopping.signal,
+    onFenced: () => stopping.abort(),
+    observe: {
+      crash: (_address, errorClass, parked) => void crashes.push({ errorClass, parked }),
+      effect: () => undefined,
+      problem: () => undefined,
+    },
+  });
+  await actors.write(
+    { org: ORG, kind: 'Namespace', project: '', name: 'default' },
+    { verb: 'create', body: { metadata: { name: 'default' } } },
+  );
+  await actors.start();
+
+  const write: House['write'] = (address, asked) =>
+    actors.stage.write(
+      address,
+      { ...serviceRequest(address.org, asked as never), ...asked } as WriteRequest,
+      AbortSignal.timeout(20_000),
+    );
+  return {
+    actors,
+    store,
+    crashes,
+    write,
+    make: (name, spec = {}) =>
+      write(counterAt(name), { verb: 'create', body: { metadata: { name }, spec: spec as Record<string, unknown> } }),
+    async status(name) {
+      const body = await actors.stage.read(counterAt(name), AbortSignal.timeout(20_000));
+      return body && (decodeObject(body).status as Record<string, unknown>);
+    },
+    async drop() {
+      stopping.abort();
+      await actors.close();
+      await lease.release();
+      await store.close();
+    },
+  };
+}
+
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`it did not come true in 20 s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

@@ -1,0 +1,136 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { openHub, type Hub } from '../../actors/hub/hub.js';
+import type { Range, Watcher } from '../../actors/stage.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { CommittedChange } from '../../storage/commit/member.js';
+import { change } from './support.js';
+
+const RANGE: Range = { org: 'acme', kind: { kind: 'Thing' } as KindDefinition };
+
+interface Seen extends Watcher {
+  readonly versions: number[];
+  ended: string | undefined;
+}
+
+function watcher(keepsUp: () => boolean = () => true): Seen {
+  const versions: number[] = [];
+  const seen: Seen = {
+    versions,
+    ended: undefined,
+    onChanges(changes) {
+      versions.push(...changes.map(({ version }) => version));
+      return keepsUp();
+    },
+    onEnd(reason) {
+      seen.ended = reason;
+    },
+  };
+  return seen;
+}
+
+function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0): Hub {
+  return openHub({
+    start: 0,
+    ring: { maxBytes: 1_000_000_000, maxChanges },
+    log: {
+      after: async (_org, _kind, from, limit) => {
+        if (from < floor) return { outcome: 'Expired' };
+        const all = log.filter(({ version }) => version > from);
+        const changes = all.slice(0, limit);
+        const through = changes.length < all.length ? (changes.at(-1)?.version ?? from) : (log.at(-1)?.version ?? from);
+        return { outcome: 'Changes', changes, through };
+      },
+    },
+  });
+}
+
+const until = async (condition: () => boolean): Promise<void> => {
+  const deadline = Date.now() + 5_000;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true in 5 s');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+};
+
+test('watchers that join at random versions while changes are published see each change once and in order', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat({ max: 4 }), { minLength: 1, maxLength: 60 }),
+      fc.integer({ min: 1, max: 20 }),
+      async (steps, ringSize) => {
+        const log: CommittedChange[] = [];
+        const hub = hubOver(log, ringSize);
+        const stop = new AbortController();
+        const joined: { seen: Seen; from: number; ready: Promise<unknown> }[] = [];
+        let version = 0;
+        for (const step of steps) {
+          if (step === 0) {
+            const from = Math.floor(version / 2);
+            const seen = watcher();
+            joined.push({ seen, from, ready: hub.watch(RANGE, from, seen, stop.signal) });
+          } else {
+            const batch = Array.from({ length: step }, () => change((version += 1)));
+            log.push(...batch);
+            hub.publish(batch);
+          }
+          if (step === 4) await new Promise((resolve) => setImmediate(resolve));
+        }
+        await Promise.all(joined.map(({ ready }) => ready));
+        for (const { seen, from } of joined) {
+          await until(() => seen.versions.length >= version - from);
+          t.deepEqual(
+            seen.versions,
+            Array.from({ length: version - from }, (_, i) => from + 1 + i),
+          );
+        }
+        stop.abort();
+        t.is(hub.watchers, 0);
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test('a watcher that does not keep up is ended and never slows the others', async (t) => {
+  const hub = hubOver([]);
+  const stop = new AbortController();
+  const slow = watcher(() => false);
+  const quick = watcher();
+  await hub.watch(RANGE, 0, slow, stop.signal);
+  await hub.watch(RANGE, 0, quick, stop.signal);
+  hub.publish([change(1)]);
+  await until(() => quick.versions.length === 1);
+  hub.publish([change(2)]);
+  await until(() => quick.versions.length === 2);
+  t.is(slow.ended, 'Slow');
+  t.deepEqual(slow.versions, [1]);
+  t.is(hub.watchers, 1);
+});
+
+test('a watch from below the floor of the log is told so instead of skipping what is gone', async (t) => {
+  const hub = hubOver([change(90), change(91)], 1, 80);
+  hub.publish([change(90), change(91)]);
+  t.is(await hub.watch(RANGE, 79, watcher(), new AbortController().signal), 'Expired');
+  t.is(await hub.watch(RANGE, 85, watcher(), new AbortController().signal), 'Watching');
+});
+
+test('a watcher of one project or name is not shown its neighbours', async (t) => {
+  const hub = hubOver([]);
+  const stop = new AbortController();
+  const other = { org: 'acme', kind: 'Thing', project: 'other', name: 'one' };
+  const one = watcher();
+  await hub.watch({ ...RANGE, project: 'default', name: 'one' }, 0, one, stop.signal);
+  hub.publish([change(1), change(2, Buffer.from('{}'), other), change(3)]);
+  await until(() => one.versions.length >= 2);
+  t.deepEqual(one.versions, [1, 3]);
+});
+
+test('a drain ends every watch cleanly', async (t) => {
+  const hub = hubOver([]);
+  const seen = watcher();
+  await hub.watch(RANGE, 0, seen, new AbortController().signal);
+  hub.drain();
+  t.is(seen.ended, 'Draining');
+  t.is(hub.watchers, 0);
+});

@@ -1,0 +1,36 @@
+import test from 'ava';
+import { openRing } from '../../actors/hub/ring.js';
+import { change } from './support.js';
+
+test('a reader from a version that is still in the ring gets exactly what came after it', (t) => {
+  const ring = openRing(10, { maxBytes: 1_000_000, maxChanges: 100 });
+  for (const version of [11, 13, 14, 20]) ring.push(change(version));
+  t.deepEqual(
+    ring.after(13).map(({ version }) => version),
+    [14, 20],
+  );
+  t.deepEqual(
+    ring.after(10).map(({ version }) => version),
+    [11, 13, 14, 20],
+  );
+  t.deepEqual(ring.after(20), []);
+  t.is(ring.start, 10);
+  t.is(ring.end, 20);
+});
+
+test('when the ring is full its start moves up, so that a reader below it goes to the log instead of missing changes', (t) => {
+  const ring = openRing(0, { maxBytes: 1_000_000, maxChanges: 3 });
+  for (let version = 1; version <= 10; version += 1) ring.push(change(version));
+  t.is(ring.start, 7);
+  t.deepEqual(
+    ring.after(ring.start).map(({ version }) => version),
+    [8, 9, 10],
+  );
+});
+
+test('the ring is bounded by bytes as well, however few the changes are', (t) => {
+  const ring = openRing(0, { maxBytes: 5_000, maxChanges: 1_000 });
+  for (let version = 1; version <= 10; version += 1) ring.push(change(version, Buffer.alloc(2_000)));
+  t.true(ring.start >= 8);
+  t.is(ring.end, 10);
+});
