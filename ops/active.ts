@@ -1,0 +1,185 @@
+/**
+ * Owns what a process opens when it has become the active one, in order: committer, timers, actors, what was under way,
+ * and what the deployment itself keeps (orgs, this machine's Node, the catalogs). Closing leaves running work alone.
+ */
+import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { join } from 'node:path';
+import { openActors, type Actors } from '../actors/open.js';
+import { bootstrapKey, ensureBootstrapOrg, keep, type Kept, type OrgDeps } from '../actors/orgs.js';
+import { ATTEMPT } from '../actors/work/attempts.js';
+import { openInputs } from '../actors/work/inputs.js';
+import { openLog, type LogRequest } from '../actors/work/logs.js';
+import type { Address } from '../src/api/address.js';
+import type { Config } from '../src/config.js';
+import type { ComputeEngine, EngineFacts, LogLine } from '../src/engines/compute/engine.js';
+import { openDialer } from '../src/engines/dialer/dialer.js';
+import { fetchUrl } from '../src/engines/fetch/fetch.js';
+import { kindByName, KINDS } from '../src/kinds/index.js';
+import { locateOutput } from '../src/kinds/job/outputs.js';
+import { LOCAL_NODE } from '../src/kinds/node/local.js';
+import type { CommittedChange } from '../storage/commit/member.js';
+import { openAdmissionSwitch } from '../storage/admissions.js';
+import type { Blobs } from '../storage/blobs/blobs.js';
+import type { Store } from '../storage/open.js';
+import { openOrgs } from '../storage/orgs.js';
+import { openTimers } from '../storage/queues/timers.js';
+import type { Lease, SecretVersions } from '../storage/store.js';
+import type { Metrics } from './metrics.js';
+
+export interface ActiveDeps {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  readonly store: Store;
+  readonly lease: Lease;
+  readonly secrets: SecretVersions;
+  readonly blobs: Blobs;
+  readonly engine: ComputeEngine | undefined;
+  readonly catalog: readonly Kept[];
+  readonly metrics: Metrics;
+  onChange(change: CommittedChange): void;
+}
+
+export interface Active {
+  readonly actors: Actors;
+  readonly orgs: OrgDeps;
+  openLog(
+    owner: Address,
+    uid: string,
+    request: LogRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine> | undefined>;
+  /** What the engine said last; undefined before its first answer or without compute. */
+  engineFacts(): EngineFacts | undefined;
+  /** One more Owner key of the bootstrap org. */
+  newOwnerKey(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Largest file that an input URL or an output may be. */
+const TRANSFER_BYTES = 100 * 2 ** 30;
+/** Watch history kept in memory; older changes are read from Postgres. */
+const RING_BYTES = 32 * 2 ** 20;
+const OBSERVE_NODE_MS = 60_000;
+
+export async function openActive(deps: ActiveDeps): Promise<Active> {
+  const { config, store, lease, blobs, engine, metrics } = deps;
+  const ending = new AbortController();
+  const stopping = AbortSignal.any([lease.lost, ending.signal]);
+  // Every wait of the room listens to this one signal, and takes its listener off again.
+  setMaxListeners(0, stopping);
+
+  const output = async (job: Address, name: string, index: number) => {
+    const owner = await store.objects.read(job);
+    const slot = owner && (await store.objects.slot(job.org, owner.uid, index));
+    const found = locateOutput(slot ? [slot] : [], name, index);
+    return found.outcome === 'Found' ? found.output : undefined;
+  };
+  const dialer = openDialer();
+  const inputs = openInputs({
+    dir: join(config.blobDir, 'staged'),
+    link: (org, digest, path) => blobs.linkTo(org, digest, path),
+    fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, limit: TRANSFER_BYTES, signal }),
+    output,
+  });
+  await inputs.clear();
+
+  const actors = await openActors({
+    kinds: KINDS,
+    clock: store.clock,
+    objects: store.objects,
+    log: store.changes,
+    pending: store.pending,
+    responses: store.responses,
+    secrets: deps.secrets,
+    openCommitter: (publish) =>
+      store.openCommitter({
+        lease,
+        publish,
+        onFenced: () => metrics.observe.problem('another process is the active one: nothing more is written'),
+        objectsPerOrg: config.quotaObjects,
+      }),
+    openTimers: (fire) =>
+      openTimers({
+        store: store.pending,
+        clock: store.clock,
+        backend: config.redisUrl
+          ? { backend: 'redis', url: config.redisUrl }
+          : { backend: 'postgres', url: deps.databaseUrl },
+        name: `timers-${store.clusterId.slice(0, 8)}`,
+        fire,
+        onError: (error) => metrics.observe.problem(`timers: ${error.message}`),
+        signal: stopping,
+      }),
+    engine,
+    inputs,
+    async keepOutput(address, uid, file) {
+      const { name, size, directory } = file;
+      if (file.error !== undefined) return { name, size, directory, sha256: '', error: file.error };
+      const kept = await blobs.addFile(address.org, file.file, { limit: TRANSFER_BYTES, signal: stopping });
+      await blobs.addRef(address.org, kept.digest, uid);
+      return { name, size: kept.size, directory, sha256: kept.digest };
+    },
+    admissions: openAdmissionSwitch(store.postgres),
+    onGone: (address, uid) => void blobs.dropRefs(address.org, uid).catch(() => undefined),
+    settings: {
+      cacheBytes: config.cacheBytes,
+      ringBytes: RING_BYTES,
+      mailboxLimit: config.mailboxMessages,
+      passivateAfterMs: config.passivationSeconds * 1_000,
+    },
+    stopping,
+    onFenced: () => ending.abort(),
+    onChange: deps.onChange,
+    observe: metrics.observe,
+  });
+  metrics.follow(actors);
+
+  const orgs: OrgDeps = { rows: openOrgs(store.postgres), write: actors.write, randomBytes };
+  await ensureBootstrapOrg(orgs);
+  await keep([{ address: LOCAL_NODE, spec: {} }, ...deps.catalog], orgs);
+  await actors.start();
+  let facts: EngineFacts | undefined;
+  const observing = engine && observeNode(engine, actors, stopping, metrics, (seen) => (facts = seen));
+
+  const attemptKind = kindByName(ATTEMPT);
+  if (!attemptKind) throw new Error('the registry has no Attempt');
+  return {
+    actors,
+    orgs,
+    openLog: (owner, uid, request, signal) =>
+      openLog(owner, uid, request, { stage: actors.stage, attemptKind, engine, slot: store.objects.slot }, signal),
+    engineFacts: () => facts,
+    newOwnerKey: () => bootstrapKey(orgs),
+    async close() {
+      ending.abort();
+      clearInterval(observing);
+      await actors.close();
+    },
+  };
+}
+
+/** Tells the Node what its machine has, now and every minute. */
+function observeNode(
+  engine: ComputeEngine,
+  actors: Actors,
+  stopping: AbortSignal,
+  metrics: Metrics,
+  onFacts: (facts: EngineFacts) => void,
+): NodeJS.Timeout {
+  const tell = async (): Promise<void> => {
+    const facts = await engine.facts(stopping);
+    onFacts(facts);
+    const { milliCpu, memory, disk, isolation, refusal } = facts;
+    const capacity = { milliCpu, memory, disk };
+    const from = { address: LOCAL_NODE, uid: '', version: 0 };
+    const letter = { letter: 'NodeObserved', engine: facts.name, isolation, capacity, refusal } as const;
+    await actors.post.deliver(LOCAL_NODE, undefined, { type: 'Told', from, letter });
+  };
+  const observe = (): void =>
+    void tell().catch((error: unknown) => {
+      if (!stopping.aborted) metrics.observe.problem(`engine: ${error instanceof Error ? error.message : 'no answer'}`);
+    });
+  observe();
+  return setInterval(observe, OBSERVE_NODE_MS);
+}

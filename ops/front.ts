@@ -1,0 +1,140 @@
+/**
+ * Owns what the front door sees of the rooms behind it, which come and go with the lease: the same interfaces all the
+ * time, served by the active process's parts, and `Unavailable` while there are none (standby, take-over, drain).
+ */
+import type { Actors } from '../actors/open.js';
+import { createOrg } from '../actors/orgs.js';
+import type { Stage } from '../actors/stage.js';
+import type { Authenticator } from '../http/auth/authenticator.js';
+import type { Address } from '../src/api/address.js';
+import type { CommittedChange } from '../storage/commit/member.js';
+import type { Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
+import { refuse } from '../src/api/refusal.js';
+import { jobOutputs, locateOutput } from '../src/kinds/job/outputs.js';
+import type { Blobs } from '../storage/blobs/blobs.js';
+import { listEvents } from '../storage/events.js';
+import type { Store } from '../storage/open.js';
+import type { Active } from './active.js';
+
+export interface Front {
+  /** What the process waits for while it is not active: shown by /readyz. */
+  set(state: FrontState): void;
+  active(): Active;
+  readonly stage: Stage;
+  readonly health: Health;
+  readonly logs: Logs;
+  readonly outputs: Outputs;
+  readonly blobs: Blobs;
+  readonly events: Events;
+  readonly operators: Operators;
+  /** A credential was used: its object notes the time. */
+  onCredentialUse(address: Address, uid: string): void;
+  /** Tells the authenticator what it may no longer believe. */
+  onChange(authenticator: Pick<Authenticator, 'forget'>): (change: CommittedChange) => void;
+}
+
+export type FrontState =
+  | { readonly state: 'Waiting'; readonly missing: string }
+  | { readonly state: 'Active'; readonly active: Active };
+
+/** Kinds from which it is read who a caller is. */
+const CREDENTIAL_KINDS = new Set(['APIKey', 'Member', 'ServiceAccount']);
+/** Work that waits longer than this is stuck: /readyz says so (I13). */
+const STUCK_MS = 30_000;
+
+export function openFront(store: Store, blobs: Blobs): Front {
+  let now: FrontState = { state: 'Waiting', missing: 'starting' };
+  const active = (): Active => {
+    if (now.state === 'Active') return now.active;
+    throw refuse('Unavailable', `this process is not the active one: ${now.missing}`, { retryAfterSeconds: 1 });
+  };
+  const stage = (): Stage => active().actors.stage;
+
+  return {
+    set(state) {
+      now = state;
+    },
+    active,
+    stage: {
+      write: (address, request, signal) => stage().write(address, request, signal),
+      read: (address, signal) => stage().read(address, signal),
+      peek: (address) => stage().peek(address),
+      list: (request) => stage().list(request),
+      version: () => stage().version(),
+      settled: () => stage().settled(),
+      floor: () => stage().floor(),
+      watch: (range, from, watcher, signal) => stage().watch(range, from, watcher, signal),
+    },
+    health: {
+      active: () => now.state === 'Active',
+      stuck: () => (now.state === 'Active' ? stuck(now.active.actors) : undefined),
+      missing: () => (now.state === 'Active' ? [] : [now.missing]),
+      facts: () => ({
+        cluster: store.clusterId,
+        compute: now.state === 'Active' ? now.active.engineFacts() : undefined,
+      }),
+    },
+    logs: { open: (owner, uid, request, signal) => active().openLog(owner, uid, request, signal) },
+    outputs: {
+      async *list(owner, uid) {
+        yield jobOutputs(await store.objects.slots(owner.org, uid));
+      },
+      async find(owner, uid, name, index) {
+        const slot = await store.objects.slot(owner.org, uid, index);
+        const found = locateOutput(slot ? [slot] : [], name, index);
+        return found.outcome === 'Found' ? found.output : undefined;
+      },
+    },
+    blobs,
+    events: { list: (org, query) => listEvents(store.postgres, org, query) },
+    operators: operators(store, active),
+    onCredentialUse(address, uid) {
+      if (now.state !== 'Active') return;
+      const from = { address, uid, version: 0 };
+      const letter = { letter: 'Used', time: store.clock() } as const;
+      void now.active.actors.post.deliver(address, uid, { type: 'Told', from, letter });
+    },
+    onChange: (authenticator) => (change) => {
+      if (CREDENTIAL_KINDS.has(change.address.kind)) authenticator.forget(change.address);
+    },
+  };
+}
+
+function stuck(actors: Actors): string | undefined {
+  const { oldestMessageMs, oldestEffectMs, oldestCommitMs } = actors.health();
+  const oldest = Math.max(oldestMessageMs, oldestCommitMs);
+  if (oldest > STUCK_MS) return `a message has been waiting for ${Math.round(oldest / 1_000)} s`;
+  // Effects wait for whole machines at times; only long silence counts.
+  return oldestEffectMs > STUCK_MS * 20
+    ? `an effect has been waiting for ${Math.round(oldestEffectMs / 1_000)} s`
+    : undefined;
+}
+
+function operators(store: Store, active: () => Active): Operators {
+  return {
+    async supervisors(kind) {
+      const all = active().actors.operators.supervisors();
+      return kind === undefined ? all : all.find((view) => view.kind === kind);
+    },
+    async restartSupervisor(kind) {
+      await active().actors.operators.restartKind(kind);
+      return true;
+    },
+    async actor(uid) {
+      const address = await store.objects.addressOf(uid);
+      return address && active().actors.operators.actor(address);
+    },
+    async restartActor(uid) {
+      const address = await store.objects.addressOf(uid);
+      if (!address) return false;
+      await active().actors.operators.restartActor(address);
+      return true;
+    },
+    admissions: async (paused) => ({ paused: await active().actors.admissions(paused) }),
+    async orgs() {
+      const rows = await active().orgs.rows.list();
+      return rows.map(({ org, name, created }) => ({ org, name, creationTimestamp: new Date(created).toISOString() }));
+    },
+    createOrg: (name) => createOrg(name, active().orgs),
+  };
+}

@@ -1,0 +1,71 @@
+/** Owns the metrics of everything behind the front door. Labels are kinds and outcomes only: few, and never a name. */
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import type { ActorObserver, Actors } from '../actors/open.js';
+import type { Log } from './log.js';
+
+export interface Metrics {
+  readonly registry: Registry;
+  readonly observe: ActorObserver;
+  /** Figures that are read when somebody asks, from the active process's parts. */
+  follow(actors: Pick<Actors, 'health' | 'sizes'>): void;
+}
+
+export function openMetrics(log: Log): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'troupe_' });
+  const registers = [registry];
+  const crashes = new Counter({
+    name: 'troupe_actor_crashes_total',
+    help: 'Crashes of resource actors.',
+    labelNames: ['kind', 'parked'],
+    registers,
+  });
+  const effects = new Counter({
+    name: 'troupe_effects_total',
+    help: 'Tries of effects, by their outcome.',
+    labelNames: ['type', 'outcome'],
+    registers,
+  });
+  const problems = new Counter({
+    name: 'troupe_problems_total',
+    help: 'Faults that were logged and survived.',
+    registers,
+  });
+
+  return {
+    registry,
+    observe: {
+      crash(address, errorClass, parked) {
+        crashes.inc({ kind: address.kind, parked: String(parked) });
+        log.error({ kind: address.kind, name: address.name, errorClass, parked }, 'an actor crashed');
+      },
+      effect: (type, outcome) => effects.inc({ type, outcome }),
+      problem(message) {
+        problems.inc();
+        log.warn({ message }, 'a problem behind the front door');
+      },
+    },
+    follow(actors) {
+      const gauge = (name: string, help: string, read: () => number): void => {
+        registry.removeSingleMetric(name);
+        const made = new Gauge({
+          name,
+          help,
+          registers,
+          collect() {
+            made.set(read());
+          },
+        });
+      };
+      gauge('troupe_actors', 'Resource actors in memory.', () => actors.sizes().actors);
+      gauge('troupe_watchers', 'Watches that are open.', () => actors.sizes().watchers);
+      gauge('troupe_cached_objects', 'Objects in the cache.', () => actors.sizes().cached);
+      gauge('troupe_cache_bytes', 'Bytes in the cache.', () => actors.sizes().cacheBytes);
+      gauge('troupe_effects_in_hand', 'Effects not yet carried out.', () => actors.health().effects);
+      gauge('troupe_oldest_message_ms', 'Age of the oldest unhandled message.', () => actors.health().oldestMessageMs);
+      gauge('troupe_oldest_effect_ms', 'Age of the oldest effect in hand.', () => actors.health().oldestEffectMs);
+      gauge('troupe_commits_waiting', 'Commits waiting for a transaction.', () => actors.health().commitsWaiting);
+      gauge('troupe_oldest_commit_ms', 'Age of the oldest waiting commit.', () => actors.health().oldestCommitMs);
+    },
+  };
+}

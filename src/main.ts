@@ -1,0 +1,119 @@
+/**
+ * The composition root: settings → storage → front door → (with the lease) engine and actors; then signals.
+ * The process serves from the start and waits for the lease; while another holds it, it is a standby and says so.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openHttp } from '../http/server.js';
+import type { Kept } from '../actors/orgs.js';
+import { openActive } from '../ops/active.js';
+
+import { openEngine } from '../ops/engine.js';
+import { openFront } from '../ops/front.js';
+import { certificateOf, httpConfig } from '../ops/http-config.js';
+import { reachable } from '../ops/kubeconfig.js';
+import { announceListening, retractListening } from '../ops/listening.js';
+import { openLog } from '../ops/log.js';
+import { openMetrics } from '../ops/metrics.js';
+import { openEmbeddedPostgres } from '../ops/postgres/open.js';
+import { privateOnce } from '../ops/private-file.js';
+import { anyAborted, stopSignal } from '../ops/signals.js';
+import { welcome } from '../ops/welcome.js';
+import { openBlobs } from '../storage/blobs/blobs.js';
+import { byteSealer } from '../storage/envelope/bytes.js';
+import { loadMasterKeys } from '../storage/envelope/key-file.js';
+import { openSecretVersions } from '../storage/envelope/secret-versions.js';
+import { openStore } from '../storage/open.js';
+import { loadConfig, type Config } from './config.js';
+import { KINDS } from './kinds/index.js';
+
+async function serve(config: Config): Promise<void> {
+  const log = openLog(config.logLevel);
+  const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
+
+  const postgres = config.databaseUrl
+    ? undefined
+    : await openEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line), signal: stopping });
+  const databaseUrl = config.databaseUrl ?? postgres?.url ?? '';
+  const keys = await loadMasterKeys({ setting: config.masterKey?.toString('base64'), dir: config.dataDir });
+  const { sealBytes: seal, openBytes: open } = byteSealer(keys);
+  const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
+  const store = await openStore({ url: databaseUrl, seal, open, compaction });
+  const secrets = openSecretVersions(keys, store.fetchSealed);
+  const { pool } = store.postgres;
+  const { quotaBytes, blobKeepSeconds: unusedSeconds } = config;
+  const blobs = await openBlobs({ dir: config.blobDir, pool, quotaBytes, unusedSeconds, now: store.clock });
+
+  const metrics = openMetrics(log);
+  const front = openFront(store, blobs);
+  const certificate = await certificateOf(config);
+  const http = await openHttp({
+    ...front,
+    config: await httpConfig(config, certificate),
+    kinds: KINDS,
+    credentials: store.credentials,
+    log,
+    metrics: metrics.registry,
+    clock: store.clock,
+    randomBytes,
+  });
+  const host = reachable(config.host);
+  const listening = {
+    pid: process.pid,
+    http: `http://${host}:${http.httpPort}`,
+    https: http.httpsPort === undefined ? undefined : `https://${host}:${http.httpsPort}`,
+  };
+  await announceListening(config.dataDir, listening);
+
+  while (!stopping.aborted) {
+    front.set({ state: 'Waiting', missing: 'the lease: another process is the active one, this one is its standby' });
+    const onWaiting = (by: string): void => log.info({ by }, 'standby: another process is the active one');
+    const lease = await store
+      .acquire({ holder, ttl: config.leaseSeconds * 1_000, onWaiting }, stopping)
+      .catch(() => undefined);
+    if (!lease) break;
+    front.set({ state: 'Waiting', missing: 'taking up what was under way' });
+    const engine = await openEngine(config, store.clusterId, lease.epoch, log);
+    const catalog: readonly Kept[] = [];
+    const onChange = front.onChange(http.authenticator);
+    const active = await openActive({
+      config,
+      databaseUrl,
+      store,
+      lease,
+      secrets,
+      blobs,
+      engine,
+      catalog,
+      metrics,
+      onChange,
+    });
+    front.set({ state: 'Active', active });
+    const { newOwnerKey } = active;
+    const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
+    for (const line of lines) log.info(line);
+
+    await anyAborted(lease.lost, stopping);
+    if (stopping.aborted) await http.drain();
+    else log.warn({ epoch: lease.epoch }, 'the lease is lost: this process writes nothing more and waits as a standby');
+    front.set({ state: 'Waiting', missing: 'the lease was lost or given up' });
+    await active.close();
+    await engine?.close();
+    await lease.release();
+  }
+  await retractListening(config.dataDir);
+  await http.close();
+  await store.close();
+  await postgres?.close();
+}
+
+const loaded = loadConfig(process.env);
+if (loaded.outcome === 'Invalid') {
+  for (const line of loaded.lines) console.error(line);
+  process.exitCode = 2;
+} else {
+  await serve(loaded.config);
+}
