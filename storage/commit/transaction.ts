@@ -86,12 +86,13 @@ export async function runTransaction(
   const versions = entries.map((_, i) => first + i);
 
   const unfit = new Map<Entry, MemberResult>();
+  let counts: ReadonlyMap<string, number> = new Map();
   if (deletes.length > 0) missing(deletes, await deleteObjects(session, first, deletes), STALE, unfit);
   if (updates.length > 0) missing(updates, await updateObjects(session, first + deletes.length, updates), STALE, unfit);
   if (inserts.length > 0) {
     const inserted = await insertObjects(session, first + deletes.length + updates.length, inserts);
     missing(inserts, inserted.written, ALREADY_EXISTS, unfit);
-    overQuota(inserts, inserted.counts, options.objectsPerOrg, unfit);
+    counts = inserted.counts;
   }
   if (entries.some(({ member }) => member.idempotency !== undefined)) {
     const keyed = entries.filter(({ member }) => member.idempotency !== undefined);
@@ -99,6 +100,8 @@ export async function runTransaction(
     // Last word: a taken key answers its stored response, whatever else is wrong.
     missing(keyed, await takeKeys(session, keyed, keyedVersions), KEY_USED, unfit);
   }
+  // Only when all others fit: one that is refused for another reason takes nobody's place.
+  if (unfit.size === 0) overQuota(inserts, counts, options.objectsPerOrg, unfit);
   if (unfit.size > 0) {
     await session.script('ROLLBACK');
     return { end: 'Refused', refused: unfit };

@@ -1,0 +1,165 @@
+import test from 'ava';
+import { decodeObject, readVersion } from '../../src/api/encode.js';
+import type { MemberResult } from '../../storage/commit/member.js';
+import { address, insert, openFixture, remove, update, versionOf, type Fixture } from './fixtures.js';
+
+async function withFixture(
+  t: { teardown(f: () => Promise<void>): void },
+  options: Parameters<typeof openFixture>[0] = {},
+): Promise<Fixture> {
+  const fixture = await openFixture(options);
+  t.teardown(fixture.close);
+  return fixture;
+}
+
+test('a created object is read back with its version stamped, and the same bytes were published before the answer', async (t) => {
+  const f = await withFixture(t);
+  const text = 'ä \u{1f600} "quoted" \\ \u0001';
+  const member = insert('a', { private: '{"p":1}' }, text);
+  let publishedAtAnswer = 0;
+  const version = await f.committer.commit(member, undefined).then((result) => {
+    publishedAtAnswer = f.published.length;
+    return versionOf(result);
+  });
+  t.is(publishedAtAnswer, 1);
+  const stored = await f.store.objects.read(address('a'));
+  t.is(stored?.version, version);
+  t.is(stored?.private, '{"p":1}');
+  t.deepEqual(stored?.body, member.write.body, 'Postgres gives back the very bytes');
+  t.deepEqual(decodeObject(stored?.body ?? Buffer.alloc(0)).spec, { text });
+  t.is(readVersion(member.write.body), version);
+  t.deepEqual(f.published[0], {
+    version,
+    type: 'ADDED',
+    address: address('a'),
+    uid: 'uid-a',
+    before: undefined,
+    after: member.write.body,
+  });
+});
+
+test('an update replaces exactly the version that it names, and the log keeps what it replaced', async (t) => {
+  const f = await withFixture(t);
+  const first = insert('a', {}, 'one');
+  const v1 = versionOf(await f.committer.commit(first, undefined));
+  const second = update('a', v1, { private: '{"x":2}', active: true }, 'two');
+  const v2 = versionOf(await f.committer.commit(second, first.write.body));
+  t.is(v2, v1 + 1);
+  t.deepEqual(await f.committer.commit(update('a', v1, {}, 'late'), first.write.body), { outcome: 'Stale' });
+  t.deepEqual(await f.committer.commit(update('a', v2, { uid: 'other' }), first.write.body), { outcome: 'Stale' });
+  t.deepEqual(await f.committer.commit(update('gone', 1), first.write.body), { outcome: 'Stale' });
+  const stored = await f.store.objects.read(address('a'));
+  t.deepEqual(stored?.body, second.write.body);
+  t.is(stored?.private, '{"x":2}');
+  const log = await f.store.changes.after('o-1', 'Job', 0, 10);
+  t.is(log.outcome, 'Changes');
+  if (log.outcome === 'Changes') {
+    t.deepEqual(
+      log.changes.map(({ version, type }) => [version, type]),
+      [
+        [v1, 'ADDED'],
+        [v2, 'MODIFIED'],
+      ],
+    );
+    t.deepEqual(log.changes[1]?.before, first.write.body);
+    t.deepEqual(log.changes[1]?.after, second.write.body);
+    t.deepEqual(log.changes, f.published);
+    t.is(log.through, v2);
+  }
+});
+
+test('a deleted object is gone with everything that hangs on its uid, and its effects stay until they are done', async (t) => {
+  const f = await withFixture(t);
+  const effects = [{ type: 'DeleteChild', kind: 'Attempt', name: 'x' }] as const;
+  const v1 = versionOf(
+    await f.committer.commit(
+      insert('a', {
+        owners: ['boss'],
+        effects,
+        timers: [{ op: 'arm', timer: 't', generation: 1, at: 5_000 }],
+        slots: [{ index: 0, epoch: 1, phase: 'Running', failures: 0 }],
+        secrets: [{ version: 1, sealed: Buffer.from('s') }],
+        credentials: [{ sha256: 'h'.repeat(64), detail: {} }],
+        accounts: [{ account: 'b', policy: 'Block', limitUSD: '10' }],
+        holds: [{ key: 'h', amountUSD: '10', accounts: ['b'] }],
+      }),
+      undefined,
+    ),
+  );
+  t.is(await f.store.objects.count('o-1'), 1);
+  const before = Buffer.from('x');
+  const v2 = versionOf(
+    await f.committer.commit(
+      remove('a', v1, { effects: [{ type: 'CollectChildren', uid: 'uid-a', orphan: false, answer: false }] }, 'last'),
+      before,
+    ),
+  );
+  t.is(await f.store.objects.read(address('a')), undefined);
+  t.is(await f.store.objects.count('o-1'), 0);
+  t.deepEqual(await f.store.objects.ownedBy('o-1', 'boss', 10), []);
+  t.deepEqual(await f.store.objects.slots('o-1', 'uid-a'), []);
+  t.deepEqual(await f.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 2, 10), []);
+  t.is(await f.store.credentials.find('h'.repeat(64)), undefined);
+  t.is(await f.store.fetchSealed('o-1', 'uid-a', 1), undefined);
+  t.deepEqual(
+    (await f.store.pending.effects(0, 10)).map(({ version }) => version),
+    [v1, v2],
+  );
+  const change = f.published.at(-1);
+  t.is(change?.type, 'DELETED');
+  t.is(change?.before, before);
+  t.is(readVersion(change?.after ?? Buffer.alloc(0)), v2);
+  const again = await f.committer.commit(
+    insert('b', { holds: [{ key: 'h2', amountUSD: '10', accounts: ['b'] }] }),
+    undefined,
+  );
+  t.is(again.outcome, 'Committed', 'what it held is free again (I7)');
+});
+
+test('each refused member of a batch gets its own answer, and its neighbours are committed without a gap', async (t) => {
+  const f = await withFixture(t, { objectsPerOrg: 6 });
+  const key = { holder: 'h', key: 'k', fingerprint: 'f', status: 201, headers: {} };
+  const taken = insert('taken', { idempotency: { ...key, response: insert('taken').write.body } });
+  const v = versionOf(await f.committer.commit(taken, undefined));
+  await f.committer.commit(insert('rich', { accounts: [{ account: 'b', policy: 'Block', limitUSD: '1' }] }), undefined);
+  const head = await f.store.changes.head();
+  const asked = {
+    good1: insert('good1'),
+    exists: insert('taken', { uid: 'other' }),
+    stale: update('rich', 77),
+    key: insert('key', { idempotency: { ...key, response: insert('key').write.body } }),
+    poor: insert('poor', { holds: [{ key: 'p', amountUSD: '1.5', accounts: ['b'] }] }),
+    good2: update('taken', v, { uid: 'uid-taken' }),
+    good3: insert('good3'),
+    good4: insert('good4'),
+    zero: insert('zero'),
+    full1: insert('full1'),
+    full2: insert('full2'),
+    other: insert('other', { address: address('other', { org: 'o-2' }) }),
+  };
+  const results = Object.fromEntries(
+    await Promise.all(
+      Object.entries(asked).map(async ([name, member]): Promise<[string, MemberResult]> => [
+        name,
+        await f.committer.commit(member, undefined),
+      ]),
+    ),
+  );
+  t.deepEqual(results['exists'], { outcome: 'AlreadyExists' });
+  t.deepEqual(results['stale'], { outcome: 'Stale' });
+  t.deepEqual(results['key'], { outcome: 'KeyUsed' });
+  t.deepEqual(results['poor'], { outcome: 'HoldRefused', by: 'b', availableUSD: '1.00' });
+  t.deepEqual(results['full1'], { outcome: 'QuotaExceeded', limit: 6 });
+  t.deepEqual(results['full2'], { outcome: 'QuotaExceeded', limit: 6 });
+  for (const name of ['good1', 'good2', 'good3', 'good4', 'zero', 'other'])
+    t.is(results[name]?.outcome, 'Committed', name);
+  t.is(await f.store.objects.count('o-1'), 6);
+  const versions = f.published.map(({ version }) => version);
+  t.deepEqual(
+    versions,
+    versions.map((_, i) => i + 1),
+    'published in order, without a gap',
+  );
+  t.is(await f.store.changes.head(), versions.length);
+  t.is(f.published.length, head + 6);
+});
