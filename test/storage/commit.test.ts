@@ -1,19 +1,10 @@
 import test from 'ava';
 import { decodeObject, readVersion } from '../../src/api/encode.js';
 import type { MemberResult } from '../../storage/commit/member.js';
-import { address, insert, openFixture, remove, update, versionOf, type Fixture } from './fixtures.js';
-
-async function withFixture(
-  t: { teardown(f: () => Promise<void>): void },
-  options: Parameters<typeof openFixture>[0] = {},
-): Promise<Fixture> {
-  const fixture = await openFixture(options);
-  t.teardown(fixture.close);
-  return fixture;
-}
+import { address, insert, openFixture, remove, update, versionOf } from './fixtures.js';
 
 test('a created object is read back with its version stamped, and the same bytes were published before the answer', async (t) => {
-  const f = await withFixture(t);
+  const f = await openFixture(t);
   const text = 'ä \u{1f600} "quoted" \\ \u0001';
   const member = insert('a', { private: '{"p":1}' }, text);
   let publishedAtAnswer = 0;
@@ -39,7 +30,7 @@ test('a created object is read back with its version stamped, and the same bytes
 });
 
 test('an update replaces exactly the version that it names, and the log keeps what it replaced', async (t) => {
-  const f = await withFixture(t);
+  const f = await openFixture(t);
   const first = insert('a', {}, 'one');
   const v1 = versionOf(await f.committer.commit(first, undefined));
   const second = update('a', v1, { private: '{"x":2}', active: true }, 'two');
@@ -69,7 +60,7 @@ test('an update replaces exactly the version that it names, and the log keeps wh
 });
 
 test('a deleted object is gone with everything that hangs on its uid, and its effects stay until they are done', async (t) => {
-  const f = await withFixture(t);
+  const f = await openFixture(t);
   const effects = [{ type: 'DeleteChild', kind: 'Attempt', name: 'x' }] as const;
   const v1 = versionOf(
     await f.committer.commit(
@@ -117,7 +108,7 @@ test('a deleted object is gone with everything that hangs on its uid, and its ef
 });
 
 test('each refused member of a batch gets its own answer, and its neighbours are committed without a gap', async (t) => {
-  const f = await withFixture(t, { objectsPerOrg: 6 });
+  const f = await openFixture(t, { objectsPerOrg: 6 });
   const key = { holder: 'h', key: 'k', fingerprint: 'f', status: 201, headers: {} };
   const taken = insert('taken', { idempotency: { ...key, response: insert('taken').write.body } });
   const v = versionOf(await f.committer.commit(taken, undefined));

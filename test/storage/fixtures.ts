@@ -24,7 +24,9 @@ export const seal = (parts: readonly string[], plain: Buffer): Buffer =>
 export const open = (_: readonly string[], sealed: Buffer): Buffer =>
   Buffer.from(sealed.subarray(1).map((byte) => byte ^ 0x5a));
 
+/** Closed when the test ends. */
 export async function openFixture(
+  t: { teardown(release: () => Promise<void>): void },
   options: { readonly objectsPerOrg?: number; readonly url?: string } = {},
 ): Promise<Fixture> {
   const database = options.url === undefined ? await openTestDatabase() : { url: options.url, close: async () => {} };
@@ -40,7 +42,7 @@ export async function openFixture(
     onFenced: () => (fenced = true),
     objectsPerOrg: options.objectsPerOrg ?? 200_000,
   });
-  return {
+  const fixture: Fixture = {
     url: database.url,
     store,
     lease,
@@ -54,6 +56,8 @@ export async function openFixture(
       await database.close();
     },
   };
+  t.teardown(() => fixture.close());
+  return fixture;
 }
 
 export function address(name: string, more: Partial<Address> = {}): Address {

@@ -1,6 +1,6 @@
 /** What the committer does when the connection breaks around COMMIT: a proxy between it and Postgres cuts just there. */
 import test from 'ava';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { openCommitter } from '../../storage/commit/committer.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import { openPostgres } from '../../storage/postgres.js';
@@ -70,7 +70,9 @@ async function openProxy(target: string): Promise<Proxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = new URL(target);
   url.hostname = '127.0.0.1';
-  url.port = String((server.address() as AddressInfo).port);
+  const at = server.address();
+  if (at === null || typeof at === 'string') throw new Error('no port');
+  url.port = String(at.port);
   return {
     url: url.href,
     cut: (how) => (armed = how),
@@ -84,12 +86,11 @@ async function openProxy(target: string): Promise<Proxy> {
 
 for (const how of ['answer', 'commit', 'answer and away'] as const) {
   test(`a batch whose ${how} is lost is committed exactly once and published in order`, async (t) => {
-    const f = await openFixture();
-    t.teardown(f.close);
+    const f = await openFixture(t);
     const proxy = await openProxy(f.url);
-    t.teardown(proxy.close);
+    t.teardown(() => proxy.close());
     const postgres = openPostgres({ url: proxy.url });
-    t.teardown(postgres.close);
+    t.teardown(() => postgres.close());
     const published: CommittedChange[] = [];
     const committer = await openCommitter({
       postgres,
@@ -123,12 +124,11 @@ for (const how of ['answer', 'commit', 'answer and away'] as const) {
 }
 
 test('a batch that lost its answer and its lease is told what is true: the first is committed, the next is fenced', async (t) => {
-  const f = await openFixture();
-  t.teardown(f.close);
+  const f = await openFixture(t);
   const proxy = await openProxy(f.url);
-  t.teardown(proxy.close);
+  t.teardown(() => proxy.close());
   const postgres = openPostgres({ url: proxy.url });
-  t.teardown(postgres.close);
+  t.teardown(() => postgres.close());
   let fenced = 0;
   const committer = await openCommitter({
     postgres,
