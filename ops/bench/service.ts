@@ -5,12 +5,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { API_GROUP } from '../../src/brand.js';
+import { freePort } from '../free-port.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** A start that takes longer has failed (ms). */
@@ -147,13 +147,4 @@ async function descendants(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   const children = text.split(' ').filter(Boolean).map(Number);
   return [...children, ...(await Promise.all(children.map(descendants))).flat()];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
