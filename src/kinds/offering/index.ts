@@ -4,6 +4,7 @@ import { READ_ONLY } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import type { Machine } from '../machine.js';
 import { plain } from '../plain-machine.js';
+import { LOCAL_REGION } from './local.js';
 import { offeringSpec, offeringStatus, type OfferingSpec, type OfferingStatus } from './schema.js';
 
 const offeringMachine: Machine<OfferingSpec, OfferingStatus, undefined, undefined, never> = {
@@ -11,6 +12,24 @@ const offeringMachine: Machine<OfferingSpec, OfferingStatus, undefined, undefine
 };
 
 type This = ApiObject<OfferingSpec, OfferingStatus>;
+
+/** Only this machine's own capacity can be had: no engine has any of the other classes. */
+const availability = ({ regionClass }: OfferingSpec, time: string): OfferingStatus => {
+  const here = regionClass === LOCAL_REGION;
+  return {
+    availability: here ? 'Available' : 'Unavailable',
+    ...(here ? undefined : { availableNow: 0 }),
+    conditions: [
+      {
+        type: 'Available',
+        status: here ? 'True' : 'False',
+        lastTransitionTime: time,
+        reason: here ? 'Ready' : 'NoCapacity',
+        message: here ? 'this machine runs work' : 'no engine of this deployment has this class',
+      },
+    ],
+  };
+};
 
 export const offeringKind: KindDefinition = {
   kind: 'Offering',
@@ -79,6 +98,6 @@ export const offeringKind: KindDefinition = {
     'spec.regionClass': (object: This) => object.spec.regionClass,
     'status.availability': (object: This) => object.status.availability,
   },
-  initialStatus: () => ({ availability: 'Available' }),
+  initialStatus: ({ metadata, spec }: This) => availability(spec, metadata.creationTimestamp),
   machine: offeringMachine,
 };
