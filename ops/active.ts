@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { openActors, type Actors } from '../actors/open.js';
-import { bootstrapKey, ensureBootstrapOrg, keep, type Kept, type OrgDeps } from '../actors/orgs.js';
+import { bootstrapKey, ensureBootstrapOrg, keep, type OrgDeps } from '../actors/orgs.js';
 import { ATTEMPT } from '../actors/work/attempts.js';
 import { openInputs } from '../actors/work/inputs.js';
 import { openLog, type LogRequest } from '../actors/work/logs.js';
@@ -25,6 +25,7 @@ import type { Store } from '../storage/open.js';
 import { openOrgs } from '../storage/orgs.js';
 import { openTimers } from '../storage/queues/timers.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
+import { loadOfferings } from './catalog/load.js';
 import type { Metrics } from './metrics.js';
 
 export interface ActiveDeps {
@@ -35,7 +36,6 @@ export interface ActiveDeps {
   readonly secrets: SecretVersions;
   readonly blobs: Blobs;
   readonly engine: ComputeEngine | undefined;
-  readonly catalog: readonly Kept[];
   readonly metrics: Metrics;
   onChange(change: CommittedChange): void;
 }
@@ -137,7 +137,9 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
 
   const orgs: OrgDeps = { rows: openOrgs(store.postgres), write: actors.write, randomBytes };
   await ensureBootstrapOrg(orgs);
-  await keep([{ address: LOCAL_NODE, spec: {} }, ...deps.catalog], orgs);
+  const capacity = await engine?.facts(stopping);
+  const offerings = await loadOfferings(capacity?.refusal === undefined ? capacity : undefined);
+  await keep([{ address: LOCAL_NODE, spec: {} }, ...offerings], orgs);
   await actors.start();
   let facts: EngineFacts | undefined;
   const observing = engine && observeNode(engine, actors, stopping, metrics, (seen) => (facts = seen));

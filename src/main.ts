@@ -6,7 +6,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
-import type { Kept } from '../actors/orgs.js';
 import { openActive } from '../ops/active.js';
 
 import { openEngine } from '../ops/engine.js';
@@ -77,7 +76,6 @@ async function serve(config: Config): Promise<void> {
     if (!lease) break;
     front.set({ state: 'Waiting', missing: 'taking up what was under way' });
     const engine = await openEngine(config, store.clusterId, lease.epoch, log);
-    const catalog: readonly Kept[] = [];
     const onChange = front.onChange(http.authenticator);
     const active = await openActive({
       config,
@@ -87,7 +85,6 @@ async function serve(config: Config): Promise<void> {
       secrets,
       blobs,
       engine,
-      catalog,
       metrics,
       onChange,
     });
