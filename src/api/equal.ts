@@ -24,3 +24,46 @@ function equalMembers(one: Readonly<Record<string, unknown>>, other: Readonly<Re
   for (const key in other) if (other[key] !== undefined) count -= 1;
   return count === 0;
 }
+
+/**
+ * `after`, with every part that equals its counterpart in `before` replaced by that very part; `before` itself when all is
+ * equal. One walk, after which `===` answers what changed. Neither input is changed.
+ */
+export function shareJson(before: unknown, after: unknown): unknown {
+  if (before === after || typeof before !== 'object' || typeof after !== 'object') return after;
+  if (Array.isArray(before)) return Array.isArray(after) ? shareList(before, after) : after;
+  return isObject(before) && isObject(after) ? shareMembers(before, after) : after;
+}
+
+function shareList(before: readonly unknown[], after: readonly unknown[]): readonly unknown[] {
+  let same = before.length === after.length;
+  let shared: unknown[] | undefined;
+  for (let i = 0; i < after.length; i++) {
+    const part = shareJson(before[i], after[i]);
+    if (part !== before[i]) same = false;
+    if (part !== after[i]) (shared ??= [...after])[i] = part;
+  }
+  return same ? before : (shared ?? after);
+}
+
+function shareMembers(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  let same = true;
+  let shared: Record<string, unknown> | undefined;
+  for (const key in after) {
+    const value = after[key];
+    if (value === undefined) continue;
+    if (!Object.hasOwn(before, key)) {
+      same = false;
+      continue;
+    }
+    const old = before[key];
+    const part = shareJson(old, value);
+    if (part !== old) same = false;
+    if (part !== value) (shared ??= { ...after })[key] = part;
+  }
+  if (same) for (const key in before) if (before[key] !== undefined && after[key] === undefined) same = false;
+  return same ? before : (shared ?? after);
+}

@@ -42,14 +42,49 @@ export function parseQuantity(text: string): Decimal | undefined {
   return number.times(SCALES.get(suffix) ?? new Decimal(`1${suffix}`));
 }
 
+/** What nearly all quantities look like. What would leave the safe integers goes the exact way. */
+const PLAIN = /^([0-9]{1,9})(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/;
+
+/** Plain numbers are ten times as fast as decimals, and every write reads three quantities. */
+function readPlain(text: string, unit: number): number | undefined {
+  const parts = PLAIN.exec(text);
+  if (parts === null) return undefined;
+  const amount = Number(parts[1]);
+  const scaled = parts[2] === 'm' ? Math.ceil((amount * unit) / 1000) : amount * unit * plainScale(parts[2]);
+  return scaled <= Number.MAX_SAFE_INTEGER ? scaled : undefined;
+}
+
+function plainScale(suffix: string | undefined): number {
+  switch (suffix) {
+    case 'k':
+      return 1e3;
+    case 'M':
+      return 1e6;
+    case 'G':
+      return 1e9;
+    case 'T':
+      return 1e12;
+    case 'Ki':
+      return 2 ** 10;
+    case 'Mi':
+      return 2 ** 20;
+    case 'Gi':
+      return 2 ** 30;
+    case 'Ti':
+      return 2 ** 40;
+    default:
+      return 1;
+  }
+}
+
 /** Thousandths of a core; undefined for what is no quantity or exceeds what a number holds exactly. */
 export function parseMilliCpu(text: string): number | undefined {
-  return roundUp(parseQuantity(text)?.times(1000));
+  return readPlain(text, 1000) ?? roundUp(parseQuantity(text)?.times(1000));
 }
 
 /** Bytes; undefined for what is no quantity or exceeds what a number holds exactly. */
 export function parseBytes(text: string): number | undefined {
-  return roundUp(parseQuantity(text));
+  return readPlain(text, 1) ?? roundUp(parseQuantity(text));
 }
 
 /** `1500` → `1500m`, `2000` → `2`. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { applyPatch } from 'rfc6902';
-import { equalJson } from '../../src/api/equal.js';
+import { equalJson, shareJson } from '../../src/api/equal.js';
 import { jsonPatch, MAX_OPERATIONS } from '../../src/api/patches/json.js';
 import { mergePatch } from '../../src/api/patches/merge.js';
 import { isObject } from '../../src/api/safe-value.js';
@@ -177,4 +177,28 @@ test('JSON equality ignores the order of members and nothing else', (t) => {
   t.false(equalJson(null, {}));
   t.false(equalJson({ toString: 1 }, {}));
   fc.assert(fc.property(fc.jsonValue(), (value) => equalJson(value, structuredClone(value))));
+});
+
+test('sharing keeps the value, and what is equal is the very same part', (t) => {
+  const before = { a: { x: 1 }, l: [{ y: 1 }, { z: 1 }], gone: 1 };
+  const after = { a: { x: 1 }, l: [{ y: 1 }, { z: 2 }] };
+  const shared = shareJson(before, after);
+  t.deepEqual(shared, after);
+  t.true(isObject(shared) && shared['a'] === before.a);
+  t.true(isObject(shared) && Array.isArray(shared['l']) && shared['l'][0] === before.l[0]);
+  t.is(shareJson(before, structuredClone(before)), before);
+  t.deepEqual(after, { a: { x: 1 }, l: [{ y: 1 }, { z: 2 }] });
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
+      t.true(equalJson(shareJson(one, other), other));
+      t.is(shareJson(one, structuredClone(one)), one);
+    }),
+  );
+  fc.assert(
+    fc.property(json, json, (one, other) => {
+      t.true(equalJson(shareJson(one, other), other));
+      t.is(shareJson(one, other) === one, equalJson(one, other));
+    }),
+    { numRuns: 2000 },
+  );
 });

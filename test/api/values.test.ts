@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { formatDuration, parseDuration } from '../../src/api/duration.js';
-import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu } from '../../src/api/quantity.js';
+import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu, parseQuantity } from '../../src/api/quantity.js';
 import { parseTime, rfc3339, rfc3339Millis } from '../../src/api/time.js';
 import { formatUsd, parseUsd } from '../../src/api/usd.js';
 
@@ -76,6 +76,20 @@ test('quantities read as Kubernetes reads them, rounded up to the unit', (t) => 
   ]) {
     t.is(parseBytes(text), undefined, text);
   }
+});
+
+test('plain quantities read the same on the fast way as on the exact one', (t) => {
+  const suffix = fc.constantFrom('', 'm', 'k', 'M', 'G', 'T', 'Ki', 'Mi', 'Gi', 'Ti');
+  fc.assert(
+    fc.property(fc.nat({ max: 999_999_999 }), suffix, (amount, unit) => {
+      const exact = parseQuantity(`${amount}${unit}`);
+      const bytes = exact?.ceil();
+      t.is(parseBytes(`${amount}${unit}`), bytes?.lte(Number.MAX_SAFE_INTEGER) ? bytes.toNumber() : undefined);
+      const milli = exact?.times(1000).ceil();
+      t.is(parseMilliCpu(`${amount}${unit}`), milli?.lte(Number.MAX_SAFE_INTEGER) ? milli.toNumber() : undefined);
+    }),
+    { numRuns: 1000 },
+  );
 });
 
 test('formatted quantities read back as the same', (t) => {

@@ -4,7 +4,7 @@
  */
 import type { Address } from '../../api/address.js';
 import { invalid } from '../../api/causes.js';
-import { equalJson } from '../../api/equal.js';
+import { shareJson } from '../../api/equal.js';
 import { checkChange } from '../../api/immutable.js';
 import { manageUpdate } from '../../api/managed-fields.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
@@ -46,8 +46,8 @@ export function prepareUpdate(
   let { spec } = current;
   if (desired['spec'] !== spec) {
     const before = complaints.causes.length;
-    const read = readSpec(kind, desired['spec'], complaints);
-    if (complaints.causes.length === before && !equalJson(read, spec)) {
+    const read = shareJson(spec, readSpec(kind, desired['spec'], complaints));
+    if (complaints.causes.length === before && read !== spec) {
       complaints.causes.push(...checkChange(guards, spec, read));
       spec = read;
     }
