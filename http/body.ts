@@ -1,82 +1,111 @@
 /**
- * Owns reading a request's body whole: bounded while it arrives, whatever content-length claims.
+ * Owns reading a request's body whole: bounded in size while it arrives, whatever content-length claims, and in time.
  * Resource bodies are read here and not by koa-body: their parser must see the bytes (duplicate members, surrogates,
  * `__proto__`), YAML must be possible, and koa-body leaves `body` undefined for merge patches and unknown types.
  *
- * I10: at most `limit` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB); more is answered 413 and the
- * connection is closed, because the rest of the body would otherwise have to be read.
+ * I10: at most `limit` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB); more is answered 413. A body that
+ * trickles in is cut after BODY_MS: a slow client must not hold a place in flight. Both close the connection, because the
+ * rest of the body would otherwise have to be read. One sweep looks after all bodies; a timer each would cost more than
+ * reading a small one.
  */
-import type { IncomingMessage } from 'node:http';
 import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
 
+const BODY_MS = 60_000;
+const SWEEP_MS = 5_000;
 const EMPTY = Buffer.alloc(0);
 
-function tooLarge(x: Exchange, limit: number): Error {
-  x.res.setHeader('connection', 'close');
+export interface Bodies {
+  /**
+   * The body, or an empty Buffer.
+   * Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short or too slow).
+   */
+  read(x: Exchange): Promise<Buffer>;
+  close(): void;
+}
+
+interface Pending {
+  /** performance.now() from which on it is too slow. */
+  readonly until: number;
+  cut(error: Error): void;
+}
+
+export function openBodies(limit: number): Bodies {
+  const pending = new Set<Pending>();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    for (const body of pending) {
+      if (now < body.until) break; // in order of arrival
+      body.cut(refuse('BadRequest', `the request body did not arrive within ${BODY_MS / 1000} s`));
+    }
+  }, SWEEP_MS);
+  timer.unref();
+
+  return {
+    read(x) {
+      const { headers } = x.req;
+      const coding = headers['content-encoding'];
+      if (coding !== undefined && coding !== 'identity') {
+        const message = `content-encoding "${coding.slice(0, 64)}" is not supported; send the body uncompressed`;
+        return Promise.reject(refuse('UnsupportedMediaType', message));
+      }
+      const length = headers['content-length'];
+      if (length === '0' || (length === undefined && headers['transfer-encoding'] === undefined)) {
+        return Promise.resolve(EMPTY);
+      }
+      if (length !== undefined && Number(length) > limit) {
+        x.res.setHeader('connection', 'close');
+        return Promise.reject(tooLarge(limit));
+      }
+      return collect(x, limit, pending);
+    },
+    close() {
+      clearInterval(timer);
+    },
+  };
+}
+
+function tooLarge(limit: number): Error {
   return refuse('RequestEntityTooLarge', `the request body is larger than ${limit} bytes`);
 }
 
-function tooSlow(x: Exchange): Error {
-  x.res.setHeader('connection', 'close');
-  return refuse('BadRequest', `the request body did not arrive within ${BODY_MS / 1000} s`);
-}
-
-/** A body that trickles in is cut after this long: a slow client must not hold a place in flight for ever. */
-const BODY_MS = 60_000;
-
-/** The body, or an empty Buffer. Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short). */
-export async function readBody(x: Exchange, limit: number): Promise<Buffer> {
-  const { req } = x;
-  const coding = req.headers['content-encoding'];
-  if (coding !== undefined && coding !== 'identity') {
-    throw refuse(
-      'UnsupportedMediaType',
-      `content-encoding "${coding.slice(0, 64)}" is not supported; send the body uncompressed`,
-    );
-  }
-  const length = req.headers['content-length'];
-  if (length !== undefined && Number(length) > limit) throw tooLarge(x, limit);
-  if (length === '0' || (length === undefined && req.headers['transfer-encoding'] === undefined)) return EMPTY;
-  return collect(
-    req,
-    limit,
-    () => tooLarge(x, limit),
-    () => tooSlow(x),
-  );
-}
-
-function collect(req: IncomingMessage, limit: number, over: () => Error, slow: () => Error): Promise<Buffer> {
+function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buffer> {
+  const { req, res } = x;
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
     let first: Buffer | undefined;
     let size = 0;
-    const timer = setTimeout(() => {
-      finish(() => {
+    const entry: Pending = {
+      until: x.startedAt + BODY_MS,
+      cut(error) {
+        finish();
         req.pause();
-        reject(slow());
-      });
-    }, BODY_MS);
-    const finish = (settle: () => void): void => {
-      clearTimeout(timer);
+        if (!res.headersSent) res.setHeader('connection', 'close');
+        reject(error);
+      },
+    };
+    const finish = (): void => {
+      pending.delete(entry);
       req.off('data', onData);
       req.off('end', onEnd);
       req.off('close', onCut);
       req.off('error', onCut);
-      settle();
     };
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > limit) {
-        finish(() => {
-          req.pause();
-          reject(over());
-        });
-      } else if (first === undefined) first = chunk;
+      if (size > limit) entry.cut(tooLarge(limit));
+      else if (first === undefined) first = chunk;
       else (chunks ??= [first]).push(chunk);
     };
-    const onEnd = (): void => finish(() => resolve(chunks ? Buffer.concat(chunks, size) : (first ?? EMPTY)));
-    const onCut = (): void => finish(() => reject(refuse('BadRequest', 'the request body ended too early')));
+    const onEnd = (): void => {
+      finish();
+      resolve(chunks ? Buffer.concat(chunks, size) : (first ?? EMPTY));
+    };
+    const onCut = (): void => {
+      finish();
+      reject(refuse('BadRequest', 'the request body ended too early'));
+    };
+    pending.add(entry);
     req.on('data', onData);
     req.on('end', onEnd);
     req.on('close', onCut);

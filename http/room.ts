@@ -1,4 +1,5 @@
 /** Owns what all handlers share: the dependencies and the few things made of them once, at start. */
+import type { Bodies } from './body.js';
 import type { Authenticator } from './auth/authenticator.js';
 import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
@@ -8,6 +9,7 @@ import type { Streams } from './streams.js';
 
 export interface Room extends HttpDeps {
   readonly authenticator: Authenticator;
+  readonly bodies: Bodies;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;
   readonly runningKeys: RunningKeys;

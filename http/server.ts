@@ -15,6 +15,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
 import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
+import { openBodies } from './body.js';
 import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
@@ -54,6 +55,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   let inFlight = 0;
   const { limits } = deps.config;
   const deadlines = openDeadlines(limits.requestSeconds);
+  const bodies = openBodies(limits.bodyBytes);
   const streams = openStreams(limits.streams);
   const authenticator = openAuthenticator({
     credentials: deps.credentials,
@@ -67,6 +69,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const room: Room = {
     ...deps,
     authenticator,
+    bodies,
     deadlines,
     streams,
     renderings: openRenderings(deps.config.group, deps.clock),
@@ -156,6 +159,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     draining = true;
     streams.endAll();
     streams.close();
+    bodies.close();
     deadlines.close();
     await Promise.all(servers.map((server) => closeServer(server)));
   }

@@ -48,7 +48,8 @@ function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return '';
+    // No name, so that the path names nothing.
+    return '%';
   }
 }
 
@@ -79,7 +80,7 @@ export function openTargets(group: string, kinds: readonly KindDefinition[], ext
 
   return {
     resolve(path) {
-      const segments = path.split('/').map(decode);
+      const segments = path.includes('%') ? path.split('/').map(decode) : path.split('/');
       segments.shift();
       if (segments.length > 1 && segments.at(-1) === '') segments.pop();
       if (segments.length > 12 || segments.includes('')) return undefined;

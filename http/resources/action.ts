@@ -2,7 +2,6 @@
 import type { KindAction, KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { authorise, homeOrg, requireScope } from '../auth/authorise.js';
-import { readBody } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { invalid, readWriteOptions } from './options.js';
@@ -24,7 +23,7 @@ export async function callAction(
   const form = readForm(x);
   authorise(caller, kind, project, name, 'read');
   requireScope(caller, action.scope, project);
-  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { value, duplicates } = bytes.length === 0 ? NO_BODY : parseObject(x, bytes);
   const input = action.input.safeParse(value);

@@ -4,7 +4,6 @@ import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { addressOf, authorise } from '../auth/authorise.js';
-import { readBody } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
@@ -25,7 +24,7 @@ export async function createObject(
   const form = readForm(x);
   // Before the body is read: who may not write here must not make us read 3 MiB.
   authorise(caller, kind, project, '', 'write');
-  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   if (options.ifMatch !== undefined) {
     throw refuse('Unsupported', 'If-Match on create (binding to an estimate) is not supported yet', {

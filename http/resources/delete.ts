@@ -2,7 +2,6 @@
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
-import { readBody } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
@@ -20,7 +19,7 @@ export async function deleteObject(
 ): Promise<void> {
   const form = readForm(x);
   const address = addressOf(caller, kind, project, name, 'write');
-  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const bytes = await room.bodies.read(x);
   const write = readWriteOptions(x, bytes);
   const { options, dryRun } = readDeleteOptions(x, bytes);
   const done = await sendWrite(room, caller, kind, address, { ...write, dryRun }, [], { verb: 'delete', options });

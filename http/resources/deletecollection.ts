@@ -8,7 +8,6 @@ import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { authorise } from '../auth/authorise.js';
-import { readBody } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply } from '../reply.js';
 import type { Room } from '../room.js';
@@ -29,7 +28,7 @@ export async function deleteCollection(
   project: string | undefined,
 ): Promise<void> {
   authorise(caller, kind, project ?? '', '', 'write');
-  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const bytes = await room.bodies.read(x);
   const write = readWriteOptions(x, bytes);
   if (write.idempotency !== undefined) {
     throw refuse(

@@ -3,7 +3,6 @@ import { refuse } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, ObjectPatch } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
-import { readBody } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
@@ -30,7 +29,7 @@ export async function patchObject(
   const address = addressOf(caller, kind, project, name, 'write');
   const type = mediaType(x, '');
   if (!ACCEPTED.includes(type)) throw unknownFormat(ACCEPTED);
-  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { patch, duplicates } = readPatch(type, bytes);
   const done = await sendWrite(room, caller, kind, address, options, duplicates, { verb: 'patch', patch });

@@ -3,7 +3,6 @@ import { refuse } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
-import { readBody } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
@@ -22,7 +21,7 @@ export async function replaceObject(
 ): Promise<void> {
   const form = readForm(x);
   const address = addressOf(caller, kind, project, name, 'write');
-  const bytes = await readBody(x, room.config.limits.bodyBytes);
+  const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { value, duplicates } = parseObject(x, bytes);
   sameName(value, name);

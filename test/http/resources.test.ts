@@ -1,46 +1,280 @@
-/** The generic routes over a real server: what a client sees of objects. */
+/** The generic routes over a real server: what a client sees when it writes and reads objects. */
 import test from 'ava';
 import { API_GROUP } from '../../src/brand.js';
-import { openDoor } from './support/door.js';
+import { AS_TABLE, BASE, IN_DEFAULT, object, openDoor } from './support/door.js';
+import { at, json, list, text } from './support/json.js';
 
-const SECRETS = `/apis/${API_GROUP}/v1/namespaces/default/secrets`;
-const body = (name: string, spec: object = {}): string =>
-  JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind: 'Secret', metadata: { name }, spec });
-const post = (name: string, spec?: object): RequestInit => ({
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: body(name, spec),
-});
+const SECRETS = `${IN_DEFAULT}/secrets`;
+const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 test('an object is created, read, changed and deleted, and each answer carries its version as ETag', async (t) => {
   const door = await openDoor(t);
-  const created = await door.call(SECRETS, post('a'));
+  const created = await door.make('Secret', 'secrets', 'a');
   t.is(created.status, 201);
-  const object = (await created.json()) as { metadata: { resourceVersion: string; namespace: string } };
-  t.is(created.headers.get('etag'), `"${object.metadata.resourceVersion}"`);
-  t.is(object.metadata.namespace, 'default');
+  const body = await json(created);
+  t.is(created.headers.get('etag'), `"${text(body, 'metadata.resourceVersion')}"`);
+  t.is(at(body, 'metadata.namespace'), 'default');
 
-  for (let i = 0; i < 2; i++) {
+  // The long way first (the key is not known yet), then the hot path: both must say the same.
+  for (let i = 0; i < 3; i++) {
     const read = await door.call(`${SECRETS}/a`);
     t.is(read.status, 200);
     t.is(read.headers.get('etag'), created.headers.get('etag'));
+    t.is(read.headers.get('content-type'), 'application/json');
     t.truthy(read.headers.get('x-request-id'));
-    t.deepEqual(await read.json(), object);
+    t.deepEqual(await read.json(), body);
   }
+  t.deepEqual(await json(door.call(`${SECRETS}/a/status`)), body);
 
   const patched = await door.call(`${SECRETS}/a`, {
     method: 'PATCH',
-    headers: { 'content-type': 'application/merge-patch+json', 'if-match': created.headers.get('etag') ?? '' },
+    headers: { ...MERGE, 'if-match': created.headers.get('etag') ?? '' },
     body: '{"metadata":{"labels":{"x":"y"}}}',
   });
   t.is(patched.status, 200);
   t.not(patched.headers.get('etag'), created.headers.get('etag'));
+  const stale = await door.call(`${SECRETS}/a`, {
+    method: 'PATCH',
+    headers: { ...MERGE, 'if-match': created.headers.get('etag') ?? '' },
+    body: '{}',
+  });
+  t.is(stale.status, 412);
 
   t.is((await door.call(`${SECRETS}/a`, { method: 'DELETE' })).status, 200);
   const gone = await door.call(`${SECRETS}/a`);
   t.is(gone.status, 404);
-  const status = (await gone.json()) as Record<string, unknown>;
-  t.like(status, { kind: 'Status', reason: 'NotFound', code: 404 });
-  t.truthy(status['requestId']);
+  const status = await json(gone);
+  t.is(at(status, 'kind'), 'Status');
+  t.is(at(status, 'reason'), 'NotFound');
+  t.is(at(status, 'details.name'), 'a');
+  t.is(at(status, 'requestId'), gone.headers.get('x-request-id'));
+  t.is(at(status, 'docs'), `${door.url}/docs/errors/NotFound`);
   t.deepEqual(door.logged, []);
+});
+
+test('generateName makes a name, and a taken one is tried again unseen', async (t) => {
+  // The third byte on differs, so the second try finds a free name.
+  let calls = 0;
+  const door = await openDoor(t, { randomBytes: (length) => Buffer.alloc(length, Math.floor((calls += 1) / 3)) });
+  const names = new Set<string>();
+  for (let i = 0; i < 4; i++) {
+    const answer = await door.call(SECRETS, {
+      method: 'POST',
+      body: JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind: 'Secret', metadata: { generateName: 'g-' } }),
+      headers: { 'content-type': 'application/json' },
+    });
+    t.is(answer.status, 201);
+    names.add(text(await json(answer), 'metadata.name'));
+  }
+  t.is(names.size, 4);
+  for (const name of names) t.regex(name, /^g-[a-z0-9]{5}$/);
+});
+
+test('a create without a name or generateName is Invalid, and one for another project BadRequest', async (t) => {
+  const door = await openDoor(t);
+  const nameless = await door.make('Secret', 'secrets', '');
+  t.is(nameless.status, 422);
+  t.is(at(await json(nameless), 'details.causes.0.field'), 'metadata.name');
+  const elsewhere = await door.make('Secret', 'secrets', 'x', {}, { namespace: 'other' });
+  t.is(elsewhere.status, 400);
+});
+
+test('a PUT whose name differs from the URL is BadRequest', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  const put = (name: string): Promise<Response> =>
+    door.call(`${SECRETS}/a`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(object('Secret', name, 'default')),
+    });
+  t.is((await put('b')).status, 400);
+  t.is((await put('a')).status, 200);
+});
+
+test('YAML goes in and out', async (t) => {
+  const door = await openDoor(t);
+  const made = await door.call(SECRETS, {
+    method: 'POST',
+    headers: { 'content-type': 'application/yaml', accept: 'application/yaml' },
+    body: `apiVersion: ${API_GROUP}/v1\nkind: Secret\nmetadata:\n  name: y\n`,
+  });
+  t.is(made.status, 201);
+  t.is(made.headers.get('content-type'), 'application/yaml');
+  t.regex(await made.text(), /name: y/);
+});
+
+test('what a body may not be is refused by name, and never with a 500', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  const cases: readonly (readonly [string, string, string | Uint8Array, number])[] = [
+    ['POST', 'application/json', '{', 400],
+    ['POST', 'application/json', '[]', 400],
+    ['POST', 'application/json', '', 400],
+    ['POST', 'application/json', '{"metadata":{"name":"\\ud800"}}', 400],
+    ['POST', 'application/json', '{"__proto__":{}}', 400],
+    ['POST', 'application/json', new Uint8Array([0x7b, 0xff, 0x7d]), 400],
+    ['POST', 'text/plain', '{}', 415],
+    ['POST', 'application/x-www-form-urlencoded', 'a=b', 415],
+    ['PATCH', 'application/strategic-merge-patch+json', '{}', 415],
+    ['PATCH', 'application/apply-patch+yaml', '{}', 415],
+    ['PATCH', 'application/merge-patch+json', '[]', 400],
+    ['PATCH', 'application/json-patch+json', '{}', 400],
+  ];
+  for (const [method, type, body, status] of cases) {
+    const path = method === 'POST' ? SECRETS : `${SECRETS}/a`;
+    const answer = await door.call(path, { method, headers: { 'content-type': type }, body });
+    t.is(answer.status, status, `${method} ${type} ${String(body)}`);
+    t.is(at(await json(answer), 'kind'), 'Status');
+  }
+  t.deepEqual(door.logged, []);
+});
+
+test('options of a write that do not exist are refused as kube-apiserver does', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  for (const query of ['dryRun=Some', 'fieldValidation=Maybe', `fieldManager=${'x'.repeat(129)}`]) {
+    const answer = await door.call(`${SECRETS}/a?${query}`, { method: 'PATCH', headers: MERGE, body: '{}' });
+    t.is(answer.status, 422, query);
+  }
+  const grace = await door.call(`${SECRETS}/a?gracePeriodSeconds=-1`, { method: 'DELETE' });
+  t.is(grace.status, 422);
+  const policy = await door.call(`${SECRETS}/a`, { method: 'DELETE', body: '{"propagationPolicy":"Maybe"}' });
+  t.is(policy.status, 422);
+  const bound = await door.call(SECRETS, {
+    method: 'POST',
+    body: '{"metadata":{"name":"b"}}',
+    headers: { 'if-match': '"1"' },
+  });
+  t.is(bound.status, 501);
+});
+
+test('what a write says of itself reaches the actor: manager, validation, dry run, preconditions', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  await door.call(`${SECRETS}/a?fieldValidation=Strict&fieldManager=me&dryRun=All`, {
+    method: 'PATCH',
+    headers: { ...MERGE, 'idempotency-key': 'k1' },
+    body: '{}',
+  });
+  const patch = door.stage.requests.at(-1);
+  t.like(patch, { verb: 'patch', fieldValidation: 'Strict', fieldManager: 'me', dryRun: true });
+  t.is(patch?.idempotency?.key, 'k1');
+  t.is(patch?.caller.name, 'owner@acme.test');
+  await door.call(`${SECRETS}/a`, {
+    method: 'DELETE',
+    headers: { 'content-type': 'application/json', 'user-agent': 'kubectl/v1.32 (linux)' },
+    body: JSON.stringify({ propagationPolicy: 'Foreground', preconditions: { uid: 'u' }, dryRun: ['All'] }),
+  });
+  const removal = door.stage.requests.at(-1);
+  t.like(removal, { verb: 'delete', dryRun: true, fieldManager: 'kubectl' });
+  t.is(removal?.verb === 'delete' ? removal.options.preconditions?.uid : '', 'u');
+  t.is(removal?.verb === 'delete' ? removal.options.propagationPolicy : '', 'Foreground');
+});
+
+test('a second request with an Idempotency-Key that is still running is RequestInProgress', async (t) => {
+  const door = await openDoor(t);
+  const release = door.stage.hold();
+  const keyed = (name: string): Promise<Response> =>
+    door.call(SECRETS, {
+      method: 'POST',
+      headers: { 'idempotency-key': 'once' },
+      body: JSON.stringify(object('Secret', name, 'default')),
+    });
+  const first = keyed('a');
+  while (door.stage.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  const second = await keyed('a');
+  t.is(second.status, 409);
+  t.is(at(await json(second), 'reason'), 'RequestInProgress');
+  t.truthy(second.headers.get('retry-after'));
+  t.is((await keyed('b')).status, 422);
+  release();
+  t.is((await first).status, 201);
+});
+
+test('a method that a kind or path does not have is 405 with Allow', async (t) => {
+  const door = await openDoor(t);
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['POST', `${BASE}/secrets`, 'GET'],
+    ['POST', `${BASE}/offerings`, 'GET'],
+    ['PATCH', `${BASE}/apikeys/x`, 'GET, DELETE'],
+    ['PUT', `${SECRETS}/a/status`, 'GET'],
+    ['PUT', SECRETS, 'GET, POST, DELETE'],
+  ];
+  for (const [method, path, allow] of cases) {
+    const answer = await door.call(path, { method, body: '{}' });
+    t.is(answer.status, 405, path);
+    t.is(answer.headers.get('allow'), allow, path);
+    t.is(at(await json(answer), 'reason'), 'MethodNotAllowed');
+  }
+});
+
+test('paths that name nothing are NotFound, encoded slashes and traversal too', async (t) => {
+  const door = await openDoor(t);
+  for (const path of [
+    '/nothing',
+    `${BASE}/nothings`,
+    `${SECRETS}/a%2Fb`,
+    `${SECRETS}/..%2f..%2fx`,
+    `${SECRETS}/A`,
+    `${SECRETS}/%00`,
+    `${SECRETS}/%zz`,
+    `${SECRETS}/a/nothing`,
+    `${BASE}/namespaces/default/offerings/x`,
+    '/apis/other.dev/v1/secrets',
+    '/api/v2',
+    `${SECRETS}//`,
+  ]) {
+    const answer = await door.call(path);
+    t.is(answer.status, 404, path);
+    t.is(at(await json(answer), 'kind'), 'Status', path);
+  }
+});
+
+test('a collection is deleted by selector, and objects created meanwhile under the same name stay', async (t) => {
+  const door = await openDoor(t);
+  for (let i = 0; i < 40; i++) await door.make('Secret', 'secrets', `s${i}`, {}, { labels: { odd: String(i % 2) } });
+  const answer = await door.call(`${SECRETS}?labelSelector=odd%3D1`, { method: 'DELETE' });
+  t.is(answer.status, 200);
+  t.is(list(await json(answer), 'items').length, 20);
+  for (const request of door.stage.requests.slice(-20)) {
+    t.truthy(request.verb === 'delete' && request.options.preconditions?.uid);
+  }
+  t.is(list(await json(door.call(SECRETS)), 'items').length, 20);
+});
+
+test('kubectl gets rows with ages, wide columns and the metadata of each object', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a', { type: 'Opaque' });
+  for (const path of [SECRETS, `${SECRETS}/a`]) {
+    const table = await json(door.call(path, { headers: { accept: AS_TABLE } }));
+    t.is(at(table, 'kind'), 'Table');
+    t.is(at(table, 'columnDefinitions.0.name'), 'Name');
+    t.is(at(table, 'rows.0.cells.0'), 'a');
+    t.regex(String(list(table, 'rows.0.cells').at(-1)), /^\d+[dy]/);
+    t.is(at(table, 'rows.0.object.kind'), 'PartialObjectMetadata');
+    t.is(at(table, 'rows.0.object.metadata.namespace'), 'default');
+  }
+  const bare = await json(door.call(`${SECRETS}?includeObject=None`, { headers: { accept: AS_TABLE } }));
+  t.is(at(bare, 'rows.0.object'), null);
+  const whole = await json(door.call(`${SECRETS}?includeObject=Object`, { headers: { accept: AS_TABLE } }));
+  t.is(at(whole, 'rows.0.object.spec.type'), 'Opaque');
+  const partial = await json(
+    door.call(SECRETS, { headers: { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' } }),
+  );
+  t.is(at(partial, 'kind'), 'PartialObjectMetadataList');
+  t.is(at(partial, 'items.0.spec'), undefined);
+  t.is((await door.call(SECRETS, { headers: { accept: 'text/html' } })).status, 406);
+});
+
+test('an action is checked against its schema and reaches the machine as one', async (t) => {
+  const door = await openDoor(t);
+  await door.make('ServiceAccount', 'serviceaccounts', 'robot');
+  const call = (body: string): Promise<Response> =>
+    door.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`, { method: 'POST', body });
+  t.is((await call('{"expiresIn":"forever"}')).status, 422);
+  t.is((await call('{"expiresIn":"2h"}')).status, 200);
+  t.like(door.stage.requests.at(-1), { verb: 'action', action: 'IssueToken', input: { expiresIn: '2h' } });
+  t.is((await call('')).status, 200);
+  t.is((await door.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`)).status, 405);
 });

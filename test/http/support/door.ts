@@ -1,40 +1,52 @@
 /** Owns a front door over a MapStage for tests: one org with an Owner, a Viewer of one project, and a second org. */
-import { randomBytes } from 'node:crypto';
-import { createHash } from 'node:crypto';
-import { Registry } from 'prom-client';
+import { createHash, randomBytes } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
+import { Registry } from 'prom-client';
 import { API_GROUP } from '../../../src/brand.js';
-import type { ApiObject } from '../../../src/api/object.js';
-import type { KindDefinition } from '../../../src/kinds/kind.js';
-import { KINDS } from '../../../src/kinds/index.js';
 import type { Address } from '../../../src/api/address.js';
-import type { FoundCredential, HttpDeps } from '../../../http/deps.js';
+import type { ApiObject } from '../../../src/api/object.js';
+import { KINDS } from '../../../src/kinds/index.js';
+import type { FoundCredential, HttpConfig, HttpDeps } from '../../../http/deps.js';
 import { openHttp, type Http } from '../../../http/server.js';
 import { openMapStage, type MapStage } from './map-stage.js';
+
+export interface Call extends Omit<RequestInit, 'headers'> {
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 export interface Door {
   readonly url: string;
   readonly http: Http;
   readonly stage: MapStage;
   readonly logged: string[];
-  health: { active: boolean; missing: string[] };
+  readonly health: { active: boolean; missing: string[]; stuck: string | undefined };
+  readonly credentials: Map<string, FoundCredential>;
   /** Calls with the Owner's key of org `acme` unless the headers say otherwise. */
-  call(path: string, init?: RequestInit): Promise<Response>;
+  call(path: string, init?: Call): Promise<Response>;
+  /** A create of an object that the stage takes as it is. */
+  make(kind: string, plural: string, name: string, spec?: object, metadata?: object): Promise<Response>;
 }
 
-export const KEYS = { owner: 'svc_owner-acme', viewer: 'svc_viewer-acme', other: 'svc_owner-globex' } as const;
+export type DoorOptions = Partial<Omit<HttpDeps, 'config'>> & {
+  readonly limits?: Partial<HttpConfig['limits']>;
+  readonly tls?: HttpConfig['tls'];
+};
 
-export function bearer(key: string): Record<string, string> {
+export const KEYS = { owner: 'svc_owner-acme', viewer: 'svc_viewer-acme', other: 'svc_owner-globex' };
+
+export const BASE = `/apis/${API_GROUP}/v1`;
+export const IN_DEFAULT = `${BASE}/namespaces/default`;
+export const AS_TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+export function bearer(key: string): { authorization: string } {
   return { authorization: `Bearer ${key}` };
 }
 
-export function object(
-  kind: string,
-  name: string,
-  project: string,
-  spec: unknown,
-  more: Partial<ApiObject['metadata']> = {},
-): ApiObject {
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+export function object(kind: string, name: string, project: string, spec: unknown = {}, more: object = {}): ApiObject {
   return {
     apiVersion: kind === 'Namespace' ? 'v1' : `${API_GROUP}/v1`,
     kind,
@@ -51,31 +63,36 @@ export function object(
   };
 }
 
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+async function person(stage: MapStage, org: string, name: string, spec: object): Promise<void> {
+  const member = object('Member', name, '', { email: `${name}@${org}.test`, ...spec });
+  await stage.put({ org, kind: 'Member', project: '', name }, member);
+  const key = `${name}-key`;
+  await stage.put({ org, kind: 'APIKey', project: '', name: key }, object('APIKey', key, ''));
 }
 
-async function person(stage: MapStage, org: string, name: string, spec: Record<string, unknown>): Promise<void> {
-  await stage.put(
-    { org, kind: 'Member', project: '', name },
-    object('Member', name, '', { email: `${name}@${org}.test`, ...spec }),
-  );
-  await stage.put({ org, kind: 'APIKey', project: '', name: `${name}-key` }, object('APIKey', `${name}-key`, '', {}));
-}
-
-function credential(org: string, name: string): FoundCredential {
+export function credential(org: string, name: string): FoundCredential {
   const address: Address = { org, kind: 'APIKey', project: '', name: `${name}-key` };
-  return { address, uid: `uid-APIKey-${name}-key`, detail: { actsAs: { member: name }, scopes: ['*:*'] } };
+  return {
+    address,
+    uid: `uid-APIKey-${name}-key`,
+    detail: { actsAs: { member: name }, scopes: ['*:*', 'operator:*'] },
+  };
 }
 
-export async function openDoor(
-  t: ExecutionContext,
-  more: Partial<HttpDeps> & {
-    kinds?: readonly KindDefinition[];
-    limits?: Partial<HttpDeps['config']['limits']>;
-    tls?: HttpDeps['config']['tls'];
-  } = {},
-): Promise<Door> {
+function unwired(): never {
+  throw new Error('not wired in this test');
+}
+
+const LIMITS: HttpConfig['limits'] = {
+  bodyBytes: 3 * 1024 * 1024,
+  requestSeconds: 10,
+  inFlightRequests: 100,
+  streams: 100,
+  drainSeconds: 2,
+};
+
+export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: DoorOptions = {}): Promise<Door> {
+  const { limits, tls, ...rest } = options;
   const stage = openMapStage();
   await person(stage, 'acme', 'owner', { role: 'Owner' });
   await person(stage, 'acme', 'viewer', { role: 'Viewer', projects: ['default'] });
@@ -85,35 +102,29 @@ export async function openDoor(
     [sha256(KEYS.viewer), credential('acme', 'viewer')],
     [sha256(KEYS.other), credential('globex', 'owner')],
   ]);
-  const health = { active: true, missing: [] as string[] };
+  const health: Door['health'] = { active: true, missing: [], stuck: undefined };
   const logged: string[] = [];
   const note = (fields: object, message: string): void => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
-  const unwired = (): never => {
-    throw new Error('not wired in this test');
-  };
-  const { limits, tls, ...rest } = more;
-  const deps: HttpDeps = {
+  const http = await openHttp({
     config: {
       host: '127.0.0.1',
       port: 0,
       group: API_GROUP,
       productVersion: 'v0.1.0',
       tls,
-      limits: {
-        bodyBytes: 3 * 1024 * 1024,
-        requestSeconds: 10,
-        inFlightRequests: 100,
-        streams: 100,
-        drainSeconds: 2,
-        ...limits,
-      },
+      limits: { ...LIMITS, ...limits },
     },
     stage,
     kinds: KINDS,
     credentials: { find: async (hash) => credentials.get(hash) },
-    health: { active: () => health.active, stuck: () => undefined, missing: () => health.missing, facts: () => ({}) },
+    health: {
+      active: () => health.active,
+      stuck: () => health.stuck,
+      missing: () => health.missing,
+      facts: () => ({ engine: 'none' }),
+    },
     logs: { open: unwired },
     outputs: { list: unwired, find: unwired },
     blobs: { put: unwired, head: unwired, get: unwired },
@@ -132,17 +143,27 @@ export async function openDoor(
     clock: Date.now,
     randomBytes: (length) => randomBytes(length),
     ...rest,
-  };
-  const http = await openHttp(deps);
+  });
   t.teardown(() => http.close());
   const url = `http://127.0.0.1:${http.httpPort}`;
+  const call: Door['call'] = (path, init = {}) =>
+    fetch(url + path, {
+      ...init,
+      headers: { ...bearer(KEYS.owner), ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers },
+    });
   return {
     url,
     http,
     stage,
     health,
     logged,
-    call: (path, init = {}) =>
-      fetch(url + path, { ...init, headers: { ...bearer(KEYS.owner), ...(init.headers as object) } }),
+    credentials,
+    call,
+    make: (kind, plural, name, spec = {}, metadata = {}) =>
+      call(`${IN_DEFAULT}/${plural}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind, metadata: { name, ...metadata }, spec }),
+      }),
   };
 }

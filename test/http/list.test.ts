@@ -1,0 +1,140 @@
+/** Lists: pages that are one snapshot, selectors, versions, and what is refused. */
+import test from 'ava';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { at, json, list, text } from './support/json.js';
+
+const SECRETS = `${IN_DEFAULT}/secrets`;
+
+async function fill(door: Door, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const name = `s${String(i).padStart(3, '0')}`;
+    await door.stage.put(
+      { org: 'acme', kind: 'Secret', project: 'default', name },
+      object(
+        'Secret',
+        name,
+        'default',
+        { type: i % 3 === 0 ? 'Registry' : 'Opaque' },
+        { labels: { mod: String(i % 5) } },
+      ),
+    );
+  }
+}
+
+function names(body: unknown): string[] {
+  return list(body, 'items').map((item) => text(item, 'metadata.name'));
+}
+
+test('pages are one snapshot: what is written between them does not show', async (t) => {
+  const door = await openDoor(t);
+  await fill(door, 10);
+  let page = await json(door.call(`${SECRETS}?limit=4`));
+  t.is(at(page, 'metadata.remainingItemCount'), 6);
+  const version = text(page, 'metadata.resourceVersion');
+  const seen = names(page);
+  await door.make('Secret', 'secrets', 's0015');
+  await door.call(`${SECRETS}/s009`, { method: 'DELETE' });
+  while (at(page, 'metadata.continue') !== undefined) {
+    const token = encodeURIComponent(text(page, 'metadata.continue'));
+    page = await json(door.call(`${SECRETS}?limit=4&continue=${token}`));
+    t.is(text(page, 'metadata.resourceVersion'), version);
+    seen.push(...names(page));
+  }
+  t.deepEqual(
+    seen,
+    Array.from({ length: 10 }, (_, i) => `s00${i}`),
+  );
+  t.is(at(page, 'metadata.remainingItemCount'), undefined);
+});
+
+test('a page that exactly takes the rest has no continue, and limits above 1000 are 1000', async (t) => {
+  const door = await openDoor(t);
+  await fill(door, 4);
+  t.is(at(await json(door.call(`${SECRETS}?limit=4`)), 'metadata.continue'), undefined);
+  t.is(names(await json(door.call(`${SECRETS}?limit=5000`))).length, 4);
+  t.is(names(await json(door.call(`${SECRETS}?limit=0`))).length, 4);
+});
+
+test('a whole list of thousands is streamed complete and in order', async (t) => {
+  const door = await openDoor(t);
+  await fill(door, 999);
+  const body = await json(door.call(SECRETS));
+  t.deepEqual(names(body), names(body).toSorted());
+  t.is(names(body).length, 999);
+  t.is(at(body, 'kind'), 'SecretList');
+});
+
+test('labels and fields select, and paging goes on within the selection', async (t) => {
+  const door = await openDoor(t);
+  await fill(door, 30);
+  const select = async (query: string): Promise<string[]> => names(await json(door.call(`${SECRETS}?${query}`)));
+  t.is((await select('labelSelector=mod in (1,2)')).length, 12);
+  t.is((await select('fieldSelector=spec.type%3DRegistry')).length, 10);
+  t.is((await select('fieldSelector=spec.type%3DRegistry&labelSelector=mod%3D0')).length, 2);
+  t.deepEqual(await select('fieldSelector=metadata.name%3Ds007'), ['s007']);
+  t.deepEqual(await select('fieldSelector=metadata.name%3Ds007,metadata.name%3Ds008'), []);
+  t.is((await select('fieldSelector=metadata.name!%3Ds007')).length, 29);
+  t.deepEqual(await select('fieldSelector=metadata.namespace%3Dother'), []);
+
+  const first = await json(door.call(`${SECRETS}?labelSelector=mod%3D1&limit=4`));
+  t.is(at(first, 'metadata.remainingItemCount'), undefined);
+  const rest = await json(
+    door.call(`${SECRETS}?labelSelector=mod%3D1&limit=4&continue=${text(first, 'metadata.continue')}`),
+  );
+  t.deepEqual([...names(first), ...names(rest)], ['s001', 's006', 's011', 's016', 's021', 's026']);
+});
+
+test('every project is listed, and a key of one project sees that one only', async (t) => {
+  const door = await openDoor(t);
+  for (const project of ['default', 'other']) {
+    await door.stage.put({ org: 'acme', kind: 'Secret', project, name: 'a' }, object('Secret', 'a', project));
+  }
+  const owner = await json(door.call(`${BASE}/secrets`));
+  t.deepEqual(
+    list(owner, 'items').map((item) => text(item, 'metadata.namespace')),
+    ['default', 'other'],
+  );
+  t.is(names(await json(door.call(`${BASE}/secrets?fieldSelector=metadata.namespace%3Dother`))).length, 1);
+  const viewer = await json(door.call(`${BASE}/secrets`, { headers: bearer(KEYS.viewer) }));
+  t.deepEqual(
+    list(viewer, 'items').map((item) => text(item, 'metadata.namespace')),
+    ['default'],
+  );
+});
+
+test('versions of lists answer as kube-apiserver: exact, not older, future, compacted, forbidden mixtures', async (t) => {
+  const door = await openDoor(t);
+  await fill(door, 5);
+  const before = door.stage.version();
+  await door.make('Secret', 'secrets', 'zz');
+  const count = async (query: string): Promise<number> => names(await json(door.call(`${SECRETS}?${query}`))).length;
+  t.is(await count(`resourceVersion=${before}&resourceVersionMatch=Exact`), 5);
+  t.is(await count(`resourceVersion=${before}&limit=100`), 5);
+  t.is(await count(`resourceVersion=${before}&resourceVersionMatch=NotOlderThan`), 6);
+  t.is(await count(`resourceVersion=${before}`), 6);
+  t.is(await count('resourceVersion=0'), 6);
+
+  const status = async (query: string): Promise<number> => (await door.call(`${SECRETS}?${query}`)).status;
+  const future = await door.call(`${SECRETS}?resourceVersion=999999`);
+  t.is(future.status, 504);
+  t.is(at(await json(future), 'details.causes.0.reason'), 'ResourceVersionTooLarge');
+  t.is(await status('resourceVersion=abc'), 422);
+  t.is(await status('resourceVersionMatch=Exact'), 422);
+  t.is(await status('resourceVersion=1&resourceVersionMatch=Almost'), 422);
+  t.is(await status('resourceVersion=0&resourceVersionMatch=Exact'), 422);
+  t.is(await status('sendInitialEvents=true'), 422);
+  t.is(await status('limit=abc'), 400);
+  t.is(await status('labelSelector=a%3D%3D%3Db'), 400);
+  t.is(await status('fieldSelector=spec.nope%3D1'), 400);
+  t.is(await status('watch=maybe'), 400);
+
+  const page = await json(door.call(`${SECRETS}?limit=2`));
+  const token = text(page, 'metadata.continue');
+  t.is(await status(`limit=2&continue=${token}&resourceVersion=5`), 400);
+  t.is(await status(`limit=2&continue=${token.slice(2)}`), 400);
+  t.is((await door.call(`${BASE}/namespaces/other/secrets?limit=2&continue=${token}`)).status, 400);
+  door.stage.compact(door.stage.version() + 1);
+  const compacted = await door.call(`${SECRETS}?limit=2&continue=${token}`);
+  t.is(compacted.status, 410);
+  t.is(at(await json(compacted), 'reason'), 'Expired');
+});
