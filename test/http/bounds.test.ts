@@ -1,0 +1,174 @@
+/** Bounds of the front door: sizes, places, slowness, standby and drain. What is over them is said, and nothing breaks. */
+import { connect } from 'node:net';
+import test from 'ava';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { at, json } from './support/json.js';
+import { watching } from './support/watching.js';
+
+const SECRETS = `${IN_DEFAULT}/secrets`;
+
+/** Sends raw bytes and reads until the server closes or a whole answer head is there. */
+function raw(door: Door, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
+    let got = '';
+    socket.setTimeout(5_000, () => {
+      socket.destroy();
+      reject(new Error(`no answer; got ${got}`));
+    });
+    socket.on('data', (chunk) => (got += chunk.toString()));
+    socket.on('close', () => resolve(got));
+    socket.on('error', reject);
+    socket.write(bytes);
+  });
+}
+
+test('a body over the limit is 413, by its length and while it is read', async (t) => {
+  const door = await openDoor(t, { limits: { bodyBytes: 64 * 1024 } });
+  const big = JSON.stringify(object('Secret', 'a', 'default', { pad: 'x'.repeat(100_000) }));
+  const told = await door.call(SECRETS, { method: 'POST', body: big });
+  t.is(told.status, 413);
+  t.is(at(await json(told), 'reason'), 'RequestEntityTooLarge');
+  const head = `POST ${SECRETS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\ntransfer-encoding: chunked\r\n\r\n`;
+  const streamed = await raw(door, `${head}${big.length.toString(16)}\r\n${big}\r\n0\r\n\r\n`);
+  t.regex(streamed, /^HTTP\/1.1 413 /);
+  t.regex(streamed, /connection: close/i);
+  t.is(door.stage.requests.length, 0);
+});
+
+test('who may not write is refused before the body is read', async (t) => {
+  const door = await openDoor(t);
+  const answer = await raw(
+    door,
+    `POST ${SECRETS} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${KEYS.viewer}\r\ncontent-length: 100000\r\n\r\n`,
+  );
+  t.regex(answer, /^HTTP\/1.1 403 /);
+});
+
+test('compressed bodies are refused, and bad HTTP gets a Status', async (t) => {
+  const door = await openDoor(t);
+  const zipped = await door.call(SECRETS, { method: 'POST', body: 'x', headers: { 'content-encoding': 'gzip' } });
+  t.is(zipped.status, 415);
+  t.regex(await raw(door, 'NONSENSE\r\n\r\n'), /^HTTP\/1.1 400 [\s\S]*"kind":"Status"/);
+  const long = await raw(door, `GET /livez HTTP/1.1\r\nx-long: ${'a'.repeat(40_000)}\r\n\r\n`);
+  t.regex(long, /^HTTP\/1.1 431 /);
+});
+
+test('one request too many is 429 with Retry-After, and a watch does not hold a place', async (t) => {
+  const door = await openDoor(t, { limits: { inFlightRequests: 2, streams: 3 } });
+  const watchers = await Promise.all(
+    Array.from({ length: 3 }, () => watching((signal) => door.call(`${SECRETS}?watch=1`, { signal }))),
+  );
+  t.deepEqual(
+    watchers.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  const fourth = await door.call(`${SECRETS}?watch=1`);
+  t.is(fourth.status, 429);
+  t.truthy(fourth.headers.get('retry-after'));
+  const release = door.stage.hold();
+  const held = [door.make('Secret', 'secrets', 'a'), door.make('Secret', 'secrets', 'b')];
+  while (door.stage.requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const over = await door.make('Secret', 'secrets', 'c');
+  t.is(over.status, 429);
+  t.is(at(await json(over), 'reason'), 'TooManyRequests');
+  release();
+  for (const answer of await Promise.all(held)) t.is(answer.status, 201);
+  t.is((await door.make('Secret', 'secrets', 'd')).status, 201);
+  for (const watcher of watchers) watcher.stop();
+});
+
+test('a watcher that does not read is cut, and the others see everything', async (t) => {
+  const door = await openDoor(t);
+  const from = door.stage.version();
+  const lazy = connect(Number(new URL(door.url).port), '127.0.0.1');
+  lazy.pause();
+  lazy.write(
+    `GET ${SECRETS}?watch=1&resourceVersion=${from} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`,
+  );
+  const good = await watching((signal) => door.call(`${SECRETS}?watch=1&resourceVersion=${from}`, { signal }));
+  while (door.stage.watchers < 2) await new Promise((resolve) => setImmediate(resolve));
+  const pad = 'x'.repeat(1024 * 1024);
+  let made = 0;
+  while (door.stage.watchers === 2 && made < 60) {
+    const name = `s${made}`;
+    await door.stage.put(
+      { org: 'acme', kind: 'Secret', project: 'default', name },
+      object('Secret', name, 'default', { pad }),
+    );
+    made += 1;
+    await good.until(made);
+  }
+  t.is(door.stage.watchers, 1);
+  t.true(made < 60);
+  lazy.destroy();
+  good.stop();
+});
+
+test('a standby answers 503 with Retry-After to every API request, and says why it is not ready', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  t.is((await door.call(`${SECRETS}/a`)).status, 200);
+  door.health.active = false;
+  door.health.missing.push('lease');
+  for (const path of [`${SECRETS}/a`, SECRETS, `${BASE}/secrets?watch=1`, '/ops/v1/orgs', `${BASE}/nothing`]) {
+    const answer = await door.call(path);
+    t.is(answer.status, 503, path);
+    t.truthy(answer.headers.get('retry-after'), path);
+  }
+  const ready = await door.call('/readyz');
+  t.is(ready.status, 503);
+  t.deepEqual(at(await json(ready), 'missing'), ['lease']);
+  t.is((await door.call('/livez')).status, 200);
+  door.health.stuck = 'a message waits for 90 s';
+  t.is((await door.call('/livez')).status, 500);
+});
+
+test('while it drains, a write that comes in is 503 with Retry-After and changes nothing', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  const auth = `host: x\r\nauthorization: Bearer ${KEYS.owner}\r\n`;
+  const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
+  let got = '';
+  const wait = async (pattern: RegExp): Promise<void> => {
+    while (!pattern.test(got)) await new Promise((resolve) => socket.once('data', resolve));
+  };
+  socket.on('data', (chunk) => (got += chunk.toString()));
+  // The second request has begun in the same packet as the first, so its connection is not idle when the drain begins.
+  socket.write(`GET ${SECRETS}/a HTTP/1.1\r\n${auth}\r\nPOST ${SECRETS} HTTP/1.1\r\n`);
+  await wait(/HTTP\/1.1 200 /);
+  const drained = door.http.drain();
+  const body = '{"metadata":{"name":"late"}}';
+  socket.write(`${auth}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  await wait(/HTTP\/1.1 503 [\s\S]*retry-after/i);
+  await drained;
+  t.is(door.stage.requests.length, 1);
+  socket.destroy();
+});
+
+test('a request that fails inside is 500 with its id, and the log has the place but not the message', async (t) => {
+  const door = await openDoor(t);
+  door.stage.read = async () => {
+    throw new TypeError('the password is hunter2');
+  };
+  const answer = await door.call(`${SECRETS}/a`);
+  t.is(answer.status, 500);
+  const body = await json(answer);
+  t.is(at(body, 'reason'), 'InternalError');
+  t.false(JSON.stringify(body).includes('hunter2'));
+  t.is(door.logged.length, 1);
+  t.true(door.logged[0]?.includes(String(at(body, 'requestId'))));
+  t.false(door.logged[0]?.includes('hunter2'));
+});
+
+test('a wait that outlasts the request is 503, not a hanging client', async (t) => {
+  const door = await openDoor(t, { limits: { requestSeconds: 1 } });
+  door.stage.read = (_address, signal) =>
+    new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () =>
+        reject(signal.reason instanceof Error ? signal.reason : new Error('aborted')),
+      );
+    });
+  const answer = await door.call(`${SECRETS}/a`, { headers: bearer(KEYS.owner) });
+  t.is(answer.status, 503);
+});

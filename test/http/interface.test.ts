@@ -1,0 +1,86 @@
+/** Discovery and OpenAPI: what clients read before they do anything. */
+import test from 'ava';
+import { API_GROUP } from '../../src/brand.js';
+import { KINDS } from '../../src/kinds/index.js';
+import { openDoor } from './support/door.js';
+import { at, json, list, text } from './support/json.js';
+
+const AGGREGATED = (version: string): string =>
+  `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
+
+test('discovery names every kind with its verbs, in the old shape and in the aggregated one', async (t) => {
+  const door = await openDoor(t);
+  t.deepEqual(at(await json(door.call('/api')), 'versions'), ['v1']);
+  t.is(at(await json(door.call('/apis')), 'groups.0.name'), API_GROUP);
+  t.is(at(await json(door.call(`/apis/${API_GROUP}`)), 'preferredVersion.version'), 'v1');
+  const core = list(await json(door.call('/api/v1')), 'resources').map((resource) => text(resource, 'name'));
+  const own = list(await json(door.call(`/apis/${API_GROUP}/v1`)), 'resources').map((resource) =>
+    text(resource, 'name'),
+  );
+  for (const kind of KINDS.filter(({ version }) => version === 'v1')) {
+    t.true((kind.group === 'core' ? core : own).includes(kind.plural), kind.kind);
+  }
+  for (const version of ['v2', 'v2beta1']) {
+    const answer = await door.call('/apis', { headers: { accept: `${AGGREGATED(version)},application/json` } });
+    t.is(answer.headers.get('content-type'), AGGREGATED(version));
+    const found = list(await json(answer), 'items.0.versions.0.resources').map((resource) =>
+      text(resource, 'resource'),
+    );
+    t.true(found.includes('jobs'));
+  }
+  const job = list(await json(door.call(`/apis/${API_GROUP}/v1`)), 'resources').find(
+    (resource) => at(resource, 'name') === 'jobs',
+  );
+  t.deepEqual(at(job, 'verbs'), ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']);
+  t.is((await door.call('/apis/other.dev')).status, 404);
+});
+
+function references(node: unknown, found: Set<string>): Set<string> {
+  if (Array.isArray(node)) for (const element of node) references(element, found);
+  else if (typeof node === 'object' && node !== null) {
+    for (const [key, value] of Object.entries(node)) {
+      if (key === '$ref' && typeof value === 'string') found.add(value);
+      else references(value, found);
+    }
+  }
+  return found;
+}
+
+test('the OpenAPI documents are whole: every reference leads somewhere, every operation has its own id', async (t) => {
+  const door = await openDoor(t);
+  const index = await json(door.call('/openapi/v3'));
+  const paths = Object.values(Object(at(index, 'paths'))).map((entry) => text(entry, 'serverRelativeURL'));
+  t.is(paths.length, 2);
+  for (const path of ['/openapi.json', ...paths]) {
+    const document = await json(door.call(path));
+    t.is(at(document, 'openapi'), '3.0.3');
+    for (const reference of references(document, new Set())) {
+      t.truthy(at(document, reference.slice(2).replaceAll('/', '.')), `${path} ${reference}`);
+    }
+    const ids: string[] = [];
+    for (const item of Object.values(Object(at(document, 'paths')))) {
+      for (const operation of Object.values(Object(item))) {
+        const id = at(operation, 'operationId');
+        if (typeof id === 'string') ids.push(id);
+      }
+    }
+    t.deepEqual(ids.length, new Set(ids).size, path);
+  }
+});
+
+test('kubectl finds what it needs for apply: the kind on the patch, with fieldValidation', async (t) => {
+  const door = await openDoor(t);
+  const document = await json(door.call(`/openapi/v3/apis/${API_GROUP}/v1`));
+  const paths: object = Object(at(document, 'paths'));
+  const patch = at(Reflect.get(paths, `/apis/${API_GROUP}/v1/namespaces/{namespace}/jobs/{name}`), 'patch');
+  t.deepEqual(at(patch, 'x-kubernetes-group-version-kind'), { group: API_GROUP, version: 'v1', kind: 'Job' });
+  t.true(list(patch, 'parameters').some((parameter) => at(parameter, 'name') === 'fieldValidation'));
+  t.deepEqual(at(document, 'components.schemas.Job.x-kubernetes-group-version-kind.0.kind'), 'Job');
+});
+
+test('a document that has not changed is 304', async (t) => {
+  const door = await openDoor(t);
+  const first = await door.call('/openapi.json');
+  const again = await door.call('/openapi.json', { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });
+  t.is(again.status, 304);
+});

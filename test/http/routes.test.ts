@@ -1,0 +1,296 @@
+/** Routes beside the kinds: logs, outputs, blobs, events, operators, health, docs. */
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import test from 'ava';
+import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
+import { ERROR_CODES } from '../../src/api/errors/codes.js';
+import { refuse } from '../../src/api/refusal.js';
+import type { LogLine } from '../../src/engines/compute/engine.js';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { at, json, list } from './support/json.js';
+
+const JOB = `${IN_DEFAULT}/jobs/j`;
+
+async function withJob(door: Door, spec: object): Promise<void> {
+  await door.stage.put(
+    { org: 'acme', kind: 'Job', project: 'default', name: 'j' },
+    object('Job', 'j', 'default', spec),
+  );
+}
+
+function line(text: string, time = 0): LogLine {
+  return { stream: 'stdout', time, data: Buffer.from(text) };
+}
+
+test('the log of a Job is streamed as text, with what the query asks for', async (t) => {
+  const asked: LogRequest[] = [];
+  const logs: HttpDeps['logs'] = {
+    async open(_owner, _uid, request) {
+      asked.push(request);
+      if (request.container === 'nobody') return undefined;
+      return Readable.from([line('one\n', 1_767_323_045_678), line('two\n', 1_767_323_046_000)]);
+    },
+  };
+  const door = await openDoor(t, { logs, clock: () => 1_000_000 });
+  await withJob(door, { completions: 1 });
+  const plain = await door.call(`${JOB}/logs`);
+  t.is(plain.headers.get('content-type'), 'text/plain; charset=utf-8');
+  t.is(await plain.text(), 'one\ntwo\n');
+  t.deepEqual(asked[0], {
+    index: 0,
+    epoch: undefined,
+    container: 'main',
+    follow: false,
+    tail: undefined,
+    since: undefined,
+  });
+  const stamped = await (
+    await door.call(`${JOB}/logs?timestamps=true&tail=5&since=10m&follow=1&epoch=2&container=side`)
+  ).text();
+  t.regex(stamped, /^2026-01-02T03:04:05.678Z one\n/);
+  t.deepEqual(asked[1], { index: 0, epoch: 2, container: 'side', follow: true, tail: 5, since: 400_000 });
+  t.is((await door.call(`${JOB}/logs?container=nobody`)).status, 404);
+  for (const bad of ['tail=x', 'since=yesterday', 'follow=maybe', 'epoch=-1', 'index=1']) {
+    t.true([400, 404].includes((await door.call(`${JOB}/logs?${bad}`)).status), bad);
+  }
+  t.is((await door.call(`${JOB}/logs`, { method: 'POST' })).status, 405);
+  t.is((await door.call(`${JOB}/logs`, { headers: bearer(KEYS.other) })).status, 404);
+});
+
+test('a Job of several indexes wants the index to be said', async (t) => {
+  const door = await openDoor(t, { logs: { open: async () => Readable.from([line('x')]) } });
+  await withJob(door, { completions: 3 });
+  const answer = await door.call(`${JOB}/logs`);
+  t.is(answer.status, 400);
+  t.is(at(await json(answer), 'reason'), 'OutputIndexRequired');
+  t.is((await door.call(`${JOB}/logs?index=2`)).status, 200);
+  t.is((await door.call(`${JOB}/logs?index=3`)).status, 404);
+});
+
+test('a followed log ends cleanly when its client leaves or the service drains', async (t) => {
+  let stopped = 0;
+  const logs: HttpDeps['logs'] = {
+    async open(_owner, _uid, _request, signal) {
+      async function* lines(): AsyncGenerator<LogLine> {
+        try {
+          yield line('begin\n');
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        } finally {
+          stopped += 1;
+        }
+      }
+      return lines();
+    },
+  };
+  const door = await openDoor(t, { logs });
+  await withJob(door, {});
+  const abort = new AbortController();
+  const left = await door.call(`${JOB}/logs?follow=true`, { signal: abort.signal });
+  await left.body?.getReader().read();
+  abort.abort();
+  while (stopped < 1) await new Promise((resolve) => setImmediate(resolve));
+  const followed = await door.call(`${JOB}/logs?follow=true`);
+  const text = followed.text();
+  const drained = door.http.drain();
+  t.is(await text, 'begin\n');
+  await drained;
+  t.is(stopped, 2);
+});
+
+interface Shelf {
+  readonly blobs: HttpDeps['blobs'];
+  put(bytes: Buffer): string;
+}
+
+function shelf(): Shelf {
+  const kept = new Map<string, Buffer>();
+  const put = (bytes: Buffer): string => {
+    const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+    kept.set(digest, bytes);
+    return digest;
+  };
+  const named = (digest: string): string => (digest.startsWith('sha256:') ? digest : `sha256:${digest}`);
+  return {
+    put,
+    blobs: {
+      async put(_org, stream, { sha256 }) {
+        const bytes = Buffer.concat(await stream.toArray());
+        const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+        if (sha256 !== undefined && named(sha256) !== digest) throw refuse('SHA256Mismatch', 'the bytes differ');
+        const outcome = kept.has(digest) ? 'Exists' : 'Created';
+        put(bytes);
+        return { outcome, digest, size: bytes.length };
+      },
+      async head(_org, digest) {
+        const bytes = kept.get(named(digest));
+        return bytes && { digest: named(digest), size: bytes.length };
+      },
+      async get(_org, digest, range) {
+        const bytes = kept.get(named(digest));
+        if (bytes === undefined) return undefined;
+        const part = range === undefined ? bytes : bytes.subarray(range.start, range.end + 1);
+        return { digest: named(digest), size: bytes.length, stream: Readable.from([part]) };
+      },
+    },
+  };
+}
+
+test('a blob goes in, is asked for, and comes out whole or in part', async (t) => {
+  const { blobs } = shelf();
+  const door = await openDoor(t, { blobs });
+  const path = `${IN_DEFAULT}/blobs`;
+  const octets = { 'content-type': 'application/octet-stream' };
+  const made = await door.call(path, { method: 'POST', body: 'hello world', headers: octets });
+  t.is(made.status, 201);
+  const body = await json(made);
+  const digest = String(at(body, 'digest'));
+  t.is(at(body, 'size'), 11);
+  t.is((await door.call(path, { method: 'POST', body: 'hello world', headers: octets })).status, 200);
+  const wrong = await door.call(path, { method: 'POST', body: 'x', headers: { ...octets, 'x-content-sha256': '00' } });
+  t.is(wrong.status, 422);
+  t.is(at(await json(wrong), 'reason'), 'SHA256Mismatch');
+  t.is(
+    (await door.call(path, { method: 'POST', body: 'x', headers: { ...octets, 'idempotency-key': 'k' } })).status,
+    400,
+  );
+
+  const head = await door.call(`${path}/${digest}`, { method: 'HEAD' });
+  t.is(head.status, 200);
+  t.is(head.headers.get('content-length'), '11');
+  const whole = await door.call(`${path}/${encodeURIComponent(digest)}`);
+  t.is(await whole.text(), 'hello world');
+  t.is(
+    (await door.call(`${path}/${digest}`, { headers: { 'if-none-match': whole.headers.get('etag') ?? '' } })).status,
+    304,
+  );
+  const part = await door.call(`${path}/${digest}`, { headers: { range: 'bytes=6-' } });
+  t.is(part.status, 206);
+  t.is(part.headers.get('content-range'), 'bytes 6-10/11');
+  t.is(await part.text(), 'world');
+  t.is(await (await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-3' } })).text(), 'rld');
+  t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=50-' } })).status, 416);
+  t.is((await door.call(`${path}/sha256:nope`)).status, 404);
+  t.is((await door.call(path, { method: 'POST', body: 'x', headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await door.call(`${BASE}/blobs`, { method: 'POST', body: 'x' })).status, 404);
+});
+
+test('outputs are listed and downloaded by name and index', async (t) => {
+  const { blobs, put } = shelf();
+  const sha256 = put(Buffer.from('result'));
+  const entry = { name: 'outputs', index: 1, size: 6, sha256, directory: true };
+  const door = await openDoor(t, {
+    blobs,
+    outputs: {
+      list: () => Readable.from([[entry], [], [{ ...entry, index: 2 }]]),
+      find: async (_owner, _uid, name, index) =>
+        name === 'outputs' && index === 1 ? entry : name === 'bad' ? { ...entry, error: 'too large' } : undefined,
+    },
+  });
+  await withJob(door, { completions: 3 });
+  t.is(list(await json(door.call(`${JOB}/outputs`)), 'items').length, 2);
+  t.is(at(await json(door.call(`${JOB}/outputs/outputs`)), 'reason'), 'OutputIndexRequired');
+  const got = await door.call(`${JOB}/outputs/outputs?index=1`);
+  t.is(await got.text(), 'result');
+  t.is(got.headers.get('content-disposition'), 'attachment; filename="outputs.tar.zst"');
+  for (const name of ['nope', 'bad', '..%2F..%2Fetc', 'A%22B']) {
+    const answer = await door.call(`${JOB}/outputs/${name}?index=1`);
+    t.is(answer.status, 404, name);
+    t.is(at(await json(answer), 'reason'), 'OutputNotFound', name);
+  }
+});
+
+test('events are listed, paged and followed; kubectl describe gets an empty list', async (t) => {
+  const asked: (EventQuery & { org: string })[] = [];
+  const events: HttpDeps['events'] = {
+    async list(org, query) {
+      asked.push({ org, ...query });
+      const first = Number(query.after ?? 0);
+      const items = Array.from({ length: Math.min(query.limit, Math.max(0, 3 - first)) }, (_, i) => ({
+        id: first + i + 1,
+      }));
+      return { items, next: items.length > 0 ? String(first + items.length) : undefined };
+    },
+  };
+  const door = await openDoor(t, { events });
+  const page = await json(door.call(`${BASE}/events?limit=2&type=job.*`));
+  t.is(list(page, 'items').length, 2);
+  t.is(at(page, 'continue'), '2');
+  t.like(asked[0], { org: 'acme', type: 'job.*', project: undefined });
+  await door.call(`${IN_DEFAULT}/events?object=Job/j`);
+  t.like(asked[1], { project: 'default', object: 'Job/j' });
+  const abort = new AbortController();
+  const followed = await door.call(`${BASE}/events?follow=true`, { signal: abort.signal });
+  const chunk = await followed.body?.getReader().read();
+  t.is(Buffer.from(chunk?.value ?? []).toString(), '{"id":1}\n{"id":2}\n{"id":3}\n');
+  abort.abort();
+  for (const path of ['/api/v1/events', '/api/v1/namespaces/default/events?fieldSelector=x']) {
+    const core = await json(door.call(path));
+    t.is(at(core, 'kind'), 'EventList');
+    t.deepEqual(at(core, 'items'), []);
+  }
+});
+
+test('operators alone see supervisors and make orgs', async (t) => {
+  const restarted: string[] = [];
+  const operators: HttpDeps['operators'] = {
+    supervisors: async (kind) => (kind === undefined ? [{ kind: 'Job' }] : kind === 'Job' ? { kind } : undefined),
+    async restartSupervisor(kind) {
+      restarted.push(kind);
+      return kind === 'Job';
+    },
+    actor: async (uid) => (uid === 'u1' ? { uid } : undefined),
+    restartActor: async (uid) => uid === 'u1',
+    admissions: async (paused = false) => ({ paused }),
+    orgs: async () => [{ org: 'bootstrap', name: 'bootstrap', creationTimestamp: '2026-01-02T03:04:05Z' }],
+    createOrg: async (name) =>
+      name === 'taken' ? { outcome: 'Taken' } : { outcome: 'Created', org: 'o-1', key: 'svc_x' },
+  };
+  const door = await openDoor(t, { operators });
+  t.is((await door.call('/ops/v1/orgs')).status, 403);
+
+  const root = object('Member', 'root', '', { email: 'root@x.test', role: 'Owner' });
+  await door.stage.put({ org: 'bootstrap', kind: 'Member', project: '', name: 'root' }, root);
+  const address = { org: 'bootstrap', kind: 'APIKey', project: '', name: 'root-key' };
+  await door.stage.put(address, object('APIKey', 'root-key', ''));
+  door.credentials.set(createHash('sha256').update('svc_root').digest('hex'), {
+    address,
+    uid: 'uid-APIKey-root-key',
+    detail: { actsAs: { member: 'root' }, scopes: ['*:*', 'operator:*'] },
+  });
+  const headers = bearer('svc_root');
+  const post = (path: string, body: string): Promise<Response> => door.call(path, { method: 'POST', headers, body });
+  t.is(list(await json(door.call('/ops/v1/orgs', { headers })), 'items').length, 1);
+  const made = await post('/ops/v1/orgs', '{"name":"new"}');
+  t.is(made.status, 201);
+  t.deepEqual(await json(made), { org: 'o-1', name: 'new', key: 'svc_x' });
+  t.is((await post('/ops/v1/orgs', '{"name":"taken"}')).status, 409);
+  t.is((await post('/ops/v1/orgs', '{"name":"Not A Name"}')).status, 422);
+  t.is((await post('/ops/v1/orgs', '{"nam')).status, 400);
+  t.is((await post('/ops/v1/orgs', '')).status, 415);
+  t.is(list(await json(door.call('/ops/v1/supervisors', { headers })), 'items').length, 1);
+  t.is((await door.call('/ops/v1/supervisors/Job', { headers })).status, 200);
+  t.is((await door.call('/ops/v1/supervisors/Nope', { headers })).status, 404);
+  t.is((await post('/ops/v1/supervisors/Job/restarts', '')).status, 202);
+  t.is((await door.call('/ops/v1/actors/u1', { headers })).status, 200);
+  t.is((await post('/ops/v1/actors/u2/restarts', '')).status, 404);
+  t.deepEqual(await json(post('/ops/v1/admissions', '{"paused":true}')), { paused: true });
+  t.is((await door.call('/ops/v1/nothing', { headers })).status, 404);
+  t.deepEqual(door.logged, []);
+});
+
+test('every error code has its page, and every answer counts in the metrics', async (t) => {
+  const door = await openDoor(t);
+  for (const code of ERROR_CODES) {
+    const page = await fetch(`${door.url}/docs/errors/${code}`, { headers: { accept: 'text/html' } });
+    t.is(page.status, 200, code);
+    t.regex(await page.text(), new RegExp(`<h1>${code}</h1>`));
+  }
+  t.is((await fetch(`${door.url}/docs/errors/Nope`)).status, 404);
+  await door.make('Secret', 'secrets', 'a');
+  for (let i = 0; i < 3; i++) await door.call(`${IN_DEFAULT}/secrets/a`);
+  await door.call(`${IN_DEFAULT}/secrets/b`);
+  const metrics = await (await door.call('/metrics')).text();
+  t.regex(metrics, /troupe_http_requests_total\{verb="get",resource="secrets",status="200"\} 3/);
+  t.regex(metrics, /troupe_http_requests_total\{verb="get",resource="secrets",status="404"\} 1/);
+  t.regex(metrics, /troupe_http_request_duration_seconds_bucket\{le="\+Inf",verb="create",resource="secrets"\} 1/);
+});
