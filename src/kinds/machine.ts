@@ -74,6 +74,8 @@ export type Decision<Status, Private, Change> =
       /** Annotations after this decision (a Secret blanks what `kubectl apply` noted down); absent: as they are. */
       readonly annotations?: Readonly<Record<string, string>> | undefined;
       readonly effects: readonly Effect[];
+      /** Sent after the commit and stored nowhere, as those of `Volatile`: what a restart makes untrue, such as a granted place. */
+      readonly letters?: readonly LaterEffect[] | undefined;
       readonly changes?: readonly Change[] | undefined;
       /** Merged into `status` of this one answer and stored nowhere: a key's or a token's value. */
       readonly reveal?: Readonly<Record<string, unknown>> | undefined;

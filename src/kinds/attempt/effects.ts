@@ -10,8 +10,8 @@ import { ownerOf, type AttemptPrivate, type This } from './state.js';
 const GRACE_SECONDS = 30;
 
 export function wantPlace(current: This, held: boolean): readonly LaterEffect[] {
-  const owner = ownerOf(current);
-  if (owner === undefined) return [];
+  // Turns go round owners; an orphan is its own.
+  const owner = ownerOf(current) ?? { address: current.address, uid: current.object.metadata.uid };
   const { metadata, status } = current.object;
   const since = parseTime(status.timings?.queuedTime ?? metadata.creationTimestamp) ?? 0;
   const amounts = readPlace(metadata.annotations);
@@ -34,10 +34,10 @@ export function stopWork(current: This, graceSeconds: number = GRACE_SECONDS): L
   return { type: 'StopWork', epoch: current.object.spec.epoch, graceSeconds };
 }
 
-/** Logs stay as long as the Attempt does. */
-export function removeWork(current: This): LaterEffect {
+/** Logs stay as long as the Attempt does: they go when it is going. */
+export function removeWork(current: This, going = false): LaterEffect {
   const { metadata, spec } = current.object;
-  return { type: 'RemoveWork', epoch: spec.epoch, logs: metadata.deletionTimestamp !== undefined };
+  return { type: 'RemoveWork', epoch: spec.epoch, logs: going || metadata.deletionTimestamp !== undefined };
 }
 
 /** How the Attempt stands after a decision, to its owner. */

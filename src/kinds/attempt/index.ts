@@ -5,11 +5,11 @@ import { READ_ONLY } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { attemptMachine } from './machine.js';
 import { attemptSpec, attemptStatus, type AttemptSpec, type AttemptStatus } from './schema.js';
-import { WORK_FINALIZER } from './state.js';
+import { mayStart, WORK_FINALIZER } from './state.js';
 
 type This = ApiObject<AttemptSpec, AttemptStatus>;
 
-export { WORK_FINALIZER };
+export { mayStart, WORK_FINALIZER };
 
 export const attemptKind: KindDefinition = {
   kind: 'Attempt',

@@ -8,7 +8,7 @@
  *
  * The place on the Node is kept until the engine has proven that nothing runs any more, and so is the object itself
  * (finalizer). I8: a report or letter of another epoch, or one that the present state does not wait for, changes nothing.
- * Being opened again is always safe: it asks for its place, its work and its removal once more, and all are idempotent.
+ * Being opened again is always safe: it asks for its place, its stop and its removal once more, and all are idempotent.
  */
 import { parseTime, rfc3339Millis } from '../../api/time.js';
 import type { Effect, LaterEffect } from '../effect.js';
@@ -19,7 +19,7 @@ import type { WorkReport } from '../report.js';
 import { releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
 import { end, failed, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
-import { UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
+import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
 
 type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;
 
@@ -29,6 +29,9 @@ const IGNORED: AttemptDecision = { outcome: 'Ignored' };
 const STOP_SLACK_MS = 30_000;
 /** Between tries of what failed: removing work, asking the Node, telling the owner. */
 const RETRY_MS = 30_000;
+
+/** The start found that there is nobody any more to run it for. */
+const OWNER_GONE = 'OwnerGone';
 
 /** Reasons of a failed start that are the machine's and not the customer's. */
 const MACHINE_REASONS = new Set(['RetriesExhausted', 'Unavailable', 'InternalError', 'RunnerLost', 'DiskFull']);
@@ -40,8 +43,7 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
       case 'Created':
         return created(current, moment);
       case 'Updated':
-      case 'Action':
-        return next({ status: current.object.status });
+        return updated(current, kept, moment);
       case 'DeletionRequested':
         return remove(current, kept, moment);
       case 'Activated':
@@ -88,6 +90,15 @@ function created(current: This, moment: Moment): AttemptDecision {
   const status: AttemptStatus = { ...object.status, timings };
   const born = { ...current, object: { ...object, status } };
   return next({ status, private: { ...UNPLACED, since: moment.now }, effects: wantPlace(born, false) });
+}
+
+/** The service alone changes an Attempt: here it may have been orphaned. What then waits has nothing to run. */
+function updated(current: This, kept: AttemptPrivate, moment: Moment): AttemptDecision {
+  const { status } = current.object;
+  const orphan = ownerOf(current) === undefined;
+  return orphan && status.phase === 'Queued'
+    ? finish(current, kept, stopped('Released'), moment.now)
+    : next({ status });
 }
 
 function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Moment): AttemptDecision {
@@ -214,6 +225,7 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
       return finish(current, kept, judgeExit(report, kept.stopping), report.time);
     case 'StartFailed': {
       const { reason, message, lost, time } = report;
+      if (reason === OWNER_GONE) return abandon(current, kept, message, time);
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), time);
       return finish(current, kept, lost ? lostCapacity(reason, message) : failed(reason, message), time);
     }
@@ -221,6 +233,12 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
       return finish(current, kept, lostCapacity('NodeLost', report.message), report.time);
   }
+}
+
+/** It was made while its owner went, so that nobody collects it: it goes by itself. */
+function abandon(current: This, kept: AttemptPrivate, message: string, time: number): AttemptDecision {
+  const ended = end(current, kept, failed(OWNER_GONE, message), time);
+  return next({ ...ended, effects: [...ended.effects, removeWork(current, true), { type: 'DeleteSelf' }] });
 }
 
 function started(
@@ -283,8 +301,8 @@ function reminders(current: This, kept: AttemptPrivate): readonly LaterEffect[] 
     case 'None':
       return hasEnded(status.phase) ? [] : wantPlace(current, false);
     case 'Live': {
-      const work =
-        kept.stopping !== undefined ? [stopWork(current)] : status.phase === 'Provisioning' ? startWork(current) : [];
+      // Never its start: that one is stored, and a second one could overtake the removal.
+      const work = kept.stopping === undefined ? [] : [stopWork(current)];
       return [...wantPlace(current, true), ...work, ...tellOwner(current, status, kept)];
     }
     case 'Going':

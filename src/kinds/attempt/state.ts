@@ -28,6 +28,13 @@ export interface AttemptPrivate {
 export type Attempt = ApiObject<AttemptSpec, AttemptStatus>;
 export type This = Current<AttemptSpec, AttemptStatus, AttemptPrivate>;
 
+/**
+ * True when a start that was asked for is still wanted. An effect may be carried out again after a crash, also when later
+ * ones of the same Attempt were done already: work that has ended must not run a second time (I8).
+ */
+export const mayStart: { of(attempt: ApiObject): boolean }['of'] = ({ status }: Attempt) =>
+  status.phase === 'Provisioning';
+
 export const UNPLACED: AttemptPrivate = { work: 'None' };
 
 export interface Owner {

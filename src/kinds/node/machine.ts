@@ -1,8 +1,8 @@
 /**
  * Owns the behaviour of a Node: it gives out the places of one machine.
  *
- * Places cost no commits: grants are letters, and the book is rebuilt by asking. A grant that is lost in a crash is asked
- * for again by its Attempt; a place is given back only by the Attempt that has proof that its work is gone. So what is
+ * Places cost no commits: grants are letters that nothing stores, and the book is rebuilt by asking. A grant that is lost in a
+ * crash is asked for again by its Attempt; one that outlived the book would be a place that nobody counts; a place is given back only by the Attempt that has proof that its work is gone. So what is
  * granted never exceeds the capacity, whatever crashes: until every Attempt has said what it holds, nothing is granted.
  * What the status shows of it is a summary, written every few seconds while something changes.
  */
@@ -33,7 +33,7 @@ const IGNORED: NodeDecision = { outcome: 'Ignored' };
 
 /** Between two summaries; also how long an Attempt waits before it is told why. */
 export const SUMMARY_MS = 5_000;
-/** When the count is not answered by then, it is taken as done: no Attempt may wait for ever for a lost answer. */
+/** When the count is not answered by then, it is asked for again: nobody may wait for ever for a lost answer. */
 const COUNT_MS = 15_000;
 /** Waiting Attempts that are told why, and looked at, per summary. */
 const TOLD_AT_ONCE = 64;
@@ -60,7 +60,7 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBo
       case 'DeletionRequested':
         return refuseDeletion(current);
       case 'TimerFired':
-        if (message.timer === 'count') step.endCount();
+        if (message.timer === 'count') step.countAgain();
         else if (message.timer === 'summary') step.summarize();
         else return IGNORED;
         break;
@@ -116,8 +116,11 @@ class Step {
 
   beginCount(): void {
     this.#changes.push({ change: 'Counting' });
-    this.#letters.push({ type: 'CountPlaces' });
-    this.#effects.push({ type: 'ArmTimer', timer: 'count', at: this.#now + COUNT_MS });
+    this.#effects.push({ type: 'CountPlaces' }, { type: 'ArmTimer', timer: 'count', at: this.#now + COUNT_MS });
+  }
+
+  countAgain(): void {
+    if (this.#book.count === 'Counting') this.beginCount();
   }
 
   endCount(): void {
@@ -148,6 +151,7 @@ class Step {
   #wanted({ uid, attempt, owner, since, amounts }: PlaceRequest, held: boolean): void {
     const request: PlaceRequest = { uid, attempt, owner, since, amounts };
     const book = this.#book;
+    if (book.hasLeft(uid)) return; // overtaken by its own release
     if (held) {
       if (book.held(uid) === undefined) this.#changes.push({ change: 'Holds', request });
       return;
@@ -175,7 +179,7 @@ class Step {
 
   #released(uid: string): void {
     const held = this.#book.held(uid);
-    if (held === undefined && this.#book.waits(uid) === undefined) return;
+    if (this.#book.hasLeft(uid)) return;
     this.#changes.push({ change: 'Leaves', uid });
     this.grant(held === undefined ? this.#book.load : take(this.#book.load, held.amounts), { without: uid });
   }
@@ -285,7 +289,8 @@ class Step {
     return {
       outcome: 'Next',
       status: this.#status,
-      effects: [...this.#effects, ...this.#letters],
+      effects: this.#effects,
+      letters: this.#letters,
       changes: this.#changes,
       ...(this.#private !== before && { private: this.#private }),
     };

@@ -31,6 +31,13 @@ export type PlacementChange =
   | { readonly change: 'Told'; readonly uid: string }
   | { readonly change: 'TimerArmed'; readonly armed: boolean };
 
+/**
+ * How many of those that left are remembered. An Attempt that has given its place back never asks again, so a request that
+ * still comes was overtaken by the release and would hold a place for ever. One that is older than so many others is
+ * forgotten: letters are not late by thousands.
+ */
+const REMEMBERED = 10_000;
+
 /** Owners of one org that wait, each with its requests by age; the next turn comes first. */
 export type OrgQueue = Map<string, PlaceRequest[]>;
 
@@ -43,6 +50,8 @@ export class PlacementBook {
   readonly #waiting = new Map<string, PlaceRequest>();
   readonly #told = new Set<string>();
   readonly #orgs = new Map<string, OrgQueue>();
+  /** In the order in which they left. */
+  readonly #left = new Set<string>();
 
   get load(): Load {
     return this.#load;
@@ -58,6 +67,10 @@ export class PlacementBook {
 
   get waitingCount(): number {
     return this.#waiting.size;
+  }
+
+  hasLeft(uid: string): boolean {
+    return this.#left.has(uid);
   }
 
   /** The one that came first of those that wait. */
@@ -129,6 +142,12 @@ export class PlacementBook {
       this.#load = take(this.#load, held.amounts);
     }
     this.#dequeue(uid, false);
+    this.#left.add(uid);
+    if (this.#left.size <= REMEMBERED) return;
+    for (const oldest of this.#left) {
+      this.#left.delete(oldest);
+      return;
+    }
   }
 
   /** `served`: its org and its owner have had their turn and go to the end. */

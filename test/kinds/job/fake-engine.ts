@@ -1,0 +1,100 @@
+/**
+ * Owns an engine that runs nothing: work that was started waits until it is told to go on, and then comes to the end that
+ * it was born for. Keeps the rules of the real ones: a start is idempotent by id, what was said is said again after a
+ * crash, and reports of one piece of work come in order.
+ */
+import type { Address } from '../../../src/api/address.js';
+import type { WorkReport } from '../../../src/kinds/report.js';
+
+export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang';
+
+export interface Work {
+  readonly id: string;
+  readonly attempt: Address;
+  readonly uid: string;
+  readonly epoch: number;
+  readonly fate: Fate;
+  ended: boolean;
+  readonly said: WorkReport[];
+}
+
+export interface Said {
+  readonly work: Work;
+  readonly report: WorkReport;
+}
+
+export class FakeEngine {
+  readonly works = new Map<string, Work>();
+  /** Work that was started although it had been started before. */
+  readonly startedAgain = new Set<string>();
+  readonly #started = new Set<string>();
+  #waiting: Said[] = [];
+
+  start(work: Omit<Work, 'ended' | 'said'>, now: number): void {
+    if (this.works.has(work.id)) return;
+    if (this.#started.has(work.id)) this.startedAgain.add(work.id);
+    this.#started.add(work.id);
+    const begun: Work = { ...work, ended: false, said: [] };
+    this.works.set(work.id, begun);
+    const base = { epoch: work.epoch, time: now };
+    if (work.fate === 'startFailed') {
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message: '', lost: false });
+    } else if (work.fate === 'startLost') {
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'RunnerLost', message: '', lost: true });
+    } else {
+      this.#say(begun, { report: 'Started', ...base });
+    }
+  }
+
+  stop(id: string, now: number): void {
+    const work = this.works.get(id);
+    if (work === undefined || work.ended || work.fate === 'hang') return;
+    this.#end(work, { report: 'Exited', epoch: work.epoch, time: now, signal: 15, outOfMemory: false, outputs: [] });
+  }
+
+  remove(id: string): void {
+    this.works.delete(id);
+  }
+
+  /** Programs that can come to their end now. */
+  running(): readonly Work[] {
+    return [...this.works.values()].filter(({ ended, fate }) => !ended && fate !== 'hang');
+  }
+
+  goOn(work: Work, now: number): void {
+    const base = { epoch: work.epoch, time: now };
+    if (work.fate === 'lost') {
+      this.#end(work, { report: 'Lost', ...base, reason: 'RunnerLost', message: 'the runner died' });
+      return;
+    }
+    const good = work.fate === 'succeed';
+    const outputs = good ? [{ name: 'outputs', sha256: 'ab'.repeat(32), size: 1 }] : [];
+    const outOfMemory = work.fate === 'outOfMemory';
+    this.#end(work, { report: 'Exited', ...base, exitCode: good ? 0 : 1, outOfMemory, outputs });
+  }
+
+  waiting(): readonly Said[] {
+    return this.#waiting;
+  }
+
+  /** The oldest report of the same work. */
+  take({ work }: Said): Said | undefined {
+    const at = this.#waiting.findIndex((said) => said.work === work);
+    return at < 0 ? undefined : this.#waiting.splice(at, 1)[0];
+  }
+
+  /** Whoever listens now has heard nothing yet. */
+  sayAgain(): void {
+    this.#waiting = [...this.works.values()].flatMap((work) => work.said.map((report) => ({ work, report })));
+  }
+
+  #end(work: Work, report: WorkReport): void {
+    work.ended = true;
+    this.#say(work, report);
+  }
+
+  #say(work: Work, report: WorkReport): void {
+    work.said.push(report);
+    this.#waiting.push({ work, report });
+  }
+}

@@ -1,0 +1,180 @@
+import { equal, notEqual, ok } from 'node:assert/strict';
+import test from 'ava';
+import { array, assert, constantFrom, integer, nat, property, record, type Arbitrary } from 'fast-check';
+import type { JobSpec } from '../../../src/kinds/job/schema.js';
+import { checkAlways, checkAtRest } from './invariants.js';
+import type { Fate } from './fake-engine.js';
+import { jobSpecOf } from './views.js';
+import { jobAddress, jobStatus, World } from './world.js';
+
+const MI = 2 ** 20;
+const CAPACITY = { milliCpu: 4_000, memory: 4_096 * MI, disk: 100_000 * MI };
+
+const FATES: readonly Fate[] = [
+  'succeed',
+  'succeed',
+  'succeed',
+  'succeed',
+  'fail',
+  'outOfMemory',
+  'startFailed',
+  'startLost',
+  'lost',
+  'hang',
+];
+
+interface Story {
+  readonly spec: Partial<JobSpec> & { readonly completions: number; readonly parallelism: number };
+  readonly fates: readonly number[];
+  /** What happens next, as numbers. */
+  readonly tape: readonly number[];
+}
+
+const stories: Arbitrary<Story> = record({
+  completions: integer({ min: 1, max: 8 }),
+  wide: integer({ min: 1, max: 8 }),
+  backoffLimit: integer({ min: 0, max: 6 }),
+  maxAttempts: integer({ min: 1, max: 4 }),
+  onInterruption: constantFrom<'Resume' | 'Fail'>('Resume', 'Resume', 'Fail'),
+  cpu: constantFrom('100m', '1', '3'),
+  timeout: constantFrom(undefined, '1h'),
+  fates: array(nat(FATES.length - 1), { minLength: 1, maxLength: 24 }),
+  tape: array(nat(1_000), { maxLength: 240, size: 'max' }),
+}).map(({ completions, wide, backoffLimit, maxAttempts, onInterruption, cpu, timeout, fates, tape }) => ({
+  spec: {
+    command: ['true'],
+    completions,
+    parallelism: Math.min(wide, completions),
+    backoffLimit,
+    recovery: { maxAttempts, onInterruption },
+    resources: { cpu },
+    ...(timeout !== undefined && { timeout }),
+  },
+  fates,
+  tape,
+}));
+
+function begin({ spec, fates }: Story): World {
+  const world = new World({
+    capacity: CAPACITY,
+    // Work that ignores its end would run for ever: only the first epochs of a story may.
+    fate: (slot, epoch) => {
+      const fate = FATES[fates[(slot * 5 + epoch) % fates.length] ?? 0] ?? 'succeed';
+      return fate === 'hang' && spec.timeout === undefined ? 'succeed' : fate;
+    },
+  });
+  world.create(jobAddress(), spec, {});
+  return world;
+}
+
+function stateOf(world: World): JobSpec['state'] | undefined {
+  const job = world.job();
+  return job && jobSpecOf(job.object).state;
+}
+
+/** One number: usually some lane, report or program goes on; sometimes a timer, a repeat, a client, or a crash. */
+function turn(world: World, story: Story, number: number): void {
+  const kind = number % 20;
+  const pick = Math.floor(number / 20);
+  if (kind === 19) world.crash();
+  else if (kind >= 17) world.repeat(pick);
+  else if (kind === 16) world.tick();
+  else if (kind === 15) client(world, story, pick);
+  else {
+    const choices = world.choices();
+    choices[pick % Math.max(1, choices.length)]?.();
+  }
+}
+
+function client(world: World, { spec }: Story, pick: number): void {
+  const state = stateOf(world);
+  switch (pick % 6) {
+    case 0:
+    case 1:
+      if (state !== 'Cancelled') world.update({ state: state === 'Suspended' ? 'Running' : 'Suspended' });
+      return;
+    case 2:
+      world.update({ parallelism: 1 + (pick % spec.completions) });
+      return;
+    case 3:
+      if (pick % 4 === 3) world.update({ state: 'Cancelled' });
+      return;
+    case 4:
+      world.update({ backoffLimit: pick % 7 });
+      return;
+    default:
+      if (pick % 5 === 0) world.remove(jobAddress());
+  }
+}
+
+test('In any order, with repeats and crashes, a Job ends and leaves nothing behind', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, (story) => {
+        const world = begin(story);
+        for (const number of story.tape) {
+          turn(world, story, number);
+          checkAlways(world, CAPACITY);
+        }
+        world.settle();
+        checkAlways(world, CAPACITY);
+        checkAtRest(world);
+      }),
+      { numRuns: 400 },
+    ),
+  );
+});
+
+test('A suspended Job rests without Attempts, and runs to its end when it is resumed', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, (story) => {
+        const world = begin(story);
+        for (const number of story.tape) turn(world, story, number);
+        if (world.job() === undefined || !world.update({ state: 'Suspended' })) return;
+        world.settle();
+        checkAtRest(world);
+        if (jobStatus(world).phase === 'Suspended') {
+          world.update({ state: 'Running' });
+          world.settle();
+          notEqual(jobStatus(world).phase, 'Suspended');
+        }
+        checkAtRest(world);
+      }),
+      { numRuns: 200 },
+    ),
+  );
+});
+
+test('A cancelled Job ends without Attempts under way, whatever they were doing', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, (story) => {
+        const world = begin(story);
+        for (const number of story.tape) turn(world, story, number);
+        if (world.job() === undefined) return;
+        world.update({ state: 'Cancelled' });
+        world.settle();
+        checkAtRest(world);
+        ok(['Cancelled', 'Succeeded', 'Failed'].includes(jobStatus(world).phase ?? ''));
+      }),
+      { numRuns: 200 },
+    ),
+  );
+});
+
+test('A deleted Job takes its Attempts with it, and they end their work first', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, (story) => {
+        const world = begin(story);
+        for (const number of story.tape) turn(world, story, number);
+        world.remove(jobAddress());
+        world.settle();
+        equal(world.job(), undefined);
+        checkAtRest(world);
+      }),
+      { numRuns: 200 },
+    ),
+  );
+});
