@@ -1,5 +1,5 @@
 /**
- * Owns the service's log: JSON lines on standard error.
+ * Owns the service's log on standard error: JSON lines, or plain lines where a person looks at a terminal.
  * I11: nothing of an object's contents and no header is ever given to it; what looks like a credential is cut out anyway.
  */
 import { pino, type Logger } from 'pino';
@@ -19,6 +19,19 @@ const SECRET_PATHS = [
 export function openLog(level: string): Log {
   return pino(
     { level, base: { pid: process.pid }, redact: { paths: SECRET_PATHS, censor: '[cut]' } },
-    pino.destination({ fd: 2, sync: false }),
+    process.stderr.isTTY
+      ? { write: (line: string) => process.stderr.write(plainLine(line)) }
+      : pino.destination({ fd: 2, sync: false }),
   );
+}
+
+/** `12:00:01 info  started Postgres port=5432`, from a line of JSON. */
+export function plainLine(line: string): string {
+  const { time, level, msg, pid, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const clock = new Date(Number(time)).toTimeString().slice(0, 8);
+  const name = pino.levels.labels[Number(level)] ?? 'info';
+  const rest = Object.entries(fields).map(
+    ([field, value]) => ` ${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return `${clock} ${name.padEnd(5)} ${typeof msg === 'string' ? msg : ''}${rest.join('')}\n`;
 }

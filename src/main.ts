@@ -40,7 +40,7 @@ async function serve(config: Config): Promise<void> {
   const keys = await loadMasterKeys({ setting: config.masterKey?.toString('base64'), dir: config.dataDir });
   const { sealBytes: seal, openBytes: open } = byteSealer(keys);
   const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
-  const store = await openStore({ url: databaseUrl, seal, open, compaction });
+  const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders });
   const secrets = openSecretVersions(keys, store.fetchSealed);
   const { pool } = store.postgres;
   const { quotaBytes, blobKeepSeconds: unusedSeconds } = config;

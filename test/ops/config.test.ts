@@ -44,6 +44,7 @@ test('every fault of the environment gets one line that names the setting, and t
   );
   t.regex(lines.join('\n'), /did you mean TROUPE_LEASE_SECONDS\?/);
   t.regex(lines.join('\n'), /docker is not built yet/);
+  t.deepEqual(refused({ TROUPE_PAYMENTS: 'off' }), ['TROUPE_PAYMENTS: is not built yet']);
 });
 
 test('a bad secret is refused without being repeated', (t) => {
