@@ -35,11 +35,11 @@ export interface HttpGauges {
 export function openMetrics(registry: Registry, gauges: HttpGauges): HttpMetrics {
   const series = new Map<string, Series>();
 
-  new Counter({
+  const requests = new Counter({
     name: 'troupe_http_requests_total',
     help: 'Answered requests by verb, resource and HTTP status (499: the client left).',
     labelNames: ['verb', 'resource', 'status'],
-    registers: [registry],
+    registers: [],
     collect() {
       this.reset();
       for (const { verb, resource, status, count } of series.values()) this.inc({ verb, resource, status }, count);
@@ -50,7 +50,7 @@ export function openMetrics(registry: Registry, gauges: HttpGauges): HttpMetrics
     help: DURATION_HELP,
     labelNames: ['verb', 'resource'],
     buckets: BOUNDS,
-    registers: [registry],
+    registers: [],
   });
   // prom-client knows no histogram that is filled when it is read: both of its readers are answered from ours.
   const read = async (): Promise<object> => ({
@@ -61,22 +61,24 @@ export function openMetrics(registry: Registry, gauges: HttpGauges): HttpMetrics
     values: histogramValues(series.values()),
   });
   Object.assign(durations, { get: read, getForPromString: read });
-  new Gauge({
+  const inFlight = new Gauge({
     name: 'troupe_http_in_flight_requests',
     help: 'Requests that are being worked on, streams left out.',
-    registers: [registry],
+    registers: [],
     collect() {
       this.set(gauges.inFlight());
     },
   });
-  new Gauge({
+  const streams = new Gauge({
     name: 'troupe_http_streams',
     help: 'Open watches, followed logs and transfers.',
-    registers: [registry],
+    registers: [],
     collect() {
       this.set(gauges.streams());
     },
   });
+
+  for (const metric of [requests, durations, inFlight, streams]) registry.registerMetric(metric);
 
   return {
     observe(verb, resource, status, seconds) {

@@ -35,15 +35,15 @@ function path(name: string, description: string): Node {
   return { name, in: 'path', required: true, description, schema: TEXT };
 }
 
-function route(route: Route): Node {
-  const { status = 200, type = 'application/json', schema = OBJECT, description } = route.answer;
+function route(of: Route): Node {
+  const { status = 200, type = 'application/json', schema = OBJECT, description } = of.answer;
   return {
-    operationId: route.id,
-    summary: route.summary,
-    tags: [route.tag],
-    ...(route.open ? { security: [] } : {}),
-    ...(route.parameters ? { parameters: route.parameters } : {}),
-    ...(route.body ? { requestBody: route.body } : {}),
+    operationId: of.id,
+    summary: of.summary,
+    tags: [of.tag],
+    ...(of.open ? { security: [] } : {}),
+    ...(of.parameters ? { parameters: of.parameters } : {}),
+    ...(of.body ? { requestBody: of.body } : {}),
     responses: { [String(status)]: { description, content: { [type]: { schema } } }, default: failure() },
   };
 }

@@ -50,8 +50,8 @@ export async function deleteCollection(
     }
   }
   const head = rendering.open(`{"resourceVersion":"${room.stage.version()}"}`);
-  const body = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(rendering.close(undefined))]);
-  reply(x, 200, body, { 'content-type': JSON_TYPE });
+  const answer = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(rendering.close(undefined))]);
+  reply(x, 200, answer, { 'content-type': JSON_TYPE });
 
   async function remove(body: Buffer): Promise<Done | undefined> {
     const { name, namespace = '', uid } = decodeObject(body).metadata;

@@ -37,8 +37,6 @@ function sameName(body: Record<string, unknown>, name: string): void {
   if (said === undefined || said === null || said === '') {
     throw refuse('BadRequest', 'the name of the object must be in metadata.name, as in the URL');
   }
-  throw refuse(
-    'BadRequest',
-    `the name of the object (${String(said).slice(0, 253)}) does not match the name on the URL (${name})`,
-  );
+  const shown = typeof said === 'string' ? said.slice(0, 253) : `a ${typeof said}`;
+  throw refuse('BadRequest', `the name of the object (${shown}) does not match the name on the URL (${name})`);
 }

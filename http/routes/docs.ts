@@ -43,7 +43,7 @@ function page(code: ErrorCode): string {
 
 export function docsRoutes(router: Router): void {
   router.get('docs', '/docs/errors/:code', (ctx) => {
-    const code = String(ctx.params['code'] ?? '');
+    const code = ctx.params['code'] ?? '';
     if (!isCode(code)) throw refuse('NotFound', `there is no error code "${code.slice(0, 64)}"`);
     const asHtml = ctx.accepts('html', 'text/markdown', 'text/plain') === 'html';
     ctx.set('content-type', asHtml ? 'text/html; charset=utf-8' : 'text/markdown; charset=utf-8');

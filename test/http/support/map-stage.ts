@@ -64,7 +64,7 @@ export function openMapStage(): MapStage {
   function tick(): void {
     ticking = false;
     for (const entry of [...live]) {
-      const mine = log.filter((change) => change.version > entry.at && inRange(entry.range, change.address));
+      const mine = log.filter((item) => item.version > entry.at && inRange(entry.range, item.address));
       entry.at = version;
       if (mine.length > 0 && !entry.watcher.onChanges(mine, version)) {
         live.delete(entry);

@@ -62,7 +62,10 @@ export async function watching(open: (signal: AbortSignal) => Promise<Response>)
   }
 
   function seen(): string[] {
-    return events.map((event) => `${text(event, 'type')} ${String(at(event, 'object.metadata.name') ?? '')}`.trim());
+    return events.map((event) => {
+      const name = at(event, 'object.metadata.name');
+      return typeof name === 'string' ? `${text(event, 'type')} ${name}` : text(event, 'type');
+    });
   }
 
   return {
