@@ -27,7 +27,7 @@ export function openLog(level: string): Log {
 
 /** `12:00:01 info  started Postgres port=5432`, from a line of JSON. */
 export function plainLine(line: string): string {
-  const { time, level, msg, pid, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const { time, level, msg, pid: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const clock = new Date(Number(time)).toTimeString().slice(0, 8);
   const name = pino.levels.labels[Number(level)] ?? 'info';
   const rest = Object.entries(fields).map(

@@ -85,7 +85,7 @@ export const SETTINGS = {
   databaseReaders: setting(
     'TROUPE_DATABASE_READERS',
     'connections',
-    '4',
+    '8',
     integer(1, 1000),
     'Connections to Postgres for reads that the cache cannot answer; writes, the lease and timers have their own.',
   ),
