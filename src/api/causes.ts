@@ -242,5 +242,5 @@ function sizeOf(value: unknown): string {
 
 function formatRule(issue: Extract<Issue, { code: 'invalid_format' }>): string {
   if (issue.format === 'regex' && issue.pattern !== undefined) return `must match ${issue.pattern}`;
-  return issue.message.startsWith('Invalid ') ? `must be ${issue.format}` : issue.message;
+  return issue.message.startsWith('Invalid ') ? `must be a valid ${issue.format}` : issue.message;
 }
