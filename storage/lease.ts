@@ -55,6 +55,7 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal): 
       const previous = parseHolderProcess(holderProcess);
       const mine = holder === options.holder && previous !== undefined && dead(previous);
       if (holder === null || over || mine) {
+        if (holder !== null) await connection.rows(DISLODGE, []);
         // Names the epoch that was looked at, so that of two who saw the same only one takes it; and looks again whether
         // the time is over, because the holder may have renewed in between.
         const taken = await connection.rows<[number]>(TAKE, [
@@ -64,7 +65,12 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal): 
           ttl,
           mine,
         ]);
-        if (taken[0] !== undefined) return hold(connection, taken[0][0], began, ttl, now);
+        if (taken[0] !== undefined) {
+          const lease = hold(connection, taken[0][0], began, ttl, now);
+          if (!signal.aborted) return lease;
+          // Nobody waits for it any more.
+          await lease.release();
+        }
       } else if (!told) {
         told = true;
         options.onWaiting?.(holder);
@@ -170,6 +176,14 @@ function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
 }
 
 const SEE = 'SELECT epoch, holder, holder_process, lease_expires <= now() FROM clock';
+
+/**
+ * Precondition: the time of whoever holds the clock row is over, or its process is dead. Result: a transaction in which it
+ * was stopped ends now and lets go of the row. One that holds the lease after all loses a connection and tries again.
+ */
+const DISLODGE = `
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE application_name = 'troupe commit' AND datname = current_database() AND usename = current_user`;
 
 /** Precondition: the lease was free or its holder dead when epoch $1 was seen. Result: it is ours at the next epoch; or no row. */
 const TAKE = `

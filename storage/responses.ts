@@ -1,5 +1,5 @@
 /** Owns the look-up of what an Idempotency-Key was answered. */
-import { stampVersion } from '../src/api/encode.js';
+import { readVersion, stampVersion } from '../src/api/encode.js';
 import { responseParts } from './commit/idempotency.js';
 import type { Postgres, Statement } from './postgres.js';
 import type { Responses } from './store.js';
@@ -23,7 +23,7 @@ export function openResponses(postgres: Postgres, open: OpenResponse): StoredRes
       return {
         fingerprint,
         status,
-        response: stampVersion(open(responseParts(org, holder, key), sealed), version),
+        response: stamped(open(responseParts(org, holder, key), sealed), version),
         headers: parsed,
       };
     },
@@ -37,6 +37,20 @@ export function openResponses(postgres: Postgres, open: OpenResponse): StoredRes
       }
     },
   };
+}
+
+/** An answer that is no object (an action's) has no version. */
+function stamped(response: Buffer, version: number): Buffer {
+  return isObject(response) ? stampVersion(response, version) : response;
+}
+
+function isObject(response: Buffer): boolean {
+  try {
+    readVersion(response);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const FIND: Statement = {

@@ -1,0 +1,173 @@
+/** Who may write: taking over, giving up, and finding out that it is lost. */
+import test from 'ava';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { isDead, thisProcess } from '../../storage/holder.js';
+import { acquireLease, type LeaseOptions } from '../../storage/lease.js';
+import { migrate } from '../../storage/migrate.js';
+import { openPostgres, type Postgres } from '../../storage/postgres.js';
+import { openTestDatabase } from '../support/postgres.js';
+
+async function openMigrated(t: { teardown(f: () => Promise<void>): void }): Promise<Postgres> {
+  const database = await openTestDatabase();
+  const postgres = openPostgres({ url: database.url });
+  t.teardown(async () => {
+    await postgres.close();
+    await database.close();
+  });
+  await migrate(postgres);
+  return postgres;
+}
+
+const bound = () => AbortSignal.timeout(20_000);
+const options = (postgres: Postgres, holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
+  postgres,
+  holder,
+  poll: 20,
+  ttl: 1_500,
+  ...more,
+});
+
+async function lostOf(lease: { lost: AbortSignal }): Promise<string> {
+  if (!lease.lost.aborted) await once(lease.lost, 'abort', { signal: bound() });
+  return String(lease.lost.reason);
+}
+
+test('a standby waits while the holder renews, and takes over at the next epoch when it gives up', async (t) => {
+  const postgres = await openMigrated(t);
+  const first = await acquireLease(options(postgres, 'a', { ttl: 600 }), bound());
+  t.is(first.epoch, 1);
+  let waitingFor: string | undefined;
+  let taken = false;
+  const second = acquireLease(options(postgres, 'b', { onWaiting: (holder) => (waitingFor = holder) }), bound());
+  void second.then(() => (taken = true));
+  const renewed = async () => {
+    const [row] = await postgres.readRows<[number]>({
+      name: 'e',
+      text: 'SELECT extract(epoch FROM lease_expires)::float8 FROM clock',
+    });
+    return row?.[0] ?? 0;
+  };
+  const start = await renewed();
+  while ((await renewed()) < start + 1.2) t.false(taken, 'two times its length, and still the holder’s');
+  t.is(waitingFor, 'a');
+  await first.release();
+  t.true(first.lost.aborted);
+  const lease = await second;
+  t.is(lease.epoch, 2);
+  await lease.release();
+});
+
+test('of many that wait, one takes it', async (t) => {
+  const postgres = await openMigrated(t);
+  const stop = new AbortController();
+  const taken: number[] = [];
+  const all = Array.from({ length: 8 }, async (_, i) => {
+    const lease = await acquireLease(options(postgres, `h${i}`), stop.signal).catch(() => undefined);
+    if (lease === undefined) return;
+    taken.push(lease.epoch);
+    stop.abort();
+    await lease.release();
+  });
+  await Promise.all(all);
+  t.deepEqual(taken, [1]);
+});
+
+test('a holder whose process is dead is followed at once by its own data directory, and by nobody else', async (t) => {
+  const postgres = await openMigrated(t);
+  await postgres.write(
+    {
+      name: 'dead',
+      text: `UPDATE clock SET epoch = 7, holder = 'dir', holder_process = $1, lease_expires = now() + interval '1 hour'`,
+    },
+    [JSON.stringify({ ...thisProcess(), pid: 2 ** 22 - 3 })],
+  );
+  await t.throwsAsync(acquireLease(options(postgres, 'other'), AbortSignal.timeout(300)), { any: true });
+  const lease = await acquireLease(options(postgres, 'dir'), bound());
+  t.is(lease.epoch, 8);
+  await t.throwsAsync(acquireLease(options(postgres, 'dir'), AbortSignal.timeout(300)), { any: true }, 'we live');
+  await lease.release();
+});
+
+test('a process is dead when it has ended, not when it is stopped', async (t) => {
+  const child = spawn('sleep', ['60']);
+  t.teardown(() => void child.kill('SIGKILL'));
+  await once(child, 'spawn');
+  const holder = { ...thisProcess(), pid: child.pid ?? 0, started: '' };
+  t.false(isDead(holder));
+  child.kill('SIGSTOP');
+  t.false(isDead(holder));
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  t.true(isDead(holder));
+  t.true(isDead({ ...thisProcess(), started: '1' }), 'its pid is another’s now');
+  t.false(isDead({ ...holder, host: 'elsewhere' }), 'nothing is certain about another host');
+});
+
+test('a holder that was stopped past its time finds its lease lost at once, by its own clock', async (t) => {
+  const postgres = await openMigrated(t);
+  let clock = 0;
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 900, monotonic: () => clock }), bound());
+  // As after SIGCONT: the clock has gone on, and the next timer that fires sees it.
+  clock += 901;
+  t.regex(await lostOf(lease), /not renewed in time/);
+});
+
+test('a holder finds out at its next renewal that another has taken over', async (t) => {
+  const postgres = await openMigrated(t);
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 600 }), bound());
+  await postgres.write({ name: 'steal', text: `UPDATE clock SET epoch = epoch + 1, holder = 'b'` });
+  t.regex(await lostOf(lease), /another process holds it/);
+});
+
+test('a holder that cannot renew loses the lease no later than Postgres gives it away', async (t) => {
+  const postgres = await openMigrated(t);
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 600 }), bound());
+  const locker = await postgres.connect('locker');
+  t.teardown(() => locker.end());
+  await locker.query('BEGIN; SELECT * FROM clock FOR UPDATE');
+  t.regex(await lostOf(lease), /not renewed in time/);
+  const { rows } = await locker.query<{ left: number }>(
+    'SELECT extract(epoch FROM lease_expires - clock_timestamp())::float8 AS left FROM clock',
+  );
+  // Its own time is counted from before the renewal was sent.
+  t.true((rows[0]?.left ?? -1) > -0.3, `${rows[0]?.left} s`);
+});
+
+test('a standby is not held up by a holder that was stopped in the middle of a transaction', async (t) => {
+  const postgres = await openMigrated(t);
+  await postgres.write({
+    name: 'stopped',
+    text: `UPDATE clock SET epoch = 3, holder = 'stopped', lease_expires = now() + interval '0.3 s'`,
+  });
+  const stopped = await postgres.connect('commit', { idle_in_transaction_session_timeout: '60s' });
+  t.teardown(() => stopped.end());
+  await stopped.query('BEGIN; UPDATE clock SET version = version + 64 WHERE epoch = 3');
+  const began = performance.now();
+  const lease = await acquireLease(options(postgres, 'standby'), bound());
+  t.is(lease.epoch, 4);
+  t.true(performance.now() - began < 10_000);
+  await t.throwsAsync(stopped.query('COMMIT'));
+  const [row] = await postgres.readRows<[number]>({ name: 'v', text: 'SELECT version FROM clock' });
+  t.is(row?.[0], 0);
+  await lease.release();
+});
+
+test('a broken connection costs no lease', async (t) => {
+  const postgres = await openMigrated(t);
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 1_500 }), bound());
+  const expiry = async () => {
+    const [row] = await postgres.readRows<[number]>({
+      name: 'e',
+      text: 'SELECT extract(epoch FROM lease_expires)::float8 FROM clock',
+    });
+    return row?.[0] ?? 0;
+  };
+  const start = await expiry();
+  await postgres.write({
+    name: 'kill',
+    text: `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe lease' AND datname = current_database()`,
+  });
+  while ((await expiry()) < start + 2) t.false(lease.lost.aborted);
+  await lease.release();
+});

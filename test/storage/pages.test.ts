@@ -1,0 +1,168 @@
+/** Lists and pages: true at the version that they name, however much is written beside them. */
+import test from 'ava';
+import fc from 'fast-check';
+import { readVersion } from '../../src/api/encode.js';
+import type { Committer } from '../../storage/commit/member.js';
+import type { Objects } from '../../storage/store.js';
+import { address, bodyOf, insert, member, openFixture, update, versionOf } from './fixtures.js';
+
+type Step = { readonly project: string; readonly name: string; readonly act: 'put' | 'delete' };
+
+const step: fc.Arbitrary<Step> = fc.record({
+  project: fc.constantFrom('a', 'b', 'b-c'),
+  name: fc.constantFrom('x', 'x-y', 'x.y', 'xy', 'z'),
+  act: fc.constantFrom('put', 'put', 'delete'),
+});
+
+interface State {
+  readonly uid: string;
+  readonly body: Buffer;
+  readonly version: number;
+}
+type Model = ReadonlyMap<string, State>;
+
+/** Carries the steps out; the state of the org after each version that they made. */
+async function play(committer: Committer, org: string, steps: readonly Step[]): Promise<Map<number, Model>> {
+  const states = new Map<number, Model>();
+  let now = new Map<string, State>();
+  let serial = 0;
+  for (const { project, name, act } of steps) {
+    const key = `${project}/${name}`;
+    const of = address(name, { org, project });
+    const old = now.get(key);
+    if (act === 'delete' && old === undefined) continue;
+    serial += 1;
+    const uid = old?.uid ?? `${org}-${serial}`;
+    const body = bodyOf(of, uid, `${serial}`);
+    const write =
+      old === undefined
+        ? ({ op: 'insert', body } as const)
+        : ({ op: act === 'delete' ? 'delete' : 'update', body, expected: old.version } as const);
+    const version = versionOf(await committer.commit(member(of, uid, write), old?.body));
+    now = new Map(now);
+    if (act === 'delete') now.delete(key);
+    else now.set(key, { uid, body, version });
+    states.set(version, now);
+  }
+  return states;
+}
+
+/** All pages at a version, each of at most `limit`. */
+async function pages(objects: Objects, org: string, version: number, limit: number, project?: string) {
+  const all: { key: string; state: State }[] = [];
+  for (let after: { project: string; name: string } | undefined; ;) {
+    const page = await objects.pageAt({ org, kind: 'Job', project, after, limit }, version);
+    if (page.outcome === 'Expired') throw new Error('expired');
+    for (const { address: at, uid, body, version: v } of page.objects)
+      all.push({ key: `${at.project}/${at.name}`, state: { uid, body, version: v } });
+    const last = page.objects.at(-1);
+    if (last === undefined || page.objects.length < limit) return all;
+    after = { project: last.address.project, name: last.address.name };
+  }
+}
+
+/** Order of (project, name), which is not the order of the joined key. */
+function ordered(model: Model, project?: string): { key: string; state: State }[] {
+  const parts = (key: string): [string, string] => {
+    const slash = key.indexOf('/');
+    return [key.slice(0, slash), key.slice(slash + 1)];
+  };
+  return [...model]
+    .map(([key, state]) => ({ key, state }))
+    .filter(({ key }) => project === undefined || parts(key)[0] === project)
+    .toSorted((a, b) => {
+      const [pa, na] = parts(a.key);
+      const [pb, nb] = parts(b.key);
+      return pa < pb ? -1 : pa > pb ? 1 : na < nb ? -1 : na > nb ? 1 : 0;
+    });
+}
+
+test('every page at an older version is what the model had then, while others write', async (t) => {
+  const f = await openFixture(t);
+  let run = 0;
+  const stop = new AbortController();
+  const noise = (async () => {
+    for (let i = 0; !stop.signal.aborted; i++)
+      await f.committer.commit(insert(`n-${i}`, { address: address(`n-${i}`, { org: 'noise' }) }), undefined);
+  })();
+  try {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (steps, limit) => {
+          run += 1;
+          const org = `run-${run}`;
+          const half = Math.ceil(steps.length / 2);
+          const states = await play(f.committer, org, steps.slice(0, half));
+          const more = play(f.committer, `beside-${run}`, steps.slice(half));
+          for (const [version, model] of states) {
+            t.deepEqual(await pages(f.store.objects, org, version, limit), ordered(model));
+            t.deepEqual(await pages(f.store.objects, org, version, limit, 'b'), ordered(model, 'b'));
+          }
+          await more;
+        },
+      ),
+      { numRuns: 15 },
+    );
+  } finally {
+    stop.abort();
+    await noise;
+  }
+});
+
+test('the keys of a range are true at the version that comes with them, and an empty range has a version too', async (t) => {
+  const f = await openFixture(t);
+  t.deepEqual(await f.store.objects.keys({ org: 'o-1', kind: 'Job' }), { version: 0, keys: [] });
+  // A pair that is always written in one order: whoever sees the second at n sees the first at n - 1.
+  let first = versionOf(await f.committer.commit(insert('first'), undefined));
+  let second = versionOf(await f.committer.commit(insert('second'), undefined));
+  const stop = new AbortController();
+  const writer = (async () => {
+    while (!stop.signal.aborted) {
+      first = versionOf(await f.committer.commit(update('first', first), Buffer.alloc(0)));
+      second = versionOf(await f.committer.commit(update('second', second), Buffer.alloc(0)));
+    }
+  })();
+  for (let i = 0; i < 200; i++) {
+    const { version, keys } = await f.store.objects.keys({ org: 'o-1', kind: 'Job' });
+    t.deepEqual(
+      keys.map(({ name }) => name),
+      ['first', 'second'],
+    );
+    t.is(Math.max(...keys.map((key) => key.version)), version);
+    t.is(Math.min(...keys.map((key) => key.version)), version - 1);
+  }
+  stop.abort();
+  await writer;
+});
+
+test('many objects are read in the order asked, without the missing ones, and never from another org', async (t) => {
+  const f = await openFixture(t);
+  await Promise.all(['a', 'b', 'c'].map((name) => f.committer.commit(insert(name, {}, name), undefined)));
+  await f.committer.commit(insert('d', { address: address('d', { org: 'o-2' }) }), undefined);
+  const key = (name: string) => ({ project: 'default', name, version: 0 });
+  const found = await f.store.objects.readMany('o-1', 'Job', ['c', 'd', 'a', 'missing'].map(key));
+  t.deepEqual(
+    found.map(({ address: { name } }) => name),
+    ['c', 'a'],
+  );
+  for (const { body, version } of found) t.is(readVersion(body), version);
+  t.is(await f.store.objects.read(address('d')), undefined);
+  t.deepEqual(
+    (await f.store.objects.keys({ org: 'o-1', kind: 'Job', after: { project: 'default', name: 'a' } })).keys.map(
+      ({ name }) => name,
+    ),
+    ['b', 'c'],
+  );
+  t.deepEqual(
+    (await f.store.objects.keys({ org: 'o-1', kind: 'Job', project: 'default', limit: 1 })).keys.map(
+      ({ name }) => name,
+    ),
+    ['a'],
+  );
+  t.deepEqual(
+    (await f.store.objects.keys({ org: 'o-1', kind: 'Job', name: 'c' })).keys.map(({ name }) => name),
+    ['c'],
+  );
+});
