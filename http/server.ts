@@ -44,6 +44,8 @@ export interface Http {
   readonly httpsPort: number | undefined;
   /** For changes of API keys, members and ServiceAccounts: `forget(address)`. */
   readonly authenticator: Authenticator;
+  /** A renewed certificate, for connections from now on. */
+  renewCertificate(tls: { readonly key: string | Buffer; readonly cert: string | Buffer }): void;
   /** No new writes, watches end cleanly, requests under way finish; bounded by the setting. */
   drain(): Promise<void>;
   /** Closes at once. */
@@ -168,6 +170,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     httpPort,
     httpsPort,
     authenticator,
+    renewCertificate: (renewed) => secure?.setSecureContext({ key: renewed.key, cert: renewed.cert }),
     async drain() {
       draining = true;
       await drainServers({ servers, streams, inFlight: () => inFlight, seconds: limits.drainSeconds });

@@ -3,12 +3,13 @@ import { generateName } from '../../src/api/names.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
-import { addressOf, authorise } from '../auth/authorise.js';
+import { addressOf, authorise, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
 import { invalid, readWriteOptions } from './options.js';
-import { isRecord, parseObject } from './parse.js';
+import { isRecord, mediaType, parseObject } from './parse.js';
+import { parseProtobuf, PROTOBUF } from './protobuf.js';
 import { answerWrite, sendWrite, type Done } from './write.js';
 
 /** Five random characters of 27 collide once in 3,800 tries with a million of them there; kube tries as often. */
@@ -31,7 +32,10 @@ export async function createObject(
       causes: [{ field: 'If-Match', reason: 'Unsupported', message: 'the header is not supported on create' }],
     });
   }
-  const { value, duplicates } = parseObject(x, bytes);
+  const { value, duplicates } =
+    isProjectKind(kind) && mediaType(x, '') === PROTOBUF
+      ? { value: parseProtobuf(bytes), duplicates: [] }
+      : parseObject(x, bytes);
   const { name, base } = nameIn(value);
   sameProject(value, project);
 
