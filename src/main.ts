@@ -6,9 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
-import { openActive } from '../ops/active.js';
 
-import { openEngine } from '../ops/engine.js';
 import { openFront } from '../ops/front.js';
 import { certificateOf, httpConfig } from '../ops/http-config.js';
 import { reachable } from '../ops/kubeconfig.js';
@@ -17,7 +15,8 @@ import { openLog } from '../ops/log.js';
 import { openMetrics } from '../ops/metrics.js';
 import { openEmbeddedPostgres } from '../ops/postgres/open.js';
 import { privateOnce } from '../ops/private-file.js';
-import { anyAborted, stopSignal } from '../ops/signals.js';
+import { stopSignal } from '../ops/signals.js';
+import { serveTerms } from '../ops/terms.js';
 import { welcome } from '../ops/welcome.js';
 import { openBlobs } from '../storage/blobs/blobs.js';
 import { byteSealer } from '../storage/envelope/bytes.js';
@@ -67,40 +66,18 @@ async function serve(config: Config): Promise<void> {
   };
   await announceListening(config.dataDir, listening);
 
-  while (!stopping.aborted) {
-    front.set({ state: 'Waiting', missing: 'the lease: another process is the active one, this one is its standby' });
-    const onWaiting = (by: string): void => log.info({ by }, 'standby: another process is the active one');
-    const lease = await store
-      .acquire({ holder, ttl: config.leaseSeconds * 1_000, onWaiting }, stopping)
-      .catch(() => undefined);
-    if (!lease) break;
-    front.set({ state: 'Waiting', missing: 'taking up what was under way' });
-    const engine = await openEngine(config, store.clusterId, lease.epoch, log);
-    const onChange = front.onChange(http.authenticator);
-    const active = await openActive({
-      config,
-      databaseUrl,
-      store,
-      lease,
-      secrets,
-      blobs,
-      engine,
-      metrics,
-      onChange,
-    });
-    front.set({ state: 'Active', active });
-    const { newOwnerKey } = active;
-    const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
-    for (const line of lines) log.info(line);
-
-    await anyAborted(lease.lost, stopping);
-    if (stopping.aborted) await http.drain();
-    else log.warn({ epoch: lease.epoch }, 'the lease is lost: this process writes nothing more and waits as a standby');
-    front.set({ state: 'Waiting', missing: 'the lease was lost or given up' });
-    await active.close();
-    await engine?.close();
-    await lease.release();
-  }
+  await serveTerms(
+    {
+      ...{ config, databaseUrl, store, secrets, blobs, metrics, front, log, holder },
+      onChange: front.onChange(http.authenticator),
+      drain: () => http.drain(),
+      async welcome({ newOwnerKey }) {
+        const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
+        for (const line of lines) log.info(line);
+      },
+    },
+    stopping,
+  );
   await retractListening(config.dataDir);
   await http.close();
   await store.close();
