@@ -92,6 +92,7 @@ function decideKind(draft: Draft, kind: KindDefinition, message: Message, moment
         if (machine.book?.stored) draft.slots.push(change as SlotRow);
       }
       for (const effect of decision.effects) take(draft, effect, moment);
+      draft.volatile.push(...(decision.letters ?? []));
       return undefined;
     }
   }
