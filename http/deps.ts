@@ -158,6 +158,8 @@ export interface HttpConfig {
     readonly streams: number;
     /** How long a drain waits for requests under way. */
     readonly drainSeconds: number;
+    /** How often a quiet watch with allowWatchBookmarks is told the version reached; 60 as in Kubernetes when absent. */
+    readonly bookmarkSeconds?: number | undefined;
   };
 }
 

@@ -35,6 +35,8 @@ export interface Authenticator {
   authenticate(header: string | undefined): Promise<Caller>;
   /** This object has changed or is gone: whoever was read from it is read again. */
   forget(address: Address): void;
+  /** Everything may have changed meanwhile: a standby has become the active process. */
+  forgetAll(): void;
 }
 
 export interface AuthenticatorDeps {
@@ -105,6 +107,10 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const key = addressKey(address);
       // A change of a member is rare and the cache is small: a walk beats an index that every caller pays for.
       for (const [sha256, entry] of known.entries()) if (entry.sources.includes(key)) known.delete(sha256);
+    },
+    forgetAll() {
+      forgotten += 1;
+      known.clear();
     },
   };
 }

@@ -22,7 +22,7 @@ import { chunk, frame, tickChunk } from './frames.js';
 import { Sender } from './sender.js';
 
 /** Kubernetes: about one bookmark a minute. */
-const BOOKMARK_MS = 60_000;
+const BOOKMARK_SECONDS = 60;
 /** Without timeoutSeconds a watch ends after 30 to 60 minutes, spread so that not all come back at once. */
 const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 
@@ -46,7 +46,8 @@ export async function watchObjects(
   const signal = x.gone;
   const begun = performance.now();
   const endAt = begun + (timeout === undefined ? DEFAULT_TIMEOUT_MS * (1 + jitter(room)) : timeout * 1000);
-  let bookmarkAt = begun + BOOKMARK_MS * (0.75 + jitter(room) / 2);
+  const bookmarkMs = (room.config.limits.bookmarkSeconds ?? BOOKMARK_SECONDS) * 1000;
+  let bookmarkAt = begun + bookmarkMs * (0.75 + jitter(room) / 2);
   let live = false;
   let sender: Sender | undefined;
 
@@ -56,7 +57,7 @@ export async function watchObjects(
       if (now >= endAt) sender.end();
       else if (live && sender.tooSlow(now)) sender.cut();
       else if (live && bookmarks && now >= bookmarkAt) {
-        bookmarkAt = now + BOOKMARK_MS;
+        bookmarkAt = now + bookmarkMs;
         sender.send(chunk([frame('BOOKMARK', rendering.bookmark(room.stage.settled(), false))]));
       }
     },

@@ -278,3 +278,26 @@ test('an action is checked against its schema and reaches the machine as one', a
   t.is((await call('')).status, 200);
   t.is((await door.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`)).status, 405);
 });
+
+test('what is only worth a warning comes as Warning headers, safe for any header reader', async (t) => {
+  const door = await openDoor(t);
+  const { write } = door.stage;
+  door.stage.write = async (address, request, signal) => {
+    const reply = await write(address, request, signal);
+    return reply.outcome === 'Done' ? { ...reply, warnings: ['unknown field "spec.x"', 'b\r\nx: y \u2028'] } : reply;
+  };
+  const answer = await door.make('Secret', 'secrets', 'a');
+  t.is(answer.headers.get('warning'), '299 - "unknown field \\"spec.x\\"", 299 - "b??x: y ?"');
+  t.is(answer.headers.get('x'), null);
+});
+
+test('a stored answer is marked as replayed', async (t) => {
+  const door = await openDoor(t);
+  const { write } = door.stage;
+  door.stage.write = async (address, request, signal) => ({
+    ...(await write(address, request, signal)),
+    replayed: true,
+  });
+  const answer = await door.make('Secret', 'secrets', 'a');
+  t.is(answer.headers.get('idempotency-replayed'), 'true');
+});

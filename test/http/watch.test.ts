@@ -214,3 +214,23 @@ test('hundreds of watchers see every write, complete and in order', async (t) =>
     watcher.stop();
   }
 });
+
+test('a quiet watch that asked for bookmarks is told how far it is', async (t) => {
+  const door = await openDoor(t, { limits: { bookmarkSeconds: 0.1 } });
+  await door.make('Secret', 'secrets', 'a');
+  const watcher = await watch(door, 'allowWatchBookmarks=true&fieldSelector=metadata.name%3Da');
+  const without = await watch(door, '');
+  await door.make('ServiceAccount', 'serviceaccounts', 'sa');
+  const version = String(door.stage.version());
+  let bookmark: unknown;
+  while (bookmark === undefined) {
+    await watcher.until(watcher.events.length + 1);
+    bookmark = watcher.events.find((event) => at(event, 'object.metadata.resourceVersion') === version);
+  }
+  t.is(text(bookmark, 'type'), 'BOOKMARK');
+  t.is(text(bookmark, 'object.kind'), 'Secret');
+  t.is(at(bookmark, 'object.metadata.annotations'), undefined);
+  t.deepEqual(without.seen(), ['ADDED a']);
+  watcher.stop();
+  without.stop();
+});
