@@ -175,31 +175,28 @@ function rangeOf(range: KeyRange, table: string): RangeText {
 
 /**
  * The state at version V of a range: objects that have not changed since, and of those that have, what their first change
- * after V replaced (nothing, when that change added them). Texts are fetched only for the keys of the page.
+ * after V replaced (nothing, when that change added them). Both halves come in order and are cut to the page before their
+ * texts are touched or joined.
  */
 function pageText(at: RangeText, log: RangeText): string {
   const version = `$${at.values.length + 1}::bigint`;
   return `
 SELECT c.floor, p.project, p.name, p.uid, p.version, p.body, p.private, p.private_format
 FROM clock c LEFT JOIN LATERAL (
-  SELECT k.project, k.name,
-         coalesce(h.uid, o.uid) AS uid, coalesce(h.replaced, o.version) AS version,
-         coalesce(h.before, o.body) AS body,
-         CASE WHEN h.version IS NULL THEN o.private END AS private, coalesce(o.private_format, 1) AS private_format
-  FROM (
-    SELECT project, name, since FROM (
-      SELECT o.project, o.name, NULL::bigint AS since FROM objects o WHERE ${at.text} AND o.version <= ${version}
-      UNION ALL
-      SELECT f.project, f.name, f.version FROM (
-        SELECT DISTINCT ON (h.project, h.name) h.project, h.name, h.version, h.type FROM changes h
-        WHERE ${log.text} AND h.version > ${version}
-        ORDER BY h.project, h.name, h.version
-      ) f WHERE f.type <> 'A'
-    ) u ORDER BY project, name ${at.limit}
-  ) k
-  LEFT JOIN changes h ON h.version = k.since
-  LEFT JOIN objects o ON k.since IS NULL AND (o.org, o.kind, o.project, o.name) = ($1, $2, k.project, k.name)
-  ORDER BY k.project, k.name
+  SELECT * FROM (
+    (SELECT o.project, o.name, o.uid, o.version, o.body, o.private, o.private_format
+     FROM objects o WHERE ${at.text} AND o.version <= ${version}
+     ORDER BY o.org, o.kind, o.project, o.name ${at.limit})
+    UNION ALL
+    (SELECT h.project, h.name, h.uid, h.replaced, h.before, NULL, 1::smallint
+     FROM (
+       SELECT f.version FROM (
+         SELECT DISTINCT ON (h.project, h.name) h.project, h.name, h.version, h.type FROM changes h
+         WHERE ${log.text} AND h.version > ${version}
+         ORDER BY h.project, h.name, h.version
+       ) f WHERE f.type <> 'A' ORDER BY f.project, f.name ${at.limit}
+     ) k JOIN changes h ON h.version = k.version)
+  ) u ORDER BY u.project, u.name ${at.limit}
 ) p ON c.floor <= ${version}`;
 }
 
@@ -207,11 +204,13 @@ const READ: Statement = {
   name: 'read',
   text: `SELECT ${COLUMNS} FROM objects o WHERE (o.org, o.kind, o.project, o.name) = ($1, $2, $3, $4)`,
 };
+// The LIMIT keeps the planner to one look-up per key, whatever it believes about the table.
 const READ_MANY: Statement = {
   name: 'read many',
   text: `
-SELECT ${COLUMNS} FROM unnest($3::text[], $4::text[]) AS k(project, name)
-JOIN objects o ON (o.org, o.kind, o.project, o.name) = ($1, $2, k.project, k.name)`,
+SELECT o.* FROM unnest($3::text[], $4::text[]) AS k(project, name) CROSS JOIN LATERAL (
+  SELECT ${COLUMNS} FROM objects o WHERE (o.org, o.kind, o.project, o.name) = ($1, $2, k.project, k.name) LIMIT 1
+) o`,
 };
 const OWNED_BY: Statement = {
   name: 'owned by',

@@ -2,7 +2,7 @@
  * Owns the connections to Postgres: a bounded pool for reads, and single connections for those who need one of their own
  * (commit, lease, migrations). Sets what holds for every session. Does not own a statement.
  */
-import { Client, escapeLiteral, Pool, types as pgTypes, type QueryResultRow } from 'pg';
+import { Client, escapeLiteral, Pool, types as pgTypes, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from './errors.js';
 
 /** Most connections for reads. More only queue inside Postgres on a small machine. */
@@ -13,6 +13,15 @@ const READER_WAIT = 5_000;
 const READ_TIMEOUT = 30_000;
 /** Longest wait for a new connection (ms). */
 const CONNECT_TIMEOUT = 5_000;
+
+/**
+ * Every read here walks an index in its order, a page at a time. Plans made while the tables were small, or without
+ * statistics, would sort or scan whole tables later: a page took seconds. So the other ways are ruled out.
+ */
+const READ_SETTINGS = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin']
+  .map((way) => `SET enable_${way} = off`)
+  .concat('SET jit = off')
+  .join('; ');
 
 /** int8 arrives as a number: versions and counts stay far below 2^53. All else as pg does it. */
 const INT8: number = pgTypes.builtins.INT8;
@@ -58,6 +67,8 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
     application_name: 'troupe reads',
     keepAlive: true,
     types,
+    // Before a new connection is first used.
+    verify: (client, done) => void prepareReader(client, done),
   });
   // An idle connection that dies is replaced by the pool; without a listener it would end the process.
   pool.on('error', () => {});
@@ -122,4 +133,14 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
 
     close: () => pool.end(),
   };
+}
+
+async function prepareReader(client: PoolClient, done: (error?: Error) => void): Promise<void> {
+  try {
+    await client.query(READ_SETTINGS);
+  } catch (error) {
+    done(error instanceof Error ? error : new Error('the session could not be prepared'));
+    return;
+  }
+  done();
 }
