@@ -18,6 +18,8 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Processor time of the service per request (µs): hardly moved by what else the machine does. */
+  readonly processorMicros: number;
   readonly count: number;
   /** Requests sent in all, with those of the warm-up. */
   readonly sent: number;
@@ -33,12 +35,15 @@ export async function load(service: Service, options: LoadOptions): Promise<Load
   let first = Number.NaN;
   let last = Number.NaN;
 
+  const usedBefore = await service.processorSeconds();
   await Promise.all(Array.from({ length: options.connections }, () => drive()));
+  const used = (await service.processorSeconds()) - usedBefore;
   const [p50 = Number.NaN, p99 = Number.NaN] = sample.quantiles(0.5, 0.99);
   return {
     perSecond: Math.round(sample.count / ((last - first) / 1_000)),
     p50Ms: round(p50, 2),
     p99Ms: round(p99, 2),
+    processorMicros: Math.round((used * 1e6) / sent),
     count: sample.count,
     sent,
   };

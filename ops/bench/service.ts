@@ -16,6 +16,7 @@ const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** A start that takes longer has failed (ms). */
 const START_MS = 120_000;
 const STOP_MS = 40_000;
+const KEY_MS = 5_000;
 
 export interface Service {
   readonly port: number;
@@ -27,6 +28,8 @@ export interface Service {
   request(method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>): Buffer;
   /** MiB resident in the service's process, and in Postgres (proportional share). */
   memory(): Promise<{ service: number; postgres: number }>;
+  /** Processor time that the service's process has used so far (s); Postgres and the runner are not in it. */
+  processorSeconds(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -62,14 +65,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const output = tail(child);
+  let startMs: number;
+  let key: string;
   try {
     await untilReady(child, port, output);
+    startMs = performance.now() - began;
+    key = await adminKey(options.dir);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
   }
-  const startMs = performance.now() - began;
-  const key = (await readFile(join(options.dir, 'admin.key'), 'utf8')).trim();
 
   return {
     port,
@@ -86,6 +91,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const children = await Promise.all((await descendants(child.pid ?? 0)).map(postgresMiB));
       return { service: await residentMiB(child.pid ?? 0), postgres: children.reduce((sum, mib) => sum + mib, 0) };
     },
+    processorSeconds: () => processorSeconds(child.pid ?? 0),
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = new Promise<void>((done) => child.once('exit', () => done()));
@@ -116,6 +122,19 @@ async function untilReady(child: ChildProcess, port: number, output: () => strin
   throw new Error(`the service was not ready within ${START_MS} ms:\n${output()}`);
 }
 
+/** Written by the first start about when it is ready. */
+async function adminKey(dir: string): Promise<string> {
+  const deadline = performance.now() + KEY_MS;
+  for (;;) {
+    try {
+      return (await readFile(join(dir, 'admin.key'), 'utf8')).trim();
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await sleep(5);
+    }
+  }
+}
+
 function statusOf(port: number, path: string): Promise<number> {
   return new Promise((done) => {
     const request = get({ port, host: '127.0.0.1', path, agent: false }, (response) => {
@@ -129,6 +148,16 @@ function statusOf(port: number, path: string): Promise<number> {
 async function residentMiB(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
+}
+
+/** Clock ticks of /proc, in one second: fixed at 100 on Linux. */
+const TICKS = 100;
+
+async function processorSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  // The name before the last bracket may hold blanks; user and system time are the 12th and 13th field after it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
 /** Shared buffers are in every backend's resident size; only a share of them is counted for each. */

@@ -133,5 +133,6 @@ function figures(name: string, result: LoadResult, targets: Targets): Figure[] {
     { name, value: result.perSecond, unit: 'per second', atLeast: targets.rate, kubernetes: targets.kubernetes },
     { name: `${name}, p50`, value: result.p50Ms, unit: 'ms', atMost: targets.p50, kubernetes: targets.kubernetesP50 },
     { name: `${name}, p99`, value: result.p99Ms, unit: 'ms', kubernetes: targets.kubernetesP99 },
+    { name: `${name}, processor time each`, value: result.processorMicros, unit: 'µs' },
   ];
 }
