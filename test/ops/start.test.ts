@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { readPidFile } from '../../ops/postgres/pid-file.js';
+import { processStart } from '../../ops/process-start.js';
+import { startService } from '../support/service.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+test('a start with settings that do not fit ends with one line each, before it touches anything', async (t) => {
+  const env = { PATH: process.env['PATH'], TROUPE_DATA_DIR: '/proc/nowhere', TROUPE_PROT: '1', PORT: 'http' };
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  const code = await new Promise((resolve) => {
+    child.once('close', resolve);
+  });
+  t.is(code, 2);
+  t.is(said.trim().split('\n').length, 2, said);
+  t.regex(said, /^TROUPE_PROT: .*\nPORT: /);
+});
+
+test('a service on its own Postgres that is killed is taken up by the next start, with the same server and data', async (t) => {
+  const service = await startService({ env: { DATABASE_URL: '' } });
+  t.teardown(() => service.close());
+  for (const file of ['admin.key', 'kubeconfig', 'master.key']) {
+    t.is((await stat(join(service.dataDir, file))).mode & 0o777, 0o600, file);
+  }
+  const authorization = `Bearer ${service.adminKey}`;
+  const projects = `${service.url}/api/v1/namespaces`;
+  const made = await fetch(projects, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ metadata: { name: 'kept' } }),
+  });
+  t.is(made.status, 201, await made.text());
+  const cluster = join(service.dataDir, 'postgres', 'cluster');
+  const before = await readPidFile(cluster);
+
+  await service.kill('SIGKILL');
+  t.not(await processStart(before?.pid ?? 0), '');
+  await service.restart();
+
+  t.is((await readPidFile(cluster))?.pid, before?.pid);
+  const found = await fetch(`${projects}/kept`, { headers: { authorization } });
+  t.is(found.status, 200, await found.text());
+
+  t.is(await service.stop(), 0, service.logs());
+  t.is(await processStart(before?.pid ?? 0), '');
+});
