@@ -56,7 +56,8 @@ export async function watchObjects(
       if (sender === undefined) return;
       if (now >= endAt) sender.end();
       else if (live && sender.tooSlow(now)) sender.cut();
-      else if (live && bookmarks && now >= bookmarkAt) {
+      // A process that has just lost its lease has no stage: its watches are about to be ended.
+      else if (live && bookmarks && now >= bookmarkAt && room.health.active()) {
         bookmarkAt = now + bookmarkMs;
         sender.send(chunk([frame('BOOKMARK', rendering.bookmark(room.stage.settled(), false))]));
       }
