@@ -6,6 +6,7 @@
  * stream. Everything short uses the shared deadline of `deadline.ts`, because a signal per request costs more than the
  * rest of a plain read, and because a write must not stop half-way when its client leaves.
  */
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../actors/stage.js';
 
@@ -80,6 +81,8 @@ export class Exchange {
 
   #watchClient(): AbortController {
     const controller = new AbortController();
+    // A stream and what it reads from listen to it; their number does not grow with time.
+    setMaxListeners(0, controller.signal);
     if (this.res.destroyed || this.res.closed) controller.abort();
     else this.res.once('close', () => controller.abort());
     return controller;
