@@ -209,7 +209,7 @@ test('backends killed in the middle of everything: what was answered is there on
   await killer;
   t.true(kills > 5, `${kills} kills`);
   const { keys } = await f.store.objects.keys({ org: 'o-1', kind: 'Job' });
-  t.deepEqual(new Map(keys.map(({ name, version }) => [name, version])), committed);
+  t.deepEqual(Object.fromEntries(keys.map(({ name, version }) => [name, version])), Object.fromEntries(committed));
   t.deepEqual(
     f.published.map(({ version }) => version),
     Array.from({ length: committed.size }, (_, i) => i + 1),
