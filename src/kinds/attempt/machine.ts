@@ -71,6 +71,7 @@ function next(change: {
   readonly status: AttemptStatus;
   readonly private?: AttemptPrivate;
   readonly effects?: readonly Effect[];
+  readonly letters?: readonly LaterEffect[];
   readonly finalizers?: readonly string[];
 }): AttemptDecision {
   return { outcome: 'Next', effects: [], ...change };
@@ -129,6 +130,8 @@ function granted(
   const { status, metadata } = current.object;
   // The place of one that ended in the queue was given back; a grant that crossed that letter is given back too.
   if (kept.work === 'None' && hasEnded(status.phase)) return volatile([releasePlace()]);
+  // The Node says it again until it hears that it was heard.
+  if (kept.work === 'Live' || kept.work === 'Going') return volatile(wantPlace(current, true));
   if (status.phase !== 'Queued' || kept.work !== 'None') return IGNORED;
   const { reason: _waited, placement: _denied, ...rest } = status;
   const granting: AttemptStatus = {
@@ -150,6 +153,7 @@ function granted(
     private: after,
     finalizers: [...(metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER), WORK_FINALIZER],
     effects: [...startWork(current), ...tellOwner(current, granting, after)],
+    letters: wantPlace(current, true),
   });
 }
 

@@ -153,7 +153,7 @@ class Step {
     const book = this.#book;
     if (book.hasLeft(uid)) return; // overtaken by its own release
     if (held) {
-      if (book.held(uid) === undefined) this.#changes.push({ change: 'Holds', request });
+      if (book.held(uid) === undefined || book.isUnheard(uid)) this.#hold(request, true);
       return;
     }
     if (book.held(uid) !== undefined) {
@@ -162,19 +162,26 @@ class Step {
     }
     if (book.waits(uid) !== undefined) return;
     const { capacity } = this.#private;
-    if (capacity !== undefined && !fits(amounts, NOTHING, capacity)) {
-      this.#letters.push(denied(request, neverFits(amounts, capacity), true));
-      return;
-    }
     // Whoever waits longest and has run out of patience is passed by nobody.
     const first = book.longestWaiting;
-    const held1 = first !== undefined && this.#now - first.since >= PATIENCE_MS;
-    if (!held1 && this.#mayGrant() && capacity !== undefined && fits(amounts, book.load, capacity)) {
-      this.#changes.push({ change: 'Holds', request });
-      this.#letters.push(granted(request));
-    } else {
-      this.#changes.push({ change: 'Waits', request });
+    const blocked = first !== undefined && this.#now - first.since >= PATIENCE_MS && this.#everFits(first);
+    if (!blocked && this.#mayGrant() && capacity !== undefined && fits(amounts, book.load, capacity)) {
+      this.#hold(request, false);
+      return;
     }
+    this.#changes.push({ change: 'Waits', request });
+    if (!this.#everFits(request)) this.#tellWhy(request, book.load);
+  }
+
+  /** `heard`: the Attempt says it; otherwise it is told. */
+  #hold(request: PlaceRequest, heard: boolean): void {
+    this.#changes.push({ change: 'Holds', request, heard, at: this.#now });
+    if (!heard) this.#letters.push(granted(request));
+  }
+
+  #everFits({ amounts }: PlaceRequest): boolean {
+    const { capacity } = this.#private;
+    return capacity === undefined || fits(amounts, NOTHING, capacity);
   }
 
   #released(uid: string): void {
@@ -199,6 +206,7 @@ class Step {
     };
     this.show();
     this.grant(this.#book.load);
+    this.#sayAgain();
   }
 
   /** Phase and condition, from what the engine and the operator say. */
@@ -232,8 +240,25 @@ class Step {
     const { capacity } = this.#private;
     if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#book.count === 'Counted')) return;
     for (const request of planGrants(this.#book, load, capacity, this.#now, but.without)) {
-      this.#changes.push({ change: 'Holds', request });
-      this.#letters.push(granted(request));
+      this.#hold(request, false);
+    }
+  }
+
+  /** Letters may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. */
+  #sayAgain(): void {
+    for (const { request, at } of this.#book.unheard()) {
+      if (this.#now - at >= SUMMARY_MS) this.#letters.push(granted(request));
+    }
+    const { load } = this.#book;
+    let looked = 0;
+    let told = 0;
+    for (const request of this.#book.waiting()) {
+      looked += 1;
+      if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) break;
+      const known = this.#book.wasTold(request.uid) && this.#everFits(request);
+      if (known || this.#now - request.since < SUMMARY_MS) continue;
+      told += 1;
+      this.#tellWhy(request, load);
     }
   }
 
@@ -242,22 +267,13 @@ class Step {
     const { load, waitingCount } = this.#book;
     this.#changes.push({ change: 'TimerArmed', armed: false });
     this.#status = { ...this.#status, allocated: showAmounts(load, load.places), waiting: waitingCount };
-    let looked = 0;
-    let told = 0;
-    for (const request of this.#book.waiting()) {
-      looked += 1;
-      if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) break;
-      if (this.#book.wasTold(request.uid) || this.#now - request.since < SUMMARY_MS) continue;
-      told += 1;
-      this.#tellWhy(request, load);
-    }
+    this.#sayAgain();
   }
 
   #tellWhy(request: PlaceRequest, load: Load): void {
     const { capacity, refusal } = this.#private;
-    // The machine may have shrunk since it was asked.
-    if (capacity !== undefined && !fits(request.amounts, NOTHING, capacity)) {
-      this.#changes.push({ change: 'Leaves', uid: request.uid });
+    // It stays in the queue, passed by all, until it has heard that and leaves.
+    if (capacity !== undefined && !this.#everFits(request)) {
       this.#letters.push(denied(request, neverFits(request.amounts, capacity), true));
       return;
     }

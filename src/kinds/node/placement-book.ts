@@ -25,7 +25,8 @@ export type PlacementChange =
   | { readonly change: 'Counting' }
   | { readonly change: 'Counted' }
   | { readonly change: 'Waits'; readonly request: PlaceRequest }
-  | { readonly change: 'Holds'; readonly request: PlaceRequest }
+  /** `heard`: it has said so itself; otherwise it was granted and is told again until it does. */
+  | { readonly change: 'Holds'; readonly request: PlaceRequest; readonly heard: boolean; readonly at: number }
   | { readonly change: 'Leaves'; readonly uid: string }
   /** It was told why it waits. */
   | { readonly change: 'Told'; readonly uid: string }
@@ -46,6 +47,8 @@ export class PlacementBook {
   timerArmed = false;
   #load: Load = NOTHING;
   readonly #held = new Map<string, PlaceRequest>();
+  /** Granted and not heard of yet, with the time at which they were told. */
+  readonly #unheard = new Map<string, { readonly request: PlaceRequest; readonly at: number }>();
   /** In order of arrival. */
   readonly #waiting = new Map<string, PlaceRequest>();
   readonly #told = new Set<string>();
@@ -67,6 +70,15 @@ export class PlacementBook {
 
   get waitingCount(): number {
     return this.#waiting.size;
+  }
+
+  /** Granted and not heard of yet. Letters may be lost, so they are told again. */
+  unheard(): IterableIterator<{ readonly request: PlaceRequest; readonly at: number }> {
+    return this.#unheard.values();
+  }
+
+  isUnheard(uid: string): boolean {
+    return this.#unheard.has(uid);
   }
 
   hasLeft(uid: string): boolean {
@@ -104,6 +116,8 @@ export class PlacementBook {
         return;
       case 'Holds':
         this.#hold(change.request);
+        if (change.heard) this.#unheard.delete(change.request.uid);
+        else this.#unheard.set(change.request.uid, { request: change.request, at: change.at });
         return;
       case 'Leaves':
         this.#leave(change.uid);
@@ -136,6 +150,7 @@ export class PlacementBook {
   }
 
   #leave(uid: string): void {
+    this.#unheard.delete(uid);
     const held = this.#held.get(uid);
     if (held !== undefined) {
       this.#held.delete(uid);

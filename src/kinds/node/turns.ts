@@ -5,7 +5,7 @@
  * `PATIENCE_MS` it holds the turn, so that room gathers for it and nothing large starves.
  */
 import type { ResourceAmounts } from '../amounts.js';
-import { add, fits, type Load } from './amounts.js';
+import { add, fits, NOTHING, type Load } from './amounts.js';
 import type { OrgQueue, PlaceRequest, PlacementBook } from './placement-book.js';
 
 export const PATIENCE_MS = 60_000;
@@ -71,6 +71,12 @@ export function planGrants(
         org.owners.again(owner);
         orgs.again(org);
         break;
+      }
+      if (!fits(request.amounts, NOTHING, capacity)) {
+        // It will never have a place here; it has been told, and nobody waits behind it.
+        owner.at += 1;
+        org.owners.again(owner);
+        continue;
       }
       misses += 1;
       if (misses >= MAX_MISSES || now - request.since >= PATIENCE_MS) return granted;

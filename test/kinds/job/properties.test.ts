@@ -79,6 +79,7 @@ function turn(world: World, story: Story, number: number): void {
   if (kind === 19) world.crash();
   else if (kind >= 17) world.repeat(pick);
   else if (kind === 16) world.tick();
+  else if (kind === 14) world.lose(pick);
   else if (kind === 15) client(world, story, pick);
   else {
     const choices = world.choices();
@@ -120,7 +121,7 @@ test('In any order, with repeats and crashes, a Job ends and leaves nothing behi
         checkAlways(world, CAPACITY);
         checkAtRest(world);
       }),
-      { numRuns: 400 },
+      { numRuns: 250 },
     ),
   );
 });
@@ -141,7 +142,7 @@ test('A suspended Job rests without Attempts, and runs to its end when it is res
         }
         checkAtRest(world);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     ),
   );
 });
@@ -158,7 +159,7 @@ test('A cancelled Job ends without Attempts under way, whatever they were doing'
         checkAtRest(world);
         ok(['Cancelled', 'Succeeded', 'Failed'].includes(jobStatus(world).phase ?? ''));
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     ),
   );
 });
@@ -174,7 +175,7 @@ test('A deleted Job takes its Attempts with it, and they end their work first', 
         equal(world.job(), undefined);
         checkAtRest(world);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     ),
   );
 });

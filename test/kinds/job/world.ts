@@ -53,6 +53,9 @@ export interface WorldRules {
   fate(slot: number, epoch: number): Fate;
 }
 
+/** Between two letters of the engine to its Node. */
+const HEARTBEAT_MS = 60_000;
+
 /** Rows of done effects are deleted in batches: so many per lane may still be there. */
 const UNFLUSHED = 4;
 
@@ -181,6 +184,16 @@ export class World {
     if (lane !== undefined) this.#runLane(lane, true);
   }
 
+  /** A letter that nothing stores did not reach anybody: its reader could not commit just then. */
+  lose(choice: number): void {
+    const lanes = [...this.#lanes.values()].filter(([task]) => task?.stored === false);
+    const lane = lanes[choice % Math.max(1, lanes.length)];
+    const [task] = lane ?? [];
+    if (lane === undefined || task === undefined) return;
+    lane.shift();
+    if (lane.length === 0) this.#lanes.delete(laneOf(task));
+  }
+
   /** Fires the next timer, if there is one; time goes on to it. */
   tick(): boolean {
     const [next] = [...this.#timers.values()].toSorted((a, b) => a.at - b.at);
@@ -219,6 +232,10 @@ export class World {
         first();
         continue;
       }
+      // The engine's heartbeat: whoever has lost a letter is told again.
+      this.now += HEARTBEAT_MS;
+      this.observe();
+      if (this.choices().length > 0) continue;
       left -= 1;
       if (left < 0 || !this.tick()) return;
     }
