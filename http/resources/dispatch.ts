@@ -30,8 +30,28 @@ export function methodNotAllowed(x: Exchange, allowed: readonly string[]): Error
   });
 }
 
-function allowedOf(kind: KindDefinition, pairs: readonly (readonly [string, Operation])[]): string[] {
-  return [...new Set(pairs.filter(([, operation]) => kind.operations.has(operation)).map(([method]) => method))];
+type Methods = readonly (readonly [string, Operation])[];
+
+const IN_EVERY_PROJECT: Methods = [['GET', 'list']];
+const IN_ONE_PLACE: Methods = [
+  ['GET', 'list'],
+  ['POST', 'create'],
+  ['DELETE', 'delete'],
+];
+const OF_AN_OBJECT: Methods = [
+  ['GET', 'read'],
+  ['PUT', 'replace'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+];
+
+/** Refuses a method that the kind has no operation for. */
+function checkMethod(x: Exchange, kind: KindDefinition, methods: Methods): void {
+  for (const [method, operation] of methods) if (method === x.method && kind.operations.has(operation)) return;
+  throw methodNotAllowed(
+    x,
+    methods.filter(([, operation]) => kind.operations.has(operation)).map(([method]) => method),
+  );
 }
 
 export async function serveCollection(
@@ -42,16 +62,7 @@ export async function serveCollection(
 ): Promise<void> {
   const { kind, project } = target;
   const inPlace = kind.scope === 'org' || project !== undefined;
-  const allowed = allowedOf(kind, [
-    ['GET', 'list'],
-    ...(inPlace
-      ? ([
-          ['POST', 'create'],
-          ['DELETE', 'delete'],
-        ] as const)
-      : []),
-  ]);
-  if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
+  checkMethod(x, kind, inPlace ? IN_ONE_PLACE : IN_EVERY_PROJECT);
   switch (x.method) {
     case 'GET':
       if (x.hasQuery && readBoolean(x.query, 'watch') === true) {
@@ -71,13 +82,7 @@ export async function serveCollection(
 
 export async function serveObject(x: Exchange, room: Room, caller: Caller, target: ObjectTarget): Promise<void> {
   const { kind, project, name } = target;
-  const allowed = allowedOf(kind, [
-    ['GET', 'read'],
-    ['PUT', 'replace'],
-    ['PATCH', 'patch'],
-    ['DELETE', 'delete'],
-  ]);
-  if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
+  checkMethod(x, kind, OF_AN_OBJECT);
   switch (x.method) {
     case 'GET':
       x.verb = 'get';

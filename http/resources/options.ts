@@ -42,14 +42,21 @@ function readFieldValidation(value: string | null): FieldValidation {
   return value as FieldValidation;
 }
 
+/** Clients repeat one header for ever. Full (200, about 30 kB): forgotten at once. */
+const managers = new Map<string, string>();
+
 /** The part of the User-Agent before the slash, as kube-apiserver takes it. */
-function managerOfAgent(agent: string | undefined): string {
-  const name = (agent ?? '')
-    .split('/', 1)[0]
-    ?.replace(/[^\x20-\x7e]/g, '')
+function managerOfAgent(agent = ''): string {
+  let manager = managers.get(agent);
+  if (manager !== undefined) return manager;
+  manager = (agent.split('/', 1)[0] ?? '')
+    .replace(/[^\x20-\x7e]/g, '')
     .slice(0, 128)
     .trim();
-  return name === undefined || name === '' ? 'unknown' : name;
+  if (manager === '') manager = 'unknown';
+  if (managers.size >= 200) managers.clear();
+  if (agent.length <= 128) managers.set(agent, manager);
+  return manager;
 }
 
 function readFieldManager(value: string | null, agent: string | undefined): string {
