@@ -3,7 +3,7 @@
  * deployment itself needs before anybody comes: the catalogs and this machine's Node.
  * Every step is idempotent, so a first start that was cut off is finished by the next one.
  */
-import { BRAND } from '../src/brand.js';
+import { BRAND, CATALOG_PROJECT } from '../src/brand.js';
 import type { Address } from '../src/api/address.js';
 import { BOOTSTRAP_ORG } from '../src/api/access/role.js';
 import { decodeObject } from '../src/api/encode.js';
@@ -63,7 +63,9 @@ export async function keep(kept: readonly Kept[], deps: OrgDeps): Promise<void> 
 }
 
 async function furnish(org: string, deps: OrgDeps): Promise<void> {
-  await ensure({ org, kind: 'Namespace', project: '', name: DEFAULT_PROJECT }, {}, deps);
+  for (const name of [DEFAULT_PROJECT, CATALOG_PROJECT]) {
+    await ensure({ org, kind: 'Namespace', project: '', name }, {}, deps);
+  }
   await ensure(
     { org, kind: 'Member', project: '', name: OWNER },
     { email: `owner@${org}.${BRAND}`, role: 'Owner' },

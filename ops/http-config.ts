@@ -1,16 +1,37 @@
 /** Owns the step from settings to what the front door is given. */
 import type { HttpConfig } from '../http/deps.js';
+import type { Http } from '../http/server.js';
 import { API_GROUP } from '../src/brand.js';
 import type { Config } from '../src/config.js';
-import { openCertificate, type ServerCertificate } from './tls/open.js';
+import type { Log } from './log.js';
+import { openCertificate, renewCertificate, type CertificateOptions, type ServerCertificate } from './tls/open.js';
 import { readVersion } from './version.js';
 
 /** Undefined when TLS is off. */
 export async function certificateOf(config: Config): Promise<ServerCertificate | undefined> {
-  if (config.tlsPort === 'off') return undefined;
-  const { dataDir, host, tlsCert: cert, tlsKey: key } = config;
-  const own = cert !== undefined && key !== undefined ? { cert, key } : undefined;
-  return openCertificate({ dataDir, host, own }, new Date());
+  return config.tlsPort === 'off' ? undefined : openCertificate(optionsOf(config), new Date());
+}
+
+/** Shows a new certificate as soon as there is one, until the signal ends it. */
+export function keepRenewed(
+  config: Config,
+  certificate: ServerCertificate | undefined,
+  http: Pick<Http, 'renewCertificate'>,
+  log: Log,
+  signal: AbortSignal,
+): void {
+  if (certificate === undefined) return;
+  const onNew = (renewed: ServerCertificate): void => {
+    http.renewCertificate(renewed);
+    log.info('the certificate was renewed');
+  };
+  const onError = (error: unknown): void =>
+    log.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'the certificate could not be renewed');
+  void renewCertificate(optionsOf(config), certificate, onNew, onError, signal);
+}
+
+function optionsOf({ dataDir, host, tlsCert: cert, tlsKey: key }: Config): CertificateOptions {
+  return { dataDir, host, own: cert !== undefined && key !== undefined ? { cert, key } : undefined };
 }
 
 export async function httpConfig(config: Config, certificate: ServerCertificate | undefined): Promise<HttpConfig> {

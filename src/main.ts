@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
 
 import { openFront } from '../ops/front.js';
-import { certificateOf, httpConfig } from '../ops/http-config.js';
+import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/kubeconfig.js';
 import { announceListening, retractListening } from '../ops/listening.js';
 import { openLog } from '../ops/log.js';
@@ -65,6 +65,7 @@ async function serve(config: Config): Promise<void> {
     https: http.httpsPort === undefined ? undefined : `https://${host}:${http.httpsPort}`,
   };
   await announceListening(config.dataDir, listening);
+  keepRenewed(config, certificate, http, log, stopping);
 
   await serveTerms(
     {
@@ -72,6 +73,7 @@ async function serve(config: Config): Promise<void> {
       onChange: front.onChange(http.authenticator),
       drain: () => http.drain(),
       async welcome({ newOwnerKey }) {
+        http.authenticator.forgetAll(); // what it knew is from before another process's term
         const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
         for (const line of lines) log.info(line);
       },

@@ -11,7 +11,12 @@ import type { Slot, SlotOutput } from './slots.js';
 export type AttemptChanged = Extract<Letter, { letter: 'AttemptChanged' }>;
 
 export function attemptSucceeded(draft: JobDraft, slot: Slot, letter: AttemptChanged): void {
-  const outputs = (letter.outputs ?? []).filter(isCollected).map(({ name, sha256, size }) => ({ name, sha256, size }));
+  const outputs = (letter.outputs ?? []).filter(isCollected).map(({ name, sha256, size, directory }) => ({
+    name,
+    sha256,
+    size,
+    ...(directory && { directory }),
+  }));
   const done: Slot = {
     index: slot.index,
     epoch: slot.epoch,

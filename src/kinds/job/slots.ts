@@ -27,6 +27,8 @@ export interface SlotOutput {
   readonly sha256: string;
   /** Bytes. */
   readonly size: number;
+  /** It was a directory: the blob is its tar.zst. */
+  readonly directory?: boolean | undefined;
 }
 
 export interface SlotDetail {
