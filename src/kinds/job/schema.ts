@@ -110,7 +110,7 @@ export const jobSpec = fields.check((ctx) => {
   ): void => {
     ctx.issues.push({ code: 'custom', message, input: value, path, params: { reason } });
   };
-  if (spec.parallelism > spec.completions) {
+  if (spec.completions >= 1 && spec.parallelism > spec.completions) {
     complain(['parallelism'], 'must be at most completions', 'FieldValueInvalid', spec.parallelism);
   }
   if ((spec.command ?? []).length + (spec.args ?? []).length === 0) {

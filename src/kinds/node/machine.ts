@@ -105,6 +105,8 @@ class Step {
   readonly #effects: Effect[] = [];
   #status: NodeStatus;
   #private: NodePrivate;
+  /** Somebody waits who will be told why at a later summary. */
+  #untold = false;
 
   constructor(current: This, book: PlacementBook, now: number) {
     this.#current = current;
@@ -199,12 +201,11 @@ class Step {
       ...(letter.addresses !== undefined && { addresses: [...letter.addresses] }),
       capacity: showAmounts(capacity, MAX_PLACES),
       allocatable: showAmounts(capacity, MAX_PLACES),
-      allocated: this.#status.allocated ?? showAmounts(NOTHING, 0),
-      waiting: this.#status.waiting ?? 0,
       ...(letter.version !== undefined && { agentVersion: letter.version }),
       lastHeartbeatTime: rfc3339(this.#now),
     };
     this.show();
+    this.#showLoad();
     this.grant(this.#book.load);
     this.#sayAgain();
   }
@@ -254,19 +255,29 @@ class Step {
     let told = 0;
     for (const request of this.#book.waiting()) {
       looked += 1;
-      if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) break;
-      const known = this.#book.wasTold(request.uid) && this.#everFits(request);
-      if (known || this.#now - request.since < SUMMARY_MS) continue;
+      if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) {
+        this.#untold = true;
+        break;
+      }
+      if (this.#book.wasTold(request.uid) && this.#everFits(request)) continue;
+      if (this.#now - request.since < SUMMARY_MS) {
+        this.#untold = true;
+        continue;
+      }
       told += 1;
       this.#tellWhy(request, load);
     }
   }
 
+  #showLoad(): void {
+    const { load, waitingCount } = this.#book;
+    this.#status = { ...this.#status, allocated: showAmounts(load, load.places), waiting: waitingCount };
+  }
+
   /** Every few seconds while something changes: what is promised, and why those wait who wait long. */
   summarize(): void {
-    const { load, waitingCount } = this.#book;
     this.#changes.push({ change: 'TimerArmed', armed: false });
-    this.#status = { ...this.#status, allocated: showAmounts(load, load.places), waiting: waitingCount };
+    this.#showLoad();
     this.#sayAgain();
   }
 
@@ -312,15 +323,22 @@ class Step {
     };
   }
 
-  /** A place that comes and goes alone needs no summary; one that is still there after another change does. */
+  /**
+   * A place that comes and goes alone needs no summary; the next heartbeat shows one that stays. The summary is due once
+   * after the last change, and again while somebody waits who has not been told why.
+   */
   #armSummary(): void {
     const { timerArmed, waitingCount, load } = this.#book;
     if (this.#changes.length === 0) return;
-    const rearm = this.#changes.some((change) => change.change === 'TimerArmed');
-    if (timerArmed && !rearm) return;
-    const busy = waitingCount > 0 || load.places > 1 || (rearm && load.places > 0);
-    const stale = (this.#status.allocated?.attempts ?? 0) > 0 && !rearm;
-    if (!busy && !stale) return;
+    const fired = this.#changes.some(({ change }) => change === 'TimerArmed');
+    if (timerArmed && !fired) return;
+    const due = fired
+      ? this.#untold
+      : waitingCount > 0 ||
+        load.places > 1 ||
+        (this.#status.allocated?.attempts ?? 0) > 0 ||
+        this.#changes.some(({ change }) => change === 'Waits');
+    if (!due) return;
     this.#changes.push({ change: 'TimerArmed', armed: true });
     this.#effects.push({ type: 'ArmTimer', timer: 'summary', at: this.#now + SUMMARY_MS });
   }

@@ -35,10 +35,7 @@ export interface Entity {
   private: unknown;
   book: unknown;
   readonly rows: Map<number, SlotRow>;
-  /** False after a crash, until something is delivered. */
-  open: boolean;
   version: number;
-  commits: number;
 }
 
 interface Timer {
@@ -69,8 +66,6 @@ export class World {
   readonly events: { readonly event: string; readonly name: string }[] = [];
   /** Every state that a slot row has had, in order. */
   readonly history: { readonly job: string; readonly row: SlotRow }[] = [];
-  /** Letters that reached somebody. */
-  delivered = 0;
   readonly #rules: WorldRules;
   readonly #lanes = new Map<string, Task[]>();
   /** Carried out, but their rows not deleted yet: a crash brings them back, oldest first. */
@@ -117,9 +112,7 @@ export class World {
       private: undefined,
       book,
       rows: new Map(),
-      open: true,
       version: 1,
-      commits: 0,
     };
     this.entities.set(key, entity);
     this.decide(entity, { type: 'Created' });
@@ -255,7 +248,6 @@ export class World {
         break;
       case 'Next':
         entity.version += 1;
-        entity.commits += 1;
         this.#take(entity, decision);
         break;
       default:
@@ -456,7 +448,6 @@ export class World {
     const entity = this.entities.get(addressKey(to));
     if (entity === undefined) return false;
     if (uid !== undefined && uid !== entity.uid) return true; // another incarnation: nobody reads it
-    this.delivered += 1;
     this.decide(entity, { type: 'Told', from: { address: from, uid: fromUid, version }, letter });
     return true;
   }

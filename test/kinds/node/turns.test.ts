@@ -1,0 +1,146 @@
+import test from 'ava';
+import { array, assert, nat, property, record } from 'fast-check';
+import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
+import { add, fits, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
+import { PlacementBook, type PlaceRequest } from '../../../src/kinds/node/placement-book.js';
+import { PATIENCE_MS, planGrants } from '../../../src/kinds/node/turns.js';
+
+const CAPACITY: ResourceAmounts = { milliCpu: 4_000, memory: 1_000, disk: 1_000 };
+const NOW = 1_000_000;
+
+let ids = 0;
+
+function ask(org: string, owner: string, since: number, milliCpu = 1_000): PlaceRequest {
+  ids += 1;
+  const uid = `u${String(ids).padStart(6, '0')}`;
+  const at = { org, project: 'p' };
+  return {
+    uid,
+    attempt: { ...at, kind: 'Attempt', name: uid },
+    owner: { ...at, kind: 'Job', name: owner },
+    since,
+    amounts: { milliCpu, memory: 1, disk: 1 },
+  };
+}
+
+function bookOf(requests: readonly PlaceRequest[]): PlacementBook {
+  const book = new PlacementBook();
+  for (const request of requests) book.apply({ change: 'Waits', request });
+  return book;
+}
+
+/** Who gets a place when everything fits one after another, as `org/owner`. */
+function order(book: PlacementBook, capacity: ResourceAmounts): string[] {
+  return planGrants(book, NOTHING, capacity, NOW, undefined).map(
+    ({ attempt, owner }) => `${attempt.org}/${owner.name}`,
+  );
+}
+
+test('Turns go round the orgs first, then round the owners of each', (t) => {
+  const book = bookOf([
+    ...[1, 2, 3].map((since) => ask('a', 'big', since)),
+    ask('a', 'small', 4),
+    ask('b', 'only', 5),
+    ask('b', 'only', 6),
+  ]);
+  t.deepEqual(order(book, { ...CAPACITY, milliCpu: 100_000 }), [
+    'a/big',
+    'b/only',
+    'a/small',
+    'b/only',
+    'a/big',
+    'a/big',
+  ]);
+});
+
+test('Within one owner the oldest goes first, also when it asks again later', (t) => {
+  const [young, old] = [ask('a', 'j', 20), ask('a', 'j', 10)];
+  const book = bookOf([young, old]);
+  t.deepEqual(
+    planGrants(book, NOTHING, CAPACITY, NOW, undefined).map(({ uid }) => uid),
+    [old.uid, young.uid],
+  );
+});
+
+test('Whoever was served goes to the end of the ring', (t) => {
+  const book = bookOf([ask('a', 'x', 1), ask('a', 'x', 2), ask('b', 'y', 3), ask('b', 'y', 4)]);
+  const one = { ...CAPACITY, milliCpu: 1_000 };
+  const served: string[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const [request] = planGrants(book, NOTHING, one, NOW, undefined);
+    if (request === undefined) break;
+    served.push(request.attempt.org);
+    book.apply({ change: 'Holds', request, heard: true, at: NOW });
+    book.apply({ change: 'Leaves', uid: request.uid });
+  }
+  t.deepEqual(served, ['a', 'b', 'a', 'b']);
+});
+
+test('A young request that does not fit is passed by smaller ones, an old one holds the turn', (t) => {
+  const used = { ...NOTHING, milliCpu: 2_000, places: 1 };
+  const small = ask('b', 'small', NOW);
+  const young = bookOf([ask('a', 'large', NOW - PATIENCE_MS + 1, 3_000), small]);
+  t.deepEqual(
+    planGrants(young, used, CAPACITY, NOW, undefined).map(({ uid }) => uid),
+    [small.uid],
+  );
+  const old = bookOf([ask('a', 'large', NOW - PATIENCE_MS, 3_000), small]);
+  t.deepEqual(planGrants(old, used, CAPACITY, NOW, undefined), []);
+});
+
+test('A request that can never fit keeps nobody waiting', (t) => {
+  const small = ask('b', 'small', NOW);
+  const book = bookOf([ask('a', 'huge', 0, 5_000), small]);
+  t.deepEqual(
+    planGrants(book, NOTHING, CAPACITY, NOW, undefined).map(({ uid }) => uid),
+    [small.uid],
+  );
+});
+
+test('No more places are given than a machine has, whatever they ask for', (t) => {
+  const book = bookOf(Array.from({ length: MAX_PLACES + 10 }, (_, since) => ask('a', `j${since % 7}`, since, 0)));
+  t.is(planGrants(book, NOTHING, CAPACITY, NOW, undefined).length, MAX_PLACES);
+});
+
+test('A place that was given back is not held by a request that comes late', (t) => {
+  const request = ask('a', 'j', 1);
+  const book = bookOf([]);
+  book.apply({ change: 'Holds', request, heard: true, at: NOW });
+  book.apply({ change: 'Leaves', uid: request.uid });
+  t.true(book.hasLeft(request.uid));
+  t.deepEqual(book.load, NOTHING);
+});
+
+test('Plans stay within the capacity, and the book counts what it was told', (t) => {
+  const asked = record({ org: nat(3), owner: nat(4), since: nat(100), cpu: nat(3_000), leaves: nat(9) });
+  t.notThrows(() =>
+    assert(
+      property(array(asked, { maxLength: 60 }), (asks) => {
+        const book = new PlacementBook();
+        const alive = new Set<string>();
+        for (const { org, owner, since, cpu, leaves } of asks) {
+          const request = ask(`o${org}`, `j${owner}`, since, cpu);
+          book.apply({ change: 'Waits', request });
+          alive.add(request.uid);
+          if (leaves === 0) {
+            book.apply({ change: 'Leaves', uid: request.uid });
+            alive.delete(request.uid);
+          }
+          let load = book.load;
+          const plan = planGrants(book, load, CAPACITY, NOW, undefined);
+          for (const granted of plan) {
+            if (!fits(granted.amounts, load, CAPACITY)) throw new Error('granted beyond the capacity');
+            load = add(load, granted.amounts);
+            book.apply({ change: 'Holds', request: granted, heard: false, at: NOW });
+          }
+          if (JSON.stringify(load) !== JSON.stringify(book.load)) throw new Error('counted wrongly');
+          if (new Set(plan.map(({ uid }) => uid)).size !== plan.length) throw new Error('granted twice');
+        }
+        const counted = book.load.places + book.waitingCount;
+        if (counted !== alive.size) throw new Error(`lost somebody: ${counted} of ${alive.size}`);
+        for (const uid of alive) book.apply({ change: 'Leaves', uid });
+        if (book.orgs.size > 0 || book.waitingCount > 0) throw new Error('an empty queue was left');
+      }),
+    ),
+  );
+});
