@@ -1,0 +1,210 @@
+/** Keys, tokens, members and orgs as their holders see them: what a key may do, when that ends, and what stays unseen. */
+import test from 'ava';
+import { API_VERSION, client as clientWith, objectOf, path, textAt, type Client } from '../e2e/client.js';
+import { startRunning, type Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+const KEYS = path('apikeys', '');
+const MEMBERS = path('members', '');
+const ACCOUNTS = path('serviceaccounts', 'default');
+
+let service: Running;
+let owner: Client;
+test.before(async () => {
+  service = await startRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
+  owner = service.client();
+});
+test.after.always(async () => service?.close());
+
+let count = 0;
+/** A key made by `by` (the bootstrap Owner), with this spec. */
+async function keyOf(spec: object, by: Client = owner): Promise<Client> {
+  count += 1;
+  const made = await by.post(KEYS, objectOf('APIKey', `key-${count}`, spec));
+  if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+  return clientWith(service.url, textAt(made.body, 'status', 'key'));
+}
+
+async function memberWith(role: string, projects?: readonly string[]): Promise<{ name: string; key: Client }> {
+  count += 1;
+  const name = `member-${count}`;
+  const made = await owner.post(MEMBERS, objectOf('Member', name, { email: `${name}@example.org`, role, projects }));
+  if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+  return { name, key: await keyOf({ member: name }) };
+}
+
+test('the value of a key is shown once and never again', async (t) => {
+  const made = await owner.post(KEYS, objectOf('APIKey', 'shown-once', {}));
+  const value = textAt(made.body, 'status', 'key');
+  t.regex(value, /^svc_[A-Za-z0-9_-]{43}$/);
+  for (const route of [`${KEYS}/shown-once`, KEYS, `${KEYS}?watch=true&timeoutSeconds=1`]) {
+    t.false((await owner.get(route)).text.includes(value), route);
+  }
+  const rehearsed = await owner.post(`${KEYS}?dryRun=All`, objectOf('APIKey', 'rehearsed', {}));
+  t.is(textAt(rehearsed.body, 'status', 'key'), '', 'a dry run makes no key');
+});
+
+test('a repeated create with the same Idempotency-Key shows the same key', async (t) => {
+  const headers = { 'idempotency-key': 'same-key' };
+  const body = objectOf('APIKey', 'repeated', {});
+  const first = await owner.post(KEYS, body, headers);
+  const second = await owner.post(KEYS, body, headers);
+  t.is(second.status, 201, second.text);
+  t.is(second.headers.get('idempotency-replayed'), 'true');
+  t.is(textAt(second.body, 'status', 'key'), textAt(first.body, 'status', 'key'));
+  const other = await owner.post(KEYS, objectOf('APIKey', 'another', {}), headers);
+  t.is(textAt(other.body, 'reason'), 'IdempotencyKeyReused');
+});
+
+test('a key does what its scopes say, in its projects, and is Forbidden the rest', async (t) => {
+  t.is(
+    (await owner.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } }))
+      .status,
+    201,
+  );
+  const key = await keyOf({ scopes: ['serviceaccounts:*', 'jobs:read'], projects: ['default'] });
+  t.is((await key.get(ACCOUNTS)).status, 200);
+  t.is((await key.post(ACCOUNTS, objectOf('ServiceAccount', 'of-the-key', {}))).status, 201);
+  t.is((await key.get(path('jobs', 'default'))).status, 200);
+  t.is((await key.get(path('offerings', ''))).status, 403, 'offerings:read is not among its scopes');
+  for (const [method, to] of [
+    ['POST', path('jobs', 'default')],
+    ['GET', path('secrets', 'default')],
+    ['GET', path('serviceaccounts', 'other')],
+    ['POST', path('serviceaccounts', 'other')],
+    ['GET', MEMBERS],
+    ['POST', KEYS],
+    ['GET', '/ops/v1/supervisors'],
+    ['POST', path('serviceaccounts', 'svc')],
+  ] as const) {
+    const answer = await key.ask(method, to, method === 'POST' ? { body: objectOf('ServiceAccount', 'x', {}) } : {});
+    t.is(answer.status, 403, `${method} ${to}: ${answer.text}`);
+    t.is(textAt(answer.body, 'reason'), 'Forbidden');
+  }
+  const everywhere = await key.get(path('serviceaccounts', '').replace('//', '/'));
+  t.is(everywhere.status, 200);
+  t.false(everywhere.text.includes('"namespace":"other"'));
+});
+
+test('a key that is deleted is Unauthorized at once', async (t) => {
+  const made = await owner.post(KEYS, objectOf('APIKey', 'short-lived', {}));
+  const key = clientWith(service.url, textAt(made.body, 'status', 'key'));
+  t.is((await key.get(ACCOUNTS)).status, 200);
+  t.is((await owner.remove(`${KEYS}/short-lived`)).status, 200);
+  t.is((await key.get(ACCOUNTS)).status, 401);
+});
+
+test('a key ends at its expirationTime', async (t) => {
+  const expirationTime = new Date(Math.ceil(Date.now() / 1000) * 1000 + 3000).toISOString().replace('.000Z', 'Z');
+  const key = await keyOf({ expirationTime });
+  t.is((await key.get(ACCOUNTS)).status, 200);
+  await until('it is refused', async () => (await key.get(ACCOUNTS)).status === 401);
+  t.true(Date.now() >= Date.parse(expirationTime));
+});
+
+test('a key acts within the role its member has now', async (t) => {
+  const { name, key } = await memberWith('Developer');
+  t.is((await key.post(ACCOUNTS, objectOf('ServiceAccount', 'by-developer', {}))).status, 201);
+  t.is((await key.get(MEMBERS)).status, 403);
+  t.is((await owner.merge(`${MEMBERS}/${name}`, { spec: { role: 'Viewer' } })).status, 200);
+  t.is((await key.post(ACCOUNTS, objectOf('ServiceAccount', 'by-viewer', {}))).status, 403);
+  t.is((await key.get(MEMBERS)).status, 200);
+  t.is((await owner.remove(`${MEMBERS}/${name}`)).status, 200);
+  t.true([401, 403].includes((await key.get(MEMBERS)).status), 'the key of a member who is gone is worth nothing');
+});
+
+test('an Admin makes no Owner, and no key of his is an operator', async (t) => {
+  const { key } = await memberWith('Admin');
+  t.is((await key.post(MEMBERS, objectOf('Member', 'usurper', { email: 'u@example.org', role: 'Owner' }))).status, 403);
+  t.is(
+    (await key.post(MEMBERS, objectOf('Member', 'colleague', { email: 'c@example.org', role: 'Admin' }))).status,
+    201,
+  );
+  t.is((await key.post(KEYS, objectOf('APIKey', 'operating', { scopes: ['operator:*'] }))).status, 403);
+  t.is((await key.get('/ops/v1/supervisors')).status, 403);
+});
+
+test("a ServiceAccount's token acts with the account's scopes, in its project, and ends with it", async (t) => {
+  const spec = { scopes: ['serviceaccounts:read', 'operator:*'] };
+  const made = await owner.post(ACCOUNTS, objectOf('ServiceAccount', 'robot', spec));
+  t.is(made.status, 201, made.text);
+  const issued = await owner.post(`${ACCOUNTS}/robot/tokens`, { expiresIn: '10m' });
+  t.is(issued.status, 201, issued.text);
+  t.regex(textAt(issued.body, 'status', 'expirationTime'), /Z$/);
+  const token = clientWith(service.url, textAt(issued.body, 'status', 'token'));
+  t.is((await token.get(ACCOUNTS)).status, 200);
+  t.is((await token.post(ACCOUNTS, objectOf('ServiceAccount', 'x', {}))).status, 403);
+  t.is((await token.get(path('serviceaccounts', 'other'))).status, 403);
+  t.false((await owner.get(`${ACCOUNTS}/robot`)).text.includes(token.key));
+  t.is((await owner.merge(`${ACCOUNTS}/robot`, { spec: { scopes: [] } })).status, 200);
+  t.is((await token.get(ACCOUNTS)).status, 403, 'the scopes of now count');
+  t.is((await owner.remove(`${ACCOUNTS}/robot`)).status, 200);
+  t.is((await token.get(ACCOUNTS)).status, 401);
+  for (const expiresIn of ['1s', 'for ever', 5]) {
+    t.is((await owner.post(`${ACCOUNTS}/default/tokens`, { expiresIn })).status, 422, String(expiresIn));
+  }
+});
+
+test("another org's objects are NotFound, by name, by list and by watch", async (t) => {
+  const org = await owner.post('/ops/v1/orgs', { name: 'neighbours' });
+  t.true(org.status === 201 || org.status === 200, org.text);
+  const value = textAt(org.body, 'key') || textAt(org.body, 'status', 'key');
+  const stranger = clientWith(service.url, value);
+  t.is((await owner.post(ACCOUNTS, objectOf('ServiceAccount', 'of-ours', {}))).status, 201);
+  t.is((await stranger.get(ACCOUNTS)).status, 200);
+  for (const [method, to] of [
+    ['GET', `${ACCOUNTS}/of-ours`],
+    ['DELETE', `${ACCOUNTS}/of-ours`],
+    ['GET', `${KEYS}/shown-once`],
+    ['GET', '/api/v1/namespaces/other'],
+  ] as const) {
+    const answer = await stranger.ask(method, to);
+    t.is(answer.status, 404, `${method} ${to}: ${answer.text}`);
+  }
+  t.false((await stranger.get(ACCOUNTS)).text.includes('of-ours'));
+  t.false((await stranger.get(`${ACCOUNTS}?watch=true&timeoutSeconds=1`)).text.includes('of-ours'));
+  t.is((await stranger.post(ACCOUNTS, objectOf('ServiceAccount', 'of-ours', {}))).status, 201, 'names do not collide');
+  t.is((await stranger.get('/ops/v1/supervisors')).status, 403, 'an Owner elsewhere is no operator');
+  t.is((await stranger.post(KEYS, objectOf('APIKey', 'op', { scopes: ['operator:*'] }))).status, 403);
+  t.is((await stranger.get(path('offerings', ''))).status, 200, 'the catalog is for all');
+});
+
+test('references that do not exist are Invalid with one cause each', async (t) => {
+  const answer = await owner.post(KEYS, objectOf('APIKey', 'dangling', { projects: ['default', 'nowhere'] }));
+  t.is(answer.status, 422, answer.text);
+  t.true(answer.text.includes('spec.projects[1]'));
+  t.false(answer.text.includes('spec.projects[0]'));
+});
+
+test('the catalog project is there for everybody, read-only, and default cannot be deleted', async (t) => {
+  t.is((await owner.get('/api/v1/namespaces/svc')).status, 200);
+  t.is((await owner.remove('/api/v1/namespaces/svc')).status, 403);
+  t.is((await owner.merge('/api/v1/namespaces/svc', { metadata: { labels: { a: 'b' } } })).status, 403);
+  t.is((await owner.remove('/api/v1/namespaces/default')).status, 403);
+});
+
+for (const propagationPolicy of ['Background', 'Foreground']) {
+  test(`a project deleted in the ${propagationPolicy.toLowerCase()} takes everything in it with it`, async (t) => {
+    const name = `team-${propagationPolicy.toLowerCase()}`;
+    t.is(
+      (await owner.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })).status,
+      201,
+    );
+    const accounts = path('serviceaccounts', name);
+    await until('it has its ServiceAccount', async () => (await owner.get(`${accounts}/default`)).status === 200);
+    t.is((await owner.post(accounts, objectOf('ServiceAccount', 'inside', {}))).status, 201);
+    t.is(
+      (await owner.post(path('secrets', name), objectOf('Secret', 'inside', { stringData: { A: '1' } }))).status,
+      201,
+    );
+    t.is((await owner.remove(`/api/v1/namespaces/${name}`, { propagationPolicy })).status, 200);
+    await until('it is gone', async () => (await owner.get(`/api/v1/namespaces/${name}`)).status === 404);
+    t.is((await owner.get(`${accounts}/inside`)).status, 404);
+    const late = await owner.post(accounts, {
+      apiVersion: API_VERSION,
+      kind: 'ServiceAccount',
+      metadata: { name: 'late' },
+    });
+    t.is(late.status, 404, late.text);
+  });
+}
