@@ -1,8 +1,16 @@
 /** Owns the removal of objects: their rows, their changes and the org's count, in one statement; and what hangs on their uids. */
 import type { Entry } from './entry.js';
-import { valuesList, type Session } from './session.js';
+import { fill, givenRows, roundUp, type Session } from './session.js';
 
-const COLUMNS = 7;
+const COLUMNS = {
+  org: 'text',
+  kind: 'text',
+  project: 'text',
+  name: 'text',
+  uid: 'text',
+  body: 'text',
+  expected: 'bigint',
+};
 
 /**
  * Precondition: the clock row is locked; versions `first`, `first + 1`, … are free.
@@ -20,18 +28,15 @@ export async function deleteObjects(
     const expected = member.write.op === 'insert' ? null : member.write.expected;
     values.push(org, kind, project, name, member.uid, member.write.body, expected);
   }
-  const rows = await session.rows<[number]>(`delete ${entries.length}`, () => text(entries.length), values);
+  fill(values, entries.length, 7);
+  const size = roundUp(entries.length);
+  const rows = await session.rows<[number]>(`delete ${size}`, () => text(size), values);
   return new Set(rows.map(([position]) => position));
 }
 
 function text(rows: number): string {
-  const given = valuesList(rows, COLUMNS, 2, (p, i) =>
-    i === 0
-      ? `${i},${p(0)}::text,${p(1)}::text,${p(2)}::text,${p(3)}::text,${p(4)}::text,${p(5)}::text,${p(6)}::bigint`
-      : `${i},${p(0)},${p(1)},${p(2)},${p(3)},${p(4)},${p(5)},${p(6)}`,
-  );
   return `
-WITH given (i, org, kind, project, name, uid, body, expected) AS (VALUES ${given}),
+WITH given AS (SELECT * FROM ${givenRows(rows, COLUMNS, 2)} WHERE uid IS NOT NULL),
 logged AS (
   INSERT INTO changes (version, type, replaced, org, kind, project, name, uid, before, after)
   SELECT $1::bigint + g.i, 'D', o.version, g.org, g.kind, g.project, g.name, g.uid, o.body, g.body

@@ -1,10 +1,19 @@
 /** Owns the taking of Idempotency-Keys, each with its sealed response, in the commit of the write that it stands for. */
 import type { Entry } from './entry.js';
-import { valuesList, type Session } from './session.js';
+import { fill, givenRows, roundUp, type Session } from './session.js';
 
 /** How long a key is kept (decisions: 24 h per key holder). */
 const KEPT = "interval '24 hours'";
-const COLUMNS = 8;
+const COLUMNS = {
+  org: 'text',
+  holder: 'text',
+  key: 'text',
+  fingerprint: 'text',
+  status: 'smallint',
+  response: 'bytea',
+  headers: 'text',
+  version: 'bigint',
+};
 
 export type SealResponse = (parts: readonly string[], plain: Buffer) => Buffer;
 
@@ -40,8 +49,9 @@ export async function takeKeys(
     );
     positions.set(JSON.stringify([org, write.holder, write.key]), i);
   });
-  const count = values.length / COLUMNS;
-  const rows = await session.rows<[string, string, string]>(`keys ${count}`, () => text(count), values);
+  fill(values, entries.length, 8);
+  const size = roundUp(entries.length);
+  const rows = await session.rows<[string, string, string]>(`keys ${size}`, () => text(size), values);
   const taken = new Set<number>();
   for (const row of rows) {
     const position = positions.get(JSON.stringify(row));
@@ -53,7 +63,8 @@ export async function takeKeys(
 function text(rows: number): string {
   return `
 INSERT INTO idempotency AS k (org, holder, key, fingerprint, status, response, headers, version, expires)
-VALUES ${valuesList(rows, COLUMNS, 1, (p) => `${[0, 1, 2, 3, 4, 5, 6, 7].map(p).join(',')},now() + ${KEPT}`)}
+SELECT org, holder, key, fingerprint, status, response, headers, version, now() + ${KEPT}
+FROM ${givenRows(rows, COLUMNS, 1)} WHERE key IS NOT NULL
 ON CONFLICT (org, holder, key) DO UPDATE
 SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response,
     headers = excluded.headers, version = excluded.version, expires = excluded.expires

@@ -1,9 +1,18 @@
 /** Owns the creation of objects: their rows, their changes and the org's count, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { Entry } from './entry.js';
-import { valuesList, type Session } from './session.js';
+import { fill, givenRows, roundUp, type Session } from './session.js';
 
-const COLUMNS = 8;
+const COLUMNS = {
+  org: 'text',
+  kind: 'text',
+  project: 'text',
+  name: 'text',
+  uid: 'text',
+  active: 'boolean',
+  private: 'text',
+  body: 'text',
+};
 
 export interface Inserted {
   /** Positions (in `entries`) of those that were written. The others' addresses are taken. */
@@ -23,9 +32,11 @@ export async function insertObjects(session: Session, first: number, entries: re
     const { org, kind, project, name } = member.address;
     values.push(org, kind, project, name, member.uid, member.active, member.private, member.write.body);
   }
+  fill(values, entries.length, 8);
+  const size = roundUp(entries.length);
   const rows = await session.rows<[number | null, string | null, number | null]>(
-    `insert ${entries.length}`,
-    () => text(entries.length),
+    `insert ${size}`,
+    () => text(size),
     values,
   );
   const written = new Set<number>();
@@ -39,28 +50,18 @@ export async function insertObjects(session: Session, first: number, entries: re
 
 // The two lists share their parameters, so that a body crosses the wire once.
 function text(rows: number): string {
-  const objects = valuesList(
-    rows,
-    COLUMNS,
-    2,
-    (p, i) =>
-      `${p(0)},${p(1)},${p(2)},${p(3)},${p(4)},$1::bigint+${i},${p(5)},${CURRENT_FORMAT.private},${p(6)},${p(7)}`,
-  );
-  const changes = valuesList(
-    rows,
-    COLUMNS,
-    2,
-    (p, i) => `$1::bigint+${i},'A',${p(0)},${p(1)},${p(2)},${p(3)},${p(4)},${p(7)}`,
-  );
+  const given = givenRows(rows, COLUMNS, 2);
   return `
 WITH made AS (
   INSERT INTO objects (org, kind, project, name, uid, version, active, private_format, private, body)
-  VALUES ${objects}
+  SELECT org, kind, project, name, uid, $1::bigint + i, active, ${CURRENT_FORMAT.private}, private, body
+  FROM ${given} WHERE uid IS NOT NULL
   ON CONFLICT DO NOTHING
   RETURNING version, org
 ), logged AS (
   INSERT INTO changes (version, type, org, kind, project, name, uid, after)
-  VALUES ${changes}
+  SELECT $1::bigint + i, 'A', org, kind, project, name, uid, body
+  FROM ${given} WHERE uid IS NOT NULL
 ), counted AS (
   INSERT INTO org_counts (org, objects) SELECT org, count(*) FROM made GROUP BY org
   ON CONFLICT (org) DO UPDATE SET objects = org_counts.objects + excluded.objects

@@ -1,6 +1,8 @@
 /** Owns the rows of sealed secret versions. What is inside never comes here (I11). */
 import type { Entry } from './entry.js';
-import { valuesList, type Session } from './session.js';
+import { fill, givenRows, roundUp, type Session } from './session.js';
+
+const COLUMNS = { org: 'text', uid: 'text', version: 'bigint', sealed: 'bytea' };
 
 /**
  * Precondition: the entries are admitted; a deleted object's versions are removed by `delete.ts`.
@@ -14,14 +16,18 @@ export async function writeSecrets(session: Session, entries: readonly Entry[]):
     if (member.dropSecretsBelow !== undefined) dropped.push({ uid: member.uid, below: member.dropSecretsBelow });
   }
   const count = values.length / 4;
-  if (count > 0) await session.rows(`secrets ${count}`, () => store(count), values);
+  if (count > 0) {
+    fill(values, count, 4);
+    const size = roundUp(count);
+    await session.rows(`secrets ${size}`, () => store(size), values);
+  }
   if (dropped.length > 0) await session.rows('drop secrets', () => DROP, [JSON.stringify(dropped)]);
 }
 
 function store(rows: number): string {
   return `
 INSERT INTO secret_versions (org, uid, version, sealed)
-VALUES ${valuesList(rows, 4, 1, (p) => `${p(0)},${p(1)},${p(2)},${p(3)}`)}
+SELECT org, uid, version, sealed FROM ${givenRows(rows, COLUMNS, 1)} WHERE uid IS NOT NULL
 ON CONFLICT (uid, version) DO UPDATE SET sealed = excluded.sealed`;
 }
 

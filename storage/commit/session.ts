@@ -32,16 +32,31 @@ export function sessionOn(client: Client): Session {
 }
 
 /**
- * `($2::text,$3),($4,$5)`: the rows of a VALUES list whose first parameter is `from`. `row` writes one row; the types
- * are named in the first one only, as Postgres takes them from there.
+ * Rows of a VALUES list, rounded up: each size is a statement of its own, and 64 of them per table and connection would
+ * cost Postgres 60 MB. What is too much is filled with nulls, and every statement leaves those rows out by `i`.
  */
-export function valuesList(
-  rows: number,
-  columns: number,
-  from: number,
-  row: (parameter: (column: number) => string, index: number) => string,
-): string {
+const SIZES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+
+export function roundUp(rows: number): number {
+  return SIZES.find((size) => size >= rows) ?? Math.ceil(rows / 64) * 64;
+}
+
+/** Nulls for the rows that `roundUp` has added. */
+export function fill(values: unknown[], rows: number, columns: number): void {
+  for (let missing = (roundUp(rows) - rows) * columns; missing > 0; missing--) values.push(null);
+}
+
+/**
+ * `(VALUES (0,$2::text,$3::text),(1,$4,$5)) AS g(i,name,body)`, from parameter `from` on. `columns` is name → type;
+ * Postgres takes the types from the first row.
+ */
+export function givenRows(rows: number, columns: Readonly<Record<string, string>>, from: number): string {
+  const names = Object.keys(columns);
+  const types = Object.values(columns);
   const list: string[] = [];
-  for (let i = 0; i < rows; i++) list.push(`(${row((column) => `$${from + i * columns + column}`, i)})`);
-  return list.join(',');
+  for (let i = 0; i < rows; i++) {
+    const first = from + i * types.length;
+    list.push(`(${i},${types.map((type, column) => `$${first + column}${i === 0 ? `::${type}` : ''}`).join(',')})`);
+  }
+  return `(VALUES ${list.join(',')}) AS g(i,${names.join(',')})`;
 }

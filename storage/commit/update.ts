@@ -1,9 +1,19 @@
 /** Owns the replacement of objects: their rows and their changes, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { Entry } from './entry.js';
-import { valuesList, type Session } from './session.js';
+import { fill, givenRows, roundUp, type Session } from './session.js';
 
-const COLUMNS = 9;
+const COLUMNS = {
+  org: 'text',
+  kind: 'text',
+  project: 'text',
+  name: 'text',
+  uid: 'text',
+  active: 'boolean',
+  private: 'text',
+  body: 'text',
+  expected: 'bigint',
+};
 
 /**
  * Precondition: the clock row is locked; versions `first`, `first + 1`, … are free.
@@ -21,19 +31,16 @@ export async function updateObjects(
     const expected = member.write.op === 'insert' ? null : member.write.expected;
     values.push(org, kind, project, name, member.uid, member.active, member.private, member.write.body, expected);
   }
-  const rows = await session.rows<[number]>(`update ${entries.length}`, () => text(entries.length), values);
+  fill(values, entries.length, 9);
+  const size = roundUp(entries.length);
+  const rows = await session.rows<[number]>(`update ${size}`, () => text(size), values);
   return new Set(rows.map(([position]) => position));
 }
 
 // Both halves read `objects` as it was before the statement: `logged` finds the old body, `done` replaces it.
 function text(rows: number): string {
-  const given = valuesList(rows, COLUMNS, 2, (p, i) =>
-    i === 0
-      ? `${i},${p(0)}::text,${p(1)}::text,${p(2)}::text,${p(3)}::text,${p(4)}::text,${p(5)}::boolean,${p(6)}::text,${p(7)}::text,${p(8)}::bigint`
-      : `${i},${p(0)},${p(1)},${p(2)},${p(3)},${p(4)},${p(5)},${p(6)},${p(7)},${p(8)}`,
-  );
   return `
-WITH given (i, org, kind, project, name, uid, active, private, body, expected) AS (VALUES ${given}),
+WITH given AS (SELECT * FROM ${givenRows(rows, COLUMNS, 2)} WHERE uid IS NOT NULL),
 logged AS (
   INSERT INTO changes (version, type, replaced, org, kind, project, name, uid, before, after)
   SELECT $1::bigint + g.i, 'M', o.version, g.org, g.kind, g.project, g.name, g.uid, o.body, g.body

