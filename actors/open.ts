@@ -98,6 +98,8 @@ export interface Actors {
   admissions(paused?: boolean): Promise<boolean>;
   /** Takes up what was under way; resolves when everything has been woken. */
   start(): Promise<void>;
+  /** The changes log now begins above this version. */
+  moveFloor(version: number): void;
   health(): ActorHealth;
   sizes(): { readonly actors: number; readonly cached: number; readonly cacheBytes: number; readonly watchers: number };
   close(): Promise<void>;
@@ -145,7 +147,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
     admit: admission.check,
     effects: (row) => effects.take(row),
-    volatile: (address, uid, letters) => post.volatile(address, uid, letters),
+    volatile: (address, uid, letters) => effects.takeVolatile(address, uid, letters),
     timers: (address, uid, writes) => {
       for (const { op, timer, generation: of, ...rest } of writes) {
         if (op === 'arm' && 'at' in rest) timers.arm({ address, uid, timer, generation: of, at: rest.at });
@@ -221,6 +223,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   );
   passivation.unref();
 
+  let floor = await deps.log.floor();
   const stage: Stage = {
     // A client that leaves does not undo its write: the actor goes on, only the answer has no reader.
     write: (address, request, signal) => abortable(write(address, request), signal),
@@ -232,7 +235,6 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     floor: () => floor,
     watch: hub.watch,
   };
-  let floor = await deps.log.floor();
 
   return {
     stage,
@@ -247,7 +249,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       return paused;
     },
     async start() {
-      await attempts.recall(deps, stopping);
+      const working = await attempts.recall(deps, stopping);
       await recover({
         pending: deps.pending,
         effects,
@@ -257,7 +259,10 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
         stopping,
       });
       await reports?.start();
-      floor = await deps.log.floor();
+      await reports?.missLost(working, (uid) => effects.workPending(uid));
+    },
+    moveFloor(version) {
+      floor = version;
     },
     health() {
       let oldestMessageMs = 0;

@@ -3,7 +3,6 @@
  * has decided it and what it changed is committed, so whoever stored the message knows when it may be forgotten.
  */
 import type { Address } from '../src/api/address.js';
-import type { LaterEffect } from '../src/kinds/effect.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Letter } from '../src/kinds/letter.js';
 import type { Message } from '../src/kinds/machine.js';
@@ -17,8 +16,6 @@ export interface Post {
   deliver(address: Address, uid: string | undefined, message: Message): Promise<Delivery>;
   /** A stored letter, as an effect's outcome. */
   tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
-  /** Letters that nothing stored asks for: sent once, not waited for; whoever needs them asks again after a restart. */
-  volatile(from: Address, uid: string, letters: readonly LaterEffect[]): void;
 }
 
 export function openPost(
@@ -41,7 +38,7 @@ export function openPost(
   return {
     deliver,
     async tell(row, to, uid, letter) {
-      const from = { address: row.address, uid: row.uid, version: row.version };
+      const from = { address: row.address, uid: row.uid, version: Math.max(0, row.version) };
       switch (await deliver(to, uid, { type: 'Told', from, letter })) {
         case 'Done':
           return DONE;
@@ -50,13 +47,6 @@ export function openPost(
         case 'Dropped':
         case 'Retry':
           return retry(`${to.kind} "${to.name}" could not take the letter`);
-      }
-    },
-    volatile(from, uid, letters) {
-      for (const effect of letters) {
-        if (effect.type !== 'Tell') continue;
-        const sender = { address: from, uid, version: 0 };
-        void deliver(effect.to, effect.uid, { type: 'Told', from: sender, letter: effect.letter });
       }
     },
   };

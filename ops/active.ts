@@ -22,6 +22,7 @@ import type { CommittedChange } from '../storage/commit/member.js';
 import { openAdmissionSwitch } from '../storage/admissions.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Store } from '../storage/open.js';
+import { keepHouse } from '../storage/housekeeping.js';
 import { openOrgs } from '../storage/orgs.js';
 import { openTimers } from '../storage/queues/timers.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
@@ -61,6 +62,9 @@ const TRANSFER_BYTES = 100 * 2 ** 30;
 /** Watch history kept in memory; older changes are read from Postgres. */
 const RING_BYTES = 32 * 2 ** 20;
 const OBSERVE_NODE_MS = 60_000;
+const CLEAR_AWAY_MS = 60_000;
+const SWEEP_BLOBS_MS = 3_600_000;
+const EVENTS_KEPT_MS = 30 * 24 * 3_600_000;
 
 export async function openActive(deps: ActiveDeps): Promise<Active> {
   const { config, store, lease, blobs, engine, metrics } = deps;
@@ -141,6 +145,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
   const offerings = await loadOfferings(capacity?.refusal === undefined ? capacity : undefined);
   await keep([{ address: LOCAL_NODE, spec: {} }, ...offerings], orgs);
   await actors.start();
+  clearAway(deps, actors, stopping);
   let facts: EngineFacts | undefined;
   const observing = engine && observeNode(engine, actors, stopping, metrics, (seen) => (facts = seen));
 
@@ -159,6 +164,27 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
       await actors.close();
     },
   };
+}
+
+/** Rows and blobs that are past their time go, as long as this term lasts. */
+function clearAway({ config, store, blobs, metrics }: ActiveDeps, actors: Actors, stopping: AbortSignal): void {
+  const problem = (what: string) => (error: unknown) => {
+    if (!stopping.aborted) metrics.observe.problem(`${what}: ${error instanceof Error ? error.message : 'failed'}`);
+  };
+  const { postgres, changes, responses } = store;
+  // At least twice within the history that is kept, so that it never grows to more than one and a half times of it.
+  const every = Math.min(CLEAR_AWAY_MS, (config.watchHistorySeconds * 1_000) / 2);
+  void keepHouse(
+    {
+      ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS },
+      onFloor: (floor) => actors.moveFloor(floor),
+      onProblem: problem('housekeeping'),
+    },
+    stopping,
+  );
+  const sweep = setInterval(() => void blobs.sweep(stopping).catch(problem('blobs')), SWEEP_BLOBS_MS);
+  sweep.unref();
+  stopping.addEventListener('abort', () => clearInterval(sweep), { once: true });
 }
 
 /** Tells the Node what its machine has, now and every minute. */

@@ -43,6 +43,7 @@ export async function createChild(
   const kind = kindNamed(deps.kinds, effect.kind);
   const project = kind.scope === 'org' ? '' : (effect.project ?? row.address.project);
   const address: Address = { org: row.address.org, kind: effect.kind, project, name: effect.name };
+  if (!(await stands(row, deps))) return DONE; // nobody would collect it
   const reply = await deps.write(address, {
     verb: 'create',
     body: {
@@ -64,12 +65,21 @@ export async function createChild(
       spec: effect.spec,
     },
   });
-  if (reply.outcome === 'Done') return DONE;
+  if (reply.outcome === 'Done') {
+    // The owner may have gone, and its children been collected, while this one was being made.
+    if (await stands(row, deps)) return DONE;
+    return remove(address, { propagationPolicy: 'Background' }, deps);
+  }
   if (reply.refusal.code !== 'AlreadyExists') return refusedAs(reply);
   const there = await deps.read(address);
   if (!there) return retry('the child went while it was being looked at');
   if (owns(row.uid, decodeObject(there))) return DONE; // made by an earlier run of this effect
   return { outcome: 'Failed', reason: 'AlreadyExists', message: `${effect.kind} "${effect.name}" belongs to another` };
+}
+
+async function stands(row: StoredEffects, deps: ChildrenDeps): Promise<boolean> {
+  const owner = await deps.read(row.address);
+  return owner !== undefined && decodeObject(owner).metadata.uid === row.uid;
 }
 
 export async function deleteChild(

@@ -33,6 +33,13 @@ export interface EffectRunnerDeps {
 
 export interface EffectRunner {
   take(row: StoredEffects): void;
+  /**
+   * Effects that nothing stored asks for: carried out like others, but lost in a crash, and dropped when memory is full
+   * or their tries are used up. Whoever needs them asks again.
+   */
+  takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void;
+  /** True while an effect of this object on its work is not done: what the engine has may be about to change. */
+  workPending(uid: string): boolean;
   /** Reads what an earlier process left behind. Resolves when all of it is in hand or the memory bound is reached. */
   recover(): Promise<void>;
   readonly tasks: number;
@@ -64,6 +71,14 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   /** Rows from this version on were left in storage; undefined: none. */
   let leftFrom: number | undefined;
   let refilling = false;
+  /** Keys of volatile rows count down from zero, so that they never meet a version. */
+  let volatileKey = 0;
+
+  function takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void {
+    if (effects.length === 0 || tasks >= MAX_TASKS) return; // I10
+    volatileKey -= 1;
+    take({ version: volatileKey, address, uid, effects });
+  }
 
   function take(row: StoredEffects): void {
     if (rows.has(row.version)) return; // already in hand
@@ -120,7 +135,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     row.left -= 1;
     if (row.left > 0) return;
     rows.delete(task.row.version);
-    deps.pending.effectsDone(task.row.version, task.row.uid);
+    if (task.row.version > 0) deps.pending.effectsDone(task.row.version, task.row.uid);
   }
 
   /** Tries until the effect is done, given back, or the process stops. */
@@ -136,14 +151,19 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
           await delay(WAIT_MS, deps.stopping);
           break;
         case 'Retry':
-          if (tries >= MAX_TRIES && (await deps.giveBack(task, 'RetriesExhausted', outcome.message)) === 'Done') return;
+          if (tries >= MAX_TRIES && (await giveBack(task, 'RetriesExhausted', outcome.message))) return;
           await delay(backoff(tries, deps.chance()), deps.stopping);
           break;
         case 'Failed':
-          if ((await deps.giveBack(task, outcome.reason, outcome.message)) === 'Done') return;
+          if (await giveBack(task, outcome.reason, outcome.message)) return;
           await delay(backoff(tries, deps.chance()), deps.stopping);
       }
     }
+  }
+
+  async function giveBack(task: EffectTask, reason: string, message: string): Promise<boolean> {
+    if (task.row.version <= 0) return true; // nobody waits for it
+    return (await deps.giveBack(task, reason, message)) === 'Done';
   }
 
   async function attempt(task: EffectTask): Promise<EffectOutcome> {
@@ -175,6 +195,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   return {
     take,
+    takeVolatile,
+    workPending: (uid) => lanes.has(`${uid}>work`),
     async recover() {
       leftFrom = 0;
       await refill();
@@ -204,9 +226,16 @@ function target(address: Address, effect: LaterEffect): string {
   switch (effect.type) {
     case 'Tell':
       return addressKey(effect.to);
+    // The same lane as a letter to that child: it is told after it was made.
     case 'CreateChild':
+      return addressKey({
+        ...address,
+        kind: effect.kind,
+        name: effect.name,
+        project: effect.project ?? address.project,
+      });
     case 'DeleteChild':
-      return `${effect.kind}/${effect.name}`;
+      return addressKey({ ...address, kind: effect.kind, name: effect.name });
     case 'CollectChildren':
       return 'children';
     case 'CollectProject':

@@ -2,6 +2,7 @@
 import { decodeObject } from '../../src/api/encode.js';
 import type { Address } from '../../src/api/address.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import { mayStart } from '../../src/kinds/attempt/state.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { WorkReport } from '../../src/kinds/report.js';
@@ -30,6 +31,9 @@ export async function startWork(
 ): Promise<EffectOutcome> {
   const failed = (reason: string, message: string, lost: boolean): Promise<EffectOutcome> =>
     report(row, deps, { report: 'StartFailed', epoch: effect.epoch, time: deps.now(), reason, message, lost });
+  // Run again after a crash, it may find an Attempt that has long had its end: its work must not begin anew (I8).
+  const own = await deps.read(row.address);
+  if (!own || decodeObject(own).metadata.uid !== row.uid || !mayStart(decodeObject(own))) return DONE;
   if (!deps.engine) return failed('ComputeOff', 'this service runs without compute (TROUPE_COMPUTE=off)', false);
   const body = await deps.read(effect.owner);
   if (!body) return failed('OwnerGone', 'the owner no longer exists', false);

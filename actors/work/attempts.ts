@@ -7,6 +7,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { ApiObject } from '../../src/api/object.js';
 import type { Objects, Pending } from '../../storage/store.js';
 
 export const ATTEMPT = 'Attempt';
@@ -18,14 +20,22 @@ export type Whose =
   /** Work of an Attempt that no longer exists. */
   | { readonly whose: 'Nobody' };
 
+/** An Attempt that was under way when this process began. */
+export interface Recalled {
+  readonly uid: string;
+  readonly address: Address;
+  readonly epoch: number;
+}
+
 export interface Attempts {
   begin(uid: string, address: Address): void;
   end(uid: string): void;
   whose(uid: string): Whose;
+  /** Answers those whose work should be on the engine. */
   recall(
     store: { readonly pending: Pick<Pending, 'unfinished'>; readonly objects: Pick<Objects, 'read'> },
     stopping: AbortSignal,
-  ): Promise<void>;
+  ): Promise<readonly Recalled[]>;
 }
 
 const MAX_ENDED = 20_000;
@@ -46,16 +56,23 @@ export function openAttempts(): Attempts {
       return { whose: ended.has(uid) ? 'Ended' : 'Nobody' };
     },
     async recall({ pending, objects }, stopping) {
+      const working: Recalled[] = [];
       let after: Address | undefined;
       while (!stopping.aborted) {
         const page = await pending.unfinished([ATTEMPT], PAGE, after);
         for (const address of page) {
           const stored = await objects.read(address);
-          if (stored) live.set(stored.uid, address);
+          if (!stored) continue;
+          live.set(stored.uid, address);
+          const attempt = decodeObject(stored.body) as ApiObject<{ epoch: number }, { phase?: string }>;
+          const { phase } = attempt.status;
+          if (phase !== 'Provisioning' && phase !== 'Running') continue;
+          working.push({ uid: stored.uid, address, epoch: attempt.spec.epoch });
         }
         after = page.at(-1);
-        if (page.length < PAGE) return;
+        if (page.length < PAGE) break;
       }
+      return working;
     },
   };
 }

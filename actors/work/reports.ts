@@ -9,7 +9,7 @@ import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/com
 import type { CollectedOutput } from '../../src/kinds/letter.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';
-import type { Attempts } from './attempts.js';
+import type { Attempts, Recalled } from './attempts.js';
 
 export interface ReportDeps {
   readonly engine: ComputeEngine;
@@ -25,6 +25,8 @@ export interface ReportDeps {
 export interface Reports {
   /** Begins to listen; everything that the engine has is reported again, so nothing is missed over a restart. */
   start(): Promise<void>;
+  /** After a start: work that should be on the engine and is not there is lost. */
+  missLost(recalled: readonly Recalled[], pending: (uid: string) => boolean): Promise<void>;
   /** Proven removal is the answer of a call, not a state: reported by the effect that asked for it. */
   removed(address: Address, uid: string, epoch: number): Promise<'Done' | 'Retry'>;
 }
@@ -68,33 +70,33 @@ export function openReports(deps: ReportDeps): Reports {
       return;
     }
     const { address } = owner;
-    for (const report of await reportsOf(state, epoch, address, uid)) {
-      if ((await deps.deliver(address, uid, report)) === 'Retry') throw new Error(`${state.id}: not taken yet`);
-    }
+    // All at once into the mailbox, in order: the Attempt decides them in one fold.
+    const reports = await reportsOf(state, epoch, address, uid);
+    const deliveries = await Promise.all(reports.map((report) => deps.deliver(address, uid, report)));
+    if (deliveries.includes('Retry')) throw new Error(`${state.id}: not taken yet`);
   }
 
   async function reportsOf(state: WorkState, epoch: number, address: Address, uid: string): Promise<WorkReport[]> {
     const now = deps.now();
-    const prepared: WorkReport[] =
-      state.preparedAt === undefined ? [] : [{ report: 'Prepared', epoch, time: state.preparedAt }];
+    const { preparedAt } = state;
     const started: WorkReport[] =
-      state.startedAt === undefined ? [] : [{ report: 'Started', epoch, time: state.startedAt }];
+      state.startedAt === undefined ? [] : [{ report: 'Started', epoch, time: state.startedAt, preparedAt }];
     const ended = { epoch, time: state.endedAt ?? now };
     switch (state.phase) {
       case 'Preparing':
-        return prepared;
+        return preparedAt === undefined ? [] : [{ report: 'Prepared', epoch, time: preparedAt }];
       case 'Running':
-        return [...prepared, ...started];
+        return started;
       case 'Exited': {
         const outputs: CollectedOutput[] = [];
         for (const output of state.outputs ?? []) outputs.push(await deps.keep(address, uid, output));
         const { exitCode, signal, outOfMemory = false } = state;
-        return [...prepared, ...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs }];
+        return [...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs }];
       }
       case 'StartFailed': {
         const reason = state.reason ?? 'StartFailed';
         const lost = MACHINE_FAULTS.has(reason);
-        return [...prepared, { report: 'StartFailed', ...ended, reason, message: state.message ?? '', lost }];
+        return [{ report: 'StartFailed', ...ended, reason, message: state.message ?? '', lost }];
       }
       case 'Lost':
         return [{ report: 'Lost', ...ended, reason: state.reason ?? 'NodeLost', message: state.message ?? '' }];
@@ -105,6 +107,16 @@ export function openReports(deps: ReportDeps): Reports {
     async start() {
       await deps.engine.watch(onState, deps.onProblem, deps.stopping);
       for (const state of await deps.engine.list(deps.stopping)) onState(state);
+    },
+    async missLost(recalled, pending) {
+      // Whose start or end is still to be carried out is not missing; what was started before this look is in the list.
+      const expected = recalled.filter(({ uid }) => !pending(uid));
+      const there = new Set((await deps.engine.list(deps.stopping)).map(({ id }) => id));
+      for (const { uid, address, epoch } of expected) {
+        if (there.has(workId(uid, epoch)) || pending(uid)) continue;
+        const message = 'the machine no longer knows of this work';
+        await deps.deliver(address, uid, { report: 'Lost', epoch, time: deps.now(), reason: 'NodeLost', message });
+      }
     },
     removed(address, uid, epoch) {
       handled.delete(workId(uid, epoch));
