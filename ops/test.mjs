@@ -1,13 +1,13 @@
 /**
- * `npm test`: makes the clone ready, starts the real servers that tests talk to, runs the tests, and takes everything
- * down again. Arguments that name test files (`test/ops/x.test.ts`) narrow the run; others go to ava.
+ * `npm test`: makes the clone ready, starts the Postgres that tests talk to, runs the tests, and takes everything down
+ * again. Arguments that name test files (`test/ops/x.test.ts`) narrow the run; others go to ava.
  *
  * With `CI_SKIPS=fail` a skipped test counts as failed. Its last line is `N passed, N failed[, N skipped]`.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HOME, prepare, step } from './prepare.mjs';
@@ -70,16 +70,12 @@ const runTests = (patterns, environment) =>
 /** How ava begins the line of a test (or of a file that broke). Its own sums leave out what passed when one failed. */
 const MARKS = { passed: /^ {2,}✔ /, failed: /^ {2,}✘ /, skipped: /^ {2,}- \[skip\] / };
 
-const onPath = (program) => spawnSync('sh', ['-c', 'command -v "$0"', program]).status === 0;
-
 const main = async () => {
   await prepare();
-  const environment = {};
+  // Where `ops/setup-kubectl.sh` puts what it gets.
+  const environment = { PATH: `${join(HOME, '.tools', 'bin')}${delimiter}${process.env.PATH ?? ''}` };
   if (!process.env.TEST_DATABASE_URL) {
     environment.TEST_DATABASE_URL = await step('starting Postgres for the tests', () => serve('postgres-server'));
-  }
-  if (!process.env.TEST_REDIS_URL && onPath('redis-server')) {
-    environment.TEST_REDIS_URL = await step('starting Redis for the tests', () => serve('redis-server'));
   }
   const given = process.argv.slice(2).map((argument) => argument.replace(/^(\.\/)?(test\/.*)\.ts$/, 'dist/$2.js'));
   const files = given.some((argument) => argument.startsWith('dist/')) ? given : ['dist/test/**/*.test.js', ...given];

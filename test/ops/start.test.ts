@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { readPidFile } from '../../ops/postgres/pid-file.js';
 import { processStart } from '../../ops/process-start.js';
-import { startService } from '../support/service.js';
+import { startRunning } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -25,12 +26,11 @@ test('a start with settings that do not fit ends with one line each, before it t
 });
 
 test('a service on its own Postgres that is killed is taken up by the next start, with the same server and data', async (t) => {
-  const service = await startService({ env: { DATABASE_URL: '' } });
-  t.teardown(() => service.close());
-  for (const file of ['admin.key', 'kubeconfig', 'master.key']) {
+  const service = await startRunning(t, { databaseUrl: 'embedded' });
+  for (const file of ['admin.key', 'kubeconfig']) {
     t.is((await stat(join(service.dataDir, file))).mode & 0o777, 0o600, file);
   }
-  const authorization = `Bearer ${service.adminKey}`;
+  const authorization = `Bearer ${(await readFile(join(service.dataDir, 'admin.key'), 'utf8')).trim()}`;
   const projects = `${service.url}/api/v1/namespaces`;
   const made = await fetch(projects, {
     method: 'POST',
@@ -41,14 +41,15 @@ test('a service on its own Postgres that is killed is taken up by the next start
   const cluster = join(service.dataDir, 'postgres', 'cluster');
   const before = await readPidFile(cluster);
 
-  await service.kill('SIGKILL');
+  await service.kill();
   t.not(await processStart(before?.pid ?? 0), '');
-  await service.restart();
+  await service.start();
 
   t.is((await readPidFile(cluster))?.pid, before?.pid);
   const found = await fetch(`${projects}/kept`, { headers: { authorization } });
   t.is(found.status, 200, await found.text());
 
-  t.is(await service.stop(), 0, service.logs());
-  t.is(await processStart(before?.pid ?? 0), '');
+  service.signal('SIGTERM');
+  await until('the service has ended', () => Promise.resolve(!service.alive()), 60_000);
+  t.is(await processStart(before?.pid ?? 0), '', 'Postgres was left running by a clean stop');
 });
