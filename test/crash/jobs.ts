@@ -79,7 +79,7 @@ export async function judge(client: Client, posted: readonly string[]): Promise<
   const items = listAt(list.body, 'items');
   for (const item of items) {
     const owner = listAt(item, 'metadata', 'ownerReferences').find((one) => textAt(one, 'kind') === 'Job');
-    const key = `${textAt(owner, 'name')}/${textAt(item, 'spec', 'slot')}`;
+    const key = `${textAt(owner, 'name')}/${numberAt(item, 'spec', 'slot')}`;
     const attempt = {
       name: textAt(item, 'metadata', 'name'),
       epoch: numberAt(item, 'spec', 'epoch'),
