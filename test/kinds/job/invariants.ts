@@ -8,7 +8,8 @@ import { isFinished } from '../../../src/kinds/job/status.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 import { readPlace } from '../../../src/kinds/attempt/place-annotation.js';
 import { attemptSpecOf, attemptStatusOf, jobSpecOf, workOf } from './views.js';
-import { jobStatus, type Entity, type World } from './world.js';
+import type { Entity } from './entity.js';
+import { jobStatus, type World } from './world.js';
 
 export function checkAlways(world: World, capacity: ResourceAmounts): void {
   const job = world.job();

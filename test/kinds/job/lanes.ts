@@ -1,7 +1,7 @@
 /** Owns which effects wait for each other: those of one object on one target, as in the effect runner. */
 import { addressKey } from '../../../src/api/address.js';
 import type { LaterEffect } from '../../../src/kinds/effect.js';
-import type { Entity } from './world.js';
+import type { Entity } from './entity.js';
 
 export interface Task {
   readonly from: Entity;

@@ -21,22 +21,13 @@ import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE, nodeKind } from '../../../src/kinds/node/index.js';
 import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
 import { asRow, isStartable, jobSpecOf, jobStatusOf } from './views.js';
+import type { Entity } from './entity.js';
 import { laneOf, type Task } from './lanes.js';
 import { FakeEngine, type Fate, type Said, type Work } from './fake-engine.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 
 const KINDS = new Map([jobKind, attemptKind, nodeKind].map((kind) => [kind.kind, kind]));
-
-export interface Entity {
-  readonly address: Address;
-  readonly uid: string;
-  object: ApiObject;
-  private: unknown;
-  book: unknown;
-  readonly rows: Map<number, SlotRow>;
-  version: number;
-}
 
 interface Timer {
   readonly uid: string;

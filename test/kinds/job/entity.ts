@@ -1,0 +1,14 @@
+/** Owns what the simulated world keeps of one object: its committed state. */
+import type { Address } from '../../../src/api/address.js';
+import type { ApiObject } from '../../../src/api/object.js';
+import type { SlotRow } from '../../../src/kinds/machine.js';
+
+export interface Entity {
+  readonly address: Address;
+  readonly uid: string;
+  object: ApiObject;
+  private: unknown;
+  book: unknown;
+  readonly rows: Map<number, SlotRow>;
+  version: number;
+}
