@@ -37,30 +37,33 @@ const asked = async (url: string, sql: string): Promise<Record<string, unknown>[
   }
 };
 
-test('a first start makes a cluster where nobody else can enter, and the next start finds its data', async (t) => {
-  const dataDir = await directory(t);
-  const log: string[] = [];
-  const first = await opened(dataDir, log);
-  await asked(first.url, 'create table kept as select 42 as answer');
-  t.deepEqual(
-    await asked(
-      first.url,
-      `select current_setting('synchronous_commit') s, current_setting('fsync') f,
+test.serial(
+  'a first start makes a cluster where nobody else can enter, and the next start finds its data',
+  async (t) => {
+    const dataDir = await directory(t);
+    const log: string[] = [];
+    const first = await opened(dataDir, log);
+    await asked(first.url, 'create table kept as select 42 as answer');
+    t.deepEqual(
+      await asked(
+        first.url,
+        `select current_setting('synchronous_commit') s, current_setting('fsync') f,
       current_setting('server_encoding') e, current_setting('listen_addresses') l`,
-    ),
-    [{ s: 'on', f: 'on', e: 'UTF8', l: '127.0.0.1' }],
-  );
-  await first.close();
-  t.is(await processStart(first.pid), '');
-  t.is((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777, 0o600);
-  t.regex(log.join('\n'), /made a Postgres \d+ cluster .*\nstarted Postgres/s);
+      ),
+      [{ s: 'on', f: 'on', e: 'UTF8', l: '127.0.0.1' }],
+    );
+    await first.close();
+    t.is(await processStart(first.pid), '');
+    t.is((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777, 0o600);
+    t.regex(log.join('\n'), /made a Postgres \d+ cluster .*\nstarted Postgres/s);
 
-  const second = await opened(dataDir);
-  t.deepEqual(await asked(second.url, 'select answer from kept'), [{ answer: 42 }]);
-  await second.close();
-});
+    const second = await opened(dataDir);
+    t.deepEqual(await asked(second.url, 'select answer from kept'), [{ answer: 42 }]);
+    await second.close();
+  },
+);
 
-test('only who knows the password is let in', async (t) => {
+test.serial('only who knows the password is let in', async (t) => {
   const postgres = await opened(await directory(t));
   const url = new URL(postgres.url);
   url.password = 'wrong';
@@ -90,7 +93,7 @@ const user = (dataDir: string) => {
   return { child, gone, url };
 };
 
-test('a server that a killed process left behind is adopted by the next, which stops it', async (t) => {
+test.serial('a server that a killed process left behind is adopted by the next, which stops it', async (t) => {
   const dataDir = await directory(t);
   const killed = user(dataDir);
   await asked(await killed.url, 'create table kept as select 42 as answer');
@@ -107,38 +110,44 @@ test('a server that a killed process left behind is adopted by the next, which s
   t.is(await processStart(next.pid), '');
 });
 
-test('two processes that start at once on a new directory share one server, and the last one stops it', async (t) => {
-  const dataDir = await directory(t);
-  const [one, two] = [user(dataDir), user(dataDir)];
-  const urls = await Promise.all([one.url, two.url]);
-  t.is(urls[0], urls[1]);
-  one.child.stdin.end();
-  t.is(await one.gone, 0);
-  t.deepEqual(await asked(urls[1], 'select 1 as still'), [{ still: 1 }]);
-  const server = await readPidFile(join(dataDir, 'postgres', 'cluster'));
-  two.child.stdin.end();
-  t.is(await two.gone, 0);
-  t.is(await processStart(server?.pid ?? 0), '');
-});
+test.serial(
+  'two processes that start at once on a new directory share one server, and the last one stops it',
+  async (t) => {
+    const dataDir = await directory(t);
+    const [one, two] = [user(dataDir), user(dataDir)];
+    const urls = await Promise.all([one.url, two.url]);
+    t.is(urls[0], urls[1]);
+    one.child.stdin.end();
+    t.is(await one.gone, 0);
+    t.deepEqual(await asked(urls[1], 'select 1 as still'), [{ still: 1 }]);
+    const server = await readPidFile(join(dataDir, 'postgres', 'cluster'));
+    two.child.stdin.end();
+    t.is(await two.gone, 0);
+    t.is(await processStart(server?.pid ?? 0), '');
+  },
+);
 
-test('a killed server comes back with everything that was committed, also when its number went to another process', async (t) => {
-  const dataDir = await directory(t);
-  const first = await opened(dataDir);
-  await asked(first.url, 'create table kept as select 42 as answer');
-  t.true(first.pid > 1);
-  kill(first.pid, 'SIGKILL');
-  while ((await processStart(first.pid)) !== '') await new Promise((resolve) => setImmediate(resolve));
-  // As in a container that is started again: the old number is alive, in a program that has nothing to do with it.
-  const pidFile = join(dataDir, 'postgres', 'cluster', 'postmaster.pid');
-  const text = await readFile(pidFile, 'utf8');
-  await writeFile(pidFile, text.replace(/^\d+/, String(process.pid)));
+test.serial(
+  'a killed server comes back with everything that was committed, also when its number went to another process',
+  async (t) => {
+    const dataDir = await directory(t);
+    const first = await opened(dataDir);
+    await asked(first.url, 'create table kept as select 42 as answer');
+    t.true(first.pid > 1);
+    kill(first.pid, 'SIGKILL');
+    while ((await processStart(first.pid)) !== '') await new Promise((resolve) => setImmediate(resolve));
+    // As in a container that is started again: the old number is alive, in a program that has nothing to do with it.
+    const pidFile = join(dataDir, 'postgres', 'cluster', 'postmaster.pid');
+    const text = await readFile(pidFile, 'utf8');
+    await writeFile(pidFile, text.replace(/^\d+/, String(process.pid)));
 
-  const second = await opened(dataDir);
-  t.deepEqual(await asked(second.url, 'select answer from kept'), [{ answer: 42 }]);
-  await second.close();
-});
+    const second = await opened(dataDir);
+    t.deepEqual(await asked(second.url, 'select answer from kept'), [{ answer: 42 }]);
+    await second.close();
+  },
+);
 
-test('a cluster of another major version is refused with what to do, and left as it is', async (t) => {
+test.serial('a cluster of another major version is refused with what to do, and left as it is', async (t) => {
   const dataDir = await directory(t);
   await (await opened(dataDir)).close();
   const version = join(dataDir, 'postgres', 'cluster', 'PG_VERSION');
@@ -147,7 +156,7 @@ test('a cluster of another major version is refused with what to do, and left as
   t.is(await readFile(version, 'utf8'), '14\n');
 });
 
-test('a cluster that cannot start says what Postgres said', async (t) => {
+test.serial('a cluster that cannot start says what Postgres said', async (t) => {
   const dataDir = await directory(t);
   await (await opened(dataDir)).close();
   const cluster = join(dataDir, 'postgres', 'cluster');
@@ -155,7 +164,7 @@ test('a cluster that cannot start says what Postgres said', async (t) => {
   await t.throwsAsync(opened(dataDir), { message: /Postgres does not start on .*(control file|pg_control)/s });
 });
 
-test('a clone that was copied with its data starts on the copy', async (t) => {
+test.serial('a clone that was copied with its data starts on the copy', async (t) => {
   const [from, to] = [await directory(t), await directory(t)];
   const first = await opened(from);
   await asked(first.url, 'create table kept as select 42 as answer');
