@@ -44,7 +44,7 @@ export function openOperators(registry: Registry, supervision: Supervision, post
 
   async function restartActor(address: Address): Promise<void> {
     supervision.forgive(addressKey(address));
-    registry.get(address)?.reset();
+    registry.reset(address);
     await post.deliver(address, undefined, { type: 'Activated' });
   }
 

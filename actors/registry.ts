@@ -12,6 +12,8 @@ export interface Registry {
   /** False when the mailbox is full; the caller then answers for the item. */
   deliver(address: Address, item: Item): boolean;
   get(address: Address): ResourceActor | undefined;
+  /** Lets the actor of this address read its state anew with the item that is delivered next. */
+  reset(address: Address): void;
   /** Lets go of every actor that has been idle since before `before` (ms). */
   passivate(before: number): number;
   actors(): IterableIterator<ResourceActor>;
@@ -64,6 +66,10 @@ export function openRegistry(
       return true;
     },
     get: (address) => entries.get(addressKey(address))?.actor,
+    reset(address) {
+      const key = addressKey(address);
+      (entries.get(key) ?? spawn(key, address)).actor.reset();
+    },
     passivate(before) {
       let released = 0;
       for (const [key, entry] of entries) {

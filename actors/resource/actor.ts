@@ -6,18 +6,20 @@
  * and only then takes the draft as its state and answers (I2). Its state is always what is committed.
  * - A second activation of the same object in another process cannot write: its commits name a stale version or a stale
  *   lease epoch, and it is told `Stale` or `Fenced` (I3). It then forgets its state and reads again.
- * - A crash while handling drops that item, forgets the state (a half-changed book too), and backs off; the next item
- *   starts from committed state with `Activated` first. The stored effect behind a dropped message delivers it again.
+ * - A crash while handling drops that item, forgets the state (a half-changed book too), and backs off; then it starts
+ *   from committed state with `Activated`. The stored effect behind a dropped message delivers it again.
+ * - Storage that does not answer is no crash: the write is answered 503, messages wait or go back to their sender.
  * - Too many crashes park the actor: writes are answered 503, messages wait in storage, the object's condition
  *   `ActorHealthy` says so. An operator's restart is the only way out.
  * - With nothing to do it is let go: at once when the kind has neither book nor life of its own, else after an idle time.
  *   The registry forgets it in the same turn in which its mailbox was seen empty, so no item is lost between.
  */
 import { setCondition } from '../../src/api/conditions.js';
-import type { Condition } from '../../src/api/object.js';
+import type { ApiObject, Condition } from '../../src/api/object.js';
+import { RefusalError, type Refusal } from '../../src/api/refusal.js';
 import { addressKey, type Address } from '../../src/api/address.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { openMailbox, type Item, type Mailbox } from '../mailbox.js';
+import { openMailbox, type Delivery, type Item, type Mailbox } from '../mailbox.js';
 import type { Supervision } from '../supervision.js';
 import { delay } from '../wait.js';
 import { openDraft } from './draft.js';
@@ -37,7 +39,7 @@ export interface ResourceActor {
   readonly disposable: boolean;
   /** Handles what waits; called by nact, never twice at once. */
   run(): Promise<void>;
-  /** Reads its state anew before the next item (an operator's restart). */
+  /** Reads its state anew before the next item (an operator's restart), which must follow. */
   reset(): void;
 }
 
@@ -52,6 +54,19 @@ export interface RunDeps extends ActorDeps {
 
 /** Seconds that a client is asked to wait for a parked object: long, because a person has to act. */
 const PARKED_RETRY_SECONDS = 30;
+/** Between two looks whether storage answers again (ms). */
+const AWAY_MS = 200;
+
+const PARKED: Refusal = {
+  code: 'Unavailable',
+  message: 'this object is parked after repeated crashes; an operator has to restart it',
+  retryAfterSeconds: PARKED_RETRY_SECONDS,
+};
+const STOPPING: Refusal = {
+  code: 'Unavailable',
+  message: 'this process is no longer the active one; nothing was written',
+  retryAfterSeconds: 1,
+};
 
 export function openResourceActor(address: Address, kind: KindDefinition, deps: RunDeps): ResourceActor {
   const self: Self = { address, kind, state: { at: 'Unknown' } };
@@ -64,9 +79,12 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
   async function run(): Promise<void> {
     busy = true;
     try {
-      while (mailbox.size > 0) {
-        if (deps.supervision.isParked(key)) refuseParked(mailbox);
-        else await turn();
+      for (;;) {
+        if (deps.stopping.aborted) return answerAll(mailbox, STOPPING, 'Retry');
+        const parked = deps.supervision.isParked(key);
+        if (parked) answerAll(mailbox, PARKED, 'Parked');
+        if (mailbox.size === 0 && (parked || !reconcile)) return;
+        await turn();
       }
     } finally {
       lastUsed = deps.now();
@@ -84,10 +102,17 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
         mailbox.shift();
         writing = next;
         next.settle(await handleWrite(self, next.request, next.prepared, deps));
-      } else {
+      } else if (next) {
         await handleFold(self, mailbox, deps, taken);
       }
     } catch (error) {
+      if (error instanceof RefusalError && error.refusal.code === 'Unavailable') {
+        // Nothing was written, and the book may be half changed.
+        self.state = { at: 'Unknown' };
+        writing?.settle({ outcome: 'Refused', refusal: error.refusal });
+        for (const item of taken) item.settle('Retry');
+        return delay(AWAY_MS, deps.stopping);
+      }
       await crashed(error);
       writing?.settle({
         outcome: 'Refused',
@@ -99,11 +124,18 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
 
   /** After a crash, the first thing decided is what the committed state still needs. */
   async function reactivate(): Promise<void> {
-    const items: Extract<Item, { item: 'message' }>[] = [];
+    self.state = { at: 'Unknown' };
     const own = openMailbox(1);
-    own.push({ item: 'message', message: { type: 'Activated' }, since: deps.now(), settle: () => undefined });
-    await handleFold(self, own, deps, items);
-    reconcile = false;
+    const settle = (delivery: Delivery): void => void (reconcile = delivery !== 'Done');
+    own.push({ item: 'message', message: { type: 'Activated' }, since: deps.now(), settle });
+    await handleFold(self, own, deps, []);
+    if (reconcile) await delay(AWAY_MS, deps.stopping);
+    else await heal();
+  }
+
+  /** What was parked before and has reconciled says so. */
+  async function heal(): Promise<void> {
+    if (self.state.at === 'Present' && isMarked(self.state.object)) await markHealth(self, deps, HEALTHY);
   }
 
   async function crashed(error: unknown): Promise<void> {
@@ -112,7 +144,7 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
     const verdict = deps.supervision.crashed(key, error, deps.now(), deps.chance());
     deps.onCrash(address, error instanceof Error ? error.name : typeof error, verdict.verdict === 'Park');
     if (verdict.verdict === 'Restart') await delay(verdict.afterMs, deps.stopping);
-    else await markHealth(self, deps, deps.supervision.record(key)?.errorClass);
+    else await markHealth(self, deps, unhealthy(deps.supervision.record(key)?.errorClass));
   }
 
   return {
@@ -129,48 +161,49 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
     },
     run,
     reset() {
-      self.state = { at: 'Unknown' };
+      // The state itself is forgotten by the next turn: the present one may be deciding over it.
       reconcile = true;
     },
   };
 }
 
-/** Answers everything that waits at a parked actor. */
-function refuseParked(mailbox: Mailbox): void {
+/** Answers everything that waits without looking at it. */
+function answerAll(mailbox: Mailbox, refusal: Refusal, delivery: Delivery): void {
   for (let item = mailbox.shift(); item; item = mailbox.shift()) {
-    if (item.item === 'message') {
-      item.settle('Parked');
-      continue;
-    }
-    item.settle({
-      outcome: 'Refused',
-      refusal: {
-        code: 'Unavailable',
-        message: 'this object is parked after repeated crashes; an operator has to restart it',
-        retryAfterSeconds: PARKED_RETRY_SECONDS,
-      },
-    });
+    if (item.item === 'message') item.settle(delivery);
+    else item.settle({ outcome: 'Refused', refusal });
   }
 }
 
-/** Writes condition `ActorHealthy=False` with the error's class. If even that fails, the object is parked all the same. */
-async function markHealth(self: Self, deps: RunDeps, errorClass: string | undefined): Promise<void> {
+const ACTOR_HEALTHY = 'ActorHealthy';
+
+type Health = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+const HEALTHY: Health = { status: 'True', reason: 'Restarted', message: '' };
+
+/** I11: the class of the error only, never its text. */
+function unhealthy(errorClass: string | undefined): Health {
+  const message = `parked after repeated crashes (${errorClass ?? 'unknown error'})`;
+  return { status: 'False', reason: 'CrashLoop', message };
+}
+
+function conditionsOf(object: ApiObject): readonly Condition[] {
+  return ((object.status ?? {}) as { conditions?: readonly Condition[] }).conditions ?? [];
+}
+
+function isMarked(object: ApiObject): boolean {
+  return conditionsOf(object).some(({ type, status }) => type === ACTOR_HEALTHY && status === 'False');
+}
+
+/** Writes condition `ActorHealthy`. If even that fails, the object is parked (or restarted) all the same. */
+async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<void> {
   try {
     self.state = await load(self.address, self.kind, deps);
     if (self.state.at !== 'Present') return;
     const { object, private: privateState, book } = self.state;
-    const status = (object.status ?? {}) as { conditions?: readonly Condition[] };
-    const conditions = setCondition(
-      status.conditions ?? [],
-      {
-        type: 'ActorHealthy',
-        status: 'False',
-        reason: 'CrashLoop',
-        message: `parked after repeated crashes (${errorClass ?? 'unknown error'})`,
-      },
-      deps.now(),
-    );
-    const draft = openDraft(self.address, { ...object, status: { ...status, conditions } }, privateState, book);
+    const conditions = setCondition(conditionsOf(object), { type: ACTOR_HEALTHY, ...health }, deps.now());
+    const status = { ...(object.status as object), conditions };
+    const draft = openDraft(self.address, { ...object, status }, privateState, book);
     await settle(self, draft, deps);
   } catch {
     self.state = { at: 'Unknown' };

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { decodeObject } from '../../src/api/encode.js';
+import { refuse } from '../../src/api/refusal.js';
 import { openTestDatabase } from '../support/postgres.js';
 import { counterAt, openHouse, ORG, until } from './house.js';
 
@@ -78,8 +79,33 @@ test('an actor that crashes again and again is parked with a condition, its neig
   t.true(house.crashes.some(({ parked: isParked }) => isParked));
   await house.actors.operators.restartActor(counterAt('bad'));
   t.is(house.actors.operators.actor(counterAt('bad')).parked, false);
+  const healed = (await house.status('bad')) as { conditions?: { type: string; status: string }[] };
+  t.is(healed.conditions?.find(({ type }) => type === 'ActorHealthy')?.status, 'True');
   const afterwards = await poke('bad', 'y');
   t.is(afterwards.outcome === 'Refused' && afterwards.refusal.code, 'InternalError');
+  await house.drop();
+});
+
+test('storage that does not answer crashes and parks nobody, and letters wait for it', async (t) => {
+  let away = false;
+  const beforeSlots = (): void => {
+    if (away) throw refuse('Unavailable', 'storage did not answer');
+  };
+  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1, beforeSlots });
+  await house.make('one');
+  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  away = true;
+  for (let i = 0; i < 10; i += 1) {
+    const patch = { type: 'merge', patch: { spec: { note: `n${i}` } } } as const;
+    const reply = await house.write(counterAt('one'), { verb: 'patch', patch });
+    t.is(reply.outcome === 'Refused' && reply.refusal.code, 'Unavailable');
+  }
+  await house.make('sender', { tell: 'one' });
+  await until(() => (house.actors.operators.actor(counterAt('one')).mailboxDepth ?? 0) > 0, 'the letter waits');
+  away = false;
+  await until(async () => (await house.status('one'))?.['told'] === 1, 'the letter arrived');
+  t.deepEqual(house.crashes, []);
+  t.is(house.actors.operators.actor(counterAt('one')).parked, false);
   await house.drop();
 });
 

@@ -33,7 +33,13 @@ let holders = 0;
 
 export async function openHouse(
   url: string,
-  settings: { mailboxLimit?: number; passivateAfterMs?: number; engine?: ComputeEngine } = {},
+  settings: {
+    mailboxLimit?: number;
+    passivateAfterMs?: number;
+    engine?: ComputeEngine;
+    /** Throws when storage is to be away for reads of books. */
+    beforeSlots?: () => void;
+  } = {},
 ): Promise<House> {
   const store = await openStore({ url, seal: (_parts, plain) => plain, open: (_parts, sealed) => sealed });
   const stopping = new AbortController();
@@ -43,7 +49,13 @@ export async function openHouse(
   const actors = await openActors({
     kinds: KINDS,
     clock: store.clock,
-    objects: store.objects,
+    objects: {
+      ...store.objects,
+      async slots(org, uid) {
+        settings.beforeSlots?.();
+        return store.objects.slots(org, uid);
+      },
+    },
     log: store.changes,
     pending: store.pending,
     responses: store.responses,
