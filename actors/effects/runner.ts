@@ -3,12 +3,14 @@
  *
  * Protocol. A commit that asks for later effects stores them as one row (I5) and hands the row over here; after a start
  * the rows that a crash left behind are read again. Effects of one object on one target share a lane and run in version
- * order, one at a time; different lanes run side by side, at most `CONCURRENCY` at once. When all effects of a row are
- * done the row is deleted; a crash before that runs them again, which is harmless, since each is idempotent by its key.
- * One that fails past its retries returns to its object as `EffectFailed`, and that message is delivered like any other.
+ * order, one at a time; different lanes run side by side, at most `CONCURRENCY` at once. A lane that waits for its next
+ * try takes no place from the others, and effects on the engine, which may take minutes, have places of their own: so a
+ * parked target or a slow download holds up nobody else. When all effects of a row are done the row is deleted; a crash
+ * before that runs them again, which is harmless, since each is idempotent by its key. One that fails past its retries
+ * returns to its object as `EffectFailed`, and that message is delivered like any other.
  *
- * I10: at most `MAX_TASKS` effects are held in memory. When it is full, rows stay in storage only, and are read from
- * there, oldest first, as soon as half of the room is free again.
+ * I10: at most about `MAX_TASKS` effects are held in memory. When it is full, rows stay in storage only, and so do all
+ * that follow them (lanes keep their order); they are read from there, oldest first, as soon as half of the room is free.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
@@ -34,8 +36,8 @@ export interface EffectRunnerDeps {
 export interface EffectRunner {
   take(row: StoredEffects): void;
   /**
-   * Effects that nothing stored asks for: carried out like others, but lost in a crash, and dropped when memory is full
-   * or their tries are used up. Whoever needs them asks again.
+   * Effects that nothing stored asks for: carried out like others and tried for as long as it takes, but lost in a crash,
+   * and dropped when memory is full. Whoever needs them asks again.
    */
   takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void;
   /** True while an effect of this object on its work is not done: what the engine has may be about to change. */
@@ -47,10 +49,15 @@ export interface EffectRunner {
   oldestMs(now: number): number;
 }
 
+/** Effects under way at once: letters and children. */
 const CONCURRENCY = 256;
+/** The same for effects on the engine. */
+const ENGINE_CONCURRENCY = 128;
 const MAX_TASKS = 50_000;
 /** Rows read from storage per step of recovery. */
 const PAGE_ROWS = 500;
+/** Between two tries to read them. */
+const READ_AGAIN_MS = 1_000;
 const MAX_TRIES = 9;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 15_000;
@@ -58,111 +65,135 @@ const MAX_BACKOFF_MS = 15_000;
 const WAIT_MS = 30_000;
 
 interface Lane {
+  readonly pool: Pool;
   readonly queue: EffectTask[];
-  busy: boolean;
+  /** Of the first task. */
+  tries: number;
+}
+
+interface Pool {
+  readonly most: number;
+  running: number;
+  readonly ready: Lane[];
 }
 
 export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   const lanes = new Map<string, Lane>();
-  const ready: Lane[] = [];
+  const letters: Pool = { most: CONCURRENCY, running: 0, ready: [] };
+  const engine: Pool = { most: ENGINE_CONCURRENCY, running: 0, ready: [] };
   const rows = new Map<number, { left: number; readonly since: number }>();
-  let running = 0;
   let tasks = 0;
   /** Rows from this version on were left in storage; undefined: none. */
   let leftFrom: number | undefined;
-  let refilling = false;
+  /** The newest of them that is known here. */
+  let leftTo = 0;
+  let refilling: Promise<void> | undefined;
   /** Keys of volatile rows count down from zero, so that they never meet a version. */
   let volatileKey = 0;
 
   function takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void {
     if (effects.length === 0 || tasks >= MAX_TASKS) return; // I10
     volatileKey -= 1;
-    take({ version: volatileKey, address, uid, effects });
+    accept({ version: volatileKey, address, uid, effects });
+    pump(letters);
+    pump(engine);
   }
 
   function take(row: StoredEffects): void {
     if (rows.has(row.version)) return; // already in hand
-    if (tasks >= MAX_TASKS) {
-      leftFrom = Math.min(leftFrom ?? row.version, row.version); // I10
+    // I10. What is newer than a row that was left behind stays behind it.
+    if (tasks >= MAX_TASKS || leftFrom !== undefined) {
+      leftFrom = Math.min(leftFrom ?? row.version, row.version);
+      leftTo = Math.max(leftTo, row.version);
+      void refill();
       return;
     }
+    accept(row);
+    pump(letters);
+    pump(engine);
+  }
+
+  function accept(row: StoredEffects): void {
     rows.set(row.version, { left: row.effects.length, since: Date.now() });
     for (const effect of row.effects) enqueue({ row, effect });
-    pump();
   }
 
   function enqueue(task: EffectTask): void {
     const key = laneKey(task);
     let lane = lanes.get(key);
     if (!lane) {
-      lane = { queue: [], busy: false };
+      lane = { pool: isEngines(task.effect) ? engine : letters, queue: [], tries: 0 };
       lanes.set(key, lane);
+      lane.pool.ready.push(lane);
     }
     lane.queue.push(task);
     tasks += 1;
-    if (!lane.busy && lane.queue.length === 1) ready.push(lane);
   }
 
-  function pump(): void {
-    while (running < CONCURRENCY && ready.length > 0 && !deps.stopping.aborted) {
-      const lane = ready.shift();
+  function pump(pool: Pool): void {
+    while (pool.running < pool.most && pool.ready.length > 0 && !deps.stopping.aborted) {
+      const lane = pool.ready.shift();
       if (!lane) return;
-      running += 1;
-      lane.busy = true;
+      pool.running += 1;
       void runLane(lane);
     }
   }
 
+  /** One try at the lane's first effect. */
   async function runLane(lane: Lane): Promise<void> {
     const task = lane.queue[0];
-    if (task) {
-      await runTask(task);
-      if (!deps.stopping.aborted) finish(lane, task);
-    }
-    running -= 1;
-    pump();
+    const again = task && (await tryOnce(lane, task));
+    lane.pool.running -= 1;
+    if (deps.stopping.aborted) return;
+    if (task && again === undefined) finish(lane, task);
+    // Not a `delay`: tens of thousands may wait, and each would listen to the one signal.
+    else setTimeout(() => resume(lane), again).unref();
+    pump(lane.pool);
     void refill();
+  }
+
+  function resume(lane: Lane): void {
+    lane.pool.ready.push(lane);
+    pump(lane.pool);
   }
 
   function finish(lane: Lane, task: EffectTask): void {
     lane.queue.shift();
-    lane.busy = false;
+    lane.tries = 0;
     tasks -= 1;
-    if (lane.queue.length > 0) ready.push(lane);
+    if (lane.queue.length > 0) lane.pool.ready.push(lane);
     else lanes.delete(laneKey(task));
     const row = rows.get(task.row.version);
     if (!row) return;
     row.left -= 1;
     if (row.left > 0) return;
     rows.delete(task.row.version);
-    if (task.row.version > 0) deps.pending.effectsDone(task.row.version, task.row.uid);
+    if (isStored(task)) deps.pending.effectsDone(task.row.version, task.row.uid);
   }
 
-  /** Tries until the effect is done, given back, or the process stops. */
-  async function runTask(task: EffectTask): Promise<void> {
-    for (let tries = 1; !deps.stopping.aborted; tries += 1) {
-      const outcome = await attempt(task);
-      deps.onOutcome(task.effect.type, outcome.outcome);
-      switch (outcome.outcome) {
-        case 'Done':
-          return;
-        case 'Wait':
-          tries -= 1;
-          await delay(WAIT_MS, deps.stopping);
-          break;
-        case 'Retry':
-          if (tries >= MAX_TRIES && (await giveBack(task, 'RetriesExhausted', outcome.message))) return;
-          await delay(backoff(tries, deps.chance()), deps.stopping);
-          break;
-        case 'Failed':
-          if (await giveBack(task, outcome.reason, outcome.message)) return;
-          await delay(backoff(tries, deps.chance()), deps.stopping);
-      }
+  /** Undefined when the effect is done or given back; else the milliseconds until the next try. */
+  async function tryOnce(lane: Lane, task: EffectTask): Promise<number | undefined> {
+    const outcome = await attempt(task);
+    deps.onOutcome(task.effect.type, outcome.outcome);
+    switch (outcome.outcome) {
+      case 'Done':
+        return undefined;
+      case 'Wait':
+        return WAIT_MS;
+      case 'Retry':
+        lane.tries += 1;
+        if (lane.tries >= MAX_TRIES && isStored(task) && (await giveBack(task, 'RetriesExhausted', outcome.message)))
+          return undefined;
+        return backoff(lane.tries, deps.chance());
+      case 'Failed':
+        lane.tries += 1;
+        if (await giveBack(task, outcome.reason, outcome.message)) return undefined;
+        return backoff(lane.tries, deps.chance());
     }
   }
 
   async function giveBack(task: EffectTask, reason: string, message: string): Promise<boolean> {
-    if (task.row.version <= 0) return true; // nobody waits for it
+    if (!isStored(task)) return true; // nobody waits for it
     return (await deps.giveBack(task, reason, message)) === 'Done';
   }
 
@@ -174,22 +205,30 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     }
   }
 
-  async function refill(): Promise<void> {
-    if (leftFrom === undefined || refilling || tasks > MAX_TASKS / 2 || deps.stopping.aborted) return;
-    refilling = true;
-    try {
-      while (leftFrom !== undefined && tasks <= MAX_TASKS / 2 && !deps.stopping.aborted) {
-        const page = await deps.pending.effects(leftFrom - 1, PAGE_ROWS);
-        leftFrom = undefined;
-        for (const row of page) take(row);
-        const last = page.at(-1);
-        if (leftFrom === undefined && page.length === PAGE_ROWS && last) leftFrom = last.version + 1;
+  /** Resolves when nothing is left in storage only, or the memory is full again. Goes on when storage was away. */
+  function refill(): Promise<void> {
+    refilling ??= readLeft().finally(() => (refilling = undefined));
+    return refilling;
+  }
+
+  async function readLeft(): Promise<void> {
+    while (leftFrom !== undefined && tasks <= MAX_TASKS / 2 && !deps.stopping.aborted) {
+      const from = leftFrom;
+      const known = leftTo;
+      let page: readonly StoredEffects[];
+      try {
+        page = await deps.pending.effects(from - 1, PAGE_ROWS);
+      } catch {
+        await delay(READ_AGAIN_MS, deps.stopping);
+        continue;
       }
-    } catch {
-      leftFrom ??= 0; // storage is away; what was left is still there
-      await delay(MAX_BACKOFF_MS, deps.stopping);
-    } finally {
-      refilling = false;
+      for (const row of page) if (!rows.has(row.version)) accept(row);
+      const last = page.at(-1)?.version ?? from - 1;
+      // A row that was left while the page was being read may not be in it.
+      const more = page.length === PAGE_ROWS || leftTo > Math.max(known, last);
+      leftFrom = more ? last + 1 : undefined;
+      pump(letters);
+      pump(engine);
     }
   }
 
@@ -217,6 +256,10 @@ function backoff(tries: number, chance: number): number {
   return full / 2 + (full / 2) * chance;
 }
 
+function isStored({ row }: EffectTask): boolean {
+  return row.version > 0;
+}
+
 /** One lane per object and target: effects on one target keep their order, others do not wait for them. */
 function laneKey({ row, effect }: EffectTask): string {
   return `${row.uid}>${target(row.address, effect)}`;
@@ -226,13 +269,13 @@ function target(address: Address, effect: LaterEffect): string {
   switch (effect.type) {
     case 'Tell':
       return addressKey(effect.to);
-    // The same lane as a letter to that child: it is told after it was made.
+    // The same as of a letter to it: what a child is told comes after it was made.
     case 'CreateChild':
       return addressKey({
         ...address,
         kind: effect.kind,
-        name: effect.name,
         project: effect.project ?? address.project,
+        name: effect.name,
       });
     case 'DeleteChild':
       return addressKey({ ...address, kind: effect.kind, name: effect.name });
@@ -247,4 +290,8 @@ function target(address: Address, effect: LaterEffect): string {
     case 'CountPlaces':
       return addressKey(address);
   }
+}
+
+function isEngines({ type }: LaterEffect): boolean {
+  return type === 'StartWork' || type === 'StopWork' || type === 'RemoveWork';
 }

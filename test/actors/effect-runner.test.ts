@@ -142,3 +142,85 @@ test('a stop leaves unfinished effects in storage for the next process', async (
   await sleep(20);
   t.deepEqual(done, []);
 });
+
+test('hundreds of effects that wait for a parked object hold up nobody else', async (t) => {
+  const { runner, done } = bench(async ({ effect }) =>
+    effect.type === 'Tell' && effect.to.name === 'free' ? { outcome: 'Done' } : { outcome: 'Wait', message: 'parked' },
+  );
+  for (let version = 1; version <= 600; version += 1) runner.take(row(version, tell(`parked-${version}`)));
+  runner.take(row(601, tell('free')));
+  await until(() => done.length === 1);
+  t.deepEqual(done, [601]);
+  t.is(runner.tasks, 600);
+});
+
+test('a letter to a child waits until the child was made', async (t) => {
+  let made = false;
+  const order: string[] = [];
+  const { runner, done } = bench(async ({ effect }) => {
+    if (effect.type === 'CreateChild' && !made) {
+      made = true;
+      return { outcome: 'Retry', message: 'busy' };
+    }
+    order.push(effect.type);
+    return { outcome: 'Done' };
+  });
+  runner.take(row(1, { type: 'CreateChild', kind: THING.kind, name: 'child', spec: {} }));
+  runner.take(row(2, tell('child')));
+  await until(() => done.length === 2);
+  t.deepEqual(order, ['CreateChild', 'Tell']);
+});
+
+test('what no longer fits into memory is carried out later, in order, and none of it is lost', async (t) => {
+  const stored: StoredEffects[] = [];
+  const order: number[] = [];
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const { runner, done } = bench(async ({ row: { version } }) => {
+    if (version === 1) await gate;
+    else order.push(version);
+    return { outcome: 'Done' };
+  }, stored);
+  const commit = (one: StoredEffects): void => {
+    stored.push(one);
+    runner.take(one);
+  };
+  commit(row(1, ...Array.from({ length: 50_000 }, (_, i) => tell(`held-${i}`))));
+  for (let version = 2; version <= 600; version += 1) commit(row(version, tell('late')));
+  t.is(runner.tasks, 50_000);
+  open();
+  await until(() => runner.tasks < 30_000);
+  commit(row(601, tell('late')));
+  await until(() => done.length === 601);
+  t.deepEqual(
+    order,
+    Array.from({ length: 600 }, (_, i) => i + 2),
+  );
+});
+
+test('storage that is away when effects are recovered is asked again until it answers', async (t) => {
+  let away = true;
+  const seen: number[] = [];
+  const stop = new AbortController();
+  const runner = openEffectRunner({
+    pending: {
+      async effects(after) {
+        if (!away) return after < 1 ? [row(1, tell('a'))] : [];
+        away = false;
+        throw new Error('away');
+      },
+      effectsDone: () => undefined,
+    },
+    carryOut: async ({ row: { version } }) => {
+      seen.push(version);
+      return { outcome: 'Done' };
+    },
+    giveBack: async () => 'Done',
+    stopping: stop.signal,
+    chance: () => 0,
+    onOutcome: () => undefined,
+  });
+  await runner.recover();
+  await until(() => seen.length === 1);
+  t.deepEqual(seen, [1]);
+});
