@@ -4,7 +4,7 @@
  *
  * I4: a watcher gets the changes of its range in version order with no gap and no repeat. It is registered as catching
  * up, reads the log until the ring covers the rest, and goes live in the same turn in which it has taken the ring's tail.
- * I10: a watcher whose receiver does not keep up (`onChanges` answers false) is ended without an ERROR; it resumes at
+ * I10: a watcher whose receiver does not keep up (`onChanges` answers false or throws) is ended without an ERROR; it resumes at
  * the version it read last. Live watchers hold no queue of their own: their position is an index into this tick's batch.
  *
  * A fixed tick coalesces: every 10 ms all new changes of a range are handed over at once (measured: facts, "HTTP").
@@ -53,6 +53,7 @@ export function openHub(deps: HubDeps): Hub {
   let ticking = false;
   let count = 0;
   let settled = deps.start;
+  let drained = false;
 
   function publish(changes: readonly CommittedChange[]): void {
     if (fresh.size === 0 && !ticking) settled = ring.end;
@@ -101,7 +102,16 @@ export function openHub(deps: HubDeps): Hub {
         ? changes
         : changes.filter((change) => change.version > position && inRange(entry.range, change));
     positions.set(entry, Math.max(position, changes.at(-1)?.version ?? 0));
-    if (mine.length > 0 && !entry.watcher.onChanges(mine, version)) end(entry, 'Slow');
+    if (mine.length > 0 && !hand(entry, mine, version)) end(entry, 'Slow');
+  }
+
+  /** What a receiver throws ends that receiver and nobody else. */
+  function hand({ watcher }: Live, changes: readonly CommittedChange[], version: number): boolean {
+    try {
+      return watcher.onChanges(changes, version);
+    } catch {
+      return false;
+    }
   }
 
   function end(entry: Live, reason: 'Draining' | 'Expired' | 'Slow'): void {
@@ -122,13 +132,15 @@ export function openHub(deps: HubDeps): Hub {
   function goLive(entry: Live, from: number): boolean {
     if (from < ring.start) return false;
     const missed = ring.after(from).filter((change) => inBucket(entry.range, change) && inRange(entry.range, change));
-    positions.set(entry, ring.end);
+    // I4: a list may be ahead of the hub (it reads Postgres), and what it has shown must not come again.
+    positions.set(entry, Math.max(from, ring.end));
     const bucket = bucketOf(entry.range.org, entry.range.kind.kind);
     const entries = live.get(bucket) ?? new Set();
     entries.add(entry);
     live.set(bucket, entries);
     count += 1;
-    if (missed.length > 0 && !entry.watcher.onChanges(missed, ring.end)) end(entry, 'Slow');
+    if (missed.length > 0 && !hand(entry, missed, ring.end)) end(entry, 'Slow');
+    else if (drained) end(entry, 'Draining');
     return true;
   }
 
@@ -142,7 +154,7 @@ export function openHub(deps: HubDeps): Hub {
         if (read.outcome === 'Expired') return 'Expired';
         const mine = read.changes.filter((change) => inRange(range, change));
         position = Math.max(position, read.through);
-        if (mine.length > 0 && !watcher.onChanges(mine, position)) {
+        if (mine.length > 0 && !hand(entry, mine, position)) {
           entry.ended = true;
           watcher.onEnd('Slow');
           return 'Watching';
@@ -162,6 +174,8 @@ export function openHub(deps: HubDeps): Hub {
       return count;
     },
     drain() {
+      // One that is still catching up is ended when it has caught up: nothing will ever be published again.
+      drained = true;
       for (const entries of live.values()) for (const entry of Array.from(entries)) end(entry, 'Draining');
     },
   };

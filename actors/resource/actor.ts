@@ -126,8 +126,8 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
   async function reactivate(): Promise<void> {
     self.state = { at: 'Unknown' };
     const own = openMailbox(1);
-    const settle = (delivery: Delivery): void => void (reconcile = delivery !== 'Done');
-    own.push({ item: 'message', message: { type: 'Activated' }, since: deps.now(), settle });
+    const answered = (delivery: Delivery): void => void (reconcile = delivery !== 'Done');
+    own.push({ item: 'message', message: { type: 'Activated' }, since: deps.now(), settle: answered });
     await handleFold(self, own, deps, []);
     if (reconcile) await delay(AWAY_MS, deps.stopping);
     else await heal();

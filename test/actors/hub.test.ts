@@ -134,3 +134,44 @@ test('a drain ends every watch cleanly', async (t) => {
   t.is(seen.ended, 'Draining');
   t.is(hub.watchers, 0);
 });
+
+test('a watch from a version that the hub has not yet published repeats nothing of it', async (t) => {
+  const hub = hubOver([]);
+  hub.publish([change(1)]);
+  const seen = watcher();
+  // The list that the client has seen was read from Postgres, where 2 and 3 were committed already.
+  await hub.watch(RANGE, 3, seen, new AbortController().signal);
+  hub.publish([change(2), change(3)]);
+  hub.publish([change(4)]);
+  await until(() => seen.versions.length > 0);
+  t.deepEqual(seen.versions, [4]);
+});
+
+test('a receiver that throws is ended, and the others go on', async (t) => {
+  const hub = hubOver([]);
+  const stop = new AbortController();
+  const bad = watcher(() => {
+    throw new Error('a cell cannot be rendered');
+  });
+  const good = watcher();
+  await hub.watch(RANGE, 0, bad, stop.signal);
+  await hub.watch(RANGE, 0, good, stop.signal);
+  hub.publish([change(1)]);
+  await until(() => good.versions.length === 1);
+  hub.publish([change(2)]);
+  await until(() => good.versions.length === 2);
+  t.is(bad.ended, 'Slow');
+  t.is(hub.watchers, 1);
+});
+
+test('a watch that was catching up when the hub was drained is ended, too', async (t) => {
+  const log = Array.from({ length: 30 }, (_, i) => change(i + 1));
+  const hub = hubOver(log, 5);
+  hub.publish(log);
+  const seen = watcher();
+  const watching = hub.watch(RANGE, 0, seen, new AbortController().signal);
+  hub.drain();
+  await watching;
+  t.is(seen.ended, 'Draining');
+  t.is(hub.watchers, 0);
+});
