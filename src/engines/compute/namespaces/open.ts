@@ -18,7 +18,7 @@ import { Link } from './link.js';
 import { EngineRefusal } from './refusal.js';
 import { silentLog, type EngineLog } from './log.js';
 import { LogReader } from './read-log.js';
-import { placeRunner } from './start-runner.js';
+import { placeRunner, type RunnerPlace } from './start-runner.js';
 import { SYSTEM_IMAGES } from './images.js';
 
 export interface NamespacesOptions {
@@ -49,7 +49,11 @@ export async function openNamespacesEngine(options: NamespacesOptions): Promise<
     hidden: [options.runnerDir, ...(options.hidden ?? [])],
   });
   const place = placeRunner(options.runnerDir, options.clusterId, parsed);
-  const log = options.log ?? silentLog;
+  return openAt(place, options.leaseEpoch, options.log ?? silentLog);
+}
+
+/** The same for a runner whose place was made by the caller, also one of another user. */
+export async function openAt(place: RunnerPlace, leaseEpoch: number, log: EngineLog): Promise<ComputeEngine> {
   const watchers = new Set<Watcher>();
   const follows = new Follows();
   const never = new AbortController().signal;
@@ -73,7 +77,7 @@ export async function openNamespacesEngine(options: NamespacesOptions): Promise<
   };
   const link = new Link(
     place,
-    options.leaseEpoch,
+    leaseEpoch,
     {
       onEvent,
       onLost: (reason) => {

@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, realpathSync, statSync, truncateSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { claimDirectory, layoutOf, runnerIdOf, runtimeRoot, type Layout } from '../runner/layout.js';
 import type { RunnerSettings } from '../runner/settings.js';
@@ -13,6 +14,8 @@ import type { RunnerSettings } from '../runner/settings.js';
 export interface RunnerPlace {
   readonly layout: Layout;
   readonly settings: RunnerSettings;
+  /** User that the runner runs as: our own, or as root any other. */
+  readonly uid: number;
 }
 
 /** The runner's own output is diagnostics; beyond this it starts anew. */
@@ -25,33 +28,34 @@ export function placeRunner(
   runnerDir: string,
   clusterId: string,
   settings: Omit<RunnerSettings, 'runnerDir' | 'runtimeDir' | 'runnerId'>,
+  uid: number = process.getuid?.() ?? 0,
 ): RunnerPlace {
-  mkdirSync(runnerDir, { recursive: true, mode: 0o700 });
+  mkdirSync(dirname(runnerDir), { recursive: true, mode: 0o700 });
+  claimDirectory(runnerDir, 0o700, uid);
   const real = realpathSync(runnerDir);
-  const uid = process.getuid?.() ?? 0;
-  claimDirectory(real, 0o700, uid);
   const runnerId = runnerIdOf(clusterId, real);
-  const root = runtimeRoot(uid, process.env['XDG_RUNTIME_DIR']);
+  const root = runtimeRoot(uid, uid === process.getuid?.() ? process.env['XDG_RUNTIME_DIR'] : undefined);
   // Work's users must pass through to their own scratch, and can list nothing on the way.
   const mode = uid === 0 ? 0o711 : 0o700;
   claimDirectory(root, mode, uid);
   const runtimeDir = `${root}/${runnerId}`;
   claimDirectory(runtimeDir, mode, uid);
-  return { layout: layoutOf(real, runtimeDir), settings: { ...settings, runnerDir: real, runtimeDir, runnerId } };
+  return { layout: layoutOf(real, runtimeDir), settings: { ...settings, runnerDir: real, runtimeDir, runnerId }, uid };
 }
 
 /** Returns once the program was started; whether it serves is seen by connecting. A second one ends at the lock. */
 export function startRunner(place: RunnerPlace, program: string = ownRunner()): void {
-  const { layout, settings } = place;
+  const { layout, settings, uid } = place;
   if ((statSync(layout.output, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(layout.output);
   const output = openSync(layout.output, 'a', 0o600);
   const node = [process.execPath, ...HEAP, program, JSON.stringify(settings)];
-  const isolated = process.getuid?.() === 0 ? ['sh', '-c', MOUNT_NAMESPACE, 'sh', ...node] : node;
+  const isolated = uid === 0 ? ['sh', '-c', MOUNT_NAMESPACE, 'sh', ...node] : node;
   const child = spawn('flock', ['--nonblock', '--no-fork', layout.lock, ...isolated], {
     detached: true,
     cwd: '/',
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     stdio: ['ignore', output, output],
+    ...(uid === process.getuid?.() ? {} : { uid, gid: uid }),
   });
   child.once('error', () => undefined);
   child.unref();

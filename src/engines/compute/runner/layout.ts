@@ -3,7 +3,7 @@
  * (short, on a traversable path: the socket, the pipes and, as root, the mount point of the scratch). Pure but for `claimDirectory`.
  */
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync } from 'node:fs';
+import { chownSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Files of one runner. */
@@ -56,6 +56,7 @@ export function runtimeRoot(uid: number, xdgRuntimeDir: string | undefined): str
 export function claimDirectory(path: string, mode: number, uid: number): void {
   try {
     mkdirSync(path, { mode });
+    if (uid !== process.getuid?.()) chownSync(path, uid, uid);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }

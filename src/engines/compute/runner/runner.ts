@@ -11,6 +11,7 @@ import { hostIdsOfThisMachine } from './isolation/host-ids.js';
 import { openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf } from './layout.js';
+import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
 import { probeGroups } from './limits/probe.js';
 import { clearLost } from './lost.js';
 import { Pipes } from './process/pipes.js';
@@ -76,6 +77,7 @@ export async function openRunner(
       scratch,
       pipes,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
+      onLogEnded: (id, container) => server.onLogEnded(id, container),
       collect: (order) => collectOutputs(order, scratch, layout.outputs),
       report,
     },
@@ -88,7 +90,22 @@ export async function openRunner(
   report(
     `runner ${runner} ready: ${facts.isolation}${facts.refusal === undefined ? '' : `, refuses work: ${facts.refusal}`}`,
   );
+  const over = new AbortController();
+  const measured = (): Measured[] =>
+    works.liveWork().flatMap((work) =>
+      Date.now() - (work.state.preparedAt ?? 0) < MIN_AGE_MS
+        ? []
+        : [
+            {
+              paths: scratch.measured(work.order.id),
+              limit: work.order.limits.disk,
+              exceeded: (used) => work.diskFull(used),
+            },
+          ],
+    );
+  void watchDisk(measured, settings.diskSeconds, over.signal);
   await idle(works, server, settings.idleSeconds * 1000);
+  over.abort();
   report('ends: no work and no connection');
   groups.close();
   process.exit(0);

@@ -87,6 +87,14 @@ export class RunnerServer {
     }
   }
 
+  onLogEnded(work: string, container: string): void {
+    for (const client of this.clients) {
+      if (!client.following.delete(`${work}/${container}`)) continue;
+      this.send(client, { event: 'grown', work, container, ended: true });
+    }
+  }
+
+  /** Also of containers that never began. */
   private endFollows(work: string): void {
     for (const client of this.clients) {
       for (const key of [...client.following]) {

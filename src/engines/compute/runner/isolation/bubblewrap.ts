@@ -43,6 +43,7 @@ export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marke
         'echo 0 >/proc/sys/user/max_user_namespaces',
       ],
       hostId: undefined,
+      owner: undefined,
       feeds: [],
     }),
   };
@@ -102,9 +103,9 @@ function boxPlan(
   }
   options.push('--remount-ro', box.secretsDir, '--remount-ro', '/', '--hostname', box.hostname);
   options.push('--json-status-fd', String(STATUS_FD));
-  if (command === 'hold') return { ...plan(programs, box, options, HOLD, firstFeed, feeds), hostId: box.hostId };
+  if (command === 'hold') return plan(programs, box, options, HOLD, firstFeed, feeds);
   options.push('--disable-userns', '--chdir', command.workingDir, ...environment(command));
-  return { ...plan(programs, box, options, command.command, firstFeed, feeds), hostId: box.hostId };
+  return plan(programs, box, options, command.command, firstFeed, feeds);
 }
 
 /** Enters the namespaces, then lets bwrap set the exact environment, drop everything and report, as it does for a box. */
@@ -148,7 +149,7 @@ function enterPlan(
     inner.file,
     ...inner.args,
   ];
-  return { file: programs.nsenter, args: enter, hostId: undefined, feeds: inner.feeds };
+  return { file: programs.nsenter, args: enter, hostId: undefined, owner: box.hostId, feeds: inner.feeds };
 }
 
 function plan(
@@ -167,6 +168,7 @@ function plan(
     file: programs.bwrap,
     args: ['--args', String(firstFeed), '--unsetenv', programs.marker, '--', ...limited],
     hostId: box.hostId,
+    owner: box.hostId,
     feeds: [Buffer.from(options.map((option) => `${option}\0`).join('')), ...feeds],
   };
 }

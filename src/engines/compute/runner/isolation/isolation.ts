@@ -46,6 +46,8 @@ export interface Plan {
   readonly args: readonly string[];
   /** User to become before anything is executed. */
   readonly hostId: number | undefined;
+  /** Who may open the output again, as /dev/stdout; undefined: the runner's own user. */
+  readonly owner: number | undefined;
   /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
   readonly feeds: readonly Buffer[];
 }

@@ -2,13 +2,14 @@
  * Owns the choice of a way to isolate: builds each wanted way and tries it for real, with a box like those of work; the first
  * that works is taken. Where none does, the reason that is shown says what each of them lacked.
  */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
-import type { Box, Isolation } from './isolation.js';
+import type { Box, Isolation, Plan } from './isolation.js';
 import { prepareSystem } from './system.js';
+import { unshare } from './unshare.js';
 
 export interface ProbeSettings {
   readonly wanted: 'auto' | 'bubblewrap' | 'unshare';
@@ -41,6 +42,17 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   if (settings.wanted !== 'unshare') {
     if (bwrap === undefined || nsenter === undefined) lacks.push('bubblewrap is not installed');
     else ways.push(bubblewrap({ bwrap, nsenter, prlimit: findProgram('prlimit') }, view, settings.marker));
+  }
+  if (settings.wanted !== 'bubblewrap') {
+    const missing = ['unshare', 'setpriv', 'mount', 'pivot_root', 'nsenter'].filter(
+      (name) => findProgram(name) === undefined,
+    );
+    if (missing.length > 0) lacks.push(`not installed: ${missing.join(', ')}`);
+    else {
+      const rootDir = join(settings.systemDir, 'root');
+      mkdirSync(rootDir, { recursive: true });
+      ways.push(unshare({ rootDir, marker: settings.marker, asRoot: settings.uid === 0, ip: findProgram('ip') }, view));
+    }
   }
   for (const isolation of ways) {
     const problem = await tryOut(isolation, settings);
@@ -88,10 +100,12 @@ async function tryOut(isolation: Isolation, settings: ProbeSettings): Promise<st
   return exit.error.trim().split('\n').at(-1) || `the trial ended with ${exit.exitCode}`;
 }
 
+const refused: Plan = { file: '/bin/false', args: [], hostId: undefined, owner: undefined, feeds: [] };
+
 const nothing: Isolation = {
   name: 'none',
-  box: () => ({ file: '/bin/false', args: [], hostId: undefined, feeds: [] }),
-  enter: () => ({ file: '/bin/false', args: [], hostId: undefined, feeds: [] }),
+  box: () => refused,
+  enter: () => refused,
   entered: () => [],
   seal: () => undefined,
 };

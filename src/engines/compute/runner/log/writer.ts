@@ -71,6 +71,7 @@ export class LogWriter {
   private linesBefore = 0;
   private bytesBefore = 0;
   private dropped = 0;
+  private over = false;
 
   constructor(directory: string, container: string, logBytes: number, now: () => number, onGrown: () => void) {
     this.directory = directory;
@@ -107,9 +108,10 @@ export class LogWriter {
     this.enqueue('system', this.now(), [{ data: Buffer.from(`${text}\n`), partial: false }]);
   }
 
-  /** Writes what is left, also a last line without newline; resolves when all is in the file. */
+  /** Writes what is left, also a last line without newline; resolves when all is in the file. Nothing can be added then. */
   async end(): Promise<void> {
     this.flushPartial();
+    this.over = true;
     while (this.writing !== undefined) await this.writing;
     if (this.fd !== undefined) await closes(this.fd);
     this.fd = undefined;
@@ -158,6 +160,7 @@ export class LogWriter {
   }
 
   private enqueue(stream: LogLine['stream'], time: number, lines: readonly Piece[]): void {
+    if (this.over) return;
     let from = 0;
     while (from < lines.length) {
       // A group never exceeds a segment, so that segments keep their size; one piece always fits.

@@ -1,9 +1,6 @@
 /**
  * Owns the carrying out of a plan: spawns it inside the work's control group, hands it its feeds, reads its output and status.
- *
- * A child enters its groups itself, before it executes anything of the plan: a shell writes into descriptors that the
- * runner opened, so no process of the work ever runs outside of its bounds, and the shell may already be the work's user.
- */
+ * */
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -11,6 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { STATUS_FD, type Plan } from '../isolation/isolation.js';
 import type { LogWriter } from '../log/writer.js';
 import type { OpenPipe, Pipes } from './pipes.js';
+import { insideGroups } from './tool.js';
 
 export interface Exit {
   readonly exitCode: number;
@@ -51,14 +49,14 @@ export async function launch(
   pipes: Pipes,
   log: LogWriter | undefined,
 ): Promise<Launched> {
-  const out = await pipes.open(plan.hostId);
-  const err = await pipes.open(plan.hostId).catch((error: unknown) => {
+  const out = await pipes.open(plan.owner);
+  const err = await pipes.open(plan.owner).catch((error: unknown) => {
     discard(out);
     throw error;
   });
   const stdio: StdioOptions = ['ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
   for (const _ of plan.feeds) (stdio as unknown[]).push('pipe');
-  const [file, args] = wrapped(plan, entrances.length);
+  const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1);
   let child: ChildProcess;
   try {
     child = spawn(file, args, {
@@ -107,7 +105,7 @@ export async function launch(
     // `close` comes after the status has been read to its end.
     child.once('close', (code, signal) => {
       const exitCode = status.exitCode() ?? code ?? 128 + 9;
-      resolve({ exitCode, executed: status.exitCode() !== undefined || signal !== null, error: explanation });
+      resolve({ exitCode, executed: status.executed() || signal !== null, error: explanation });
     });
   });
   return {
@@ -122,19 +120,6 @@ export async function launch(
       err.release();
     },
   };
-}
-
-function wrapped(plan: Plan, entrances: number): [string, string[]] {
-  if (entrances === 0) return [plan.file, [...plan.args]];
-  const descriptors = Array.from({ length: entrances }, (_, index) => STATUS_FD + 1 + index);
-  const script = [
-    descriptors.map((descriptor) => `echo 0 >&${descriptor}`).join(' && '),
-    ' || exit 126; exec',
-    ...descriptors.map((descriptor) => ` ${descriptor}>&-`),
-    // The kernel, when it must choose, takes work before the service.
-    '; echo 500 >/proc/self/oom_score_adj; exec "$@"',
-  ].join('');
-  return ['/bin/sh', ['-c', script, 'sh', plan.file, ...plan.args]];
 }
 
 function feed(child: ChildProcess, entrances: number, feeds: readonly Buffer[]): void {
@@ -171,6 +156,7 @@ function readInto(pipe: OpenPipe, take: (chunk: Buffer) => boolean, log: LogWrit
 interface Status {
   readonly boxPid: Promise<number | undefined>;
   exitCode(): number | undefined;
+  executed(): boolean;
 }
 
 function readStatus(stream: Readable): Status {
@@ -189,7 +175,7 @@ function readStatus(stream: Readable): Status {
   });
   stream.on('error', () => undefined);
   stream.once('close', () => known(undefined));
-  return { boxPid, exitCode: () => exitCode };
+  return { boxPid, exitCode: () => exitCode, executed: () => exitCode !== undefined && !text.includes('not-executed') };
 }
 
 function discard(pipe: OpenPipe): void {

@@ -5,9 +5,10 @@
 import { mkdirSync } from 'node:fs';
 import { isAbsolute, join, normalize, relative } from 'node:path';
 import type { Box, Mount } from '../isolation/isolation.js';
+import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
-import { stageInputs } from './inputs.js';
+import { inputParts, stageInputs } from './inputs.js';
 import type { Part } from './scratch.js';
 
 export type Prepared =
@@ -20,19 +21,17 @@ const SHM_SHARE = 2;
 export async function prepareBox(
   order: WireOrder,
   hostId: number | undefined,
+  group: Group,
   deps: WorkDeps,
   signal: AbortSignal,
 ): Promise<Prepared> {
   const { scratch } = deps;
   const tmpOnDisk = order.outputs.some(({ path }) => isInside('/tmp', path));
-  const parts: Part[] = [
-    ...(tmpOnDisk ? (['tmp'] as const) : []),
-    ...(order.inputs.length > 0 ? (['inputs'] as const) : []),
-  ];
+  const parts: Part[] = [...(tmpOnDisk ? (['tmp'] as const) : []), ...inputParts(order)];
   scratch.make(order.id, hostId, parts);
   const writable = writableParts(order, tmpOnDisk);
   makeWorkingDir(order, writable, deps, hostId);
-  const staged = await stageInputs(order, hostId, deps, signal);
+  const staged = await stageInputs(order, hostId, group, deps, signal);
   if (staged.kind === 'failed') return staged;
   const mounts: Mount[] = writable.map(([target, part]) => ({
     source: scratch.shownPath(order.id, part),

@@ -19,6 +19,8 @@ export interface WorkDeps {
   readonly pipes: Pipes;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
+  /** This log is complete though the work may go on. */
+  onLogEnded(id: string, container: string): void;
   /** Takes the outputs of work of which nothing runs any more. */
   collect(order: WireOrder): Promise<OutputFile[]>;
   /** Resolves when the end is on the disk. */

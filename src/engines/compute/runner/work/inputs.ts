@@ -1,11 +1,17 @@
 /**
- * Owns the staging of inputs, so that the work's user can read them though it may not enter where they lie.
+ * Owns the staging of inputs, so that the work's user can read them though it may not enter where they lie: a file that all
+ * may read is linked into the scratch, another one copied; an archive is unpacked there. All are mounted read-only.
  */
+import { mkdirSync } from 'node:fs';
 import { chown, copyFile, link, realpath, stat } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import type { Mount } from '../isolation/isolation.js';
+import type { Group } from '../limits/groups.js';
+import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
+import { unpack } from './archive.js';
 import type { WorkDeps } from './deps.js';
+import type { Part } from './scratch.js';
 
 export type Staged =
   | { readonly kind: 'mounts'; readonly mounts: readonly Mount[] }
@@ -27,9 +33,18 @@ const SYSTEM = [
   '/var',
 ];
 
+/** Parts of the scratch that staging needs. */
+export function inputParts(order: WireOrder): Part[] {
+  const parts: Part[] = [];
+  if (order.inputs.some((input) => input.unpack === 'no')) parts.push('inputs');
+  if (order.inputs.some((input) => input.unpack !== 'no')) parts.push('unpacked');
+  return parts;
+}
+
 export async function stageInputs(
   order: WireOrder,
   hostId: number | undefined,
+  group: Group,
   deps: WorkDeps,
   signal: AbortSignal,
 ): Promise<Staged> {
@@ -37,32 +52,42 @@ export async function stageInputs(
   for (const [index, input] of order.inputs.entries()) {
     if (signal.aborted) break;
     if (!mayMount(input.path)) return failed(`${input.path} is no place for an input`);
+    const part = input.unpack === 'no' ? 'inputs' : 'unpacked';
+    const real = join(deps.scratch.realPath(order.id, part), String(index));
+    const shown = join(deps.scratch.shownPath(order.id, part), String(index));
     try {
-      await stage(order.id, index, input.source, hostId, deps);
-      const source = join(deps.scratch.shownPath(order.id, 'inputs'), String(index));
-      mounts.push({ source, target: normalize(input.path), readOnly: true });
+      if (input.unpack === 'no') await show(input.source, real, hostId, signal);
+      else {
+        mkdirSync(real, { mode: 0o700 });
+        if (hostId !== undefined) deps.scratch.own(real, hostId);
+        const compressed = input.unpack === 'tar.zst';
+        const archive = await realpath(input.source);
+        await unpack({ archive, compressed, directory: shown, hostId, entrances: group.entrances, signal });
+      }
+      mounts.push({ source: shown, target: normalize(input.path), readOnly: true });
     } catch (error) {
-      return failed(`${input.path}: ${(error as Error).message}`);
+      return failed(`${input.path}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   return { kind: 'mounts', mounts };
 }
 
-async function stage(
-  id: string,
-  index: number,
-  source: string,
-  hostId: number | undefined,
-  deps: WorkDeps,
-): Promise<void> {
-  const target = join(deps.scratch.realPath(id, 'inputs'), String(index));
+async function show(source: string, target: string, hostId: number | undefined, signal: AbortSignal): Promise<void> {
   const path = await realpath(source);
   const found = await stat(path);
+  if (found.isDirectory()) {
+    const copied = await runTool({ file: 'cp', args: ['-R', '--reflink=auto', '--', path, target], signal });
+    if (copied.exitCode !== 0) throw new Error(copied.said);
+    if (hostId === undefined) return;
+    await runTool({ file: 'chown', args: ['-R', '-h', `${hostId}:${hostId}`, '--', target], signal });
+    return;
+  }
+  if (!found.isFile()) throw new Error('neither a file nor a directory');
   if (hostId === undefined || (found.mode & 0o004) !== 0) {
     try {
       return await link(path, target);
     } catch {
-      // Another file system.
+      // Another file system: copy.
     }
   }
   await copyFile(path, target);

@@ -5,16 +5,14 @@
  * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which
  * links stay links. Owner and mode become the runner's.
  */
-import { spawn } from 'node:child_process';
 import { chmod, chown, copyFile, link, lstat, mkdir, readlink, stat, unlink } from 'node:fs/promises';
-import { dirname, join, normalize, relative } from 'node:path';
+import { join, normalize, relative } from 'node:path';
 import type { OutputFile } from '../../engine.js';
 import type { WireOrder } from '../protocol/messages.js';
+import { pack } from './archive.js';
 import { isInside, writableParts } from './box.js';
 import type { Scratch } from './scratch.js';
 
-/** A directory takes at most this long to pack. */
-const PACK_MS = 30 * 60_000;
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
@@ -98,35 +96,4 @@ function hostPath(
 ): string | undefined {
   const part = parts.find(([target]) => isInside(target, inside));
   return part === undefined ? undefined : join(scratch.realPath(id, part[1]), relative(part[0], inside));
-}
-
-/** Names are sorted and owners dropped, so that equal trees give equal archives (but for times). */
-function pack(source: string, file: string): Promise<void> {
-  const args = [
-    '--create',
-    '--file',
-    file,
-    '--use-compress-program',
-    'zstd -q -3',
-    '--sparse',
-    '--sort=name',
-    '--owner=0',
-    '--group=0',
-    '--numeric-owner',
-    '--directory',
-    source,
-    '.',
-  ];
-  return new Promise((done, failed) => {
-    const child = spawn('tar', args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: dirname(file), timeout: PACK_MS });
-    let said = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      if (said.length < 1024) said += chunk.toString('utf8');
-    });
-    child.once('error', failed);
-    child.once('close', (code) => {
-      if (code === 0) done();
-      else failed(new Error(`tar ended with ${code}: ${said.trim().split('\n').at(-1) ?? ''}`));
-    });
-  });
 }

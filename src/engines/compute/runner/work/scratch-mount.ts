@@ -3,18 +3,14 @@
  * mode 0700), where the work's own user could not follow a path. As root the scratch is therefore mounted again under the
  * runtime directory, inside the runner's own mount namespace: nothing to see for others, and gone with the runner.
  */
-import { spawn } from 'node:child_process';
 import { claimDirectory, type Layout } from '../layout.js';
+import { runTool } from '../process/tool.js';
 
 /** The path by which work's users reach the scratch. */
 export async function mountScratch(layout: Layout, uid: number): Promise<string> {
   if (uid !== 0) return layout.scratch;
   claimDirectory(layout.scratchMount, 0o711, uid);
-  const code = await new Promise<number>((done) => {
-    const child = spawn('mount', ['--bind', layout.scratch, layout.scratchMount], { stdio: 'ignore' });
-    child.once('error', () => done(127));
-    child.once('exit', (exit) => done(exit ?? 1));
-  });
+  const { exitCode } = await runTool({ file: 'mount', args: ['--bind', layout.scratch, layout.scratchMount] });
   // Without the right to mount, the direct path may do; the trial of the isolation will tell.
-  return code === 0 ? layout.scratchMount : layout.scratch;
+  return exitCode === 0 ? layout.scratchMount : layout.scratch;
 }

@@ -6,12 +6,12 @@
  * way (which starts nine thread pool jobs), so that is done synchronously; everything that depends on the size of what work
  * left behind runs in a process of its own.
  */
-import { spawn } from 'node:child_process';
 import { chownSync, lstatSync, mkdirSync, rmdirSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runTool } from '../process/tool.js';
 
-export type Part = 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs';
+export type Part = 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs' | 'unpacked';
 
 const ALWAYS: readonly Part[] = ['workspace', 'outputs', 'state', 'home'];
 
@@ -56,14 +56,21 @@ export class Scratch {
     return join(this.shown, id, part);
   }
 
+  /** What counts against the work's disk: all that it wrote or had unpacked, not the inputs that are only shown to it. */
+  measured(id: string): string[] {
+    return [...ALWAYS, 'tmp', 'unpacked'].map((part) => join(this.real, id, part));
+  }
+
   /** Removes everything of one piece of work, also what it made hard to remove. Nothing of it may run any more. */
   async free(id: string): Promise<void> {
     const path = join(this.real, id);
     if (removedEmpty(path)) return;
-    if ((await run('rm', ['-rf', '--', path])) === 0) return;
+    const remove = { file: 'rm', args: ['-rf', '--', path] };
+    if ((await runTool(remove)).exitCode === 0) return;
     // Without root, a directory that the work closed to its owner stops rm.
-    await run('chmod', ['-R', 'u+rwX', '--', path]);
-    if ((await run('rm', ['-rf', '--', path])) !== 0) throw new Error(`cannot remove the scratch of ${id}`);
+    await runTool({ file: 'chmod', args: ['-R', 'u+rwX', '--', path] });
+    const { exitCode, said } = await runTool(remove);
+    if (exitCode !== 0) throw new Error(`cannot remove the scratch of ${id}: ${said}`);
   }
 
   /** Ids that have a scratch. */
@@ -80,12 +87,4 @@ function removedEmpty(path: string): boolean {
   } catch {
     return lstatSync(path, { throwIfNoEntry: false }) === undefined;
   }
-}
-
-function run(program: string, args: readonly string[]): Promise<number> {
-  return new Promise((done) => {
-    const child = spawn(program, args, { stdio: 'ignore' });
-    child.once('error', () => done(127));
-    child.once('exit', (code) => done(code ?? 1));
-  });
 }

@@ -125,7 +125,7 @@ export class Work {
     try {
       outcome = await this.live();
     } catch (error) {
-      outcome = failed('SandboxFailed', (error as Error).message);
+      outcome = unexpected(error);
     }
     let outputs: readonly OutputFile[] | undefined;
     let outOfMemory = false;
@@ -159,7 +159,7 @@ export class Work {
     if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
     this.hostId = deps.hostIds?.take();
     this.group = deps.groups.create(order.id, order.limits);
-    const prepared = await prepareBox(order, this.hostId, deps, this.abort.signal);
+    const prepared = await prepareBox(order, this.hostId, this.group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
     if (this.ending !== undefined) return this.ended();
     if (this.isSimple()) {
@@ -203,9 +203,6 @@ export class Work {
     for (const sidecar of order.sidecars) {
       if (this.ending !== undefined) return this.ended();
       const running = await enter(sidecar);
-      void running.exited.then((exit) =>
-        this.logs.get(sidecar.name)?.system(`[ended with exit code ${exit.exitCode}]`),
-      );
       sidecars.push(running);
     }
     if (this.ending !== undefined) return this.ended();
@@ -226,7 +223,6 @@ export class Work {
     if (this.ending !== undefined) return this.ended();
     if (!exit.executed) return notExecuted(init, exit);
     if (exit.exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exit.exitCode}`, exit.exitCode);
-    this.over.add(init.name);
     return undefined;
   }
 
@@ -274,8 +270,19 @@ export class Work {
     this.logs.set(process.name, log);
     const running = await launch(plan, this.entrances(), deps.pipes, log);
     this.launched.push(running);
+    void this.endLog(process, running, log);
     if (this.ending !== undefined) running.kill();
     return running;
+  }
+
+  /** A log ends when nothing holds its pipes any more, which for sidecars and init can be long before the work's end. */
+  private async endLog(process: OrderedProcess, running: Launched, log: LogWriter): Promise<void> {
+    const exit = await running.exited;
+    await running.drained;
+    if (this.order.sidecars.includes(process)) log.system(`[ended with exit code ${exit.exitCode}]`);
+    await log.end();
+    this.over.add(process.name);
+    this.deps.onLogEnded(this.order.id, process.name);
   }
 
   private entrances(): readonly number[] {
@@ -344,6 +351,12 @@ export function containersOf(order: WireOrder): string[] {
 
 function commandOf(order: WireOrder, process: OrderedProcess): Command {
   return { command: process.command, env: process.env, workingDir: order.workingDir };
+}
+
+/** A full disk is the machine's trouble, not the sandbox's. */
+function unexpected(error: unknown): Outcome {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return failed(code === 'ENOSPC' || code === 'EDQUOT' ? 'DiskFull' : 'SandboxFailed', message);
 }
 
 function failed(reason: string, message: string, exitCode?: number): Outcome & { kind: 'failed' } {

@@ -1,0 +1,212 @@
+/**
+ * Owns isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`, `nsenter`. Slower than bubblewrap (some
+ * twenty small programs per box), for machines that do not have it, or whose kernel lets only root make user namespaces.
+ *
+ * Two scripts go over pipes, never over a command line (I11). The first builds the box as its pid 1 and stays as its reaper: as
+ * root it is the real root in new namespaces, whose mounts the work's user namespace then does not own; without root it is
+ * the root of that user namespace. The second runs as the work's user without capabilities, sets the exact environment
+ * and becomes the command. Before that nothing that the order says is executed, nor is its environment set.
+ */
+import { children, descendants } from '../process/tree.js';
+import { STATUS_FD, type Box, type Command, type Isolation, type Mount, type Plan } from './isolation.js';
+import type { SystemView } from './system.js';
+
+export interface UnshareSettings {
+  /** Empty directory on which the box's root is mounted, in its own mount namespace. */
+  readonly rootDir: string;
+  /** Found in the command line of everything that lives outside of the box. */
+  readonly marker: string;
+  readonly asRoot: boolean;
+  /** Brings the loopback up; absent where `ip` is not installed. */
+  readonly ip: string | undefined;
+}
+
+/** Programs are looked for here, by the trusted stages only. */
+const PATH = 'PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH';
+const DROP = ['setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
+const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
+const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+
+export function unshare(settings: UnshareSettings, view: SystemView): Isolation {
+  return {
+    name: 'unshare',
+    box: (box, command, firstFeed) => {
+      const feeds = [Buffer.from(buildScript(settings, view, box, command, firstFeed + 1))];
+      if (command !== 'hold') feeds.push(Buffer.from(commandScript(box, command)));
+      return scripted(settings, box, unshareCommand(settings), firstFeed, feeds);
+    },
+    enter: (box, pid, command, firstFeed) => {
+      // pid 1 belongs to the machine's root; what it started lies in the user namespace of the work.
+      const target = settings.asRoot ? (children(pid)[0] ?? pid) : pid;
+      const feeds = [Buffer.from(enterScript(firstFeed + 1)), Buffer.from(commandScript(box, command))];
+      const enter = ['nsenter', '-t', String(target), '-U', '-m', '-p', '-n', '-i', '-u', '-S', '0', '-G', '0', '--'];
+      return scripted(settings, box, enter, firstFeed, feeds);
+    },
+    // nsenter → the script → the command: signals are for the command.
+    entered: (pid) => children(pid).flatMap((script) => descendants(script)),
+    seal: () => undefined,
+  };
+}
+
+function unshareCommand(settings: UnshareSettings): string[] {
+  const namespaces = ['--mount', '--propagation', 'private', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
+  const user = settings.asRoot ? [] : ['--user', '--map-root-user'];
+  // Dies with the runner: the signal is for unshare, which passes it on to the box's first process.
+  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...user, ...namespaces, '--fork', '--kill-child=KILL', '--'];
+}
+
+/** A shell that reads its script from the first feed, started by `prefix`. */
+function scripted(
+  settings: UnshareSettings,
+  box: Box,
+  prefix: readonly string[],
+  firstFeed: number,
+  feeds: readonly Buffer[],
+): Plan {
+  const redirect = `${PATH}; exec "$@" <&${firstFeed} ${firstFeed}<&-`;
+  return {
+    file: '/bin/sh',
+    args: ['-c', redirect, settings.marker, ...prefix, '/bin/sh', '-s', settings.marker],
+    hostId: undefined,
+    owner: box.hostId,
+    feeds,
+  };
+}
+
+function buildScript(
+  settings: UnshareSettings,
+  view: SystemView,
+  box: Box,
+  command: Command | 'hold',
+  commandFeed: number,
+): string {
+  const lines = [
+    'set -eu',
+    'umask 022',
+    // The old /proc still counts in the host's numbers.
+    'read -r pid rest </proc/self/stat',
+    `echo "{ \\"child-pid\\": $pid }" >&${STATUS_FD}`,
+    `mount -n -t tmpfs -o mode=0755,nosuid,nodev,size=4m root ${quote(settings.rootDir)}`,
+    `cd ${quote(settings.rootDir)}`,
+    'mkdir proc dev etc usr run var tmp dev/pts dev/shm .old',
+    ...view.links.map(([path, target]) => `ln -s ${quote(target)} ${quote(`.${path}`)}`),
+    'ln -s /tmp var/tmp; ln -s /run var/run',
+    ...view.mounts.flatMap((mount) => bind(mount)),
+    ...view.masked.map((path) => `mount -n -t tmpfs -o ro,mode=0755,size=4k hidden ${quote(`.${path}`)}`),
+    'mount -n -t proc -o nosuid,nodev,noexec proc proc',
+    ...DEVICES.map((name) => `: >dev/${name}; mount -n --bind /dev/${name} dev/${name}`),
+    'for n in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${n%%:*}" "dev/${n#*:}"; done; ln -s /proc/self/fd dev/fd',
+    `mount -n -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts dev/pts; ln -s pts/ptmx dev/ptmx`,
+    `mount -n -t tmpfs -o mode=1777,nosuid,nodev,size=${box.shmBytes} shm dev/shm`,
+    ...(box.tmpBytes === undefined ? [] : [`mount -n -t tmpfs -o mode=1777,nosuid,nodev,size=${box.tmpBytes} tmp tmp`]),
+    ...box.directories.map((path) => `mkdir -p ${quote(`.${path}`)}`),
+    ...box.mounts.flatMap((mount) => bind(mount)),
+    ...secrets(box),
+    `hostname ${quote(box.hostname)} 2>/dev/null || :`,
+    settings.ip === undefined ? ':' : `${settings.ip} link set lo up`,
+    'pivot_root . .old',
+    'cd /',
+    'umount -l /.old',
+    'rmdir /.old',
+    'mount -n -o remount,ro,nosuid,nodev /',
+    ...(settings.asRoot ? [] : [FORBID_NESTED]),
+    'rc=0',
+    `${become(settings, box, command, commandFeed)} || rc=$?`,
+    `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
+    'exit $rc',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** From pid 1 to the work's user without capabilities. */
+function become(settings: UnshareSettings, box: Box, command: Command | 'hold', commandFeed: number): string {
+  // Held open by something that ignores what the work prints or sends.
+  const last =
+    command === 'hold'
+      ? 'sh -c "echo ready; exec sleep 2147483647" </dev/null'
+      : `sh -s <&${commandFeed} ${commandFeed}<&-`;
+  const status = command === 'hold' ? ` ${STATUS_FD}>&-` : '';
+  if (!settings.asRoot) return `${DROP.join(' ')} ${last}${status}`;
+  const user = `setpriv --reuid ${box.hostId} --regid ${box.hostId} --clear-groups -- unshare --user --map-root-user --`;
+  return `${user} sh -c ${quote(`${FORBID_NESTED}; exec "$@"`)} sh ${DROP.join(' ')} ${last}${status}`;
+}
+
+function enterScript(commandFeed: number): string {
+  return [
+    PATH,
+    // Its number is not asked for: the box's first process is known.
+    `echo '{ "child-pid": 0 }' >&${STATUS_FD}`,
+    'rc=0',
+    `${DROP.join(' ')} sh -s <&${commandFeed} ${commandFeed}<&- || rc=$?`,
+    `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
+    'exit $rc',
+    '',
+  ].join('\n');
+}
+
+/** The last stage. A program that is not there is told of on the status, since its exit code could be the program's own. */
+function commandScript(box: Box, { command, env, workingDir }: Command): string {
+  const plain = Object.entries(env).filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+  // Names that no shell can export; `env` can.
+  const odd = Object.entries(env).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+  const [program] = command as [string];
+  const limits =
+    box.rlimits === undefined
+      ? []
+      : ['/usr/bin/prlimit', `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--'];
+  const prefix = [
+    ...limits,
+    ...(odd.length === 0 ? [] : ['/usr/bin/env', ...odd.map(([name, value]) => `${name}=${value}`)]),
+  ];
+  const lines = [
+    `fail() { echo "execvp $1" >&2; echo '{ "not-executed": 1 }' >&${STATUS_FD}; exit 127; }`,
+    `cd ${quote(workingDir)} 2>/dev/null || fail "cannot chdir to "${quote(workingDir)}`,
+    // Where programs are found when the order names no PATH; not part of the environment.
+    `unset PATH OLDPWD; PATH=/usr/local/bin:/usr/bin:/bin`,
+    ...plain.map(([name, value]) => `export ${name}=${quote(value)}`),
+    ...('PWD' in env ? [] : ['export PWD']),
+    `command -v ${quote(program)} >/dev/null 2>&1 || fail ${quote(`${program}: No such file or directory`)}`,
+    `exec ${[...prefix, ...command].map(quote).join(' ')} </dev/null ${STATUS_FD}>&-`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function bind(mount: Mount): string[] {
+  const target = quote(`.${mount.target}`);
+  const source = quote(mount.source);
+  return [
+    // A file is mounted on a file.
+    `if [ -d ${source} ]; then mkdir -p ${target}; else mkdir -p "$(dirname ${target})"; [ -e ${target} ] || : >${target}; fi`,
+    `mount -n --bind ${source} ${target}`,
+    `mount -n -o remount,bind,nosuid,nodev${mount.readOnly ? ',ro' : ''} ${target}`,
+  ];
+}
+
+function secrets(box: Box): string[] {
+  const target = quote(`.${box.secretsDir}`);
+  const owner = box.hostId === undefined ? '' : `,uid=${box.hostId},gid=${box.hostId}`;
+  const size = [...box.secretFiles.values()].reduce(
+    (sum, bytes) => sum + Math.ceil(bytes.length / 4096) * 4096,
+    65_536,
+  );
+  const names = [...box.secretFiles.keys()].map((name) => `${target}/${quote(name)}`);
+  return [
+    `mkdir -p ${target}`,
+    `mount -n -t tmpfs -o mode=0700,nosuid,nodev,size=${size}${owner} secrets ${target}`,
+    'umask 077',
+    ...[...box.secretFiles].map(([name, bytes]) => `printf ${quote(octal(bytes))} >${target}/${quote(name)}`),
+    ...(names.length === 0 ? [] : [`chmod 0400 ${names.join(' ')}`]),
+    ...(names.length === 0 || box.hostId === undefined ? [] : [`chown ${box.hostId}:${box.hostId} ${names.join(' ')}`]),
+    'umask 022',
+    `mount -n -o remount,ro,nosuid,nodev ${target}`,
+  ];
+}
+
+function octal(bytes: Buffer): string {
+  return Array.from(bytes, (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+}
+
+/** For a shell, as one word. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,160 @@
+/**
+ * Owns what a contract case needs of an engine under test: orders with sensible defaults, waiting for states, reading logs.
+ * Every id is used once, so cases may share one engine and run at the same time.
+ */
+import { setMaxListeners } from 'node:events';
+import type { ComputeEngine, LogLine, LogQuery, WorkOrder, WorkState } from '../../src/engines/compute/engine.js';
+
+/** Nothing in these tests takes longer. */
+const PATIENCE_MS = 60_000;
+
+export const MiB = 1024 * 1024;
+
+export const LIMITS: WorkOrder['limits'] = {
+  milliCpu: 1000,
+  memory: 256 * MiB,
+  disk: 512 * MiB,
+  pids: 64,
+  logBytes: 4 * MiB,
+};
+
+let used = 0;
+
+/** An order for `sh -c script`, or for a command; everything else as in a plain Job. */
+export function order(command: string | readonly string[], more: Partial<WorkOrder> = {}): WorkOrder {
+  used++;
+  return {
+    id: `case-${process.pid}-${used}.1`,
+    image: 'svc/agent-tools',
+    main: {
+      name: 'main',
+      command: typeof command === 'string' ? ['sh', '-c', command] : command,
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    },
+    sidecars: [],
+    workingDir: '/workspace',
+    secretFiles: new Map(),
+    inputs: [],
+    outputs: [],
+    limits: LIMITS,
+    labels: {},
+    ...more,
+  };
+}
+
+export class Harness {
+  engine: ComputeEngine;
+  readonly lost: string[] = [];
+  private readonly seen = new Map<string, WorkState[]>();
+  private readonly waiting = new Set<() => void>();
+  private watching = new AbortController();
+
+  private constructor(engine: ComputeEngine) {
+    this.engine = engine;
+  }
+
+  static async over(engine: ComputeEngine): Promise<Harness> {
+    const harness = new Harness(engine);
+    await harness.watch();
+    return harness;
+  }
+
+  /** Goes on with another engine over the same runner, as after a restart of the service. */
+  async reopen(open: () => Promise<ComputeEngine>): Promise<void> {
+    this.watching.abort();
+    await this.engine.close();
+    this.engine = await open();
+    await this.watch();
+  }
+
+  async close(): Promise<void> {
+    this.watching.abort();
+    await this.engine.close();
+  }
+
+  patience(): AbortSignal {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    setMaxListeners(0, signal);
+    return signal;
+  }
+
+  start(work: WorkOrder): Promise<void> {
+    return this.engine.start(work, this.patience());
+  }
+
+  /** Starts the work and waits for its end. */
+  async run(work: WorkOrder): Promise<WorkState> {
+    await this.start(work);
+    return this.ended(work.id);
+  }
+
+  /** Runs the work and answers what it printed. */
+  async output(work: WorkOrder, container = 'main'): Promise<string> {
+    await this.run(work);
+    return this.text(work.id, container);
+  }
+
+  ended(id: string): Promise<WorkState> {
+    return this.state(id, (state) => state.endedAt !== undefined);
+  }
+
+  state(id: string, wanted: (state: WorkState) => boolean): Promise<WorkState> {
+    return this.until(`the state of ${id}`, () => this.seen.get(id)?.findLast(wanted));
+  }
+
+  /** Every state that was reported, in order. */
+  reports(id: string): readonly WorkState[] {
+    return this.seen.get(id) ?? [];
+  }
+
+  async text(id: string, container = 'main'): Promise<string> {
+    const lines = await this.lines(id, { container });
+    return Buffer.concat(lines.filter(({ stream }) => stream !== 'system').map(({ data }) => data)).toString('utf8');
+  }
+
+  async lines(id: string, query: Partial<LogQuery> = {}): Promise<LogLine[]> {
+    const found: LogLine[] = [];
+    const stream = this.engine.logs(id, { container: 'main', follow: false, ...query }, this.patience());
+    for await (const line of stream) found.push(line);
+    return found;
+  }
+
+  async until<T>(what: string, get: () => T | undefined): Promise<T> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const found = get();
+      if (found !== undefined) return found;
+      const left = deadline - Date.now();
+      if (left <= 0) throw new Error(`waited in vain for ${what}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(wake, Math.min(left, 250));
+        const { waiting } = this;
+        function wake(): void {
+          clearTimeout(timer);
+          waiting.delete(wake);
+          resolve();
+        }
+        waiting.add(wake);
+      });
+    }
+  }
+
+  private async watch(): Promise<void> {
+    this.watching = new AbortController();
+    await this.engine.watch(
+      (state) => {
+        const states = this.seen.get(state.id) ?? [];
+        states.push(state);
+        this.seen.set(state.id, states);
+        for (const wake of this.waiting) wake();
+      },
+      (reason) => this.lost.push(reason),
+      this.watching.signal,
+    );
+    for (const state of await this.engine.list(this.patience())) {
+      const states = this.seen.get(state.id) ?? [];
+      states.push(state);
+      this.seen.set(state.id, states);
+    }
+  }
+}

@@ -1,0 +1,172 @@
+/** What goes in and what comes out: inputs, outputs, and hostile forms of both. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pack as tarPack } from 'tar-stream';
+import type { OutputFile } from '../../../src/engines/compute/engine.js';
+import type { ContractCase } from '../compute-contract.js';
+import { LIMITS, MiB, order } from '../compute-harness.js';
+
+export const fileCases: readonly ContractCase[] = [
+  {
+    name: 'inputs are there to read, whoever owns them, and not to write',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      writeFileSync(join(at, 'open'), 'open\n', { mode: 0o644 });
+      writeFileSync(join(at, 'closed'), 'closed\n', { mode: 0o600 });
+      mkdirSync(join(at, 'tree/sub'), { recursive: true });
+      writeFileSync(join(at, 'tree/sub/leaf'), 'leaf\n', { mode: 0o600 });
+      around.share(at);
+      const input = (name: string, source = name) => ({
+        path: `/svc/inputs/${name}`,
+        source: join(at, source),
+        unpack: 'no' as const,
+      });
+      const script =
+        'cd /svc/inputs; cat open closed tree/sub/leaf; for p in open closed tree/sub/leaf tree/new; do (echo x >"$p") 2>/dev/null && echo "wrote $p"; done; rm -rf /svc/inputs/* 2>/dev/null; cat open';
+      const work = order(script, { inputs: [input('open'), input('closed'), input('tree')] });
+      t.is(await h.output(work), 'open\nclosed\nleaf\nopen\n');
+      t.is(readFileSync(join(at, 'open'), 'utf8'), 'open\n');
+    },
+  },
+  {
+    name: 'an archive is unpacked, plain or with zstd',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      mkdirSync(join(at, 'tree/sub'), { recursive: true });
+      writeFileSync(join(at, 'tree/sub/leaf'), 'leaf\n');
+      execFileSync('tar', ['-C', join(at, 'tree'), '-cf', join(at, 'a.tar'), '.']);
+      execFileSync('zstd', ['-q', join(at, 'a.tar')]);
+      around.share(at);
+      const work = order(
+        'cat /svc/inputs/a/sub/leaf /workspace/src/sub/leaf; (: >/workspace/src/new) 2>/dev/null || echo read-only',
+        {
+          inputs: [
+            { path: '/svc/inputs/a', source: join(at, 'a.tar'), unpack: 'tar' },
+            { path: '/workspace/src', source: join(at, 'a.tar.zst'), unpack: 'tar.zst' },
+          ],
+        },
+      );
+      t.is(await h.output(work), 'leaf\nleaf\nread-only\n');
+    },
+  },
+  {
+    name: 'a hostile archive reaches nothing outside of its place',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      const archive = tarPack();
+      archive.entry({ name: '../../../escaped' }, 'x');
+      archive.entry({ name: '/tmp/escaped-absolute' }, 'x');
+      archive.entry({ name: 'link', type: 'symlink', linkname: at });
+      archive.entry({ name: 'link/escaped' }, 'x');
+      archive.entry({ name: 'plain' }, 'plain\n');
+      archive.finalize();
+      const chunks: Buffer[] = [];
+      for await (const chunk of archive) chunks.push(chunk as Buffer);
+      writeFileSync(join(at, 'evil.tar'), Buffer.concat(chunks));
+      around.share(at);
+      const work = order('cat /svc/inputs/e/plain', {
+        inputs: [{ path: '/svc/inputs/e', source: join(at, 'evil.tar'), unpack: 'tar' }],
+      });
+      await h.run(work);
+      t.throws(() => readFileSync(join(at, 'escaped')), { code: 'ENOENT' });
+      t.throws(() => readFileSync('/tmp/escaped-absolute'), { code: 'ENOENT' });
+    },
+  },
+  {
+    name: 'an input that is missing, broken, or over the system fails the start',
+    run: async (t, h, around) => {
+      const broken = join(around.files, 'broken.tar.zst');
+      writeFileSync(broken, 'no archive');
+      around.share(broken);
+      for (const input of [
+        { path: '/svc/inputs/a', source: join(around.files, 'none'), unpack: 'no' as const },
+        { path: '/svc/inputs/a', source: broken, unpack: 'tar.zst' as const },
+        { path: '/usr/bin', source: broken, unpack: 'no' as const },
+        { path: '/svc/../etc/passwd', source: broken, unpack: 'no' as const },
+      ]) {
+        t.like(await h.run(order(['true'], { inputs: [input] })), { phase: 'StartFailed', reason: 'InputFailed' });
+      }
+    },
+  },
+  {
+    name: 'outputs are taken as files and archives, also when the work failed; a missing one is told of',
+    run: async (t, h) => {
+      const script =
+        'mkdir -p /svc/outputs/d/sub "/svc/outputs/d/odd\nname"; echo leaf >/svc/outputs/d/sub/leaf; echo file >f; echo t >/tmp/t; ln -s f /workspace/l; exit 2';
+      const names = [
+        ['dir', '/svc/outputs/d'],
+        ['file', 'f'],
+        ['link', '/workspace/l'],
+        ['tmp', '/tmp/t'],
+        ['none', '/svc/outputs/none'],
+      ];
+      const work = order(script, { outputs: names.map(([name = '', path = '']) => ({ name, path })) });
+      const state = await h.run(work);
+      t.is(state.exitCode, 2);
+      const found = new Map((state.outputs ?? []).map((output) => [output.name, output]));
+      t.like(found.get('none'), { size: 0, error: '/svc/outputs/none does not exist' });
+      for (const [name, text] of [
+        ['file', 'file\n'],
+        ['link', 'file\n'],
+        ['tmp', 't\n'],
+      ] as const) {
+        const output = found.get(name);
+        t.like(output, { directory: false, size: text.length, error: undefined }, name);
+        t.is(readFileSync(output?.file ?? '', 'utf8'), text);
+      }
+      const dir = found.get('dir') as OutputFile;
+      t.true(dir.directory);
+      const listing = execFileSync('tar', ['--zstd', '-tf', dir.file], { encoding: 'utf8' });
+      t.true(listing.includes('./sub/leaf') && listing.includes('./odd\\nname/'), listing);
+      await h.engine.remove(work.id, true, h.patience());
+      t.throws(() => readFileSync(dir.file), { code: 'ENOENT' });
+    },
+  },
+  {
+    name: 'no output leads out of the work',
+    run: async (t, h, around) => {
+      const secret = join(around.files, 'host-secret');
+      writeFileSync(secret, 'host\n', { mode: 0o644 });
+      symlinkSync(secret, join(around.files, 'unused'));
+      const script = `ln -s ${secret} a; ln -s /etc/hostname b; ln -s ../../../../../../etc/passwd c; ln -s / d; mkfifo e; ln -s g f; ln -s f g; ln -s /proc/self/root${secret} i
+        mkdir k; ln -s ${secret} k/inner; echo fine >k/fine; truncate -s 100G huge; chmod 000 k/fine`;
+      const paths: Record<string, string> = {
+        a: 'a',
+        b: 'b',
+        c: 'c',
+        d: `d${secret}`,
+        e: 'e',
+        f: 'f',
+        i: 'i',
+        up: '../../../etc/passwd',
+        huge: 'huge',
+        k: 'k',
+        system: '/etc/passwd',
+      };
+      const work = order(script, {
+        outputs: Object.entries(paths).map(([name, path]) => ({ name, path })),
+        limits: { ...LIMITS, disk: 64 * MiB },
+      });
+      const state = await h.run(work);
+      t.is(state.exitCode, 0, await h.text(work.id));
+      for (const output of state.outputs ?? []) {
+        if (output.name !== 'k') t.truthy(output.error, output.name);
+      }
+      const packed = (state.outputs ?? []).find(({ name }) => name === 'k') as OutputFile;
+      const listing = execFileSync('tar', ['--zstd', '-tvf', packed.file], { encoding: 'utf8' });
+      t.true(listing.includes(`./inner -> ${secret}`), listing);
+    },
+  },
+  {
+    name: 'what work makes hard to remove is removed',
+    run: async (t, h) => {
+      const script =
+        'mkdir -p x/y; chmod 000 x/y x; i=0; d=deep; while [ $i -lt 60 ]; do d=$d/0123456789012345678901234567890123456789012345678901234567890123456789; i=$((i+1)); done; while [ $i -gt 0 ]; do mkdir -p 0123456789012345678901234567890123456789012345678901234567890123456789 && cd 0123456789012345678901234567890123456789012345678901234567890123456789; i=$((i-1)); done; : >end';
+      const work = order(script);
+      t.is((await h.run(work)).exitCode, 0, await h.text(work.id));
+      await h.engine.remove(work.id, true, h.patience());
+      t.pass();
+    },
+  },
+];

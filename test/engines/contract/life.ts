@@ -1,0 +1,171 @@
+/** How work begins, ends, is stopped and removed. */
+import type { ContractCase } from '../compute-contract.js';
+import { order } from '../compute-harness.js';
+
+export const lifeCases: readonly ContractCase[] = [
+  {
+    name: 'an exit code is reported as it is, and every report is a later one of the same work',
+    run: async (t, h) => {
+      const work = order('exit 3');
+      const state = await h.run(work);
+      t.like(state, { phase: 'Exited', exitCode: 3, signal: undefined });
+      t.true((state.endedAt ?? 0) >= (state.startedAt ?? Infinity));
+      const sequences = h.reports(work.id).map(({ sequence }) => sequence);
+      t.deepEqual(
+        sequences,
+        sequences.toSorted((a, b) => a - b),
+      );
+      t.is((await h.run(order(['true']))).exitCode, 0);
+    },
+  },
+  {
+    name: 'a program that a signal ends exits with 128 and its number',
+    run: async (t, h) => {
+      t.like(await h.run(order('kill -TERM $$')), { phase: 'Exited', exitCode: 143, signal: 15 });
+      t.like(await h.run(order('kill -KILL $$')), { phase: 'Exited', exitCode: 137, signal: 9 });
+    },
+  },
+  {
+    name: 'the environment is exactly what the order says (but for PWD), odd names and values included',
+    run: async (t, h) => {
+      const env = {
+        PATH: '/usr/bin:/bin',
+        A: 'b \'c\' $d "e"',
+        EMPTY: '',
+        LINES: 'x\ny\n',
+        'odd.name-1': 'kept',
+        LD_PRELOAD: '/nowhere.so',
+      };
+      const work = order(['cat', '/proc/self/environ']);
+      const text = await h.output({ ...work, main: { ...work.main, env } });
+      const found = Object.fromEntries(
+        text
+          .split('\0')
+          .filter((entry) => entry.includes('='))
+          .map((entry) => [
+            entry.slice(entry.lastIndexOf('\n', entry.indexOf('=')) + 1, entry.indexOf('=')),
+            entry.slice(entry.indexOf('=') + 1),
+          ]),
+      );
+      t.deepEqual({ PWD: '/workspace', ...found }, { PWD: '/workspace', ...env });
+    },
+  },
+  {
+    name: 'a second order for the same id changes nothing',
+    run: async (t, h) => {
+      const work = order('echo once; sleep 0.2');
+      await Promise.all([h.start(work), h.start(work)]);
+      await h.ended(work.id);
+      await h.start({ ...work, main: { ...work.main, command: ['echo', 'twice'] } });
+      t.is(await h.text(work.id), 'once\n');
+      t.is((await h.engine.list(h.patience())).filter(({ id }) => id === work.id).length, 1);
+    },
+  },
+  {
+    name: 'a program that does not exist fails the start, and says so',
+    run: async (t, h) => {
+      t.like(await h.run(order(['no-such-program'])), { phase: 'StartFailed', reason: 'CommandNotFound' });
+      t.like(await h.run(order(['/workspace/none'])), { phase: 'StartFailed', reason: 'CommandNotFound' });
+    },
+  },
+  {
+    name: 'an image that the engine does not have fails the start',
+    run: async (t, h) => {
+      const state = await h.run(order(['true'], { image: 'registry.example/none:1' }));
+      t.like(state, { phase: 'StartFailed', reason: 'ImageNotFound' });
+    },
+  },
+  {
+    name: 'a working directory below the workspace is made; one that is nowhere fails the start',
+    run: async (t, h) => {
+      t.is(await h.output(order('pwd', { workingDir: '/workspace/a/b' })), '/workspace/a/b\n');
+      const state = await h.run(order('pwd', { workingDir: '/nowhere' }));
+      t.like(state, { phase: 'StartFailed', reason: 'WorkingDirNotFound' });
+    },
+  },
+  {
+    name: 'stop sends SIGTERM, and a program that ends by itself keeps its exit code',
+    run: async (t, h) => {
+      const work = order('trap "echo ending; exit 7" TERM; echo ready; while :; do sleep 0.05; done');
+      await h.start(work);
+      await ready(h, work.id);
+      await h.engine.stop(work.id, 30, h.patience());
+      t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 7 });
+      t.true((await h.text(work.id)).includes('ending'));
+    },
+  },
+  {
+    name: 'a tree that ignores SIGTERM is killed whole after the grace',
+    run: async (t, h) => {
+      const script =
+        'trap "" TERM; (trap "" TERM; setsid sh -c "trap \\"\\" TERM; echo ready; while :; do sleep 0.05; done") & wait; sleep 600';
+      const work = order(script);
+      await h.start(work);
+      await ready(h, work.id);
+      const before = Date.now();
+      await h.engine.stop(work.id, 1, h.patience());
+      t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 137 });
+      t.true(Date.now() - before >= 900);
+    },
+  },
+  {
+    name: 'a process left in the background ends with the main program',
+    run: async (t, h) => {
+      const work = order('(setsid sh -c "while :; do echo alive; sleep 0.05; done") & sleep 0.2; exit 0');
+      t.is((await h.run(work)).exitCode, 0);
+      const lines = (await h.lines(work.id)).length;
+      await h.run(order('sleep 0.3'));
+      t.is((await h.lines(work.id)).length, lines);
+    },
+  },
+  {
+    name: 'work that is stopped before it began never runs',
+    run: async (t, h) => {
+      const work = order('echo ran; sleep 60');
+      const started = h.start(work);
+      await h.engine.stop(work.id, 0, h.patience());
+      await started;
+      await h.engine.stop(work.id, 0, h.patience());
+      const state = await h.ended(work.id);
+      t.true(state.phase === 'StartFailed' || state.exitCode === 137, state.phase);
+    },
+  },
+  {
+    name: 'a program that runs longer than it may is killed, with a reason',
+    run: async (t, h) => {
+      const work = order('trap "" TERM; sleep 60');
+      const state = await h.run({ ...work, main: { ...work.main, timeoutSeconds: 1 } });
+      t.like(state, { phase: 'Exited', exitCode: 137, reason: 'TimedOut' });
+    },
+  },
+  {
+    name: 'remove ends what runs, forgets it, and keeps logs until they are to go too',
+    run: async (t, h) => {
+      const work = order('echo kept; sleep 600');
+      await h.start(work);
+      await h.until('the line', () => (h.reports(work.id).some(({ phase }) => phase === 'Running') ? true : undefined));
+      await ready(h, work.id, 'kept');
+      await h.engine.remove(work.id, false, h.patience());
+      t.false((await h.engine.list(h.patience())).some(({ id }) => id === work.id));
+      t.is(await h.text(work.id), 'kept\n');
+      await h.engine.remove(work.id, true, h.patience());
+      t.is(await h.text(work.id), '');
+    },
+  },
+  {
+    name: 'stop and remove of unknown work succeed, and its log is empty',
+    run: async (t, h) => {
+      await h.engine.stop('unknown.1', 1, h.patience());
+      await h.engine.remove('unknown.1', true, h.patience());
+      t.deepEqual(await h.lines('unknown.1', { follow: true }), []);
+      t.deepEqual(await h.lines('../../etc', { container: '../passwd' }), []);
+    },
+  },
+];
+
+async function ready(h: Parameters<ContractCase['run']>[1], id: string, word = 'ready'): Promise<void> {
+  for await (const line of h.engine.logs(id, { container: 'main', follow: true }, h.patience())) {
+    if (Buffer.from(line.data).toString('utf8').includes(word)) return;
+  }
+  throw new Error(`the work ended without saying ${word}`);
+}

@@ -1,0 +1,67 @@
+/** What bounds work: memory, processor, processes, disk. */
+import type { ContractCase } from '../compute-contract.js';
+import { LIMITS, MiB, order } from '../compute-harness.js';
+
+export const limitCases: readonly ContractCase[] = [
+  {
+    name: 'work that takes more memory than it may ends with 137, and the report says why',
+    needs: ['memory'],
+    run: async (t, h) => {
+      const limits = { ...LIMITS, memory: 64 * MiB };
+      const state = await h.run(order(['tail', '/dev/zero'], { limits }));
+      t.like(state, { phase: 'Exited', exitCode: 137, outOfMemory: true });
+      t.is((await h.run(order(['true'], { limits }))).outOfMemory, undefined);
+    },
+  },
+  {
+    name: 'files in memory count as memory',
+    needs: ['memory'],
+    run: async (t, h) => {
+      const limits = { ...LIMITS, memory: 64 * MiB };
+      const state = await h.run(order('head -c 200M /dev/zero >/tmp/big; exit 1', { limits }));
+      t.not(state.exitCode, 0);
+    },
+  },
+  {
+    name: 'a fork bomb stops at the number of processes, and others go on',
+    needs: ['pids'],
+    run: async (t, h) => {
+      const limits = { ...LIMITS, pids: 16 };
+      const bomb = order('bash -c ":(){ :|:& };:"; i=0; while [ $i -lt 200 ]; do sleep 30 & i=$((i+1)); done; wait', {
+        limits,
+      });
+      await h.start({ ...bomb, main: { ...bomb.main, timeoutSeconds: 3 } });
+      t.is((await h.run(order(['true']))).exitCode, 0);
+      const state = await h.ended(bomb.id);
+      t.is(state.phase, 'Exited');
+      t.regex(await h.text(bomb.id), /fork|Resource temporarily unavailable/i);
+    },
+  },
+  {
+    name: 'processor time is shared by the limit',
+    needs: ['cpu'],
+    run: async (t, h) => {
+      const limits = { ...LIMITS, milliCpu: 200 };
+      const work = order(
+        's=$(date +%s%N); while [ $(($(date +%s%N) - s)) -lt 2000000000 ]; do :; done; cat /proc/self/schedstat >/dev/null; times',
+        { limits },
+      );
+      const text = await h.output(work);
+      // The last line of `times` is what the children took; the shell itself is in the first.
+      const seconds = [...text.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+        (sum, match) => sum + Number(match[1]) * 60 + Number(match[2]),
+        0,
+      );
+      t.true(seconds < 1, `took ${seconds} s of processor in 2 s at a fifth of one`);
+    },
+  },
+  {
+    name: 'work that fills its disk is ended with a reason',
+    needs: ['disk'],
+    run: async (t, h) => {
+      const limits = { ...LIMITS, disk: 20 * MiB };
+      const state = await h.run(order('head -c 60M /dev/zero >/workspace/big; sync; sleep 60', { limits }));
+      t.like(state, { phase: 'Exited', reason: 'DiskFull', exitCode: 137 });
+    },
+  },
+];

@@ -1,0 +1,104 @@
+/** What is kept of what programs print, and how it is read. */
+import type { LogLine } from '../../../src/engines/compute/engine.js';
+import type { ContractCase } from '../compute-contract.js';
+import { LIMITS, MiB, order } from '../compute-harness.js';
+
+export const logCases: readonly ContractCase[] = [
+  {
+    name: 'every line carries its stream and a time that does not go back',
+    run: async (t, h) => {
+      const work = order('echo a; sleep 0.05; echo b >&2; sleep 0.05; echo c');
+      await h.run(work);
+      const lines = await h.lines(work.id);
+      t.deepEqual(lines.map(show), ['stdout a\n', 'stderr b\n', 'stdout c\n']);
+      const times = lines.map(({ time }) => time);
+      t.deepEqual(
+        times,
+        times.toSorted((a, b) => a - b),
+      );
+      t.true((times[2] ?? 0) > (times[0] ?? 0));
+    },
+  },
+  {
+    name: 'a follower gets lines while the work runs, and its end',
+    run: async (t, h) => {
+      const work = order('trap "echo two; exit 0" TERM; echo one; while :; do sleep 0.05; done');
+      await h.start(work);
+      const got: string[] = [];
+      for await (const line of h.engine.logs(work.id, { container: 'main', follow: true }, h.patience())) {
+        got.push(show(line));
+        if (got.length === 1) await h.engine.stop(work.id, 30, h.patience());
+      }
+      t.true(got.includes('stdout one\n') && got.includes('stdout two\n'));
+      t.is((await h.ended(work.id)).exitCode, 0);
+    },
+  },
+  {
+    name: 'tail and since cut from the front',
+    run: async (t, h) => {
+      const work = order('for i in $(seq 1 100); do echo line $i; done; sleep 0.3; echo last');
+      await h.run(work);
+      t.deepEqual((await h.lines(work.id, { tail: 3 })).map(show), [
+        'stdout line 99\n',
+        'stdout line 100\n',
+        'stdout last\n',
+      ]);
+      t.deepEqual(await h.lines(work.id, { tail: 0 }), []);
+      t.is((await h.lines(work.id, { tail: 1000 })).length, 101);
+      const all = await h.lines(work.id);
+      const since = all.at(-1)?.time ?? 0;
+      t.deepEqual((await h.lines(work.id, { since })).map(show), ['stdout last\n']);
+    },
+  },
+  {
+    name: 'bytes arrive as they were written, long lines in pieces',
+    run: async (t, h) => {
+      const work = order([
+        'sh',
+        '-c',
+        'head -c 100000 /dev/urandom >/workspace/r; sha256sum </workspace/r >&2; cat /workspace/r; head -c 70000 /dev/zero | tr "\\0" x; echo; printf end',
+      ]);
+      await h.run(work);
+      const lines = await h.lines(work.id);
+      t.true(lines.every(({ data }) => data.length <= 16 * 1024));
+      const bytes = Buffer.concat(lines.filter(({ stream }) => stream === 'stdout').map(({ data }) => data));
+      const { createHash } = await import('node:crypto');
+      const expected = lines
+        .filter(({ stream }) => stream === 'stderr')
+        .map(show)
+        .join('');
+      t.true(expected.includes(createHash('sha256').update(bytes.subarray(0, 100_000)).digest('hex')));
+      t.is(bytes.subarray(100_000).toString(), `${'x'.repeat(70_000)}\nend`);
+    },
+  },
+  {
+    name: 'a flood is bounded, says what was cut, and stalls nobody',
+    run: async (t, h) => {
+      const limits = { ...LIMITS, logBytes: MiB };
+      const flood = order('yes 0123456789012345678901234567890 | head -n 3000000; echo the end', { limits });
+      await h.start(flood);
+      t.is((await h.run(order(['true']))).exitCode, 0);
+      t.is((await h.ended(flood.id)).exitCode, 0);
+      const lines = await h.lines(flood.id);
+      const kept = lines.reduce((sum, { data }) => sum + data.length, 0);
+      t.true(kept <= MiB, `${kept} bytes kept`);
+      t.true(kept > MiB / 4, `${kept} bytes kept`);
+      t.is(lines[0]?.stream, 'system');
+      const cut = Number(/before line (\d+)/.exec(show(lines[0] as LogLine))?.[1]) - 1;
+      t.is(cut + lines.length - 1, 3_000_001);
+      t.is(show(lines.at(-1) as LogLine), 'stdout the end\n');
+    },
+  },
+  {
+    name: 'silent work has an empty log, also for a follower',
+    run: async (t, h) => {
+      const work = order(['sleep', '0.2']);
+      await h.start(work);
+      t.deepEqual(await h.lines(work.id, { follow: true }), []);
+    },
+  },
+];
+
+function show({ stream, data }: LogLine): string {
+  return `${stream} ${Buffer.from(data).toString('utf8')}`;
+}

@@ -1,0 +1,130 @@
+/**
+ * Owns the ways in which the embedded engine can be set up on this machine, as a table for the contract and the runner's own tests:
+ * each isolation, as root and as a plain user. As root the plain user's runner is started as one that has no name.
+ */
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLog } from '../../src/engines/compute/namespaces/log.js';
+import { openAt } from '../../src/engines/compute/namespaces/open.js';
+import { placeRunner, type RunnerPlace } from '../../src/engines/compute/namespaces/start-runner.js';
+import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import { runnerSettings, type RunnerSettings } from '../../src/engines/compute/runner/settings.js';
+import { findProgram } from '../support/programs.js';
+
+/** Neither root nor anybody who has processes or files. */
+const PLAIN_USER = 54_321;
+
+export interface Setup {
+  readonly title: string;
+  readonly isolation: 'bubblewrap' | 'unshare';
+  readonly uid: number;
+  /** Why it cannot be tried here. */
+  readonly skip: string | undefined;
+}
+
+const own = process.getuid?.() ?? 0;
+
+export const setups: readonly Setup[] = (own === 0 ? [0, PLAIN_USER] : [own]).flatMap((uid) =>
+  (['bubblewrap', 'unshare'] as const).map((isolation) => ({
+    title: `${isolation} as ${uid === 0 ? 'root' : 'a plain user'}`,
+    isolation,
+    uid,
+    skip: lacking(isolation),
+  })),
+);
+
+function lacking(isolation: 'bubblewrap' | 'unshare'): string | undefined {
+  const needed =
+    isolation === 'bubblewrap' ? ['bwrap', 'nsenter', 'flock'] : ['unshare', 'nsenter', 'setpriv', 'flock'];
+  const missing = [...needed, 'zstd'].filter((name) => findProgram(name) === undefined);
+  return missing.length === 0 ? undefined : `needs ${missing.join(' and ')}`;
+}
+
+/** One data directory with its runner, and what is left on the machine when it is gone. */
+export class Ground {
+  readonly place: RunnerPlace;
+  readonly base: string;
+  readonly setup: Setup;
+
+  private constructor(setup: Setup, base: string, place: RunnerPlace) {
+    this.setup = setup;
+    this.base = base;
+    this.place = place;
+  }
+
+  static make(setup: Setup, more: Partial<RunnerSettings> = {}): Ground {
+    // Mode 0700, as under a closed home: no user of any work may enter it.
+    const base = mkdtempSync(join(tmpdir(), 'troupe-ground-'));
+    if (setup.uid !== own) chownSync(base, setup.uid, setup.uid);
+    const settings = runnerSettings
+      .omit({ runnerDir: true, runtimeDir: true, runnerId: true })
+      .parse({ isolation: setup.isolation, idleSeconds: 20, diskSeconds: 0.2, hidden: [base], ...more });
+    return new Ground(setup, base, placeRunner(join(base, 'runner'), base, settings, setup.uid));
+  }
+
+  open(epoch = 1): Promise<ComputeEngine> {
+    return openAt(this.place, epoch, silentLog);
+  }
+
+  /** A directory in which tests put inputs. */
+  files(): string {
+    return mkdtempSync(join(this.base, 'files-'));
+  }
+
+  /** Gives files to the runner's user, when it is another. */
+  share(path: string): void {
+    if (this.setup.uid === own) return;
+    chownSync(path, this.setup.uid, this.setup.uid);
+    if (!statSync(path).isDirectory()) return;
+    for (const name of readdirSync(path)) this.share(join(path, name));
+  }
+
+  runnerPid(): number | undefined {
+    return processes().find(
+      ({ command }) => command.includes('runner/main.js') && command.includes(this.place.settings.runnerId),
+    )?.pid;
+  }
+
+  /** Everything of this runner's work that is still on the machine; nothing, when all is well. */
+  leftOver(): string[] {
+    const { layout, settings } = this.place;
+    const marker = `troupe-${settings.runnerId}`;
+    const found = processes()
+      .filter(({ command }) => command.split('\0').includes(marker))
+      .map(({ pid, command }) => `process ${pid} ${command.replaceAll('\0', ' ')}`);
+    for (const tree of ['memory', 'cpu', 'pids', 'cpu,cpuacct', 'unified', '.']) {
+      const base = join('/sys/fs/cgroup', tree, marker);
+      if (!existsSync(base)) continue;
+      for (const entry of readdirSync(base, { withFileTypes: true })) {
+        if (entry.isDirectory()) found.push(`group ${join(base, entry.name)}`);
+      }
+    }
+    for (const name of readdirSync(layout.scratch)) if (!name.startsWith('.')) found.push(`scratch ${name}`);
+    const runner = this.runnerPid();
+    const mounts = readFileSync(`/proc/${runner ?? 'self'}/mounts`, 'utf8').split('\n');
+    for (const mount of mounts) {
+      if (mount.includes(settings.runnerId) && !mount.includes(layout.scratchMount)) found.push(`mount ${mount}`);
+    }
+    return found;
+  }
+
+  /** Ends the runner and removes everything. */
+  clean(): void {
+    const pid = this.runnerPid();
+    if (pid !== undefined) process.kill(pid, 'SIGTERM');
+    rmSync(this.place.settings.runtimeDir, { recursive: true, force: true });
+    rmSync(this.base, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  }
+}
+
+function processes(): { readonly pid: number; readonly command: string }[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      return [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'latin1') }];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,58 @@
+/** The compute contract over the embedded engine, in every way in which it can be set up here. */
+import test from 'ava';
+import { computeContract, type Surroundings } from './compute-contract.js';
+import { Harness } from './compute-harness.js';
+import { Ground, setups } from './namespaces-setups.js';
+
+interface Stage {
+  readonly ground: Ground;
+  readonly harness: Harness;
+  readonly around: Surroundings;
+}
+
+for (const setup of setups) {
+  if (setup.skip !== undefined) {
+    test.skip(`${setup.title} (${setup.skip})`, (t) => t.pass());
+    continue;
+  }
+  // One engine for all cases of a setup: they run at the same time and must not meet.
+  let stage: Promise<Stage> | undefined;
+  const open = async (): Promise<Stage> => {
+    const ground = Ground.make(setup);
+    const engine = await ground.open();
+    const facts = await engine.facts(AbortSignal.timeout(10_000));
+    const files = ground.files();
+    ground.share(files);
+    const { layout, settings } = ground.place;
+    const around: Surroundings = {
+      facts,
+      hidden: [ground.base, layout.journal, layout.socket, settings.runtimeDir, process.cwd()],
+      ownUsers: setup.uid === 0,
+      files,
+      share: (path) => ground.share(path),
+    };
+    return { ground, harness: await Harness.over(engine), around };
+  };
+  test.before(() => {
+    stage = open();
+  });
+  test.after.always(async () => {
+    const { ground, harness } = (await stage) as Stage;
+    await harness.close();
+    ground.clean();
+  });
+  for (const { name, needs, run } of computeContract) {
+    test(`${setup.title}: ${name}`, async (t) => {
+      t.timeout(120_000);
+      const { harness, around } = (await stage) as Stage;
+      t.is(around.facts.refusal, undefined);
+      const missing = (needs ?? []).filter((limit) => !around.facts.enforced[limit]);
+      if (missing.length > 0) {
+        t.log(`not enforced here: ${missing.join(', ')}`);
+        t.pass();
+        return;
+      }
+      await run(t, harness, around);
+    });
+  }
+}
