@@ -2,15 +2,17 @@
  * Owns the ways in which the embedded engine can be set up on this machine, as a table for the contract and the runner's own tests:
  * each isolation, as root and as a plain user. As root the plain user's runner is started as one that has no name.
  */
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { silentLog } from '../../src/engines/compute/namespaces/log.js';
 import { openAt } from '../../src/engines/compute/namespaces/open.js';
 import { placeRunner, type RunnerPlace } from '../../src/engines/compute/namespaces/start-runner.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { runnerSettings, type RunnerSettings } from '../../src/engines/compute/runner/settings.js';
-import { findProgram } from '../support/programs.js';
+import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
 
 /** Neither root nor anybody who has processes or files. */
 const PLAIN_USER = 54_321;
@@ -82,7 +84,10 @@ export class Ground {
 
   runnerPid(): number | undefined {
     return processes().find(
-      ({ command }) => command.includes('runner/main.js') && command.includes(this.place.settings.runnerId),
+      ({ command }) =>
+        command.includes('runner/main.js') &&
+        command.includes(this.place.settings.runnerId) &&
+        !command.startsWith('sh'),
     )?.pid;
   }
 
@@ -109,13 +114,22 @@ export class Ground {
     return found;
   }
 
-  /** Ends the runner and removes everything. */
-  clean(): void {
-    const pid = this.runnerPid();
-    if (pid !== undefined) process.kill(pid, 'SIGTERM');
-    rmSync(this.place.settings.runtimeDir, { recursive: true, force: true });
-    rmSync(this.base, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  /** Ends the runner, also one that is just being started, and removes everything. */
+  async clean(): Promise<void> {
+    for (let pid = this.runnerPid(); pid !== undefined; pid = this.runnerPid()) {
+      process.kill(pid, 'SIGKILL');
+      await delay(5);
+    }
+    for (const path of [this.place.settings.runtimeDir, this.base]) {
+      await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    }
   }
+}
+
+/** Host user of the process that has this argument as its last. */
+export function userOf(argument: string): number | undefined {
+  const found = processes().find(({ command }) => command === `sleep\0${argument}\0`);
+  return found === undefined ? undefined : statSync(`/proc/${found.pid}`, { throwIfNoEntry: false })?.uid;
 }
 
 function processes(): { readonly pid: number; readonly command: string }[] {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { computeContract, type Surroundings } from './compute-contract.js';
 import { Harness } from './compute-harness.js';
-import { Ground, setups } from './namespaces-setups.js';
+import { Ground, setups, userOf } from './namespaces-setups.js';
 
 interface Stage {
   readonly ground: Ground;
@@ -29,6 +29,7 @@ for (const setup of setups) {
       hidden: [ground.base, layout.journal, layout.socket, settings.runtimeDir, process.cwd()],
       ownUsers: setup.uid === 0,
       files,
+      userOf,
       share: (path) => ground.share(path),
     };
     return { ground, harness: await Harness.over(engine), around };
@@ -39,7 +40,7 @@ for (const setup of setups) {
   test.after.always(async () => {
     const { ground, harness } = (await stage) as Stage;
     await harness.close();
-    ground.clean();
+    await ground.clean();
   });
   for (const { name, needs, run } of computeContract) {
     test(`${setup.title}: ${name}`, async (t) => {

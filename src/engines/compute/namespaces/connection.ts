@@ -13,7 +13,7 @@ import {
   type Request,
   type Welcome,
 } from '../runner/protocol/messages.js';
-import { EngineRefusal } from './refusal.js';
+import { ConnectionEnded, EngineRefusal } from './refusal.js';
 
 /** Time for connect and hello together. */
 const HELLO_MS = 5_000;
@@ -54,7 +54,7 @@ export class Connection {
     this.closed = new Promise((resolve) => {
       socket.once('close', () => {
         this.over = true;
-        const error = new EngineRefusal('Unavailable', 'the connection to the runner ended');
+        const error = new ConnectionEnded();
         for (const waiter of this.waiting.values()) waiter.failed(error);
         this.waiting.clear();
         resolve();
@@ -97,7 +97,7 @@ export class Connection {
 
   async ask(request: Ask, signal: AbortSignal): Promise<unknown> {
     signal.throwIfAborted();
-    if (this.over) throw new EngineRefusal('Unavailable', 'the connection to the runner ended');
+    if (this.over) throw new ConnectionEnded();
     const id = this.next++;
     // One signal may bound many requests; each takes its listener off again.
     setMaxListeners(0, signal);

@@ -7,12 +7,14 @@
  */
 import type { EngineLog } from './log.js';
 import { Connection, type Ask } from './connection.js';
-import { EngineRefusal } from './refusal.js';
-import { pause, startRunner, type RunnerPlace } from './start-runner.js';
+import { ConnectionEnded, EngineRefusal } from './refusal.js';
+import { lastWords, pause, startRunner, type RunnerPlace } from './start-runner.js';
 import type { Event } from '../runner/protocol/messages.js';
 
 /** How long a request waits for a runner before it is refused as Unavailable. */
 const WAIT_MS = 20_000;
+/** Connections over which one request is tried. A request that kills its runner must not kill for ever. */
+const ATTEMPTS = 3;
 /** A runner that was started needs this long at most until it listens (it may have to clean up); then another is started. */
 const START_MS = 30_000;
 
@@ -46,8 +48,18 @@ export class Link {
     this.state = { kind: 'connecting', ready: this.connect() };
   }
 
+  /** Asks again over the next connection when one breaks under way, at most ATTEMPTS times. */
   async ask(request: Ask, signal: AbortSignal): Promise<unknown> {
-    return (await this.connection(signal)).ask(request, signal);
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.connection(signal);
+      try {
+        return await connection.ask(request, signal);
+      } catch (error) {
+        if (!(error instanceof ConnectionEnded) || attempt === ATTEMPTS) throw error;
+        // By then the state is no longer `connected`, so that the next turn waits for a new one.
+        await connection.closed;
+      }
+    }
   }
 
   async connection(signal: AbortSignal): Promise<Connection> {
@@ -58,7 +70,7 @@ export class Link {
       case 'closed':
         throw new EngineRefusal('Unavailable', 'the engine is closed');
       case 'connecting':
-        return within(this.state.ready, signal);
+        return this.within(this.state.ready, signal);
     }
   }
 
@@ -85,7 +97,11 @@ export class Link {
         if (!absent) this.log.warn({ error: (error as Error).message }, 'the runner does not answer');
         if (absent && Date.now() - startedAt > START_MS) {
           startedAt = Date.now();
-          startRunner(this.place);
+          startRunner(this.place, (code) => {
+            // It ended before it served: begin anew, after a pause that grows.
+            this.log.warn({ code, said: lastWords(this.place) }, 'the runner ended');
+            startedAt = 0;
+          });
         }
         await pause(attempt, this.over.signal);
       }
@@ -110,21 +126,24 @@ export class Link {
     });
     this.hooks.onConnected(connection);
   }
-}
 
-function within(ready: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
-  return new Promise((done, failed) => {
-    const timer = setTimeout(() => end(() => failed(new EngineRefusal('Unavailable', 'no runner answers'))), WAIT_MS);
-    const abort = (): void => end(() => failed(signal.reason as Error));
-    const end = (then: () => void): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-      then();
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    ready.then(
-      (connection) => end(() => done(connection)),
-      (error: Error) => end(() => failed(error)),
-    );
-  });
+  private within(ready: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
+    return new Promise((done, failed) => {
+      const timer = setTimeout(
+        () => end(() => failed(new EngineRefusal('Unavailable', `no runner answers: ${lastWords(this.place)}`))),
+        WAIT_MS,
+      );
+      const abort = (): void => end(() => failed(signal.reason as Error));
+      const end = (then: () => void): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        then();
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      ready.then(
+        (connection) => end(() => done(connection)),
+        (error: Error) => end(() => failed(error)),
+      );
+    });
+  }
 }

@@ -14,3 +14,10 @@ export class EngineRefusal extends Error {
     this.code = code;
   }
 }
+
+/** The connection broke while a request was on its way: every request may be asked again, as all are idempotent. */
+export class ConnectionEnded extends EngineRefusal {
+  constructor() {
+    super('Unavailable', 'the connection to the runner ended');
+  }
+}

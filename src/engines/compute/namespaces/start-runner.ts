@@ -4,7 +4,7 @@
  * namespace of its own, in which it may mount without anybody seeing it.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, realpathSync, statSync, truncateSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, realpathSync, statSync, truncateSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +20,8 @@ export interface RunnerPlace {
 
 /** The runner's own output is diagnostics; beyond this it starts anew. */
 const MAX_OUTPUT = 4 * 1024 * 1024;
+/** A runner that is just ending still holds the lock. */
+const LOCK_SECONDS = 10;
 /** Megabytes. A runner holds states and pipes, no output; a small heap also makes its forks cheap. */
 const HEAP = ['--max-old-space-size=192', '--max-semi-space-size=2'];
 
@@ -43,21 +45,22 @@ export function placeRunner(
   return { layout: layoutOf(real, runtimeDir), settings: { ...settings, runnerDir: real, runtimeDir, runnerId }, uid };
 }
 
-/** Returns once the program was started; whether it serves is seen by connecting. A second one ends at the lock. */
-export function startRunner(place: RunnerPlace, program: string = ownRunner()): void {
+/** Returns once the program was started; whether it serves is seen by connecting. A second one waits at the lock, then ends. */
+export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): void {
   const { layout, settings, uid } = place;
   if ((statSync(layout.output, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(layout.output);
   const output = openSync(layout.output, 'a', 0o600);
-  const node = [process.execPath, ...HEAP, program, JSON.stringify(settings)];
+  const node = [process.execPath, ...HEAP, ownRunner(), JSON.stringify(settings)];
   const isolated = uid === 0 ? ['sh', '-c', MOUNT_NAMESPACE, 'sh', ...node] : node;
-  const child = spawn('flock', ['--nonblock', '--no-fork', layout.lock, ...isolated], {
+  const child = spawn('flock', ['--timeout', String(LOCK_SECONDS), '--no-fork', layout.lock, ...isolated], {
     detached: true,
     cwd: '/',
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     stdio: ['ignore', output, output],
     ...(uid === process.getuid?.() ? {} : { uid, gid: uid }),
   });
-  child.once('error', () => undefined);
+  child.once('error', () => onEnd(127));
+  child.once('exit', (code) => onEnd(code ?? 137));
   child.unref();
   closeSync(output);
 }
@@ -70,7 +73,16 @@ function ownRunner(): string {
   return fileURLToPath(new URL('../runner/main.js', import.meta.url));
 }
 
-/** Waits with growing pauses; `attempt` counts from 0. */
+/** What the runner said last: why it could not start, when it could not. */
+export function lastWords(place: RunnerPlace): string {
+  try {
+    return readFileSync(place.layout.output, 'utf8').trim().split('\n').at(-1) ?? '';
+  } catch {
+    return 'it said nothing';
+  }
+}
+
+/** Waits with growing pauses, from 10 ms to 2 s; `attempt` counts from 0. */
 export function pause(attempt: number, signal: AbortSignal): Promise<void> {
-  return delay(Math.min(10 * 1.5 ** attempt, 500), undefined, { signal });
+  return delay(Math.min(10 * 1.3 ** attempt, 2000), undefined, { signal });
 }

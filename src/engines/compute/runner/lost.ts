@@ -21,6 +21,8 @@ export interface LostDeps {
   readonly hostIds: HostIds | undefined;
   readonly logs: string;
   readonly marker: string;
+  /** The argument by which runners of this place are started. */
+  readonly settings: string;
   readonly report: (line: string) => void;
 }
 
@@ -86,9 +88,10 @@ function leftOver(deps: LostDeps): number[] {
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
       const owner = statSync(`/proc/${pid}`).uid;
-      const ours =
-        (deps.hostIds?.owns(owner) === true || owner === own) &&
-        readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(deps.marker);
+      if (deps.hostIds?.owns(owner) !== true && owner !== own) continue;
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+      // A child that was forked and not yet executed still has the runner's own command line; who waits for the lock has not.
+      const ours = words.includes(deps.marker) || (words.includes(deps.settings) && words[0] !== 'flock');
       if (ours && !readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) found.push(pid);
     } catch {
       // It ended meanwhile, or is not ours to look at.

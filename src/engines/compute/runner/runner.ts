@@ -1,8 +1,9 @@
 /**
  * Owns the putting together of a runner from its parts, and its end by idleness.
  */
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engine.js';
@@ -10,11 +11,12 @@ import { collectOutputs } from './work/outputs.js';
 import { hostIdsOfThisMachine } from './isolation/host-ids.js';
 import { openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
-import { claimDirectory, layoutOf } from './layout.js';
+import { claimDirectory, layoutOf, type Layout } from './layout.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
 import { probeGroups } from './limits/probe.js';
 import { clearLost } from './lost.js';
 import { Pipes } from './process/pipes.js';
+import { runTool } from './process/tool.js';
 import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
@@ -31,6 +33,9 @@ export async function openRunner(
   for (const path of [layout.logs, layout.outputs]) await mkdir(path, { recursive: true, mode: 0o700 });
   await mkdir(layout.scratch, { recursive: true, mode: 0o711 });
   await chmod(layout.scratch, 0o711);
+  // The service has made these already; the runner before may have taken them away since.
+  for (const path of [dirname(settings.runtimeDir), settings.runtimeDir])
+    claimDirectory(path, uid === 0 ? 0o711 : 0o700, uid);
   claimDirectory(layout.socketDir, 0o700, uid);
   const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid));
   const marker = `troupe-${settings.runnerId}`;
@@ -48,7 +53,15 @@ export async function openRunner(
     pipes,
   });
   const before = await Journal.read(layout.journal);
-  const known = await clearLost(before, { scratch, groups, hostIds, logs: layout.logs, marker, report });
+  const known = await clearLost(before, {
+    scratch,
+    groups,
+    hostIds,
+    logs: layout.logs,
+    marker,
+    settings: process.argv[2] ?? '',
+    report,
+  });
   const disk = await statfs(layout.scratch);
 
   const facts: EngineFacts = {
@@ -57,7 +70,7 @@ export async function openRunner(
     milliCpu: availableParallelism() * 1000,
     memory: totalmem(),
     disk: disk.bavail * disk.bsize,
-    enforced: { ...groups.enforced, disk: true },
+    enforced: { ...groups.enforced, pids: groups.enforced.pids || isolation.limitsProcesses, disk: true },
     refusal: isolation.refusal,
   };
   const works = new Works(
@@ -85,7 +98,7 @@ export async function openRunner(
     (state) => server.onState(state),
   );
   await works.open();
-  const server = new RunnerServer({ works, runner, facts: () => facts, report });
+  const server = new RunnerServer({ works, runner, protocol: settings.protocol, facts: () => facts, report });
   await server.listen(layout.socket);
   report(
     `runner ${runner} ready: ${facts.isolation}${facts.refusal === undefined ? '' : `, refuses work: ${facts.refusal}`}`,
@@ -107,8 +120,16 @@ export async function openRunner(
   await idle(works, server, settings.idleSeconds * 1000);
   over.abort();
   report('ends: no work and no connection');
+  await server.close();
   groups.close();
+  await leave(layout, settings.runtimeDir);
   process.exit(0);
+}
+
+/** Takes away what no following runner needs; what cannot go is made again by whoever comes next. */
+async function leave(layout: Layout, runtimeDir: string): Promise<void> {
+  await runTool({ file: 'umount', args: ['--lazy', layout.scratchMount] });
+  await rm(runtimeDir, { recursive: true, force: true }).catch(() => undefined);
 }
 
 /** Resolves when there was neither work nor a connection for the whole time. */

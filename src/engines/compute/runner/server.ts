@@ -11,7 +11,6 @@ import type { EngineFacts, WorkState } from '../engine.js';
 import { LineReader } from './protocol/lines.js';
 import {
   MAX_LINE,
-  PROTOCOL_VERSIONS,
   Refused,
   stateEvents,
   type Answer,
@@ -30,6 +29,8 @@ const TICK_MS = 3;
 export interface ServerDeps {
   readonly works: Works;
   readonly runner: string;
+  /** Versions, best first. */
+  readonly protocol: readonly number[];
   readonly facts: () => EngineFacts;
   readonly report: (line: string) => void;
 }
@@ -65,6 +66,11 @@ export class RunnerServer {
         done();
       });
     });
+  }
+
+  /** Takes no more connections and removes the socket. */
+  close(): Promise<void> {
+    return new Promise((done) => this.server.close(() => done()));
   }
 
   get connections(): number {
@@ -150,7 +156,7 @@ export class RunnerServer {
 
   private greet(client: Client, message: unknown): void {
     const hello = (message as Partial<Hello>).hello;
-    const version = PROTOCOL_VERSIONS.find((known) => hello?.versions.includes(known) === true);
+    const version = this.deps.protocol.find((known) => hello?.versions.includes(known) === true);
     if (hello === undefined || version === undefined || !Number.isSafeInteger(hello.epoch)) {
       this.deps.report('connection ended: no common protocol version');
       client.socket.destroy();

@@ -3,6 +3,7 @@
  * number's unit, default and consequence. The runner reads no environment variable.
  */
 import { z } from 'zod';
+import { PROTOCOL_VERSIONS } from './protocol/messages.js';
 
 export const runnerSettings = z.object({
   /** Directory that the runner owns: journal, logs, scratch, outputs. Absolute. */
@@ -23,6 +24,8 @@ export const runnerSettings = z.object({
   hidden: z.array(z.string().startsWith('/')).default([]),
   /** Seconds between two measurements of the disk that live work uses; more lets work overshoot its limit for longer. */
   diskSeconds: z.number().positive().default(2),
+  /** Protocol versions that this runner speaks, best first; fewer only to try what an older runner would do. */
+  protocol: z.array(z.int()).default([...PROTOCOL_VERSIONS]),
 });
 
 export type RunnerSettings = z.infer<typeof runnerSettings>;

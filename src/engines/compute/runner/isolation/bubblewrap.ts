@@ -7,12 +7,13 @@
  */
 import { children, descendants } from '../process/tree.js';
 import type { SystemView } from './system.js';
-import { STATUS_FD, type Box, type Command, type Isolation, type Plan } from './isolation.js';
+import { entering, STATUS_FD, words, type Box, type Command, type Isolation, type Plan } from './isolation.js';
 
 export interface BubblewrapPrograms {
   readonly bwrap: string;
   readonly nsenter: string;
   readonly prlimit: string | undefined;
+  readonly asRoot: boolean;
 }
 
 /** Prints one line once every mount is in place, then waits for its end. */
@@ -27,58 +28,21 @@ export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marke
     enter: (box, pid, command, firstFeed) => enterPlan({ ...programs, marker }, box, pid, command, firstFeed),
     // nsenter → bwrap → the command: signals are for the command.
     entered: (pid) => children(pid).flatMap((bwrap) => descendants(bwrap)),
-    seal: (pid) => ({
-      file: programs.nsenter,
-      args: [
-        '-t',
-        String(pid),
-        '-U',
-        '-S',
-        '0',
-        '-G',
-        '0',
-        '--',
-        '/bin/sh',
-        '-c',
-        'echo 0 >/proc/sys/user/max_user_namespaces',
-      ],
-      hostId: undefined,
-      owner: undefined,
-      feeds: [],
-    }),
+    seal: (pid) => {
+      const [file = '', ...args] = entering(programs.nsenter, pid, '-U', programs.asRoot);
+      args.push('/bin/sh', '-c', 'echo 0 >/proc/sys/user/max_user_namespaces');
+      return { file, args, hostId: undefined, owner: undefined, feeds: [] };
+    },
   };
 }
 
 function systemOptions(view: SystemView): string[] {
   return [
-    '--unshare-all',
-    '--unshare-user',
-    '--uid',
-    '0',
-    '--gid',
-    '0',
-    '--new-session',
-    '--die-with-parent',
-    '--clearenv',
-    '--cap-drop',
-    'ALL',
+    ...words('--unshare-all --unshare-user --uid 0 --gid 0 --new-session --die-with-parent --clearenv --cap-drop ALL'),
     ...view.mounts.flatMap((mount) => [mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target]),
     ...view.masked.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
     ...view.links.flatMap(([path, target]) => ['--symlink', target, path]),
-    '--proc',
-    '/proc',
-    '--dev',
-    '/dev',
-    '--dir',
-    '/var',
-    '--dir',
-    '/run',
-    '--symlink',
-    '/tmp',
-    '/var/tmp',
-    '--symlink',
-    '/run',
-    '/var/run',
+    ...words('--proc /proc --dev /dev --dir /var --dir /run --symlink /tmp /var/tmp --symlink /run /var/run'),
   ];
 }
 
@@ -117,39 +81,15 @@ function enterPlan(
   firstFeed: number,
 ): Plan {
   const options = [
-    '--dev-bind',
-    '/',
-    '/',
-    '--new-session',
-    '--die-with-parent',
-    '--clearenv',
-    '--cap-drop',
-    'ALL',
-    '--json-status-fd',
+    ...words('--dev-bind / / --new-session --die-with-parent --clearenv --cap-drop ALL --json-status-fd'),
     String(STATUS_FD),
     '--chdir',
     command.workingDir,
     ...environment(command),
   ];
   const inner = plan(programs, box, options, command.command, firstFeed, []);
-  const enter = [
-    '-t',
-    String(pid),
-    '-U',
-    '-m',
-    '-p',
-    '-n',
-    '-i',
-    '-u',
-    '-S',
-    '0',
-    '-G',
-    '0',
-    '--',
-    inner.file,
-    ...inner.args,
-  ];
-  return { file: programs.nsenter, args: enter, hostId: undefined, owner: box.hostId, feeds: inner.feeds };
+  const [file = '', ...enter] = entering(programs.nsenter, pid, '-U -m -p -n -i -u', programs.asRoot);
+  return { ...inner, file, args: [...enter, inner.file, ...inner.args], hostId: undefined };
 }
 
 function plan(

@@ -66,3 +66,14 @@ export interface Isolation {
 
 /** Where the isolation writes `{"child-pid": n}` and, once the command ran and ended, `{"exit-code": n}`. */
 export const STATUS_FD = 3;
+
+/** `nsenter` into namespaces of a process, as uid 0 inside: a plain user is that already, and may not change its groups. */
+export function entering(nsenter: string, pid: number, namespaces: string, runnerIsRoot: boolean): string[] {
+  const identity = runnerIsRoot ? '-S 0 -G 0' : '--preserve-credentials';
+  return words(`${nsenter} -t ${pid} ${namespaces} ${identity} --`);
+}
+
+/** Options that hold no blanks, written as one would type them. */
+export function words(text: string): string[] {
+  return text.split(/\s+/).filter(Boolean);
+}

@@ -3,6 +3,7 @@
  * that works is taken. Where none does, the reason that is shown says what each of them lacked.
  */
 import { accessSync, constants, mkdirSync } from 'node:fs';
+import { release } from 'node:os';
 import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
@@ -25,6 +26,8 @@ export interface ProbeSettings {
 export interface Probed {
   readonly isolation: Isolation;
   readonly refusal: string | undefined;
+  /** The number of processes can be bounded without control groups. */
+  readonly limitsProcesses: boolean;
 }
 
 /** A trial that takes longer is as good as a failure. */
@@ -35,13 +38,20 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   const nsenter = findProgram('nsenter');
   const bwrap = findProgram('bwrap');
   if (settings.uid === 0 && settings.hostId === undefined) {
-    return { isolation: nothing, refusal: 'no range of user ids is free for work' };
+    return { isolation: nothing, refusal: 'no range of user ids is free for work', limitsProcesses: false };
   }
   const lacks: string[] = [];
   const ways: Isolation[] = [];
   if (settings.wanted !== 'unshare') {
     if (bwrap === undefined || nsenter === undefined) lacks.push('bubblewrap is not installed');
-    else ways.push(bubblewrap({ bwrap, nsenter, prlimit: findProgram('prlimit') }, view, settings.marker));
+    else
+      ways.push(
+        bubblewrap(
+          { bwrap, nsenter, prlimit: findProgram('prlimit'), asRoot: settings.uid === 0 },
+          view,
+          settings.marker,
+        ),
+      );
   }
   if (settings.wanted !== 'bubblewrap') {
     const missing = ['unshare', 'setpriv', 'mount', 'pivot_root', 'nsenter'].filter(
@@ -56,10 +66,16 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   }
   for (const isolation of ways) {
     const problem = await tryOut(isolation, settings);
-    if (problem === undefined) return { isolation, refusal: undefined };
+    if (problem === undefined) return { isolation, refusal: undefined, limitsProcesses: countsPerNamespace() };
     lacks.push(`${isolation.name}: ${problem}`);
   }
-  return { isolation: ways[0] ?? nothing, refusal: lacks.join('; ') };
+  return { isolation: ways[0] ?? nothing, refusal: lacks.join('; '), limitsProcesses: false };
+}
+
+/** Since 5.14 the kernel counts RLIMIT_NPROC per user namespace, so that it bounds one box and not all of a user's processes. */
+function countsPerNamespace(): boolean {
+  const [major = 0, minor = 0] = release().split('.').map(Number);
+  return findProgram('prlimit') !== undefined && (major > 5 || (major === 5 && minor >= 14));
 }
 
 /** Absolute path of a program, in the usual places only: the runner's PATH is nobody's business. */
@@ -97,7 +113,7 @@ async function tryOut(isolation: Isolation, settings: ProbeSettings): Promise<st
   clearTimeout(timer);
   trial.release();
   if (exit.executed && exit.exitCode === 42) return undefined;
-  return exit.error.trim().split('\n').at(-1) || `the trial ended with ${exit.exitCode}`;
+  return exit.error.trim().split('\n')[0] || `the trial ended with ${exit.exitCode}`;
 }
 
 const refused: Plan = { file: '/bin/false', args: [], hostId: undefined, owner: undefined, feeds: [] };

@@ -8,7 +8,16 @@
  * and becomes the command. Before that nothing that the order says is executed, nor is its environment set.
  */
 import { children, descendants } from '../process/tree.js';
-import { STATUS_FD, type Box, type Command, type Isolation, type Mount, type Plan } from './isolation.js';
+import {
+  entering,
+  STATUS_FD,
+  words,
+  type Box,
+  type Command,
+  type Isolation,
+  type Mount,
+  type Plan,
+} from './isolation.js';
 import type { SystemView } from './system.js';
 
 export interface UnshareSettings {
@@ -39,7 +48,7 @@ export function unshare(settings: UnshareSettings, view: SystemView): Isolation 
       // pid 1 belongs to the machine's root; what it started lies in the user namespace of the work.
       const target = settings.asRoot ? (children(pid)[0] ?? pid) : pid;
       const feeds = [Buffer.from(enterScript(firstFeed + 1)), Buffer.from(commandScript(box, command))];
-      const enter = ['nsenter', '-t', String(target), '-U', '-m', '-p', '-n', '-i', '-u', '-S', '0', '-G', '0', '--'];
+      const enter = entering('nsenter', target, '-U -m -p -n -i -u', settings.asRoot);
       return scripted(settings, box, enter, firstFeed, feeds);
     },
     // nsenter → the script → the command: signals are for the command.
@@ -49,10 +58,10 @@ export function unshare(settings: UnshareSettings, view: SystemView): Isolation 
 }
 
 function unshareCommand(settings: UnshareSettings): string[] {
-  const namespaces = ['--mount', '--propagation', 'private', '--pid', '--net', '--ipc', '--uts', '--cgroup'];
-  const user = settings.asRoot ? [] : ['--user', '--map-root-user'];
+  const user = settings.asRoot ? '' : '--user --map-root-user';
+  const namespaces = '--mount --propagation private --pid --net --ipc --uts --cgroup';
   // Dies with the runner: the signal is for unshare, which passes it on to the box's first process.
-  return ['setpriv', '--pdeathsig', 'KILL', 'unshare', ...user, ...namespaces, '--fork', '--kill-child=KILL', '--'];
+  return words(`setpriv --pdeathsig KILL unshare ${user} ${namespaces} --fork --kill-child=KILL --`);
 }
 
 /** A shell that reads its script from the first feed, started by `prefix`. */
@@ -108,7 +117,7 @@ function buildScript(
     'cd /',
     'umount -l /.old',
     'rmdir /.old',
-    'mount -n -o remount,ro,nosuid,nodev /',
+    'mount -n -o remount,bind,ro,nosuid,nodev /',
     ...(settings.asRoot ? [] : [FORBID_NESTED]),
     'rc=0',
     `${become(settings, box, command, commandFeed)} || rc=$?`,
@@ -198,7 +207,7 @@ function secrets(box: Box): string[] {
     ...(names.length === 0 ? [] : [`chmod 0400 ${names.join(' ')}`]),
     ...(names.length === 0 || box.hostId === undefined ? [] : [`chown ${box.hostId}:${box.hostId} ${names.join(' ')}`]),
     'umask 022',
-    `mount -n -o remount,ro,nosuid,nodev ${target}`,
+    `mount -n -o remount,bind,ro,nosuid,nodev ${target}`,
   ];
 }
 

@@ -72,6 +72,7 @@ export class LogWriter {
   private bytesBefore = 0;
   private dropped = 0;
   private over = false;
+  private ending: Promise<void> | undefined;
 
   constructor(directory: string, container: string, logBytes: number, now: () => number, onGrown: () => void) {
     this.directory = directory;
@@ -109,7 +110,12 @@ export class LogWriter {
   }
 
   /** Writes what is left, also a last line without newline; resolves when all is in the file. Nothing can be added then. */
-  async end(): Promise<void> {
+  end(): Promise<void> {
+    this.ending ??= this.finish();
+    return this.ending;
+  }
+
+  private async finish(): Promise<void> {
     this.flushPartial();
     this.over = true;
     while (this.writing !== undefined) await this.writing;

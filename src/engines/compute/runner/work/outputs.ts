@@ -8,6 +8,7 @@
 import { chmod, chown, copyFile, link, lstat, mkdir, readlink, stat, unlink } from 'node:fs/promises';
 import { join, normalize, relative } from 'node:path';
 import type { OutputFile } from '../../engine.js';
+import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './archive.js';
 import { isInside, writableParts } from './box.js';
@@ -36,6 +37,8 @@ async function take(order: WireOrder, scratch: Scratch, name: string, path: stri
   const source = await resolveInside(order, scratch, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
+    // Without root, what the work closed to its owner could not be read; it is never used again.
+    if (process.getuid?.() !== 0) await runTool({ file: 'chmod', args: ['-R', 'u+rX', '--', source] });
     await pack(source, file);
     return { name, file, size: (await stat(file)).size, directory: true };
   }

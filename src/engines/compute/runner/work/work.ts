@@ -221,7 +221,7 @@ export class Work {
     clearTimeout(timer);
     if (this.ending?.reason === 'TimedOut') return failed('InitFailed', this.ending.message, exit.exitCode);
     if (this.ending !== undefined) return this.ended();
-    if (!exit.executed) return notExecuted(init, exit);
+    if (!wasExecuted(exit)) return notExecuted(init, exit);
     if (exit.exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exit.exitCode}`, exit.exitCode);
     return undefined;
   }
@@ -238,8 +238,10 @@ export class Work {
     });
     const exit = await running.exited;
     clearTimeout(timer);
-    if (!exit.executed) return this.ending === undefined ? notExecuted(this.order.main, exit) : this.ended();
-    return { kind: 'exited', exitCode: exit.exitCode };
+    if (!wasExecuted(exit) && this.ending === undefined) return notExecuted(this.order.main, exit);
+    // The runner's own kill can come before the isolation tells of an exit code.
+    if (!wasExecuted(exit) && this.current.phase !== 'Running') return this.ended();
+    return { kind: 'exited', exitCode: wasExecuted(exit) ? exit.exitCode : 137 };
   }
 
   private async stopSidecars(sidecars: readonly Launched[]): Promise<void> {
@@ -363,15 +365,22 @@ function failed(reason: string, message: string, exitCode?: number): Outcome & {
   return { kind: 'failed', reason, message, exitCode };
 }
 
+/** Where a process is bounded by rlimits, the program that sets them is executed in its place, and fails in its place. */
+function wasExecuted(exit: Exit): boolean {
+  return (
+    exit.executed &&
+    !(exit.exitCode >= 126 && exit.exitCode <= 127 && exit.error.startsWith('prlimit: failed to execute'))
+  );
+}
+
 /** What the isolation said when it could not execute a command. */
 function notExecuted(process: OrderedProcess, exit: Exit): Outcome {
-  const text = exit.error.trim().split('\n').at(-1) ?? '';
+  const text = exit.error.trim().split('\n')[0] ?? '';
   const [name] = process.command;
-  if (/execvp.*No such file|not found/.test(text))
-    return failed('CommandNotFound', `${process.name}: no program ${name}`);
-  if (/execvp/.test(text))
-    return failed('CommandNotExecutable', `${process.name}: ${name} cannot be executed: ${text}`);
   if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
+  if (/exec.*No such file|not found/.test(text))
+    return failed('CommandNotFound', `${process.name}: no program ${name}`);
+  if (/exec/.test(text)) return failed('CommandNotExecutable', `${process.name}: ${name} cannot be executed: ${text}`);
   return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
 }
 

@@ -1,0 +1,252 @@
+/** What the runner promises beyond the contract: it outlives the service, obeys one master, and leaves nothing behind. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import test from 'ava';
+import type { ExecutionContext } from 'ava';
+import { Harness, order } from './compute-harness.js';
+import { Ground, setups } from './namespaces-setups.js';
+
+type Run = (t: ExecutionContext, ground: Ground, harness: Harness) => Promise<void>;
+
+/** One ground of its own per test: these tests kill runners. Serial, since each wants the machine's attention. */
+function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}): void {
+  for (const setup of setups) {
+    if (setup.skip !== undefined) {
+      test.skip(`${setup.title}: ${title} (${setup.skip})`, (t) => t.pass());
+      continue;
+    }
+    test.serial(`${setup.title}: ${title}`, async (t) => {
+      t.timeout(180_000);
+      const ground = Ground.make(setup, more);
+      try {
+        const harness = await Harness.over(await ground.open());
+        await run(t, ground, harness);
+        await harness.close();
+      } finally {
+        await ground.clean();
+      }
+    });
+  }
+}
+
+each('a restarted service adopts what runs, with its log and its exit code', async (t, ground, h) => {
+  const work = order('echo before; trap "echo after; exit 11" TERM; while :; do sleep 0.05; done');
+  const finished = order('exit 5');
+  await h.start(work);
+  await h.run(finished);
+  await h.state(work.id, ({ phase }) => phase === 'Running');
+  await h.until('the first line', () => (existsSync(`${ground.place.layout.logs}/${work.id}`) ? true : undefined));
+  await h.reopen(() => ground.open(2));
+  const states = new Map((await h.engine.list(h.patience())).map((state) => [state.id, state]));
+  t.like(states.get(work.id), { phase: 'Running' });
+  t.like(states.get(finished.id), { phase: 'Exited', exitCode: 5 });
+  await h.start(work);
+  await h.engine.stop(work.id, 60, h.patience());
+  t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 11 });
+  const text = await h.text(work.id);
+  t.true(text.startsWith('before\n') && text.includes('after\n'), text);
+  t.deepEqual(h.lost, []);
+});
+
+each(
+  'a runner that is killed takes its work along; the engine is told once, finds it Lost, and goes on',
+  async (t, ground, h) => {
+    const works = [
+      order('echo started; sleep 600'),
+      order('sleep 600', { sidecars: [{ ...order('sleep 600').main, name: 'side' }] }),
+    ];
+    for (const work of works) await h.start(work);
+    for (const work of works) await h.state(work.id, ({ phase }) => phase === 'Running');
+    const done = order('exit 3');
+    await h.run(done);
+    const before = ground.runnerPid();
+    process.kill(before as number, 'SIGKILL');
+    for (const work of works) {
+      t.like(await h.state(work.id, ({ phase }) => phase === 'Lost'), { reason: 'RunnerLost' });
+      const sequences = h.reports(work.id).map(({ sequence }) => sequence);
+      t.deepEqual(
+        sequences,
+        sequences.toSorted((a, b) => a - b),
+      );
+    }
+    t.deepEqual(h.lost, ['RunnerLost']);
+    t.not(ground.runnerPid(), before);
+    t.deepEqual(ground.leftOver(), []);
+    const listed = await h.engine.list(h.patience());
+    t.like(
+      listed.find(({ id }) => id === done.id),
+      { phase: 'Exited', exitCode: 3 },
+    );
+    // An id runs once, also over the death of a runner.
+    await h.start(works[0] as (typeof works)[0]);
+    t.is((await h.engine.list(h.patience())).find(({ id }) => id === works[0]?.id)?.phase, 'Lost');
+    t.is((await h.run(order('exit 0'))).exitCode, 0);
+  },
+);
+
+each(
+  'a runner that is killed in the middle of many starts leaves no process, group or scratch',
+  async (t, ground, h) => {
+    for (let round = 0; round < 3; round++) {
+      const works = Array.from({ length: 12 }, () => order('sleep 600'));
+      const starting = Promise.allSettled(works.map((work) => h.start(work)));
+      await h.until('the first', () => works.find(({ id }) => h.reports(id).length > 0));
+      process.kill(ground.runnerPid() as number, 'SIGKILL');
+      await starting;
+      // What the dead runner had taken is Lost; what it had not is started by the next, as the engine asks again.
+      const listed = await h.engine.list(h.patience());
+      t.is(listed.length, works.length);
+      for (const { id, phase } of listed) {
+        t.true(['Lost', 'Preparing', 'Running'].includes(phase), phase);
+        await h.engine.remove(id, true, h.patience());
+      }
+      t.deepEqual(ground.leftOver(), []);
+    }
+  },
+);
+
+each('orders of a lower lease epoch are refused, and reading is not', async (t, ground, h) => {
+  const old = h.engine;
+  const work = order('sleep 600');
+  await h.start(work);
+  const next = await ground.open(2);
+  await next.start(order('true'), h.patience());
+  for (const refused of [
+    () => old.start(order('true'), h.patience()),
+    () => old.stop(work.id, 0, h.patience()),
+    () => old.remove(work.id, true, h.patience()),
+  ]) {
+    await t.throwsAsync(refused(), { name: 'EngineRefusal', message: /epoch 1 is over/ });
+  }
+  t.true((await old.list(h.patience())).length >= 1);
+  // The epoch survives the runner.
+  process.kill(ground.runnerPid() as number, 'SIGKILL');
+  await next.facts(h.patience());
+  await t.throwsAsync(old.start(order('true'), h.patience()), { name: 'EngineRefusal', message: /epoch 1 is over/ });
+  await next.close();
+});
+
+each(
+  'a runner without work and without a service ends itself, and finished work is still told of by the next',
+  async (t, ground, h) => {
+    const work = order('echo kept; exit 4');
+    await h.run(work);
+    const before = ground.runnerPid() as number;
+    await h.engine.close();
+    await h.until('its end', () => (existsSync(`/proc/${before}`) ? undefined : true));
+    t.false(existsSync(ground.place.layout.socket));
+    await h.reopen(() => ground.open(2));
+    t.not(ground.runnerPid(), before);
+    t.like(
+      (await h.engine.list(h.patience())).find(({ id }) => id === work.id),
+      { phase: 'Exited', exitCode: 4 },
+    );
+    t.is(await h.text(work.id), 'kept\n');
+    t.deepEqual(h.lost, []);
+  },
+  { idleSeconds: 1 },
+);
+
+each('two services that start at once share one runner', async (t, ground, h) => {
+  const others = await Promise.all([ground.open(1), ground.open(1), ground.open(1)]);
+  const work = order('exit 0');
+  await others[0]?.start(work, h.patience());
+  t.is((await h.ended(work.id)).exitCode, 0);
+  for (const other of others) await other.close();
+});
+
+each(
+  'no secret, environment or command reaches the journal, the runner’s output or a process list',
+  async (t, ground, h) => {
+    const value = `hush-${process.pid}`;
+    const plain = order('sleep 1');
+    const work = {
+      ...plain,
+      main: { ...plain.main, env: { ...plain.main.env, TOKEN: value } },
+      secretFiles: new Map([['token', Buffer.from(value)]]),
+      sidecars: [{ name: 'side', command: ['sleep', '600'], env: { TOKEN: value } }],
+    };
+    await h.start(work);
+    await h.state(work.id, ({ phase }) => phase === 'Running');
+    const { execFileSync } = await import('node:child_process');
+    t.false(execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' }).includes(value));
+    await h.ended(work.id);
+    const { layout } = ground.place;
+    for (const file of [layout.journal, layout.output]) t.false(readFileSync(file, 'latin1').includes(value), file);
+    t.false(JSON.stringify(await h.engine.list(h.patience())).includes(value));
+  },
+);
+
+each('200 starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      while (next < 200) {
+        const index = next++;
+        const work = order(index % 2 === 0 ? ['true'] : 'echo x >/workspace/x; echo y >/svc/outputs/y', {
+          outputs: index % 4 === 1 ? [{ name: 'y', path: '/svc/outputs/y' }] : [],
+        });
+        t.is((await h.run(work)).exitCode, 0);
+        await h.engine.remove(work.id, true, h.patience());
+      }
+    }),
+  );
+  t.deepEqual(await h.engine.list(h.patience()), []);
+  t.deepEqual(ground.leftOver(), []);
+  const { layout } = ground.place;
+  const { readdirSync } = await import('node:fs');
+  t.deepEqual(readdirSync(layout.logs), []);
+  t.deepEqual(readdirSync(layout.outputs), []);
+});
+
+each('a place that another user made first is refused', async (t, ground, h) => {
+  await h.engine.close();
+  const { claimDirectory } = await import('../../src/engines/compute/runner/layout.js');
+  const mine = `${ground.base}/mine`;
+  claimDirectory(mine, 0o700, ground.setup.uid);
+  const { chmodSync } = await import('node:fs');
+  chmodSync(mine, 0o777);
+  t.throws(() => claimDirectory(mine, 0o700, ground.setup.uid), { message: /another user/ });
+  t.throws(() => claimDirectory(mine, 0o700, ground.setup.uid + 1), { message: /another user/ });
+  writeFileSync(`${ground.base}/file`, '');
+  t.throws(() => claimDirectory(`${ground.base}/file`, 0o700, ground.setup.uid), { message: /another user/ });
+});
+
+each(
+  'an older runner and a newer service understand each other, and the other way round',
+  async (t, ground, h) => {
+    // This runner speaks the previous version only.
+    const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
+    const { socket } = ground.place.layout;
+    const direct = await Connection.open(socket, 1, () => undefined);
+    t.is(direct.welcome.version, 1);
+    direct.close();
+    const work = order('echo through an older runner; exit 6');
+    t.is((await h.run(work)).exitCode, 6);
+    t.is(await h.text(work.id), 'through an older runner\n');
+    t.deepEqual(
+      h
+        .reports(work.id)
+        .map(({ phase }) => phase)
+        .filter((phase) => phase === 'Exited'),
+      ['Exited'],
+    );
+  },
+  { protocol: [1] },
+);
+
+each('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
+  const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
+  const events: object[] = [];
+  const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [1]);
+  t.is(old.welcome.version, 1);
+  await old.ask({ op: 'watch' }, h.patience());
+  const work = order('exit 0');
+  await h.run(work);
+  await h.until('its event', () => events.find((event) => 'state' in event));
+  t.true(events.every((event) => 'state' in event && !('states' in event)));
+  old.close();
+  await t.throwsAsync(
+    Connection.open(ground.place.layout.socket, 1, () => undefined, [99]),
+    { message: /ended the connection/ },
+  );
+});
