@@ -1,6 +1,7 @@
 /** The compute contract over the embedded engine, in every way in which it can be set up here. */
 import test from 'ava';
-import { computeContract, type Surroundings } from './compute-contract.js';
+import { computeContract } from './compute-contract.js';
+import type { Surroundings } from './contract/case.js';
 import { Harness } from './compute-harness.js';
 import { Ground, setups, userOf } from './namespaces-setups.js';
 

@@ -1,7 +1,7 @@
 /** What work can see and reach: its own things, the machine's system, and nothing else. */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
-import type { ContractCase } from '../compute-contract.js';
+import type { ContractCase } from './case.js';
 import { order, type Harness } from '../compute-harness.js';
 
 /** What a script prints to stdout. */

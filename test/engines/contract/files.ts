@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import { pack as tarPack } from 'tar-stream';
 import type { OutputFile } from '../../../src/engines/compute/engine.js';
-import type { ContractCase } from '../compute-contract.js';
+import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order } from '../compute-harness.js';
 
 export const fileCases: readonly ContractCase[] = [

@@ -1,5 +1,5 @@
 /** How work begins, ends, is stopped and removed. */
-import type { ContractCase } from '../compute-contract.js';
+import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
 
 export const lifeCases: readonly ContractCase[] = [

@@ -1,5 +1,5 @@
 /** What bounds work: memory, processor, processes, disk. */
-import type { ContractCase } from '../compute-contract.js';
+import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order } from '../compute-harness.js';
 
 export const limitCases: readonly ContractCase[] = [

@@ -1,6 +1,6 @@
 /** What is kept of what programs print, and how it is read. */
 import type { LogLine } from '../../../src/engines/compute/engine.js';
-import type { ContractCase } from '../compute-contract.js';
+import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order } from '../compute-harness.js';
 
 /** `step n` waits for the nth SIGTERM; what the shell says about its killed children goes nowhere. */

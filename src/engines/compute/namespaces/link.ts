@@ -97,9 +97,9 @@ export class Link {
         if (!absent) this.log.warn({ error: (error as Error).message }, 'the runner does not answer');
         if (absent && Date.now() - startedAt > START_MS) {
           startedAt = Date.now();
-          startRunner(this.place, (code) => {
+          startRunner(this.place, (exitCode) => {
             // It ended before it served: begin anew, after a pause that grows.
-            this.log.warn({ code, said: lastWords(this.place) }, 'the runner ended');
+            this.log.warn({ exitCode, said: lastWords(this.place) }, 'the runner ended');
             startedAt = 0;
           });
         }
@@ -127,23 +127,20 @@ export class Link {
     this.hooks.onConnected(connection);
   }
 
-  private within(ready: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
-    return new Promise((done, failed) => {
-      const timer = setTimeout(
-        () => end(() => failed(new EngineRefusal('Unavailable', `no runner answers: ${lastWords(this.place)}`))),
-        WAIT_MS,
-      );
-      const abort = (): void => end(() => failed(signal.reason as Error));
-      const end = (then: () => void): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
-        then();
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      ready.then(
-        (connection) => end(() => done(connection)),
-        (error: Error) => end(() => failed(error)),
-      );
+  private async within(ready: Promise<Connection>, signal: AbortSignal): Promise<Connection> {
+    let give: (error: Error) => void = () => undefined;
+    const given = new Promise<never>((_, reject) => {
+      give = reject;
     });
+    const late = (): void => give(new EngineRefusal('Unavailable', `no runner answers: ${lastWords(this.place)}`));
+    const abort = (): void => give(signal.reason as Error);
+    const timer = setTimeout(late, WAIT_MS);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      return await Promise.race([ready, given]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+    }
   }
 }

@@ -1,0 +1,26 @@
+/** Owns what one case of the compute contract is, and what it may know of the machine around the work. */
+import type { ExecutionContext } from 'ava';
+import type { EngineFacts } from '../../../src/engines/compute/engine.js';
+import type { Harness } from '../compute-harness.js';
+
+/** What a case may know of the machine around the work. */
+export interface Surroundings {
+  readonly facts: EngineFacts;
+  /** Paths of the host that no work may see. */
+  readonly hidden: readonly string[];
+  /** Every live piece of work has a host user of its own. */
+  readonly ownUsers: boolean;
+  /** Host user of the process that has this argument; undefined when there is none. */
+  userOf(argument: string): number | undefined;
+  /** A directory that this process can write and the engine can read. */
+  readonly files: string;
+  /** Lets the engine's user read what this process put there. */
+  share(path: string): void;
+}
+
+export interface ContractCase {
+  readonly name: string;
+  /** Limits that the machine must be able to enforce; else the case is skipped by name. */
+  readonly needs?: readonly (keyof EngineFacts['enforced'])[];
+  readonly run: (t: ExecutionContext, harness: Harness, around: Surroundings) => Promise<void>;
+}
