@@ -7,11 +7,12 @@ import { CATALOG_PROJECT } from '../src/brand.js';
 import { decodeObject } from '../src/api/encode.js';
 import type { ApiObject } from '../src/api/object.js';
 import type { Cause, Refusal } from '../src/api/refusal.js';
-import type { KindDefinition } from '../src/kinds/kind.js';
+import type { KindDefinition, Reference } from '../src/kinds/kind.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 
 export interface Admission {
-  check(kind: KindDefinition, address: Address, object: ApiObject): Promise<Refusal | undefined>;
+  /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
+  check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
   /** Keeps what is known of projects true. */
   committed(change: CommittedChange): void;
 }
@@ -23,19 +24,22 @@ const MAX_PROJECTS = 20_000;
 
 export function openAdmission(read: (address: Address) => Promise<Buffer | undefined>): Admission {
   const projects = new Map<string, ProjectState>();
+  /** Grows with every change of a project, so that a read which began before it is not remembered. */
+  let changes = 0;
 
   async function projectState(org: string, name: string): Promise<ProjectState | undefined> {
     const address: Address = { org, kind: 'Namespace', project: '', name };
     const known = projects.get(addressKey(address));
     if (known) return known;
+    const seen = changes;
     const body = await read(address);
-    if (!body) return undefined;
-    return remember(address, body);
+    if (seen !== changes) return projects.get(addressKey(address)) ?? (body && stateOf(body));
+    return body && remember(address, body);
   }
 
   function remember(address: Address, body: Buffer): ProjectState {
     if (projects.size >= MAX_PROJECTS) projects.clear();
-    const state = decodeObject(body).metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating';
+    const state = stateOf(body);
     projects.set(addressKey(address), state);
     return state;
   }
@@ -58,9 +62,16 @@ export function openAdmission(read: (address: Address) => Promise<Buffer | undef
     }
   }
 
-  async function checkReferences(kind: KindDefinition, address: Address, object: ApiObject): Promise<Cause[]> {
+  async function checkReferences(
+    kind: KindDefinition,
+    address: Address,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): Promise<Cause[]> {
     const causes: Cause[] = [];
+    const had = (before && kind.references?.(before)) ?? [];
     for (const reference of kind.references?.(object) ?? []) {
+      if (had.some((known) => sameTarget(known, reference))) continue;
       const project = reference.project ?? address.project;
       const body = await read({ org: address.org, kind: reference.kind, project, name: reference.name });
       if (body) continue;
@@ -74,21 +85,31 @@ export function openAdmission(read: (address: Address) => Promise<Buffer | undef
   }
 
   return {
-    async check(kind, address, object) {
-      if (kind.scope === 'project') {
+    async check(kind, address, object, before) {
+      // As in Kubernetes, what is in a project that goes may still be changed: cancelled, say.
+      if (kind.scope === 'project' && before === undefined) {
         const refusal = await checkProject(address);
         if (refusal) return refusal;
       }
       if (!kind.references) return undefined;
-      const causes = await checkReferences(kind, address, object);
+      const causes = await checkReferences(kind, address, object, before);
       if (causes.length === 0) return undefined;
       const message = `${address.kind} "${address.name}" names what does not exist: ${causes.map(({ field }) => field).join(', ')}`;
       return { code: 'Invalid', message, causes, target: { kind: address.kind, name: address.name } };
     },
     committed(change) {
       if (change.address.kind !== 'Namespace') return;
+      changes += 1;
       if (change.type === 'DELETED') projects.delete(addressKey(change.address));
       else remember(change.address, change.after);
     },
   };
+}
+
+function stateOf(body: Buffer): ProjectState {
+  return decodeObject(body).metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating';
+}
+
+function sameTarget(one: Reference, other: Reference): boolean {
+  return one.kind === other.kind && one.name === other.name && one.project === other.project;
 }

@@ -26,6 +26,8 @@ export interface ObjectCache {
   fill(object: StoredObject): void;
   /** The owner knows the private state that it has just committed. */
   setPrivate(address: Address, version: number, text: string | null): void;
+  /** What stands here was told to be stale: the next look reads Postgres. */
+  forget(address: Address): void;
   clear(): void;
   readonly bytes: number;
   readonly size: number;
@@ -62,6 +64,9 @@ export function openCache(maxBytes: number): ObjectCache {
       const key = addressKey(address);
       const entry = entries.peek(key);
       if (entry?.version === version) entries.set(key, { ...entry, private: text });
+    },
+    forget(address) {
+      entries.delete(addressKey(address));
     },
     clear() {
       entries.clear();

@@ -170,6 +170,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       moment,
       admission,
       deliver: registry.deliver,
+      responses: deps.responses,
       clock,
       paused: () => paused && request.caller.holder !== SERVICE_HOLDER,
     });

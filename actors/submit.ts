@@ -6,9 +6,10 @@ import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
-import type { Clock } from '../storage/store.js';
+import type { Clock, Responses } from '../storage/store.js';
 import type { Admission } from './admission.js';
 import type { Item } from './mailbox.js';
+import { replay } from './resource/replay.js';
 import type { WriteReply, WriteRequest } from './stage.js';
 
 /** What a write needs on its way. */
@@ -18,13 +19,21 @@ export interface SubmitDeps {
   readonly admission: Admission;
   deliver(address: Address, item: Item): boolean;
   readonly clock: Clock;
+  readonly responses: Responses;
   /** An operator has paused new work. */
   paused(): boolean;
 }
 
 const PAUSED_RETRY_SECONDS = 30;
 
+/** A refusal at the door may be the echo of a create that this very key has made: then its stored answer is the answer. */
 export async function submit(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
+  const reply = await send(address, request, deps);
+  if (reply.outcome === 'Done' || request.verb !== 'create') return reply;
+  return (await replay(address.org, request, deps.responses)) ?? reply;
+}
+
+async function send(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
   const kind = deps.kindOf(address.kind);
   if (!kind) return { outcome: 'Refused', refusal: { code: 'NotFound', message: `no kind ${address.kind}` } };
   if (request.verb !== 'create') return ask(address, { item: 'write', request, since: deps.clock() }, deps);

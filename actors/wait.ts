@@ -16,7 +16,10 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
 
 /** Settles like `promise`, or rejects with the signal's reason as soon as it is aborted. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(abortReason(signal));
+  if (signal.aborted) {
+    promise.catch(() => undefined); // nobody hears it any more
+    return Promise.reject(abortReason(signal));
+  }
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(abortReason(signal));
     signal.addEventListener('abort', aborted, { once: true });

@@ -68,7 +68,8 @@ export async function createChild(
   if (reply.outcome === 'Done') {
     // The owner may have gone, and its children been collected, while this one was being made.
     if (await stands(row, deps)) return DONE;
-    return remove(address, { propagationPolicy: 'Background' }, deps);
+    const { uid } = decodeObject(reply.body).metadata;
+    return remove(address, { preconditions: { uid }, propagationPolicy: 'Background' }, deps);
   }
   if (reply.refusal.code !== 'AlreadyExists') return refusedAs(reply);
   const there = await deps.read(address);
@@ -100,8 +101,11 @@ export async function collectChildren(
   const children = await deps.objects.ownedBy(row.address.org, effect.uid, PASS_LIMIT);
   const unfinished = await abreast(children, (child) => release(child, effect, deps));
   if (unfinished) return unfinished;
+  if (!effect.answer) return DONE;
   // An owner that waits hears of the end; while children are still going, each tells it when it is gone (`ChildGone`).
-  if (!effect.answer || (!effect.orphan && children.length > 0)) return DONE;
+  // One that was only released tells nobody, so it is looked again.
+  const left = children.length === 0 ? [] : await deps.objects.ownedBy(row.address.org, effect.uid, 1);
+  if (left.length > 0) return DONE;
   return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
 }
 

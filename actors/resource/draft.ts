@@ -43,13 +43,15 @@ export function openDraft(address: Address, object: ApiObject, privateState: unk
   };
 }
 
-/** Lets lifecycle and machine decide one message over the draft. A refusal leaves the draft as it was. */
+/** Lets lifecycle and machine decide one message over the draft. A refused draft is thrown away by whoever asked for it. */
 export function absorb(draft: Draft, kind: KindDefinition, message: Message, moment: Moment): Refusal | undefined {
   if (draft.gone) return undefined;
   if (message.type === 'TimerFired') draft.clearedTimers.push({ timer: message.timer, generation: message.generation });
   const step = lifecycle(draft.object, message);
   if (step.finalizers !== undefined) setFinalizers(draft, step.finalizers);
-  draft.later.push(...step.effects);
+  // One look for the children that are left does for a fold of many that have gone.
+  for (const effect of step.effects)
+    if (!draft.later.some(({ type }) => type === effect.type)) draft.later.push(effect);
   if (!step.consumed) {
     const refusal = decideKind(draft, kind, message, moment);
     if (refusal) return refusal;

@@ -19,7 +19,7 @@ export interface ActorDeps extends LoadDeps, MemberDeps {
   readonly secrets: SecretVersions;
   moment(): Moment;
   /** Checks what a spec names: references, and whether the project takes new objects. */
-  admit(kind: KindDefinition, address: Address, object: ApiObject): Promise<Refusal | undefined>;
+  admit(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
   /** Takes the stored effects of a commit; carries them out in order per object and target. */
   effects(stored: StoredEffects): void;
   /** Sends letters that nothing stored asks for. */

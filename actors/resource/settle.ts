@@ -59,6 +59,7 @@ export async function settle(
     default:
       // I3: whatever stands there now is not what was decided upon. Forget the draft (its book too) and load again.
       self.state = { at: 'Unknown' };
+      if (result.outcome === 'Stale') deps.cache.forget(self.address);
       return result;
   }
 }

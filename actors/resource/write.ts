@@ -3,7 +3,7 @@
  * The generic half (merge, validation, metadata) is `src/kinds/write`; the kind's half is its machine; this is the order
  * of the two, the commit, and what is answered. Each write gets a commit of its own.
  */
-import { decodeObject, encodeObject, stampVersion } from '../../src/api/encode.js';
+import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { Message } from '../../src/kinds/machine.js';
@@ -16,6 +16,7 @@ import type { WriteReply, WriteRequest } from '../stage.js';
 import { absorb, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
 import { notFound, refusalOf } from './outcome.js';
+import { replay } from './replay.js';
 import type { ActorDeps, Self } from './self.js';
 import { settle } from './settle.js';
 
@@ -27,16 +28,17 @@ export async function handleWrite(
 ): Promise<WriteReply> {
   const reply = prepared ? await create(self, request, prepared, deps) : await change(self, request, deps);
   // A refusal may be the echo of a write that this very key has already made: then its stored answer is the answer.
-  if (reply.outcome === 'Refused' && request.idempotency) return (await replay(self, request, deps)) ?? reply;
+  if (reply.outcome === 'Refused' && request.idempotency)
+    return (await replay(self.address.org, request, deps.responses)) ?? reply;
   return reply;
 }
 
 async function create(self: Self, request: WriteRequest, prepared: Prepared, deps: ActorDeps): Promise<WriteReply> {
-  // An unknown address is not read first: the insert itself finds out whether it is taken.
+  // An unknown address is not read first: the insert itself finds out whether it is taken. A rehearsal has no insert.
+  if (self.state.at === 'Unknown' && request.dryRun) self.state = await load(self.address, self.kind, deps);
   if (self.state.at === 'Present' || deps.cache.get(self.address)) {
     return refused(refusalOf({ outcome: 'AlreadyExists' }, self.address));
   }
-  self.state = { at: 'Absent' };
   const draft = openDraft(self.address, prepared.object, undefined, self.kind.machine.book?.open([]));
   return finish(self, request, draft, { type: 'Created', by: request.caller }, prepared.warnings, deps);
 }
@@ -48,9 +50,12 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
   if (request.verb === 'action') return act(self, present, request, deps);
   const step = prepareChange(self, present, request, deps);
   if (step.outcome === 'Refused') return refused(step.refusal);
-  if (!step.changed) return unchanged(present, step.warnings);
+  if (!step.changed) {
+    // What changes nothing now may be the echo of what this very key has changed before.
+    return (await replay(self.address.org, request, deps.responses)) ?? unchanged(present, step.warnings);
+  }
   if (step.specChanged) {
-    const refusal = await deps.admit(self.kind, self.address, step.object);
+    const refusal = await deps.admit(self.kind, self.address, step.object, present.object);
     if (refusal) return refused(refusal);
   }
   const draft = openDraft(self.address, step.object, present.private, present.book);
@@ -126,7 +131,10 @@ async function finish(
     case 'Unchanged':
       return self.state.at === 'Present' ? unchanged(self.state, warnings) : refused(notFound(self.address));
     case 'KeyUsed':
-      return (await replay(self, request, deps)) ?? refused(refusalOf({ outcome: 'Stale' }, self.address));
+      return (
+        (await replay(self.address.org, request, deps.responses)) ??
+        refused(refusalOf({ outcome: 'Stale' }, self.address))
+      );
     default:
       return refused(refusalOf(settled, self.address));
   }
@@ -173,21 +181,6 @@ function keyed(
     response: draft.reveal ? encodeObject(revealed(draft)) : body,
     headers: {},
   };
-}
-
-async function replay(self: Self, request: WriteRequest, deps: ActorDeps): Promise<WriteReply | undefined> {
-  const { idempotency, caller } = request;
-  if (!idempotency) return undefined;
-  const stored = await deps.responses.find(self.address.org, caller.holder, idempotency.key);
-  if (!stored) return undefined;
-  if (stored.fingerprint !== idempotency.fingerprint) {
-    return refused({
-      code: 'IdempotencyKeyReused',
-      message: `Idempotency-Key "${idempotency.key}" was used for a different request`,
-    });
-  }
-  const version = decodeObject(stored.response).metadata.resourceVersion ?? '';
-  return { outcome: 'Done', status: stored.status, body: stored.response, etag: version, warnings: [], replayed: true };
 }
 
 function unchanged(present: Present, warnings: readonly string[]): WriteReply {

@@ -169,6 +169,60 @@ test('the same Idempotency-Key answers with the first response, and a different 
   await house.drop();
 });
 
+test('a rehearsed create of a name that is taken is told so, and hides the object from nobody behind it', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1, cacheBytes: 1 });
+  await house.make('taken');
+  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  const body = { metadata: { name: 'taken' }, spec: {} };
+  const rehearsal = house.write(counterAt('taken'), { verb: 'create', body, dryRun: true });
+  const patch = { type: 'merge', patch: { spec: { note: 'there' } } } as const;
+  const patched = house.write(counterAt('taken'), { verb: 'patch', patch });
+  const reply = await rehearsal;
+  t.is(reply.outcome === 'Refused' && reply.refusal.code, 'AlreadyExists');
+  t.is((await patched).outcome, 'Done');
+  await house.drop();
+});
+
+test('a patch that is repeated under its key is answered from the store, also when it changes nothing any more', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  await house.make('one');
+  const ask = (note: string, fingerprint: string) =>
+    house.write(counterAt('one'), {
+      verb: 'patch',
+      patch: { type: 'merge', patch: { spec: { note } } },
+      idempotency: { key: 'k-2', fingerprint },
+    });
+  const first = await ask('a', 'f-1');
+  const again = await ask('a', 'f-1');
+  t.is(again.outcome === 'Done' && again.replayed, true);
+  t.is(again.outcome === 'Done' && again.etag, first.outcome === 'Done' && first.etag);
+  const other = await ask('a', 'f-2');
+  t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
+  await house.drop();
+});
+
+test('an owner that goes in the foreground does not wait for a child that has another owner', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const uids: Record<string, string> = {};
+  for (const name of ['first', 'second']) {
+    const made = await house.make(name);
+    uids[name] = made.outcome === 'Done' ? decodeObject(made.body).metadata.uid : '';
+  }
+  const ownerReferences = ['first', 'second'].map((name) => ({
+    apiVersion: 'svc.dev/v1',
+    kind: 'Counter',
+    name,
+    uid: uids[name],
+  }));
+  const body = { metadata: { name: 'shared', ownerReferences }, spec: {} };
+  await house.write(counterAt('shared'), { verb: 'create', body });
+  await house.write(counterAt('first'), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
+  await until(async () => (await house.status('first')) === undefined, 'the owner is gone');
+  const shared = await house.actors.stage.read(counterAt('shared'), AbortSignal.timeout(5_000));
+  t.deepEqual(shared && decodeObject(shared).metadata.ownerReferences?.map(({ name }) => name), ['second']);
+  await house.drop();
+});
+
 test('a list is one exact snapshot while objects are written', async (t) => {
   const house = await openHouse((await openTestDatabase(t)).url);
   for (let i = 0; i < 20; i += 1) await house.make(`c-${String(i).padStart(2, '0')}`);

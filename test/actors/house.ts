@@ -37,6 +37,7 @@ export async function openHouse(
     mailboxLimit?: number;
     passivateAfterMs?: number;
     engine?: ComputeEngine;
+    cacheBytes?: number;
     /** Throws when storage is to be away for reads of books. */
     beforeSlots?: () => void;
   } = {},
@@ -82,7 +83,7 @@ export async function openHouse(
     onGone: () => undefined,
     onChange: () => undefined,
     settings: {
-      cacheBytes: 64 * 2 ** 20,
+      cacheBytes: settings.cacheBytes ?? 64 * 2 ** 20,
       ringBytes: 8 * 2 ** 20,
       mailboxLimit: settings.mailboxLimit ?? 1_000,
       passivateAfterMs: settings.passivateAfterMs ?? 60_000,
