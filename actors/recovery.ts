@@ -6,10 +6,12 @@ import type { Address } from '../src/api/address.js';
 import type { Pending } from '../storage/store.js';
 import type { EffectRunner } from './effects/runner.js';
 import type { Post } from './post.js';
+import { delay } from './wait.js';
 
 /** Objects woken side by side: each reads its state from Postgres. */
 const ABREAST = 64;
 const PAGE = 1_000;
+const AGAIN_MS = 500;
 
 export interface RecoveryDeps {
   readonly pending: Pick<Pending, 'unfinished'>;
@@ -27,6 +29,14 @@ export async function recover(deps: RecoveryDeps): Promise<void> {
   for (const kind of deps.kinds) await activateAll(kind, deps);
 }
 
+/** Asked again while it cannot be taken; one that crashes reconciles by itself, and a parked one waits for an operator. */
+async function wake(address: Address, deps: Pick<RecoveryDeps, 'post' | 'stopping'>): Promise<void> {
+  while (!deps.stopping.aborted) {
+    if ((await deps.post.deliver(address, undefined, { type: 'Activated' })) !== 'Retry') return;
+    await delay(AGAIN_MS, deps.stopping);
+  }
+}
+
 /** Wakes every unfinished object of a kind and waits until each has decided what it still needs. */
 export async function activateAll(
   kind: string,
@@ -36,8 +46,7 @@ export async function activateAll(
   while (!deps.stopping.aborted) {
     const page = await deps.pending.unfinished([kind], PAGE, after);
     for (let i = 0; i < page.length; i += ABREAST) {
-      const wake = (address: Address) => deps.post.deliver(address, undefined, { type: 'Activated' });
-      await Promise.all(page.slice(i, i + ABREAST).map(wake));
+      await Promise.all(page.slice(i, i + ABREAST).map((address) => wake(address, deps)));
     }
     after = page.at(-1);
     if (page.length < PAGE) return;

@@ -4,6 +4,7 @@
  */
 import { sameAddress, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
+import { refuse } from '../../src/api/refusal.js';
 import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
@@ -102,10 +103,16 @@ async function settled<T>(
   const stop = AbortSignal.any([signal, watching.signal]);
   let wake: () => void = () => undefined;
   let changed = false;
+  let over = false;
   const poke = (): boolean => {
     changed = true;
     wake();
     return true;
+  };
+  // The service drains, or has lost its lease: nobody would wake the reader again.
+  const onEnd = (): void => {
+    over = true;
+    poke();
   };
   try {
     const range = { org: near.org, kind: deps.attemptKind, project: near.project };
@@ -113,7 +120,7 @@ async function settled<T>(
     await deps.stage.watch(
       { ...range, ...name },
       deps.stage.version(),
-      { onChanges: (changes) => (changes.some(({ address }) => concerns(near, address)) ? poke() : true), onEnd: poke },
+      { onChanges: (changes) => (changes.some(({ address }) => concerns(near, address)) ? poke() : true), onEnd },
       stop,
     );
     stop.addEventListener('abort', poke, { once: true });
@@ -121,6 +128,7 @@ async function settled<T>(
       changed = false;
       const answer = await ask();
       if (answer.done || signal.aborted) return answer.value;
+      if (over) throw refuse('Unavailable', 'the watch for this log has ended; ask again', { retryAfterSeconds: 1 });
       if (!changed) await new Promise<void>((resolve) => (wake = resolve));
     }
   } finally {

@@ -4,7 +4,9 @@
  *
  * I8: work is named `<attempt uid>.<epoch>`; what belongs to no live Attempt of this process's knowledge is removed.
  */
+import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
+import { RefusalError } from '../../src/api/refusal.js';
 import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/compute/engine.js';
 import type { CollectedOutput } from '../../src/kinds/letter.js';
 import type { WorkReport } from '../../src/kinds/report.js';
@@ -32,12 +34,15 @@ export interface Reports {
 }
 
 const RETRY_MS = 500;
+const MAX_RETRY_MS = 30_000;
+/** Works whose newest handled report is remembered; one that was forgotten is reported again, which changes nothing (I10). */
+const MAX_HANDLED = 50_000;
 
 export function openReports(deps: ReportDeps): Reports {
   /** The newest state per work that waits for its turn; an older one that was not handled yet is dropped (I10). */
   const waiting = new Map<string, WorkState>();
   const busy = new Set<string>();
-  const handled = new Map<string, number>();
+  const handled = new LRUCache<string, number>({ max: MAX_HANDLED });
 
   function onState(state: WorkState): void {
     if ((handled.get(state.id) ?? -1) >= state.sequence) return;
@@ -47,15 +52,18 @@ export function openReports(deps: ReportDeps): Reports {
 
   async function drain(id: string): Promise<void> {
     busy.add(id);
+    let pause = RETRY_MS;
     for (let state = waiting.get(id); state && !deps.stopping.aborted; state = waiting.get(id)) {
       waiting.delete(id);
       try {
         await handle(state);
         handled.set(id, state.sequence);
+        pause = RETRY_MS;
       } catch (error) {
         deps.onProblem(error instanceof Error ? error.message : String(error));
         if (!waiting.has(id)) waiting.set(id, state);
-        await delay(RETRY_MS, deps.stopping);
+        await delay(pause, deps.stopping);
+        pause = Math.min(pause * 2, MAX_RETRY_MS);
       }
     }
     busy.delete(id);
@@ -76,6 +84,17 @@ export function openReports(deps: ReportDeps): Reports {
     if (deliveries.includes('Retry')) throw new Error(`${state.id}: not taken yet`);
   }
 
+  /** An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being told. */
+  async function keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput> {
+    try {
+      return await deps.keep(address, uid, output);
+    } catch (error) {
+      const why = lastingFault(error);
+      if (why === undefined) throw error;
+      return { name: output.name, size: output.size, directory: output.directory, sha256: '', error: why };
+    }
+  }
+
   async function reportsOf(state: WorkState, epoch: number, address: Address, uid: string): Promise<WorkReport[]> {
     const now = deps.now();
     const { preparedAt } = state;
@@ -89,7 +108,7 @@ export function openReports(deps: ReportDeps): Reports {
         return started;
       case 'Exited': {
         const outputs: CollectedOutput[] = [];
-        for (const output of state.outputs ?? []) outputs.push(await deps.keep(address, uid, output));
+        for (const output of state.outputs ?? []) outputs.push(await keep(address, uid, output));
         const { exitCode, signal, outOfMemory = false } = state;
         return [...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs }];
       }
@@ -127,6 +146,13 @@ export function openReports(deps: ReportDeps): Reports {
 
 /** Reasons of a failed start that are the machine's: a replacement elsewhere or later may succeed. */
 const MACHINE_FAULTS = new Set(['RunnerLost', 'RunnerUnavailable', 'IsolationFailed', 'MachineDiskFull']);
+
+/** Undefined: it may pass. */
+function lastingFault(error: unknown): string | undefined {
+  if (error instanceof RefusalError) return error.refusal.code === 'Unavailable' ? undefined : error.refusal.message;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' || code === 'ELOOP' ? 'the collected file cannot be read' : undefined;
+}
 
 export function workId(uid: string, epoch: number): string {
   return `${uid}.${epoch}`;
