@@ -137,8 +137,25 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     onChange: deps.onChange,
     observe: metrics.observe,
   });
-  metrics.follow(actors);
+  try {
+    return await furnish(deps, actors, stopping, ending);
+  } catch (error) {
+    // Half an active process must not stay behind: its queue would take timers from the next one.
+    ending.abort();
+    await actors.close();
+    throw error;
+  }
+}
 
+/** What the deployment itself keeps, and what was under way. */
+async function furnish(
+  deps: ActiveDeps,
+  actors: Actors,
+  stopping: AbortSignal,
+  ending: AbortController,
+): Promise<Active> {
+  const { store, engine, metrics } = deps;
+  metrics.follow(actors);
   const orgs: OrgDeps = { rows: openOrgs(store.postgres), write: actors.write, randomBytes };
   await ensureBootstrapOrg(orgs);
   const capacity = await engine?.facts(stopping);

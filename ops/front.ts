@@ -10,6 +10,7 @@ import type { Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 import type { Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
 import { refuse } from '../src/api/refusal.js';
+import { kindByName } from '../src/kinds/index.js';
 import { jobOutputs, locateOutput } from '../src/kinds/job/outputs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import { listEvents } from '../storage/events.js';
@@ -117,6 +118,7 @@ function operators(store: Store, active: () => Active): Operators {
       return kind === undefined ? all : all.find((view) => view.kind === kind);
     },
     async restartSupervisor(kind) {
+      if (!kindByName(kind)) return false;
       await active().actors.operators.restartKind(kind);
       return true;
     },

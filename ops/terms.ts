@@ -2,6 +2,7 @@
  * Owns the terms of a process: it waits for the lease as a standby, is the active one while it holds it, and goes back to
  * waiting when it is lost. Between terms nothing of the rooms behind the front door is open, so nothing can write (I3).
  */
+import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import { openActive, type Active, type ActiveDeps } from './active.js';
 import { openEngine } from './engine.js';
 import type { Front } from './front.js';
@@ -29,8 +30,9 @@ export async function serveTerms(options: TermsOptions, stopping: AbortSignal): 
     const lease = await store.acquire({ holder, ttl, onWaiting }, stopping).catch(() => undefined);
     if (!lease) return;
     front.set({ state: 'Waiting', missing: 'taking up what was under way' });
-    const engine = await openEngine(config, store.clusterId, lease.epoch, log);
+    let engine: ComputeEngine | undefined;
     try {
+      engine = await openEngine(config, store.clusterId, lease.epoch, log);
       const active = await openActive({ ...options, lease, engine });
       try {
         await options.welcome(active);
