@@ -208,7 +208,10 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const effects = openEffectRunner({
     pending: deps.pending,
     carryOut: (task, signal) =>
-      carryOut(task, signal, { children, work, attempts, post, pending: deps.pending, stopping }),
+      carryOut(task, signal, {
+        ...{ children, work, attempts, post, pending: deps.pending, stopping },
+        lettersSent: (to) => effects.lettersSent(to),
+      }),
     async giveBack({ row, effect }, reason, message) {
       const delivery = await post.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
       return delivery === 'Done' ? 'Done' : 'Retry';

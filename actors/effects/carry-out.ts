@@ -1,12 +1,13 @@
 /** Owns the one switch from a later effect to what carries it out. */
+import type { Address } from '../../src/api/address.js';
 import type { Pending } from '../../storage/store.js';
 import type { Post } from '../post.js';
 import { activateAll } from '../recovery.js';
 import { ATTEMPT, type Attempts } from '../work/attempts.js';
 import { collectChildren, collectProject, createChild, deleteChild, type ChildrenDeps } from './children.js';
-import type { EffectOutcome } from './outcome.js';
+import { DONE, type EffectOutcome } from './outcome.js';
 import type { EffectTask } from './runner.js';
-import { removeWork, startWork, stopWork, type WorkDeps } from './work.js';
+import { isWanted, removeWork, startWork, stopWork, type WorkDeps } from './work.js';
 
 export interface CarryOutDeps {
   readonly children: ChildrenDeps;
@@ -15,6 +16,8 @@ export interface CarryOutDeps {
   readonly post: Post;
   readonly pending: Pick<Pending, 'unfinished'>;
   readonly stopping: AbortSignal;
+  /** Resolves when the unstored letters to this address that are in hand now have been taken. */
+  lettersSent(to: Address): Promise<void>;
 }
 
 export async function carryOut(
@@ -35,6 +38,7 @@ export async function carryOut(
     case 'CollectProject':
       return collectProject(row, effect, children);
     case 'StartWork':
+      if (!(await isWanted(row, work))) return DONE;
       attempts.begin(row.uid, row.address);
       return startWork(row, effect, work, signal);
     case 'StopWork':
@@ -44,6 +48,8 @@ export async function carryOut(
       return removeWork(row, effect, work, signal);
     case 'CountPlaces':
       await activateAll(ATTEMPT, deps);
+      // What they say comes first, or places would be given out that are taken.
+      await deps.lettersSent(row.address);
       return post.tell(row, row.address, row.uid, { letter: 'PlacesCounted' });
   }
 }

@@ -40,6 +40,8 @@ export interface EffectRunner {
    * and dropped when memory is full. Whoever needs them asks again.
    */
   takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void;
+  /** Resolves when the volatile letters to this address that are in hand now are done, or the process stops. */
+  lettersSent(to: Address): Promise<void>;
   /** True while an effect of this object on its work is not done: what the engine has may be about to change. */
   workPending(uid: string): boolean;
   /** Reads what an earlier process left behind. Resolves when all of it is in hand or the memory bound is reached. */
@@ -58,6 +60,8 @@ const MAX_TASKS = 50_000;
 const PAGE_ROWS = 500;
 /** Between two tries to read them. */
 const READ_AGAIN_MS = 1_000;
+/** Between two looks whether letters were taken. */
+const LOOK_AGAIN_MS = 20;
 const MAX_TRIES = 9;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 15_000;
@@ -235,6 +239,17 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   return {
     take,
     takeVolatile,
+    async lettersSent(to) {
+      const key = addressKey(to);
+      const inHand = [...lanes.values()].flatMap(({ queue }) =>
+        queue.flatMap((task) =>
+          isStored(task) || target(task.row.address, task.effect) !== key ? [] : [task.row.version],
+        ),
+      );
+      while (inHand.some((version) => rows.has(version)) && !deps.stopping.aborted) {
+        await delay(LOOK_AGAIN_MS, deps.stopping);
+      }
+    },
     workPending: (uid) => lanes.has(`${uid}>work`),
     async recover() {
       leftFrom = 0;

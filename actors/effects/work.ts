@@ -23,6 +23,13 @@ export interface WorkDeps extends OrderDeps {
 
 type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
 
+/** Run again after a crash, a start may find an Attempt that has long had its end: its work must not begin anew (I8). */
+export async function isWanted(row: StoredEffects, deps: Pick<WorkDeps, 'read'>): Promise<boolean> {
+  const body = await deps.read(row.address);
+  const own = body && decodeObject(body);
+  return own !== undefined && own.metadata.uid === row.uid && mayStart(own);
+}
+
 export async function startWork(
   row: StoredEffects,
   effect: Effect<'StartWork'>,
@@ -31,9 +38,6 @@ export async function startWork(
 ): Promise<EffectOutcome> {
   const failed = (reason: string, message: string, lost: boolean): Promise<EffectOutcome> =>
     report(row, deps, { report: 'StartFailed', epoch: effect.epoch, time: deps.now(), reason, message, lost });
-  // Run again after a crash, it may find an Attempt that has long had its end: its work must not begin anew (I8).
-  const own = await deps.read(row.address);
-  if (!own || decodeObject(own).metadata.uid !== row.uid || !mayStart(decodeObject(own))) return DONE;
   if (!deps.engine) return failed('ComputeOff', 'this service runs without compute (TROUPE_COMPUTE=off)', false);
   const body = await deps.read(effect.owner);
   if (!body) return failed('OwnerGone', 'the owner no longer exists', false);

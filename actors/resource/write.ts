@@ -61,7 +61,7 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
   const draft = openDraft(self.address, step.object, present.private, present.book);
   const message: Message =
     request.verb === 'delete'
-      ? { type: 'DeletionRequested' }
+      ? { type: 'DeletionRequested', by: request.caller }
       : { type: 'Updated', before: present.object, by: request.caller };
   return finish(self, request, draft, message, step.warnings, deps);
 }

@@ -224,3 +224,21 @@ test('storage that is away when effects are recovered is asked again until it an
   await until(() => seen.length === 1);
   t.deepEqual(seen, [1]);
 });
+
+test('whoever asks whether letters were taken hears of it when those in hand are, and not before', async (t) => {
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const { runner } = bench(async () => {
+    await gate;
+    return { outcome: 'Done' };
+  });
+  runner.takeVolatile(THING, 'u-2', [tell('node')]);
+  let sent = false;
+  const sending = runner.lettersSent({ ...THING, name: 'node' }).then(() => (sent = true));
+  await runner.lettersSent({ ...THING, name: 'another' });
+  await sleep(50);
+  t.false(sent);
+  open();
+  await sending;
+  t.is(runner.tasks, 0);
+});

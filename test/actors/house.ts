@@ -113,8 +113,7 @@ export async function openHouse(
     store,
     crashes,
     write,
-    make: (name, spec = {}) =>
-      write(counterAt(name), { verb: 'create', body: { metadata: { name }, spec: spec as Record<string, unknown> } }),
+    make: (name, spec = {}) => write(counterAt(name), { verb: 'create', body: { metadata: { name }, spec } }),
     async status(name) {
       const body = await actors.stage.read(counterAt(name), AbortSignal.timeout(20_000));
       return body && (decodeObject(body).status as Record<string, unknown>);
