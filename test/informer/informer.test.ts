@@ -11,7 +11,7 @@ import {
   type KubernetesObject,
   type ObjectCache,
 } from '@kubernetes/client-node';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { Client as Database } from 'pg';
 import { type Client, listAt, numberAt, objectOf, parsed, path, textAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
@@ -23,6 +23,9 @@ interface Account extends KubernetesObject {
 
 /** Between an error and the next start of the informer, in ms. */
 const AGAIN_MS = 100;
+/** Together more than the 32 MiB of newest changes that the service keeps in memory. */
+const NOISE_WRITES = 120;
+const NOISE_BYTES = 200 * 1024;
 const COLLECTION = path('serviceaccounts', 'default');
 
 interface Followed {
@@ -33,7 +36,7 @@ interface Followed {
 }
 
 /** An informer as its documentation shows one: started again a little after each error. */
-async function follow(service: Running, watchSeconds: number): Promise<Followed> {
+async function follow(t: ExecutionContext, service: Running, watchSeconds: number): Promise<Followed> {
   const config = new KubeConfig();
   config.loadFromFile(service.kubeconfig);
   let lists = 0;
@@ -49,7 +52,14 @@ async function follow(service: Running, watchSeconds: number): Promise<Followed>
   informer.on(ADD, note('add'));
   informer.on(CHANGE, note('change'));
   informer.on(DELETE, note('delete'));
-  informer.on(ERROR, () => void setTimeout(() => void informer.start().catch(() => undefined), AGAIN_MS));
+  let followed = true;
+  informer.on(ERROR, () => {
+    if (followed) setTimeout(() => void informer.start().catch(() => undefined), AGAIN_MS);
+  });
+  t.teardown(async () => {
+    followed = false;
+    await informer.stop();
+  });
   await informer.start();
   return { informer, events, lists: () => lists };
 }
@@ -76,8 +86,7 @@ const account = (name: string, description = 'x'): unknown => objectOf('ServiceA
 
 test.serial('an informer stays in step through SIGKILL and restart', async (t) => {
   const service = await startRunning(t);
-  const { informer, events } = await follow(service, 300);
-  t.teardown(() => informer.stop());
+  const { informer, events } = await follow(t, service, 300);
   await service.client().post(COLLECTION, account('before'));
   await service.client().post(COLLECTION, account('goes'));
   await inStep(service.client(), informer);
@@ -97,15 +106,17 @@ test.serial('an informer stays in step through SIGKILL and restart', async (t) =
 test.serial('an informer stays in step when what it would resume from is compacted away', async (t) => {
   const service = await startRunning(t, { env: { TROUPE_WATCH_HISTORY_SECONDS: '10' } });
   const client = service.client();
-  const { informer, lists } = await follow(service, 2);
-  t.teardown(() => informer.stop());
+  const { informer, lists } = await follow(t, service, 2);
   const made = await client.post(COLLECTION, account('old'));
   await inStep(client, informer);
   const before = lists();
 
-  // The log moves on by changes that this informer does not see, and then grows old.
-  for (let each = 0; each < 20; each += 1) {
-    t.is((await client.post(path('secrets', 'default'), objectOf('Secret', `noise-${each}`, {}))).status, 201);
+  // The log moves on by changes that this informer does not see, more than the service keeps in memory, and grows old.
+  const noise = `${path('secrets', 'default')}/noise`;
+  t.is((await client.post(path('secrets', 'default'), objectOf('Secret', 'noise', {}))).status, 201);
+  for (let each = 0; each < NOISE_WRITES; each += 1) {
+    const annotations = { noise: String(each).padEnd(NOISE_BYTES, '.') };
+    t.is((await client.merge(noise, { metadata: { annotations } })).status, 200);
   }
   const database = new Database({ connectionString: service.databaseUrl });
   await database.connect();
@@ -121,9 +132,9 @@ test.serial('an informer stays in step when what it would resume from is compact
     },
     120_000,
   );
+  await until('it has listed again', () => lists() > before);
   t.is((await client.post(COLLECTION, account('new'))).status, 201);
   t.is((await client.remove(`${COLLECTION}/old`)).status, 200);
-  await until('it has listed again', () => lists() > before);
   await inStep(client, informer);
   t.is(informer.get('old', 'default'), undefined);
   t.truthy(informer.get('new', 'default'));
