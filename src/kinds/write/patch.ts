@@ -24,7 +24,7 @@ export function preparePatch(
   ctx: WriteContext,
 ): Prepared | RefusedWrite {
   const target = targetOf(kind, current.metadata);
-  const base = withVersion(current, versionOf(current, ctx));
+  const base = withVersion(kind.patchBase?.(current) ?? current, versionOf(current, ctx));
   const result = patch.type === 'merge' ? merged(base, patch.patch) : jsonPatch(base, patch.operations);
   if (result.outcome === 'Refused') {
     const { code, message, cause } = result;
