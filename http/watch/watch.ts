@@ -49,6 +49,8 @@ export async function watchObjects(
   const bookmarkMs = (room.config.limits.bookmarkSeconds ?? BOOKMARK_SECONDS) * 1000;
   let bookmarkAt = begun + bookmarkMs * (0.75 + jitter(room) / 2);
   let live = false;
+  /** Newest version that this watch began with or was handed: no bookmark is older. */
+  let handed = 0;
   let sender: Sender | undefined;
 
   const release = room.streams.add(x, {
@@ -59,7 +61,8 @@ export async function watchObjects(
       // A process that has just lost its lease has no stage: its watches are about to be ended.
       else if (live && bookmarks && now >= bookmarkAt && room.health.active()) {
         bookmarkAt = now + bookmarkMs;
-        sender.send(chunk([frame('BOOKMARK', rendering.bookmark(room.stage.settled(), false))]));
+        const version = Math.max(room.stage.settled(), handed);
+        sender.send(chunk([frame('BOOKMARK', rendering.bookmark(version, false))]));
       }
     },
     end() {
@@ -79,9 +82,10 @@ export async function watchObjects(
   }));
   try {
     const from = page?.version ?? start.from ?? newest;
+    handed = from;
     if (page !== undefined) await sendInitial(out, page, scan, rendering, start, bookmarks, signal);
     if (!out.open) return;
-    const watcher = watcherOf(x, out, scan, rendering);
+    const watcher = watcherOf(x, out, scan, rendering, (version) => (handed = version));
     const outcome = await room.stage.watch(scan.range, from, watcher, signal);
     if (outcome === 'Expired') expire(x, out, from);
     live = true;
@@ -95,9 +99,19 @@ function jitter(room: Room): number {
   return (room.randomBytes(1)[0] ?? 0) / 256;
 }
 
-function watcherOf(x: Exchange, out: Sender, scan: Scan, rendering: Rendering): Watcher {
+function watcherOf(
+  x: Exchange,
+  out: Sender,
+  scan: Scan,
+  rendering: Rendering,
+  onHanded: (version: number) => void,
+): Watcher {
   return {
-    onChanges: (changes) => out.offer(tickChunk(changes, scan.selection, rendering)),
+    onChanges(changes) {
+      const last = changes.at(-1);
+      if (last !== undefined) onHanded(last.version);
+      return out.offer(tickChunk(changes, scan.selection, rendering));
+    },
     onEnd(reason) {
       switch (reason) {
         case 'Draining':
