@@ -4,8 +4,9 @@
  * `__proto__`), YAML must be possible, and koa-body leaves `body` undefined for merge patches and unknown types.
  *
  * I10: at most `limit` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB); more is answered 413. A body that
- * trickles in is cut after BODY_MS: a slow client must not hold a place in flight. Both close the connection, because the
- * rest of the body would otherwise have to be read. One sweep looks after all bodies; a timer each would cost more than
+ * trickles in is cut after BODY_MS: a slow client must not hold a place in flight. A body that says beforehand that it is
+ * too large is thrown away as it comes, up to MAX_DISCARDED; all others close the connection, because the rest of the
+ * body would otherwise have to be read. One sweep looks after all bodies; a timer each would cost more than
  * reading a small one.
  */
 import { refuse } from '../src/api/refusal.js';
@@ -13,6 +14,8 @@ import type { Exchange } from './exchange.js';
 
 const BODY_MS = 60_000;
 const SWEEP_MS = 5_000;
+/** Bytes of a body that is too large, read only so that its sender gets to see the answer. */
+const MAX_DISCARDED = 64 * 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 export interface Bodies {
@@ -54,7 +57,9 @@ export function openBodies(limit: number): Bodies {
         return Promise.resolve(EMPTY);
       }
       if (length !== undefined && Number(length) > limit) {
-        x.res.setHeader('connection', 'close');
+        // What is still on its way is thrown away: a connection closed over it would take the answer with it.
+        if (Number(length) <= MAX_DISCARDED) x.req.resume();
+        else x.res.setHeader('connection', 'close');
         return Promise.reject(tooLarge(limit));
       }
       return collect(x, limit, pending);
