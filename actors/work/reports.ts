@@ -109,8 +109,8 @@ export function openReports(deps: ReportDeps): Reports {
       case 'Exited': {
         const outputs: CollectedOutput[] = [];
         for (const output of state.outputs ?? []) outputs.push(await keep(address, uid, output));
-        const { exitCode, signal, outOfMemory = false } = state;
-        return [...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs }];
+        const { exitCode, signal, outOfMemory = false, reason, message } = state;
+        return [...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs, reason, message }];
       }
       case 'StartFailed': {
         const reason = state.reason ?? 'StartFailed';

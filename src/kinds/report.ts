@@ -28,6 +28,9 @@ export type WorkReport =
       /** The memory limit ended it. */
       readonly outOfMemory: boolean;
       readonly outputs: readonly CollectedOutput[];
+      /** Why the engine ended it, when it did so by itself: `DiskFull`, … */
+      readonly reason?: string | undefined;
+      readonly message?: string | undefined;
     })
   /** The work could not be started or went wrong before the program ran (image missing, input missing, full disk, …). */
   | (ReportBase & {

@@ -43,6 +43,8 @@ export function judgeExit(exit: Extract<WorkReport, { report: 'Exited' }>, stopp
   const shown = { exitCode, signal, outputs };
   if (stopping !== undefined) return { ...stopped(stopping), ...shown };
   if (exit.outOfMemory) return { ...failed('OutOfMemory', 'the memory limit was reached'), ...shown };
+  // The engine ended it, so whatever the program answered is not its own end.
+  if (exit.reason !== undefined) return { ...failed(exit.reason, exit.message ?? ''), ...shown };
   if (exitCode === 0) return { phase: 'Succeeded', reason: 'Completed', message: '', lost: false, ...shown };
   const message = exitCode === undefined ? `ended by signal ${signal ?? 'unknown'}` : `exit code ${exitCode}`;
   return { ...failed('CustomerExit', message), ...shown };
