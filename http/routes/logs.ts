@@ -18,6 +18,9 @@ import { readBoolean } from '../resources/versions.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
 
+/** A follower whose work has not begun is answered after this, ms: clients and proxies give up on one that waits for headers. */
+const CONNECTED_MS = 1_000;
+
 export async function serveLogs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name } = target;
   if (target.rest.length > 0) throw refuse('NotFound', 'there is nothing below logs');
@@ -29,29 +32,39 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
   const timestamps = readBoolean(x.query, 'timestamps') ?? false;
 
   const release = room.streams.add(x, { end: () => x.res.end() });
+  const early = request.follow ? setTimeout(() => begin(x), CONNECTED_MS) : undefined;
   try {
     const lines = await room.logs.open(address, owner.metadata.uid, request, x.gone);
+    clearTimeout(early);
     if (lines === undefined) {
+      // It has waited for work that never began.
+      if (x.res.headersSent) return void x.res.end();
       throw refuse('NotFound', `${kind.kind} "${name}" has no log of ${describe(kind.kind, request)}`, {
         fix: 'Look at the attempts of the object: a log begins when its program starts.',
       });
     }
     await streamLines(x, lines, timestamps);
   } finally {
+    clearTimeout(early);
     release();
   }
 }
 
-async function streamLines(x: Exchange, lines: AsyncIterable<LogLine>, timestamps: boolean): Promise<void> {
-  const { res } = x;
+/** A follower sees that it is connected before the first line comes. */
+function begin({ res, requestId }: Exchange): void {
+  if (res.headersSent || res.destroyed) return;
   res.writeHead(200, {
     'content-type': 'text/plain; charset=utf-8',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-cache, private',
-    'x-request-id': x.requestId,
+    'x-request-id': requestId,
   });
-  // A follower sees that it is connected before the first line comes.
   res.flushHeaders();
+}
+
+async function streamLines(x: Exchange, lines: AsyncIterable<LogLine>, timestamps: boolean): Promise<void> {
+  const { res } = x;
+  begin(x);
   const out = new Outflow(res);
   try {
     for await (const { time, data } of lines) {
