@@ -7,6 +7,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
+import type { Unpack } from '../../src/engines/compute/engine.js';
 import type { FetchResult } from '../../src/engines/fetch/fetch.js';
 import type { CollectedOutput } from '../../src/kinds/letter.js';
 import type { PlannedInput } from '../../src/kinds/work.js';
@@ -19,7 +20,9 @@ export type StagedInput =
   | {
       readonly outcome: 'Staged';
       readonly source: string;
-      readonly unpack: 'no' | 'tar' | 'tar.zst';
+      readonly unpack: Unpack;
+      /** The work's own, to change as it likes. */
+      readonly writable?: boolean | undefined;
       readonly path: string;
     }
   | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string }
@@ -48,7 +51,7 @@ export function openInputs(deps: InputDeps): Inputs {
     switch (input.from) {
       case 'blob':
         await deps.link(place.org, input.digest, file);
-        return { outcome: 'Staged', source: file, unpack: await archiveType(file), path: input.workingDir };
+        return stagedSource(input.digest, file, input.workingDir);
       case 'url': {
         const fetch = await deps.fetch(input.url, file, input.sha256, signal);
         if (fetch.outcome === 'Failed') return notFetched(input, fetch);
@@ -102,14 +105,27 @@ function failure(input: PlannedInput, error: unknown): StagedInput {
   return { outcome: 'Missing', reason: code, message: `input "${input.name}": ${message}` };
 }
 
+/** Program text is the work's own: it is unpacked into its working directory and may be changed there. */
+async function stagedSource(digest: string, file: string, path: string): Promise<StagedInput> {
+  const unpack = await archiveType(file);
+  if (unpack !== 'no') return { outcome: 'Staged', source: file, unpack, path, writable: true };
+  return {
+    outcome: 'Missing',
+    reason: 'InvalidSource',
+    message: `blob ${digest} is no tar, tar.gz or tar.zst archive`,
+  };
+}
+
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const GZIP_MAGIC = Buffer.from([0x1f, 0x8b]);
 const TAR_MAGIC_AT = 257;
 
-/** Source code comes as an archive or as one file; its first bytes say which. */
-async function archiveType(file: string): Promise<'no' | 'tar' | 'tar.zst'> {
+/** Its first bytes say what an archive is. */
+async function archiveType(file: string): Promise<Unpack> {
   const chunks: Buffer[] = [];
   for await (const chunk of createReadStream(file, { end: 511 })) chunks.push(chunk as Buffer);
   const head = Buffer.concat(chunks);
   if (head.subarray(0, 4).equals(ZSTD_MAGIC)) return 'tar.zst';
+  if (head.subarray(0, 2).equals(GZIP_MAGIC)) return 'tar.gz';
   return head.toString('latin1', TAR_MAGIC_AT, TAR_MAGIC_AT + 5) === 'ustar' ? 'tar' : 'no';
 }

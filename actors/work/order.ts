@@ -40,11 +40,12 @@ export async function resolveOrder(
 ): Promise<ResolvedOrder> {
   const opened = await openSecrets(place, plan, deps);
   if ('outcome' in opened) return opened;
-  const inputs: { path: string; source: string; unpack: 'no' | 'tar' | 'tar.zst' }[] = [];
+  const inputs: WorkOrder['inputs'][number][] = [];
   for (const input of plan.inputs) {
     const staged = await deps.inputs.stage(id, place, input, signal);
     if (staged.outcome !== 'Staged') return staged;
-    inputs.push({ path: staged.path, source: staged.source, unpack: staged.unpack });
+    const { path, source, unpack, writable } = staged;
+    inputs.push({ path, source, unpack, writable });
   }
   const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
   const process = (planned: PlannedProcess): OrderedProcess => ({

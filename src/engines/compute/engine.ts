@@ -22,11 +22,15 @@ export interface WorkOrder {
   readonly workingDir: string;
   /** File name under /run/secrets/ → bytes (0400, owned by the user inside). Never journaled. */
   readonly secretFiles: ReadonlyMap<string, Uint8Array>;
-  /** Mounted read-only at `path`; `source` is a file or directory (or an archive to unpack when `unpack`). */
+  /**
+   * Mounted read-only at `path`; `source` is a file or directory (or an archive to unpack when `unpack`).
+   * `writable`: an archive that is unpacked into what the work finds at `path`, to change as it likes.
+   */
   readonly inputs: readonly {
     readonly path: string;
     readonly source: string;
-    readonly unpack: 'no' | 'tar' | 'tar.zst';
+    readonly unpack: Unpack;
+    readonly writable?: boolean | undefined;
   }[];
   /** Collected after the main program ended: a file as it is, a directory as tar.zst. Missing ones are reported, not fatal. */
   readonly outputs: readonly { readonly name: string; readonly path: string }[];
@@ -34,6 +38,8 @@ export interface WorkOrder {
   /** Labels for logs and metrics of the engine; no secrets. */
   readonly labels: Readonly<Record<string, string>>;
 }
+
+export type Unpack = 'no' | 'tar' | 'tar.gz' | 'tar.zst';
 
 export interface OrderedProcess {
   readonly name: string;

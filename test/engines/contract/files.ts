@@ -51,6 +51,23 @@ export const fileCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'a writable archive is unpacked among the files of the work, which may change it, and its outputs are taken there',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      mkdirSync(join(at, 'tree'), { mode: 0o777 });
+      writeFileSync(join(at, 'tree/leaf'), 'leaf\n');
+      execFileSync('tar', ['-C', join(at, 'tree'), '-czf', join(at, 'a.tar.gz'), '.']);
+      around.share(at);
+      const work = order('echo more >>leaf; stat -c %a /workspace', {
+        inputs: [{ path: '/workspace', source: join(at, 'a.tar.gz'), unpack: 'tar.gz', writable: true }],
+        outputs: [{ name: 'changed', path: '/workspace/leaf' }],
+      });
+      t.is(await h.output(work), '700\n');
+      const state = (await h.engine.list(h.patience())).find(({ id }) => id === work.id);
+      t.is(state?.outputs?.[0]?.size, 'leaf\nmore\n'.length);
+    },
+  },
+  {
     name: 'a hostile archive reaches nothing outside of its place',
     run: async (t, h, around) => {
       const at = mkdtempSync(join(around.files, 'in-'));

@@ -1,5 +1,5 @@
 /**
- * Owns packing and unpacking of directories as tar, plain or with zstd. Packing runs as the runner over files that work left
+ * Owns packing and unpacking of directories as tar, plain, with gzip or with zstd. Packing runs as the runner over files that work left
  * behind: links are packed as links and never followed. Unpacking runs as the work's own user and in its group, so a
  * hostile archive can reach only what the work itself could.
  */
@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
+import type { Unpack } from '../../engine.js';
 import { insideGroups, runTool, type ToolEnd } from '../process/tool.js';
 import { findZstd, NO_ZSTD, type Zstd } from './zstd.js';
 
@@ -15,7 +16,8 @@ const LONGEST_MS = 30 * 60_000;
 
 /** Names are sorted and owners dropped, so that equal trees give equal archives (but for times). */
 const PACK = ['--create', '--sparse', '--sort=name', '--owner=0', '--group=0', '--numeric-owner'];
-const UNPACK = ['--extract', '--no-same-owner', '--delay-directory-restore'];
+/** The directory itself stays closed to others, whatever the archive says of it. */
+const UNPACK = ['--extract', '--no-same-owner', '--no-overwrite-dir', '--delay-directory-restore'];
 
 /** Packs what is in `directory` to `file`. Throws with tar's own words. */
 export async function pack(directory: string, file: string, zstd: Zstd = findZstd()): Promise<void> {
@@ -41,7 +43,7 @@ export async function pack(directory: string, file: string, zstd: Zstd = findZst
 
 export interface Unpacking {
   readonly archive: string;
-  readonly compressed: boolean;
+  readonly format: Exclude<Unpack, 'no'>;
   /** Exists, is empty, and belongs to the user; as that user reaches it. */
   readonly directory: string;
   readonly hostId: number | undefined;
@@ -51,10 +53,12 @@ export interface Unpacking {
 
 /** The archive is opened by the runner: its user need not be able to reach it. */
 export async function unpack(unpacking: Unpacking, zstd: Zstd = findZstd()): Promise<void> {
-  const { archive, compressed, directory, hostId, entrances, signal } = unpacking;
+  const { archive, format, directory, hostId, entrances, signal } = unpacking;
+  const compressed = format === 'tar.zst';
   const target = ['--directory', directory, '--file', '-'];
   if (!compressed || zstd.kind === 'program') {
-    const decompress = compressed && zstd.kind === 'program' ? ['--use-compress-program', `${zstd.path} -q`] : [];
+    const zstdProgram = compressed && zstd.kind === 'program' ? ['--use-compress-program', `${zstd.path} -q`] : [];
+    const decompress = format === 'tar.gz' ? ['--gzip'] : zstdProgram;
     const file = await open(archive, 'r');
     try {
       const args = [...UNPACK, ...decompress, ...target];

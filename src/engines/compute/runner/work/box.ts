@@ -3,12 +3,13 @@
  * come from whoever wrote the Job: nothing may be mounted over the system's own directories.
  */
 import { mkdirSync } from 'node:fs';
-import { isAbsolute, join, normalize, relative } from 'node:path';
+import { join, normalize, relative } from 'node:path';
 import type { Box, Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { inputParts, stageInputs } from './inputs.js';
+import { isInside } from './inside.js';
 import type { Part } from './scratch.js';
 
 export type Prepared =
@@ -31,7 +32,7 @@ export async function prepareBox(
   scratch.make(order.id, hostId, parts);
   const writable = writableParts(order, tmpOnDisk);
   makeWorkingDir(order, writable, deps, hostId);
-  const staged = await stageInputs(order, hostId, group, deps, signal);
+  const staged = await stageInputs(order, writable, hostId, group, deps, signal);
   if (staged.kind === 'failed') return staged;
   const mounts: Mount[] = writable.map(([target, part]) => ({
     source: scratch.shownPath(order.id, part),
@@ -69,12 +70,6 @@ export function writableParts(order: WireOrder, tmpOnDisk: boolean): (readonly [
     [join(inside.root, 'state'), 'state'],
     ...(tmpOnDisk ? ([['/tmp', 'tmp']] as const) : []),
   ];
-}
-
-/** True when `path` is `parent` or lies below it. */
-export function isInside(parent: string, path: string): boolean {
-  const inner = relative(parent, path);
-  return inner === '' || (!inner.startsWith('..') && !isAbsolute(inner));
 }
 
 /** A working directory below a writable part need not exist: it is made, as container daemons do. */

@@ -1,16 +1,18 @@
 /**
  * Owns the staging of inputs, so that the work's user can read them though it may not enter where they lie: a file that all
- * may read is linked into the scratch, another one copied; an archive is unpacked there. All are mounted read-only.
+ * may read is linked into the scratch, another one copied; an archive is unpacked there. All are mounted read-only, but for
+ * a writable one: that is unpacked into the work's own files, where they hold its path.
  */
 import { mkdirSync } from 'node:fs';
 import { chown, copyFile, link, realpath, stat } from 'node:fs/promises';
-import { join, normalize } from 'node:path';
+import { join, normalize, relative } from 'node:path';
 import type { Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { unpack } from './archive.js';
 import type { WorkDeps } from './deps.js';
+import { isInside } from './inside.js';
 import type { Part } from './scratch.js';
 
 export type Staged =
@@ -43,6 +45,7 @@ export function inputParts(order: WireOrder): Part[] {
 
 export async function stageInputs(
   order: WireOrder,
+  writable: readonly (readonly [string, Part])[],
   hostId: number | undefined,
   group: Group,
   deps: WorkDeps,
@@ -51,6 +54,18 @@ export async function stageInputs(
   const mounts: Mount[] = [];
   for (const [index, input] of order.inputs.entries()) {
     if (signal.aborted) break;
+    const own = input.writable === true ? writable.find(([target]) => isInside(target, input.path)) : undefined;
+    if (own !== undefined && input.unpack !== 'no') {
+      const [target, part] = own;
+      const directory = join(deps.scratch.shownPath(order.id, part), relative(target, normalize(input.path)));
+      const { source: archive, unpack: format } = input;
+      try {
+        await unpack({ archive, format, directory, hostId, entrances: group.entrances, signal });
+      } catch (error) {
+        return failed(`${input.path}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+      continue;
+    }
     if (!mayMount(input.path)) return failed(`${input.path} is no place for an input`);
     const part = input.unpack === 'no' ? 'inputs' : 'unpacked';
     const real = join(deps.scratch.realPath(order.id, part), String(index));
@@ -60,11 +75,11 @@ export async function stageInputs(
       else {
         mkdirSync(real, { mode: 0o700 });
         if (hostId !== undefined) deps.scratch.own(real, hostId);
-        const compressed = input.unpack === 'tar.zst';
         const archive = await realpath(input.source);
-        await unpack({ archive, compressed, directory: shown, hostId, entrances: group.entrances, signal });
+        const format = input.unpack;
+        await unpack({ archive, format, directory: shown, hostId, entrances: group.entrances, signal });
       }
-      mounts.push({ source: shown, target: normalize(input.path), readOnly: true });
+      mounts.push({ source: shown, target: normalize(input.path), readOnly: input.writable !== true });
     } catch (error) {
       return failed(`${input.path}: ${error instanceof Error ? error.message : String(error)}`);
     }

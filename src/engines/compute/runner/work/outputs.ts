@@ -11,7 +11,8 @@ import type { OutputFile } from '../../engine.js';
 import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './archive.js';
-import { isInside, writableParts } from './box.js';
+import { writableParts } from './box.js';
+import { isInside } from './inside.js';
 import type { Scratch } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
