@@ -125,6 +125,7 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
   /** After a crash, the first thing decided is what the committed state still needs. */
   async function reactivate(): Promise<void> {
     self.state = { at: 'Unknown' };
+    deps.cache.forget(address); // what stands there may be why it crashed
     const own = openMailbox(1);
     const answered = (delivery: Delivery): void => void (reconcile = delivery !== 'Done');
     own.push({ item: 'message', message: { type: 'Activated' }, since: deps.now(), settle: answered });
