@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import { openConnection, openSocket } from '../client.js';
 import type { Figure, Part } from '../figure.js';
 import { ask, unexpected } from '../load.js';
@@ -22,6 +23,8 @@ const LAST_MS = 10_000;
 const MARK = Buffer.from('"bench/seq":"');
 const DIGITS = 7;
 
+const listed = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string() }) });
+
 export const watch: Part = {
   name: 'watch',
   about: `${WATCHERS} watchers of one collection at ${WRITES_PER_SECOND} writes a second`,
@@ -33,8 +36,9 @@ export const watch: Part = {
     const first = sentAt.length;
 
     const arrivals = new Sample();
+    const version = await currentVersion(service);
     const watchers: Watcher[] = [];
-    for (let n = 0; n < WATCHERS; n += 1) watchers.push(await openWatcher(service, sentAt, arrivals));
+    for (let n = 0; n < WATCHERS; n += 1) watchers.push(await openWatcher(service, version, sentAt, arrivals));
     try {
       context.log(`${WATCHERS} watchers are open`);
       const busy = await write(service, sentAt, context.seconds * 2);
@@ -84,10 +88,18 @@ async function write(service: Service, sentAt: number[], seconds: number): Promi
   return { perSecond: (took.count * 1_000) / elapsed, p50Ms: took.quantiles(0.5)[0] ?? Number.NaN };
 }
 
-async function openWatcher(service: Service, sentAt: readonly number[], arrivals: Sample): Promise<Watcher> {
+async function currentVersion(service: Service): Promise<string> {
+  const list = await ask(service, service.request('GET', `${service.path(SERVICE_ACCOUNT.plural)}?limit=1`));
+  return listed.parse(JSON.parse(list.body.toString('utf8'))).metadata.resourceVersion;
+}
+
+async function openWatcher(
+  service: Service,
+  version: string,
+  sentAt: readonly number[],
+  arrivals: Sample,
+): Promise<Watcher> {
   const path = service.path(SERVICE_ACCOUNT.plural);
-  const { body } = await ask(service, service.request('GET', `${path}?limit=1`));
-  const version = /"resourceVersion":\s*"(\d+)"/.exec(body.toString('utf8'))?.[1] ?? '0';
   const socket = await openSocket(service.port);
   const watcher: Watcher = { socket, seen: new Map() };
   let rest: Buffer = Buffer.alloc(0);
