@@ -18,8 +18,8 @@ export interface LoadResult {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Processor time of the service per request (µs): hardly moved by what else the machine does. */
-  readonly processorMicros: number;
+  /** Processor time per request (µs): moved far less than rates by what else the machine does. */
+  readonly processorMicros: { readonly service: number; readonly postgres: number };
   readonly count: number;
   /** Requests sent in all, with those of the warm-up. */
   readonly sent: number;
@@ -37,13 +37,16 @@ export async function load(service: Service, options: LoadOptions): Promise<Load
 
   const usedBefore = await service.processorSeconds();
   await Promise.all(Array.from({ length: options.connections }, () => drive()));
-  const used = (await service.processorSeconds()) - usedBefore;
+  const usedAfter = await service.processorSeconds();
   const [p50 = Number.NaN, p99 = Number.NaN] = sample.quantiles(0.5, 0.99);
   return {
     perSecond: Math.round(sample.count / ((last - first) / 1_000)),
     p50Ms: round(p50, 2),
     p99Ms: round(p99, 2),
-    processorMicros: Math.round((used * 1e6) / sent),
+    processorMicros: {
+      service: Math.round(((usedAfter.service - usedBefore.service) * 1e6) / sent),
+      postgres: Math.round(((usedAfter.postgres - usedBefore.postgres) * 1e6) / sent),
+    },
     count: sample.count,
     sent,
   };

@@ -28,9 +28,17 @@ export interface Service {
   request(method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>): Buffer;
   /** MiB resident in the service's process, and in Postgres (proportional share). */
   memory(): Promise<{ service: number; postgres: number }>;
-  /** Processor time that the service's process has used so far (s); Postgres and the runner are not in it. */
-  processorSeconds(): Promise<number>;
+  /** Processor time used so far (s). */
+  processorSeconds(): Promise<ProcessorSeconds>;
   stop(): Promise<void>;
+}
+
+export interface ProcessorSeconds {
+  /** The service's own process. */
+  readonly service: number;
+  readonly postgres: number;
+  /** The runner with the work that it has ended. */
+  readonly work: number;
 }
 
 export interface ServiceOptions {
@@ -153,18 +161,36 @@ async function residentMiB(pid: number): Promise<number> {
 /** Clock ticks of /proc, in one second: fixed at 100 on Linux. */
 const TICKS = 100;
 
-async function processorSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The name before the last bracket may hold blanks; user and system time are the 12th and 13th field after it.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+async function processorSeconds(pid: number): Promise<ProcessorSeconds> {
+  const used = { service: (await secondsOf(pid)).own, postgres: 0, work: 0 };
+  for (const child of await descendants(pid)) {
+    const { own, ended } = await secondsOf(child);
+    used[(await commandOf(child)).includes('postgres') ? 'postgres' : 'work'] += own + ended;
+  }
+  return used;
+}
+
+/** Of the process itself, and of its children that have ended. */
+async function secondsOf(pid: number): Promise<{ own: number; ended: number }> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The name before the last bracket may hold blanks; the four times begin with the 12th field after it.
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
+  return { own: (user + system) / TICKS, ended: (endedUser + endedSystem) / TICKS };
+}
+
+/** Empty for a process that is gone. */
+function commandOf(pid: number): Promise<string> {
+  return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
 }
 
 /** Shared buffers are in every backend's resident size; only a share of them is counted for each. */
 async function postgresMiB(pid: number): Promise<number> {
   try {
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8');
-    if (!command.includes('postgres')) return 0;
+    if (!(await commandOf(pid)).includes('postgres')) return 0;
     const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
     return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1024;
   } catch {

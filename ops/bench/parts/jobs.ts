@@ -6,7 +6,7 @@ import type { Part, PartContext } from '../figure.js';
 import { ask, unexpected } from '../load.js';
 import { round, Sample } from '../numbers.js';
 import { jobBody } from '../objects.js';
-import type { Service } from '../service.js';
+import type { ProcessorSeconds, Service } from '../service.js';
 
 const FIRST_BYTES = 40;
 const PARALLELISM = 64;
@@ -28,12 +28,18 @@ export const jobs: Part = {
     for (let n = 0; n < FIRST_BYTES; n += 1) took.add(await firstByte(service, `say-${n}`));
     const [p50 = Number.NaN, p99 = Number.NaN] = took.quantiles(0.5, 0.99);
     context.log('first bytes are measured');
+    const before = await service.processorSeconds();
     const small = await indexes(context, service, 2_000);
+    const after = await service.processorSeconds();
+    const each = (part: keyof ProcessorSeconds): number => round(((after[part] - before[part]) / 2_000) * 1_000, 2);
     const large = await indexes(context, service, 10_000);
     return [
       { name: 'POST to first log byte, p50', value: round(p50), unit: 'ms', atMost: 80 },
       { name: 'POST to first log byte, p99', value: round(p99), unit: 'ms' },
       { name: 'indexes of a Job of 2,000', value: round(2_000_000 / small), unit: 'per second', atLeast: 100 },
+      { name: 'processor time of an index: the service', value: each('service'), unit: 'ms' },
+      { name: 'processor time of an index: Postgres', value: each('postgres'), unit: 'ms' },
+      { name: 'processor time of an index: runner and work', value: each('work'), unit: 'ms' },
       { name: 'indexes of a Job of 10,000', value: round(10_000_000 / large), unit: 'per second' },
       { name: 'time of 10,000 indexes over 2,000', value: round(large / small, 2), unit: 'ratio', atMost: 5.5 },
     ];

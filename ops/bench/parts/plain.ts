@@ -133,6 +133,7 @@ function figures(name: string, result: LoadResult, targets: Targets): Figure[] {
     { name, value: result.perSecond, unit: 'per second', atLeast: targets.rate, kubernetes: targets.kubernetes },
     { name: `${name}, p50`, value: result.p50Ms, unit: 'ms', atMost: targets.p50, kubernetes: targets.kubernetesP50 },
     { name: `${name}, p99`, value: result.p99Ms, unit: 'ms', kubernetes: targets.kubernetesP99 },
-    { name: `${name}, processor time each`, value: result.processorMicros, unit: 'µs' },
+    { name: `${name}, processor time each`, value: result.processorMicros.service, unit: 'µs' },
+    { name: `${name}, that of Postgres`, value: result.processorMicros.postgres, unit: 'µs' },
   ];
 }
