@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Figure, Part, PartContext } from './figure.js';
 import { hotSpots } from './hot-spots.js';
+import { machineTime, othersPercent } from './neighbours.js';
 import { create, get, patch } from './parts/plain.js';
 import { jobs } from './parts/jobs.js';
 import { list } from './parts/list.js';
@@ -20,6 +21,9 @@ import { newDataDir, removeDataDir, startService, type Service } from './service
 const PARTS: readonly Part[] = [start, create, get, patch, watch, list, memory, jobs];
 /** Two folders up from `dist/ops/bench`, and into the sources: the figures are kept with them. */
 const RESULTS = new URL('../../../ops/bench/results.json', import.meta.url);
+
+/** A neighbour that uses more of the machine than this changes the figures. */
+const QUIET_PERCENT = 5;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,7 +41,12 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-async function run(part: Part): Promise<readonly Figure[]> {
+interface Run {
+  readonly figures: readonly Figure[];
+  readonly othersPercent: number;
+}
+
+async function run(part: Part): Promise<Run> {
   const opened: { service: Service; dir: string }[] = [];
   const profileDir = values.profile ? await mkdtemp(join(tmpdir(), 'troupe-profile-')) : undefined;
   const context: PartContext = {
@@ -52,10 +61,15 @@ async function run(part: Part): Promise<readonly Figure[]> {
     seconds: Number(values.seconds),
     log: (line) => say(`  ${line}`),
   };
+  const before = await machineTime();
+  let work = 0;
+  let figures: readonly Figure[];
   try {
-    return await part.run(context);
+    figures = await part.run(context);
   } finally {
     for (const { service, dir } of opened) {
+      // The runner outlives its service for a while, so its time does not come back to us as a child's.
+      work += (await service.processorSeconds()).work;
       await service.stop();
       await removeDataDir(dir);
     }
@@ -64,6 +78,7 @@ async function run(part: Part): Promise<readonly Figure[]> {
       for (const line of await hotSpots(profileDir, 30)) say(`  ${line}`);
     }
   }
+  return { figures, othersPercent: othersPercent(before, await machineTime(), work) };
 }
 
 function help(): void {
@@ -94,9 +109,11 @@ async function main(): Promise<number> {
   for (const part of chosen) {
     say(`\n${part.name}: ${part.about}`);
     try {
-      const figures = await run(part);
+      const { figures, othersPercent: others } = await run(part);
       say(table(figures));
-      if (!values['no-keep'] && !values.profile) await keep(RESULTS, part.name, figures, new Date());
+      if (others > QUIET_PERCENT)
+        say(`  other programs used ${others} % of the machine meanwhile: measure again when it is quiet`);
+      if (!values['no-keep'] && !values.profile) await keep(RESULTS, part.name, { figures, others, time: new Date() });
       all.push(...figures);
     } catch (error) {
       failed += 1;

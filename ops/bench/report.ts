@@ -14,7 +14,16 @@ const figure = z.object({
 });
 
 const results = z.object({
-  parts: z.record(z.string(), z.object({ time: z.string(), machine: z.string(), figures: z.array(figure) })),
+  parts: z.record(
+    z.string(),
+    z.object({
+      time: z.string(),
+      machine: z.string(),
+      /** Of the machine, used by other programs meanwhile. */
+      othersPercent: z.number(),
+      figures: z.array(figure),
+    }),
+  ),
 });
 
 type Results = z.infer<typeof results>;
@@ -58,9 +67,16 @@ function unitOf(unit: Figure['unit']): string {
   }
 }
 
-export async function keep(path: URL, part: string, figures: readonly Figure[], time: Date): Promise<void> {
+export interface Measured {
+  readonly figures: readonly Figure[];
+  readonly others: number;
+  readonly time: Date;
+}
+
+export async function keep(path: URL, part: string, { figures, others, time }: Measured): Promise<void> {
   const kept = await read(path);
-  const parts = { ...kept.parts, [part]: { time: time.toISOString(), machine: machine(), figures: [...figures] } };
+  const entry = { time: time.toISOString(), machine: machine(), othersPercent: others, figures: [...figures] };
+  const parts = { ...kept.parts, [part]: entry };
   await writeFile(path, `${JSON.stringify({ parts }, undefined, 2)}\n`);
 }
 
