@@ -242,7 +242,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
 
   return {
     stage,
-    operators: openOperators(registry, supervision, post, cache, clock),
+    operators: openOperators(registry, supervision, post, clock),
     write: serviceWrite,
     post,
     async admissions(next) {

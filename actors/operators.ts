@@ -1,6 +1,5 @@
 /** Owns what an operator sees and may do: the tree of supervisors, crashes, restarts (`/ops/v1`; decisions, "Operators"). */
 import { addressKey, type Address } from '../src/api/address.js';
-import type { ObjectCache } from './cache.js';
 import type { Post } from './post.js';
 import type { Registry } from './registry.js';
 import type { ResourceActor } from './resource/actor.js';
@@ -37,13 +36,7 @@ export interface Operators {
   restartActor(address: Address): Promise<void>;
 }
 
-export function openOperators(
-  registry: Registry,
-  supervision: Supervision,
-  post: Post,
-  cache: Pick<ObjectCache, 'forget'>,
-  now: () => number,
-): Operators {
+export function openOperators(registry: Registry, supervision: Supervision, post: Post, now: () => number): Operators {
   const age = (actor: ResourceActor): number => {
     const since = actor.mailbox.oldest();
     return since === undefined ? 0 : Math.max(0, now() - since);
@@ -51,8 +44,6 @@ export function openOperators(
 
   async function restartActor(address: Address): Promise<void> {
     supervision.forgive(addressKey(address));
-    // What is cached may be what the actor crashed over.
-    cache.forget(address);
     registry.reset(address);
     await post.deliver(address, undefined, { type: 'Activated' });
   }
