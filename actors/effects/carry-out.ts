@@ -6,7 +6,7 @@ import { activateAll } from '../recovery.js';
 import { ATTEMPT, type Attempts } from '../work/attempts.js';
 import { collectChildren, collectProject, createChild, deleteChild, type ChildrenDeps } from './children.js';
 import { DONE, type EffectOutcome } from './outcome.js';
-import type { EffectTask } from './runner.js';
+import type { EffectTask } from './lanes.js';
 import { isWanted, removeWork, startWork, stopWork, type WorkDeps } from './work.js';
 
 export interface CarryOutDeps {

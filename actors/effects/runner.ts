@@ -16,12 +16,8 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
+import { isEngines, laneKey, targetOf, type EffectTask } from './lanes.js';
 import type { EffectOutcome } from './outcome.js';
-
-export interface EffectTask {
-  readonly row: StoredEffects;
-  readonly effect: LaterEffect;
-}
 
 export interface EffectRunnerDeps {
   readonly pending: Pick<Pending, 'effects' | 'effectsDone'>;
@@ -243,7 +239,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       const key = addressKey(to);
       const inHand = [...lanes.values()].flatMap(({ queue }) =>
         queue.flatMap((task) =>
-          isStored(task) || target(task.row.address, task.effect) !== key ? [] : [task.row.version],
+          isStored(task) || targetOf(task.row.address, task.effect) !== key ? [] : [task.row.version],
         ),
       );
       while (inHand.some((version) => rows.has(version)) && !deps.stopping.aborted) {
@@ -273,40 +269,4 @@ function backoff(tries: number, chance: number): number {
 
 function isStored({ row }: EffectTask): boolean {
   return row.version > 0;
-}
-
-/** One lane per object and target: effects on one target keep their order, others do not wait for them. */
-function laneKey({ row, effect }: EffectTask): string {
-  return `${row.uid}>${target(row.address, effect)}`;
-}
-
-function target(address: Address, effect: LaterEffect): string {
-  switch (effect.type) {
-    case 'Tell':
-      return addressKey(effect.to);
-    // The same as of a letter to it: what a child is told comes after it was made.
-    case 'CreateChild':
-      return addressKey({
-        ...address,
-        kind: effect.kind,
-        project: effect.project ?? address.project,
-        name: effect.name,
-      });
-    case 'DeleteChild':
-      return addressKey({ ...address, kind: effect.kind, name: effect.name });
-    case 'CollectChildren':
-      return 'children';
-    case 'CollectProject':
-      return 'project';
-    case 'StartWork':
-    case 'StopWork':
-    case 'RemoveWork':
-      return 'work';
-    case 'CountPlaces':
-      return addressKey(address);
-  }
-}
-
-function isEngines({ type }: LaterEffect): boolean {
-  return type === 'StartWork' || type === 'StopWork' || type === 'RemoveWork';
 }

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEffectRunner, type EffectRunner, type EffectTask } from '../../actors/effects/runner.js';
+import type { EffectTask } from '../../actors/effects/lanes.js';
+import { openEffectRunner, type EffectRunner } from '../../actors/effects/runner.js';
 import type { EffectOutcome } from '../../actors/effects/outcome.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { StoredEffects } from '../../storage/store.js';
