@@ -13,6 +13,10 @@ import type { CommittedChange } from '../storage/commit/member.js';
 export interface Admission {
   /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
   check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  /** A create goes into this project now; the returned call says that it is answered. */
+  enter(org: string, project: string): () => void;
+  /** Resolves when every create that was under way into the project has been answered (each is bounded). */
+  quiet(org: string, project: string): Promise<void>;
   /** Keeps what is known of projects true. */
   committed(change: CommittedChange): void;
 }
@@ -26,6 +30,8 @@ export function openAdmission(read: (address: Address) => Promise<Buffer | undef
   const projects = new Map<string, ProjectState>();
   /** Grows with every change of a project, so that a read which began before it is not remembered. */
   let changes = 0;
+  /** Creates on their way, by project: a project that is going must not be counted as empty before they are in it. */
+  const entering = new Map<string, { count: number; readonly waiting: (() => void)[] }>();
 
   async function projectState(org: string, name: string): Promise<ProjectState | undefined> {
     const address: Address = { org, kind: 'Namespace', project: '', name };
@@ -96,6 +102,22 @@ export function openAdmission(read: (address: Address) => Promise<Buffer | undef
       if (causes.length === 0) return undefined;
       const message = `${address.kind} "${address.name}" names what does not exist: ${causes.map(({ field }) => field).join(', ')}`;
       return { code: 'Invalid', message, causes, target: { kind: address.kind, name: address.name } };
+    },
+    enter(org, project) {
+      const key = `${org}/${project}`;
+      const entry = entering.get(key) ?? { count: 0, waiting: [] };
+      entry.count += 1;
+      entering.set(key, entry);
+      return () => {
+        entry.count -= 1;
+        if (entry.count > 0) return;
+        entering.delete(key);
+        for (const wake of entry.waiting) wake();
+      };
+    },
+    quiet(org, project) {
+      const entry = entering.get(`${org}/${project}`);
+      return entry ? new Promise((resolve) => entry.waiting.push(resolve)) : Promise.resolve();
     },
     committed(change) {
       if (change.address.kind !== 'Namespace') return;

@@ -203,7 +203,9 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     deliver: reported,
     now: clock,
   };
-  const children: ChildrenDeps = { kinds, objects, read, write: serviceWrite, tell: post.tell };
+  const children: ChildrenDeps = {
+    ...{ kinds, objects, read, write: serviceWrite, tell: post.tell, quiet: admission.quiet },
+  };
 
   const effects = openEffectRunner({
     pending: deps.pending,

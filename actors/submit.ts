@@ -48,9 +48,14 @@ async function send(address: Address, request: WriteRequest, deps: SubmitDeps): 
   const context = { moment: deps.moment(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
   if (prepared.outcome === 'Refused') return prepared;
-  const refusal = await deps.admission.check(kind, address, prepared.object);
-  if (refusal) return { outcome: 'Refused', refusal };
-  return ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
+  const leave = deps.admission.enter(address.org, address.project);
+  try {
+    const refusal = await deps.admission.check(kind, address, prepared.object);
+    if (refusal) return { outcome: 'Refused', refusal };
+    return await ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
+  } finally {
+    leave();
+  }
 }
 
 function ask(

@@ -43,6 +43,8 @@ export interface ActiveDeps {
 
 export interface Active {
   readonly actors: Actors;
+  /** The lease certainly holds at this moment. */
+  holdsLease(): boolean;
   readonly orgs: OrgDeps;
   openLog(
     owner: Address,
@@ -170,6 +172,7 @@ async function furnish(
   if (!attemptKind) throw new Error('the registry has no Attempt');
   return {
     actors,
+    holdsLease: () => deps.lease.held(),
     orgs,
     openLog: (owner, uid, request, signal) =>
       openLog(owner, uid, request, { stage: actors.stage, attemptKind, engine, slot: store.objects.slot }, signal),

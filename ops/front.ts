@@ -67,7 +67,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
       watch: (range, from, watcher, signal) => stage().watch(range, from, watcher, signal),
     },
     health: {
-      active: () => now.state === 'Active',
+      active: () => now.state === 'Active' && now.active.holdsLease(),
       stuck: () => (now.state === 'Active' ? stuck(now.active.actors) : undefined),
       missing: () => (now.state === 'Active' ? [] : [now.missing]),
       facts: () => ({

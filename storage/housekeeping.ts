@@ -33,6 +33,7 @@ export async function keepHouse(options: HousekeepingOptions, signal: AbortSigna
     try {
       options.onFloor(await options.changes.compact());
       await options.responses.sweep();
+      await sweepCredentials(options.postgres);
       if (rounds >= EVENTS_EACH) {
         await sweepEvents(options.postgres, options.eventsKept ?? EVENTS_KEPT);
         rounds = 0;
@@ -44,6 +45,18 @@ export async function keepHouse(options: HousekeepingOptions, signal: AbortSigna
     await sleep(options.every ?? EVERY, undefined, { signal, ref: false }).catch(() => {});
   }
 }
+
+async function sweepCredentials(postgres: Postgres): Promise<void> {
+  let removed = REMOVED_AT_ONCE;
+  while (removed === REMOVED_AT_ONCE) removed = await postgres.write(SWEEP_CREDENTIALS, [REMOVED_AT_ONCE]);
+}
+
+/** Precondition: none. Result: at most $1 of the credentials whose time is over are gone; none of them opened anything. */
+const SWEEP_CREDENTIALS: Statement = {
+  name: 'sweep credentials',
+  text: `
+DELETE FROM credentials WHERE sha256 IN (SELECT sha256 FROM credentials WHERE expires < now() LIMIT $1)`,
+};
 
 async function sweepEvents(postgres: Postgres, kept: number): Promise<void> {
   let removed = REMOVED_AT_ONCE;

@@ -139,6 +139,7 @@ function hold(connection: LeaseConnection, epoch: number, began: number, ttl: nu
   return {
     epoch,
     lost: lost.signal,
+    held: () => !lost.signal.aborted && now() < until,
     async release() {
       if (lost.signal.aborted) return;
       stop.abort();

@@ -139,6 +139,11 @@ export interface Lease {
   readonly epoch: number;
   /** Aborted when the lease is lost or given up; from then on nothing can be written. */
   readonly lost: AbortSignal;
+  /**
+   * Whether it certainly holds at this moment. A process that was stopped and goes on handles sockets before its timers:
+   * asking here, it serves nothing that is out of date in between.
+   */
+  held(): boolean;
   /** Gives it up at once, so that a standby need not wait for the end of its time. */
   release(): Promise<void>;
 }

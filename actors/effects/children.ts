@@ -18,6 +18,8 @@ export interface ChildrenDeps {
   readonly objects: Pick<Objects, 'ownedBy' | 'keys'>;
   read(address: Address): Promise<Buffer | undefined>;
   write(address: Address, request: ServiceWrite): Promise<WriteReply>;
+  /** Resolves when no create is under way into the project. */
+  quiet(org: string, project: string): Promise<void>;
   tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
 }
 
@@ -131,6 +133,8 @@ export async function collectProject(
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const { org } = row.address;
+  // No create is admitted into a project that is going; those admitted before are waited for.
+  await deps.quiet(org, effect.project);
   let remaining = 0;
   for (const kind of deps.kinds) {
     if (kind.scope !== 'project' || kind.catalog) continue;

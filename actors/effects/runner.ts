@@ -13,6 +13,7 @@
  * that follow them (lanes keep their order); they are read from there, oldest first, as soon as half of the room is free.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
+import { RefusalError } from '../../src/api/refusal.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
@@ -201,7 +202,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     try {
       return await deps.carryOut(task, deps.stopping);
     } catch (error) {
-      return { outcome: 'Retry', message: error instanceof Error ? error.message : String(error) };
+      return { outcome: 'Retry', message: describeFault(error) };
     }
   }
 
@@ -269,4 +270,11 @@ function backoff(tries: number, chance: number): number {
 
 function isStored({ row }: EffectTask): boolean {
   return row.version > 0;
+}
+
+/** What may be shown to the owner of an object: our own words, or a bare code; never a path of this machine (I11). */
+function describeFault(error: unknown): string {
+  if (error instanceof RefusalError) return error.message;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  return `a fault of the service (${code ?? (error instanceof Error ? error.name : typeof error)})`;
 }

@@ -88,6 +88,8 @@ function takeLetter(draft: JobDraft, self: Address, letter: Letter, from: Addres
     case 'AttemptChanged':
       return takeAttempt(draft, self, letter);
     case 'ChildGone': {
+      // I8: anybody may name a Secret like an Attempt and this Job as its owner; only Attempts are the service's own.
+      if (letter.kind !== 'Attempt') return 'Ignored';
       const named = readAttemptName(draft.job, from.name);
       const slot = named === undefined ? undefined : activeSlot(draft, named.index, named.epoch);
       if (slot === undefined || draft.job.metadata.deletionTimestamp !== undefined) return 'Ignored';
