@@ -105,7 +105,13 @@ export class Ground {
         if (entry.isDirectory()) found.push(`group ${join(base, entry.name)}`);
       }
     }
-    for (const name of readdirSync(layout.scratch)) if (!name.startsWith('.')) found.push(`scratch ${name}`);
+    for (const place of readdirSync(layout.scratch).filter((name) => !name.startsWith('.'))) {
+      for (const part of readdirSync(join(layout.scratch, place))) {
+        const path = join(layout.scratch, place, part);
+        if (!['workspace', 'outputs', 'state', 'home'].includes(part)) found.push(`scratch ${path}`);
+        else if (readdirSync(path).length > 0) found.push(`scratch in ${path}`);
+      }
+    }
     const runner = this.runnerPid();
     const mounts = readFileSync(`/proc/${runner ?? 'self'}/mounts`, 'utf8').split('\n');
     for (const mount of mounts) {

@@ -1,6 +1,16 @@
 /** What goes in and what comes out: inputs, outputs, and hostile forms of both. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pack as tarPack } from 'tar-stream';
 import type { OutputFile } from '../../../src/engines/compute/engine.js';
@@ -88,6 +98,40 @@ export const fileCases: readonly ContractCase[] = [
       await h.run(work);
       t.throws(() => readFileSync(join(at, 'escaped')), { code: 'ENOENT' });
       t.throws(() => readFileSync('/tmp/escaped-absolute'), { code: 'ENOENT' });
+    },
+  },
+  {
+    name: 'a link that one archive brings is no way out for the next',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      const make = async (name: string, fill: (archive: ReturnType<typeof tarPack>) => void): Promise<void> => {
+        const archive = tarPack();
+        fill(archive);
+        archive.finalize();
+        const chunks: Buffer[] = [];
+        for await (const chunk of archive) chunks.push(chunk as Buffer);
+        writeFileSync(join(at, name), Buffer.concat(chunks));
+      };
+      const world = mkdtempSync(join(tmpdir(), 'troupe-open-'));
+      chmodSync(world, 0o777);
+      await make('first.tar', (archive) => {
+        archive.entry({ name: 'src', type: 'symlink', linkname: world });
+        archive.entry({ name: 'in', type: 'symlink', linkname: world });
+      });
+      await make('second.tar', (archive) => {
+        archive.entry({ name: 'src/escaped' }, 'x');
+        archive.entry({ name: 'escaped' }, 'x');
+      });
+      around.share(at);
+      const input = (path: string, name: string) =>
+        ({ path, source: join(at, name), unpack: 'tar', writable: true }) as const;
+      await h.run(order('true', { inputs: [input('/workspace', 'first.tar'), input('/workspace', 'second.tar')] }));
+      const state = await h.run(
+        order('true', { inputs: [input('/workspace', 'first.tar'), input('/workspace/in', 'second.tar')] }),
+      );
+      t.like(state, { phase: 'StartFailed', reason: 'InputFailed' });
+      t.deepEqual(readdirSync(world), []);
+      rmSync(world, { recursive: true });
     },
   },
   {

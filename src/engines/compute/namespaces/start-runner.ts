@@ -55,7 +55,8 @@ export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): 
   const child = spawn('flock', ['--timeout', String(LOCK_SECONDS), '--no-fork', layout.lock, ...isolated], {
     detached: true,
     cwd: '/',
-    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    // Two arenas: the thread pool's would otherwise each keep memory that every fork has to copy the maps of.
+    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', MALLOC_ARENA_MAX: '2' },
     stdio: ['ignore', output, output],
     ...(uid === process.getuid?.() ? {} : { uid, gid: uid }),
   });

@@ -9,7 +9,6 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkState } from '../engine.js';
-import type { HostIds } from './isolation/host-ids.js';
 import type { JournalContents, JournaledWork } from './journal/format.js';
 import type { Groups } from './limits/groups.js';
 import { appendSystemLine } from './log/append.js';
@@ -18,7 +17,6 @@ import type { Scratch } from './work/scratch.js';
 export interface LostDeps {
   readonly scratch: Scratch;
   readonly groups: Groups;
-  readonly hostIds: HostIds | undefined;
   readonly logs: string;
   readonly marker: string;
   /** The argument by which runners of this place are started. */
@@ -33,7 +31,7 @@ const GONE_MS = 20_000;
 export async function clearLost(before: JournalContents, deps: LostDeps): Promise<JournalContents> {
   await killLeftOver(deps);
   for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
-  for (const id of await deps.scratch.ids()) await deps.scratch.free(id);
+  await deps.scratch.clear();
   const works = new Map<string, JournaledWork>();
   const endedAt = Date.now();
   for (const [id, work] of before.works) {
@@ -88,7 +86,7 @@ function leftOver(deps: LostDeps): number[] {
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
       const owner = statSync(`/proc/${pid}`).uid;
-      if (deps.hostIds?.owns(owner) !== true && owner !== own) continue;
+      if (!deps.scratch.ownsUser(owner) && owner !== own) continue;
       const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
       // A child that was forked and not yet executed still has the runner's own command line; who waits for the lock has not.
       const ours = words.includes(deps.marker) || (words.includes(deps.settings) && words[0] !== 'flock');

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
 import { openRunner } from './runner.js';
-import { runnerSettings } from './settings.js';
+import type { RunnerSettings } from './settings.js';
 
 function report(line: string): void {
   console.error(`${new Date().toISOString()} ${line}`);
@@ -39,7 +39,7 @@ process.on('unhandledRejection', (error) => report(`unhandled: ${String(error)}`
 
 try {
   closeInherited();
-  const settings = runnerSettings.parse(JSON.parse(process.argv[2] ?? '{}'));
+  const settings = JSON.parse(process.argv[2] ?? '') as RunnerSettings;
   await openRunner(settings, randomUUID(), report);
 } catch (error) {
   report(`cannot start: ${(error as Error).message}`);

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engine.js';
 import { collectOutputs } from './work/outputs.js';
-import { hostIdsOfThisMachine } from './isolation/host-ids.js';
+import { idBaseOfThisMachine } from './isolation/host-ids.js';
 import { openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from './layout.js';
@@ -37,15 +37,15 @@ export async function openRunner(
   for (const path of [dirname(settings.runtimeDir), settings.runtimeDir])
     claimDirectory(path, uid === 0 ? 0o711 : 0o700, uid);
   claimDirectory(layout.socketDir, 0o700, uid);
-  const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid));
+  const idBase = uid === 0 ? idBaseOfThisMachine(settings.maxLive) : undefined;
+  const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid), idBase, settings.maxLive);
   const marker = `troupe-${settings.runnerId}`;
   const pipes = new Pipes(layout.pipes);
   const groups = probeGroups(marker, uid);
-  const hostIds = uid === 0 ? hostIdsOfThisMachine(settings.maxLive) : undefined;
   const isolation = await openIsolation({
     wanted: settings.isolation,
     uid,
-    hostId: hostIds?.base,
+    hostId: idBase,
     systemDir: layout.system,
     shownSystemDir: scratch.shownSystem,
     hidden: settings.hidden,
@@ -56,7 +56,6 @@ export async function openRunner(
   const known = await clearLost(before, {
     scratch,
     groups,
-    hostIds,
     logs: layout.logs,
     marker,
     settings: process.argv[2] ?? '',
@@ -86,12 +85,11 @@ export async function openRunner(
       isolation: isolation.isolation,
       refusal: isolation.refusal,
       groups,
-      hostIds,
       scratch,
       pipes,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
-      collect: (order) => collectOutputs(order, scratch, layout.outputs),
+      collect: (order, place) => collectOutputs(order, place, layout.outputs),
       report,
     },
     known,
@@ -110,7 +108,7 @@ export async function openRunner(
         ? []
         : [
             {
-              paths: scratch.measured(work.order.id),
+              paths: work.measured(),
               limit: work.order.limits.disk,
               exceeded: (used) => work.diskFull(used),
             },

@@ -1,6 +1,7 @@
 /**
  * Owns the settings of one runner: given as one JSON argument by whoever starts it (nothing secret in them), with every
- * number's unit, default and consequence. The runner reads no environment variable.
+ * number's unit, default and consequence. They are checked by the starter; the runner takes the type only, because the checker
+ * would add a quarter to its memory, and so to the cost of every fork. The runner reads no environment variable.
  */
 import { z } from 'zod';
 import { PROTOCOL_VERSIONS } from './protocol/messages.js';

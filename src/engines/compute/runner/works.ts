@@ -30,6 +30,8 @@ type Entry =
       readonly state: WorkState;
       readonly containers: readonly string[];
       readonly cleaned: Promise<void>;
+      /** It is known to have written no log. */
+      readonly silent: boolean;
     };
 
 export class Works {
@@ -57,7 +59,7 @@ export class Works {
       journalEnd: (state) => this.append({ r: 'end', state }),
     };
     for (const [id, { state, containers }] of known.works) {
-      this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve() });
+      this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve(), silent: false });
     }
   }
 
@@ -117,8 +119,9 @@ export class Works {
       await entry.work.done;
     } else await entry?.cleaned;
     if (this.entries.delete(id)) this.journal?.note({ r: 'remove', id });
-    await rm(join(this.settings.outputs, id), { recursive: true, force: true });
-    if (logs) await rm(join(this.settings.logs, id), { recursive: true, force: true });
+    // Most work has neither, and finding that out costs as much as the rest of a removal.
+    if (entry?.kind !== 'ended' || entry.state.outputs !== undefined) await removeTree(join(this.settings.outputs, id));
+    if (logs && !(entry?.kind === 'ended' && entry.silent)) await removeTree(join(this.settings.logs, id));
   }
 
   list(): WorkState[] {
@@ -139,7 +142,13 @@ export class Works {
   private changed(work: Work, state: WorkState): void {
     if (state.endedAt !== undefined) {
       this.live--;
-      this.entries.set(state.id, { kind: 'ended', state, containers: work.containers, cleaned: work.done });
+      this.entries.set(state.id, {
+        kind: 'ended',
+        state,
+        containers: work.containers,
+        cleaned: work.done,
+        silent: work.silent,
+      });
     } else if (state.phase === 'Running' && state.startedAt !== undefined) {
       this.journal?.note({ r: 'started', id: state.id, at: state.startedAt, sequence: state.sequence });
     }
@@ -158,6 +167,10 @@ export class Works {
     );
     return { epoch: this.highest, works: new Map(works) };
   }
+}
+
+function removeTree(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true });
 }
 
 /** What would otherwise become a path, an option or an endless wait. The service has checked before; a runner trusts nobody. */

@@ -84,7 +84,7 @@ function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: n
       return epoch;
     case 'started': {
       const work = works.get(record.id);
-      if (work !== undefined) {
+      if (work?.state.phase === 'Preparing') {
         const state: WorkState = { ...work.state, phase: 'Running', sequence: record.sequence, startedAt: record.at };
         works.set(record.id, { ...work, state });
       }

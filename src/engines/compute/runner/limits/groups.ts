@@ -3,9 +3,12 @@
  * processes of one piece of work, and proves that nothing of it runs any more. `v1.ts` and `v2.ts` make them; `probe.ts`
  * finds out what this machine lets us have. Where it is nothing, `noGroups` keeps the same shape and enforces nothing.
  */
-import { rmdirSync } from 'node:fs';
+import { rmdir } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
+
+const removeDirectory = promisify(rmdir);
 
 export interface Group {
   /** Open files: whoever writes `0` into each of them is inside. At most three. */
@@ -20,7 +23,7 @@ export interface Group {
 
 export interface Groups {
   readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
-  create(name: string, limits: WorkLimits): Group;
+  create(name: string, limits: WorkLimits): Promise<Group>;
   /** Groups that exist under our base: those of a runner that died. */
   leftOver(): string[];
   /** Kills and removes one of those. */
@@ -40,7 +43,9 @@ export async function removeEmptied(paths: readonly string[], kill: () => void):
   const started = Date.now();
   let left = paths;
   for (let wait = 1; ; wait = Math.min(wait * 2, 100)) {
-    left = left.filter((path) => !removed(path));
+    // Asynchronously: the kernel removes a group only after everybody else has looked away, which takes its time when it is busy.
+    const gone = await Promise.all(left.map(removed));
+    left = left.filter((_, index) => gone[index] !== true);
     if (left.length === 0) return;
     kill();
     if (Date.now() - started > GONE_MS) throw new Error(`processes do not end: ${left.join(', ')}`);
@@ -48,9 +53,9 @@ export async function removeEmptied(paths: readonly string[], kill: () => void):
   }
 }
 
-function removed(path: string): boolean {
+async function removed(path: string): Promise<boolean> {
   try {
-    rmdirSync(path);
+    await removeDirectory(path);
     return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -63,12 +68,8 @@ function removed(path: string): boolean {
 /** Used where no control group is writable: rlimits (see `isolation`) are all there is. */
 export const noGroups: Groups = {
   enforced: { cpu: false, memory: false, pids: false },
-  create: () => ({
-    entrances: [],
-    oomKills: () => 0,
-    processes: () => [],
-    destroy: () => Promise.resolve(),
-  }),
+  create: () =>
+    Promise.resolve({ entrances: [], oomKills: () => 0, processes: () => [], destroy: () => Promise.resolve() }),
   leftOver: () => [],
   clear: () => Promise.resolve(),
   close: () => undefined,

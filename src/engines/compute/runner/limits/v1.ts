@@ -2,10 +2,13 @@
  * Owns control groups of the first version: one directory per controller and piece of work. Files here are the kernel's,
  * never a disk's, so they are read and written synchronously (some ten microseconds each).
  */
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdir, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
 import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
+
+const makeDirectory = promisify(mkdir);
 
 export type Controller = 'memory' | 'cpu' | 'pids';
 
@@ -35,13 +38,13 @@ export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
   };
 }
 
-function createGroup(bases: ReadonlyMap<Controller, string>, name: string, limits: WorkLimits): Group {
-  const paths: string[] = [];
+async function createGroup(bases: ReadonlyMap<Controller, string>, name: string, limits: WorkLimits): Promise<Group> {
+  const paths = [...bases.values()].map((base) => join(base, name));
   const entrances: number[] = [];
+  // The one step that can wait for others: a group is made under a lock that is held while processes enter groups.
+  await Promise.all(paths.map((path) => makeDirectory(path)));
   for (const [controller, base] of bases) {
     const path = join(base, name);
-    mkdirSync(path);
-    paths.push(path);
     if (controller === 'memory') setMemory(path, limits.memory);
     if (controller === 'cpu') {
       write(path, 'cpu.cfs_period_us', PERIOD_US);

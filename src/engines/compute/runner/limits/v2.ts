@@ -1,11 +1,14 @@
 /**
  * Owns control groups of the second version: one directory per piece of work, with `cgroup.kill` where the kernel has it.
  */
-import { closeSync, mkdirSync, openSync, rmdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdir, openSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
 import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
 import { counter, groupsUnder, processesOf, type Controller } from './v1.js';
+
+const makeDirectory = promisify(mkdir);
 
 const PERIOD_US = 100_000;
 
@@ -26,8 +29,8 @@ export function openV2(base: string, controllers: ReadonlySet<Controller>): Grou
   };
 }
 
-function createGroup(path: string, controllers: ReadonlySet<Controller>, limits: WorkLimits): Group {
-  mkdirSync(path);
+async function createGroup(path: string, controllers: ReadonlySet<Controller>, limits: WorkLimits): Promise<Group> {
+  await makeDirectory(path);
   if (controllers.has('memory')) {
     write(path, 'memory.max', limits.memory);
     try {

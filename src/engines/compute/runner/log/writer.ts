@@ -82,6 +82,11 @@ export class LogWriter {
     this.onGrown = onGrown;
   }
 
+  /** Nothing was ever written, so there is no file. */
+  get silent(): boolean {
+    return this.segmentSize === 0;
+  }
+
   /** True while the program may go on; false: stop reading until `whenReady` calls back. */
   feed(stream: Source, chunk: Buffer): boolean {
     const time = this.now();

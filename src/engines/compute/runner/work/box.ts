@@ -2,7 +2,6 @@
  * Owns the making of a box from an order: scratch, mounts, limits. What an order may ask for is checked here, since its paths
  * come from whoever wrote the Job: nothing may be mounted over the system's own directories.
  */
-import { mkdirSync } from 'node:fs';
 import { join, normalize, relative } from 'node:path';
 import type { Box, Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
@@ -10,7 +9,7 @@ import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { inputParts, stageInputs } from './inputs.js';
 import { isInside } from './inside.js';
-import type { Part } from './scratch.js';
+import type { Part, Place } from './scratch.js';
 
 export type Prepared =
   | { readonly kind: 'box'; readonly box: Box }
@@ -21,21 +20,20 @@ const SHM_SHARE = 2;
 
 export async function prepareBox(
   order: WireOrder,
-  hostId: number | undefined,
+  place: Place,
   group: Group,
   deps: WorkDeps,
   signal: AbortSignal,
 ): Promise<Prepared> {
-  const { scratch } = deps;
   const tmpOnDisk = order.outputs.some(({ path }) => isInside('/tmp', path));
   const parts: Part[] = [...(tmpOnDisk ? (['tmp'] as const) : []), ...inputParts(order)];
-  scratch.make(order.id, hostId, parts);
+  await place.prepare(parts);
   const writable = writableParts(order, tmpOnDisk);
-  makeWorkingDir(order, writable, deps, hostId);
-  const staged = await stageInputs(order, writable, hostId, group, deps, signal);
+  await makeWorkingDir(order, writable, place);
+  const staged = await stageInputs(order, writable, place, group, deps, signal);
   if (staged.kind === 'failed') return staged;
   const mounts: Mount[] = writable.map(([target, part]) => ({
-    source: scratch.shownPath(order.id, part),
+    source: place.shownPath(part),
     target,
     readOnly: false,
   }));
@@ -45,7 +43,7 @@ export async function prepareBox(
   return {
     kind: 'box',
     box: {
-      hostId,
+      hostId: place.hostId,
       hostname: 'work',
       mounts,
       directories: [join(order.inside.root, 'inputs')],
@@ -73,20 +71,18 @@ export function writableParts(order: WireOrder, tmpOnDisk: boolean): (readonly [
 }
 
 /** A working directory below a writable part need not exist: it is made, as container daemons do. */
-function makeWorkingDir(
+async function makeWorkingDir(
   order: WireOrder,
   writable: readonly (readonly [string, Part])[],
-  deps: WorkDeps,
-  hostId: number | undefined,
-): void {
+  place: Place,
+): Promise<void> {
   const wanted = normalize(order.workingDir);
   const found = writable.find(([target]) => isInside(target, wanted));
   if (found === undefined) return;
   const [target, part] = found;
-  let path = deps.scratch.realPath(order.id, part);
+  let path = place.realPath(part);
   for (const name of relative(target, wanted).split('/').filter(Boolean)) {
     path = join(path, name);
-    mkdirSync(path, { mode: 0o700 });
-    if (hostId !== undefined) deps.scratch.own(path, hostId);
+    await place.add(path);
   }
 }

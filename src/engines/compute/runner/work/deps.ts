@@ -1,11 +1,10 @@
 /** Owns what a piece of work needs of the runner around it: plain functions and the machine's parts, nothing more. */
 import type { OutputFile, WorkState } from '../../engine.js';
-import type { HostIds } from '../isolation/host-ids.js';
 import type { Isolation } from '../isolation/isolation.js';
 import type { Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
-import type { Scratch } from './scratch.js';
+import type { Place, Scratch } from './scratch.js';
 
 export interface WorkDeps {
   readonly now: () => number;
@@ -13,8 +12,6 @@ export interface WorkDeps {
   /** Why no work can run on this machine; absent when it can. */
   readonly refusal?: string | undefined;
   readonly groups: Groups;
-  /** As root only: an id of its own per live piece of work. */
-  readonly hostIds: HostIds | undefined;
   readonly scratch: Scratch;
   readonly pipes: Pipes;
   logDirectory(id: string): string;
@@ -22,7 +19,7 @@ export interface WorkDeps {
   /** This log is complete though the work may go on. */
   onLogEnded(id: string, container: string): void;
   /** Takes the outputs of work of which nothing runs any more. */
-  collect(order: WireOrder): Promise<OutputFile[]>;
+  collect(order: WireOrder, place: Place): Promise<OutputFile[]>;
   /** Resolves when the end is on the disk. */
   journalEnd(state: WorkState): Promise<void>;
   /** One line for the runner's own log; never with anything of an order but its id. */

@@ -3,21 +3,22 @@
  * may read is linked into the scratch, another one copied; an archive is unpacked there. All are mounted read-only, but for
  * a writable one: that is unpacked into the work's own files, where they hold its path.
  */
-import { mkdirSync } from 'node:fs';
 import { chown, copyFile, link, realpath, stat } from 'node:fs/promises';
 import { join, normalize, relative } from 'node:path';
 import type { Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
-import { unpack } from './archive.js';
 import type { WorkDeps } from './deps.js';
 import { isInside } from './inside.js';
-import type { Part } from './scratch.js';
+import type { Part, Place } from './scratch.js';
+import { unpack } from './unpack.js';
 
 export type Staged =
   | { readonly kind: 'mounts'; readonly mounts: readonly Mount[] }
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+
+type Input = WireOrder['inputs'][number];
 
 /** Nothing may be mounted over these, nor anything above them. */
 const SYSTEM = [
@@ -35,18 +36,16 @@ const SYSTEM = [
   '/var',
 ];
 
-/** Parts of the scratch that staging needs. */
+/** Parts of the scratch that staging needs: an archive is shown in one, unpacked into the other. */
 export function inputParts(order: WireOrder): Part[] {
-  const parts: Part[] = [];
-  if (order.inputs.some((input) => input.unpack === 'no')) parts.push('inputs');
-  if (order.inputs.some((input) => input.unpack !== 'no')) parts.push('unpacked');
-  return parts;
+  if (order.inputs.length === 0) return [];
+  return order.inputs.some((input) => input.unpack !== 'no') ? ['inputs', 'unpacked'] : ['inputs'];
 }
 
 export async function stageInputs(
   order: WireOrder,
   writable: readonly (readonly [string, Part])[],
-  hostId: number | undefined,
+  place: Place,
   group: Group,
   deps: WorkDeps,
   signal: AbortSignal,
@@ -54,37 +53,55 @@ export async function stageInputs(
   const mounts: Mount[] = [];
   for (const [index, input] of order.inputs.entries()) {
     if (signal.aborted) break;
-    const own = input.writable === true ? writable.find(([target]) => isInside(target, input.path)) : undefined;
-    if (own !== undefined && input.unpack !== 'no') {
-      const [target, part] = own;
-      const directory = join(deps.scratch.shownPath(order.id, part), relative(target, normalize(input.path)));
-      const { source: archive, unpack: format } = input;
-      try {
-        await unpack({ archive, format, directory, hostId, entrances: group.entrances, signal });
-      } catch (error) {
-        return failed(`${input.path}: ${error instanceof Error ? error.message : String(error)}`);
-      }
-      continue;
-    }
-    if (!mayMount(input.path)) return failed(`${input.path} is no place for an input`);
-    const part = input.unpack === 'no' ? 'inputs' : 'unpacked';
-    const real = join(deps.scratch.realPath(order.id, part), String(index));
-    const shown = join(deps.scratch.shownPath(order.id, part), String(index));
     try {
-      if (input.unpack === 'no') await show(input.source, real, hostId, signal);
-      else {
-        mkdirSync(real, { mode: 0o700 });
-        if (hostId !== undefined) deps.scratch.own(real, hostId);
-        const archive = await realpath(input.source);
-        const format = input.unpack;
-        await unpack({ archive, format, directory: shown, hostId, entrances: group.entrances, signal });
+      const number = String(index);
+      await show(input.source, join(place.realPath('inputs'), number), place.hostId, signal);
+      let source = join(place.shownPath('inputs'), number);
+      if (input.unpack !== 'no') {
+        const into = await directoryFor(input, index, writable, place);
+        await unpack({
+          order,
+          archive: source,
+          format: input.unpack,
+          directory: into.shown,
+          place,
+          group,
+          deps,
+          signal,
+        });
+        if (into.own) continue;
+        source = into.shown;
       }
-      mounts.push({ source: shown, target: normalize(input.path), readOnly: input.writable !== true });
+      if (!mayMount(input.path)) throw new Error('no place for an input');
+      mounts.push({ source, target: normalize(input.path), readOnly: input.writable !== true });
     } catch (error) {
-      return failed(`${input.path}: ${error instanceof Error ? error.message : String(error)}`);
+      const message = `${input.path}: ${error instanceof Error ? error.message : String(error)}`;
+      return { kind: 'failed', reason: 'InputFailed', message };
     }
   }
   return { kind: 'mounts', mounts };
+}
+
+/** Where an archive goes: among the work's own files when it is writable and its path lies there, else to a place of its own. */
+async function directoryFor(
+  input: Input,
+  index: number,
+  writable: readonly (readonly [string, Part])[],
+  place: Place,
+): Promise<{ readonly shown: string; readonly own: boolean }> {
+  const own = input.writable === true ? writable.find(([target]) => isInside(target, input.path)) : undefined;
+  if (own === undefined) {
+    await place.add(join(place.realPath('unpacked'), String(index)));
+    return { shown: join(place.shownPath('unpacked'), String(index)), own: false };
+  }
+  const [target, part] = own;
+  const inner = relative(target, normalize(input.path));
+  // An archive before this one may have put a link on the way.
+  const real = join(place.realPath(part), inner);
+  if ((await realpath(real)) !== (await realpath(place.realPath(part))) + (inner === '' ? '' : `/${inner}`)) {
+    throw new Error('the way there leads through a link');
+  }
+  return { shown: join(place.shownPath(part), inner), own: true };
 }
 
 async function show(source: string, target: string, hostId: number | undefined, signal: AbortSignal): Promise<void> {
@@ -114,8 +131,4 @@ function mayMount(path: string): boolean {
   return (
     path.startsWith('/') && clean !== '/' && !SYSTEM.some((name) => clean === name || clean.startsWith(`${name}/`))
   );
-}
-
-function failed(message: string): Staged {
-  return { kind: 'failed', reason: 'InputFailed', message };
 }

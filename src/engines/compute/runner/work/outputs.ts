@@ -10,22 +10,22 @@ import { join, normalize, relative } from 'node:path';
 import type { OutputFile } from '../../engine.js';
 import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
-import { pack } from './archive.js';
+import { pack } from './pack.js';
 import { writableParts } from './box.js';
 import { isInside } from './inside.js';
-import type { Scratch } from './scratch.js';
+import type { Place } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
-export async function collectOutputs(order: WireOrder, scratch: Scratch, outputs: string): Promise<OutputFile[]> {
+export async function collectOutputs(order: WireOrder, place: Place, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const taken: OutputFile[] = [];
   for (const { name, path } of order.outputs) {
     const file = join(directory, name);
     try {
-      taken.push(await take(order, scratch, name, path, file));
+      taken.push(await take(order, place, name, path, file));
     } catch (error) {
       await unlink(file).catch(() => undefined);
       taken.push({ name, file: '', size: 0, directory: false, error: (error as Error).message });
@@ -34,8 +34,8 @@ export async function collectOutputs(order: WireOrder, scratch: Scratch, outputs
   return taken;
 }
 
-async function take(order: WireOrder, scratch: Scratch, name: string, path: string, file: string): Promise<OutputFile> {
-  const source = await resolveInside(order, scratch, path);
+async function take(order: WireOrder, place: Place, name: string, path: string, file: string): Promise<OutputFile> {
+  const source = await resolveInside(order, place, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
     // Without root, what the work closed to its owner could not be read; it is never used again.
@@ -58,7 +58,7 @@ async function take(order: WireOrder, scratch: Scratch, name: string, path: stri
 }
 
 /** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
-async function resolveInside(order: WireOrder, scratch: Scratch, path: string): Promise<string> {
+async function resolveInside(order: WireOrder, place: Place, path: string): Promise<string> {
   const parts = writableParts(order, true);
   let pending = normalize(path.startsWith('/') ? path : join(order.workingDir, path))
     .split('/')
@@ -68,7 +68,7 @@ async function resolveInside(order: WireOrder, scratch: Scratch, path: string): 
   while (pending.length > 0) {
     const [next, ...rest] = pending as [string, ...string[]];
     const candidate = join(inside, next);
-    const host = hostPath(parts, scratch, order.id, candidate);
+    const host = hostPath(parts, place, candidate);
     // Above a part there are only directories of the box itself.
     const found = host === undefined ? undefined : await lstat(host).catch(() => missing(path));
     if (found?.isSymbolicLink() === true && host !== undefined) {
@@ -83,7 +83,7 @@ async function resolveInside(order: WireOrder, scratch: Scratch, path: string): 
     inside = candidate;
     pending = rest;
   }
-  const host = hostPath(parts, scratch, order.id, inside);
+  const host = hostPath(parts, place, inside);
   if (host === undefined) throw new Error(`${path} leads out of the work's own files`);
   return host;
 }
@@ -92,12 +92,7 @@ function missing(path: string): never {
   throw new Error(`${path} does not exist`);
 }
 
-function hostPath(
-  parts: ReturnType<typeof writableParts>,
-  scratch: Scratch,
-  id: string,
-  inside: string,
-): string | undefined {
+function hostPath(parts: ReturnType<typeof writableParts>, place: Place, inside: string): string | undefined {
   const part = parts.find(([target]) => isInside(target, inside));
-  return part === undefined ? undefined : join(scratch.realPath(id, part[1]), relative(part[0], inside));
+  return part === undefined ? undefined : join(place.realPath(part[1]), relative(part[0], inside));
 }

@@ -1,44 +1,133 @@
 /**
- * Owns the directories of live work: workspace, outputs, state, home and unpacked inputs, each owned by the work's user and
- * closed to everybody else. `real` is where they lie; `shown` is the same directory as the work's user can reach it.
+ * Owns the places in which work lives: a numbered directory each, with workspace, outputs, state and home, owned by the place's
+ * user and closed to everybody else. As root every place has a host user of its own, so that neither files nor processes of two
+ * pieces of live work can touch. `real` is where places lie; `shown` is the same directory as their users can reach it.
  *
- * Making and removing empty directories touches memory and the disk's journal only, and costs a fifth of the asynchronous
- * way (which starts nine thread pool jobs), so that is done synchronously; everything that depends on the size of what work
- * left behind runs in a process of its own.
+ * P1 Whoever takes a place finds it as if new. Directories that the work before did not touch are kept, since making and deleting
+ *    them is dear (file systems search long for an inode while many were just deleted); all others are removed. Untouched
+ *    means: the change time is the one from when it was made, which no work can set back; and, since clocks of file systems
+ *    tick slowly, only for directories that were AGE_MS old when the place was taken.
+ * P2 A place is given back only when nothing of its work runs any more.
  */
-import { chownSync, lstatSync, mkdirSync, rmdirSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { chown, lstatSync, mkdir, readdir, rmdir } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { runTool } from '../process/tool.js';
+
+// The promises of node:fs cost twice as much as these, and a start needs a dozen.
+const makeDirectory = promisify(mkdir);
+const changeOwner = promisify(chown);
+const removeDirectory = promisify(rmdir);
+const list = promisify(readdir) as (path: string) => Promise<string[]>;
 
 export type Part = 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs' | 'unpacked';
 
 const ALWAYS: readonly Part[] = ['workspace', 'outputs', 'state', 'home'];
+const SOMETIMES: readonly Part[] = ['tmp', 'inputs', 'unpacked'];
 
-/** Beside the work's directories; no id begins with a dot. */
+/** Beside the places. */
 export const SYSTEM = '.system';
 
-export class Scratch {
+/** Longer than a tick of any file system's clock. */
+const AGE_MS = 100;
+
+interface Made {
+  readonly changed: bigint;
+  readonly at: number;
+}
+
+export class Place {
+  /** Host user and group; undefined: the runner's own. */
+  readonly hostId: number | undefined;
+  readonly number: number;
   private readonly real: string;
   private readonly shown: string;
+  private readonly made = new Map<Part, Made>();
+  private exists = false;
+  private takenAt = 0;
 
-  constructor(real: string, shown: string) {
+  constructor(number: number, hostId: number | undefined, real: string, shown: string) {
+    this.number = number;
+    this.hostId = hostId;
     this.real = real;
     this.shown = shown;
   }
 
-  /** Makes the directories of one piece of work. Throws when they exist: an id is used once. */
-  make(id: string, hostId: number | undefined, more: readonly Part[]): void {
-    mkdirSync(join(this.real, id), { mode: 0o711 });
-    for (const part of [...ALWAYS, ...more]) {
-      const path = join(this.real, id, part);
-      mkdirSync(path, { mode: 0o700 });
-      if (hostId !== undefined) this.own(path, hostId);
+  /** True when all that lies here can be told apart from what work touches. */
+  get aged(): boolean {
+    return [...this.made.values()].every(({ at }) => Date.now() - at >= AGE_MS);
+  }
+
+  async prepare(more: readonly Part[]): Promise<void> {
+    await this.makeMissing(more);
+    this.takenAt = Date.now();
+  }
+
+  private async makeMissing(more: readonly Part[]): Promise<void> {
+    if (!this.exists) await makeDirectory(this.real, { mode: 0o711 });
+    this.exists = true;
+    const missing = [...ALWAYS.filter((part) => !this.made.has(part)), ...more];
+    await Promise.all(missing.map((part) => this.add(join(this.real, part))));
+    for (const part of missing) {
+      const { ctimeNs } = lstatSync(join(this.real, part), { bigint: true });
+      this.made.set(part, { changed: ctimeNs, at: Date.now() });
     }
   }
 
-  own(path: string, hostId: number): void {
-    chownSync(path, hostId, hostId);
+  /** Makes one directory that belongs to the work's user. */
+  async add(path: string): Promise<void> {
+    await makeDirectory(path, { mode: 0o700 });
+    if (this.hostId !== undefined) await changeOwner(path, this.hostId, this.hostId);
+  }
+
+  /** As the runner reaches it. */
+  realPath(part: Part): string {
+    return join(this.real, part);
+  }
+
+  /** As the work's user reaches it. */
+  shownPath(part: Part): string {
+    return join(this.shown, part);
+  }
+
+  /** What counts against the work's disk: all that it wrote or had unpacked, not the inputs that are only shown to it. */
+  measured(): string[] {
+    return [...ALWAYS, 'tmp', 'unpacked'].map((part) => join(this.real, part));
+  }
+
+  /** P1. Removes what the work touched, also what it made hard to remove, and makes it anew: it ages while nobody waits. */
+  async clean(): Promise<void> {
+    for (const part of [...ALWAYS, ...SOMETIMES]) {
+      const made = this.made.get(part);
+      if (made === undefined || (ALWAYS.includes(part) && this.isUntouched(part, made))) continue;
+      this.made.delete(part);
+      await removeTree(join(this.real, part));
+    }
+    await this.makeMissing([]);
+  }
+
+  private isUntouched(part: Part, made: Made): boolean {
+    if (this.takenAt - made.at < AGE_MS) return false;
+    // In the kernel's memory: nothing waits for a disk.
+    const found = lstatSync(join(this.real, part), { bigint: true, throwIfNoEntry: false });
+    return found?.ctimeNs === made.changed;
+  }
+}
+
+export class Scratch {
+  private readonly real: string;
+  private readonly shown: string;
+  private readonly idBase: number | undefined;
+  private readonly count: number;
+  private readonly free: Place[] = [];
+  private made = 0;
+
+  /** At most `count` places; their users are `idBase` and the following, or the runner's own when undefined. */
+  constructor(real: string, shown: string, idBase: number | undefined, count: number) {
+    this.real = real;
+    this.shown = shown;
+    this.idBase = idBase;
+    this.count = count;
   }
 
   /** Where the work's users find the prepared copy of the system's settings. */
@@ -46,45 +135,41 @@ export class Scratch {
     return join(this.shown, SYSTEM);
   }
 
-  /** As the runner reaches it. */
-  realPath(id: string, part: Part): string {
-    return join(this.real, id, part);
+  /** The place that rested longest, if it rested long enough, or a new one; undefined when all are taken. */
+  take(): Place | undefined {
+    if (this.free[0]?.aged === true || this.made === this.count) return this.free.shift();
+    const number = this.made++;
+    const hostId = this.idBase === undefined ? undefined : this.idBase + number;
+    return new Place(number, hostId, join(this.real, String(number)), join(this.shown, String(number)));
   }
 
-  /** As the work's user reaches it. */
-  shownPath(id: string, part: Part): string {
-    return join(this.shown, id, part);
+  /** P2. Throws when the place cannot be cleaned: then nobody gets it again. */
+  async giveBack(place: Place): Promise<void> {
+    await place.clean();
+    this.free.push(place);
   }
 
-  /** What counts against the work's disk: all that it wrote or had unpacked, not the inputs that are only shown to it. */
-  measured(id: string): string[] {
-    return [...ALWAYS, 'tmp', 'unpacked'].map((part) => join(this.real, id, part));
+  ownsUser(id: number): boolean {
+    return this.idBase !== undefined && id >= this.idBase && id < this.idBase + this.count;
   }
 
-  /** Removes everything of one piece of work, also what it made hard to remove. Nothing of it may run any more. */
-  async free(id: string): Promise<void> {
-    const path = join(this.real, id);
-    if (removedEmpty(path)) return;
-    const remove = { file: 'rm', args: ['-rf', '--', path] };
-    if ((await runTool(remove)).exitCode === 0) return;
-    // Without root, a directory that the work closed to its owner stops rm.
-    await runTool({ file: 'chmod', args: ['-R', 'u+rwX', '--', path] });
-    const { exitCode, said } = await runTool(remove);
-    if (exitCode !== 0) throw new Error(`cannot remove the scratch of ${id}: ${said}`);
-  }
-
-  /** Ids that have a scratch. */
-  async ids(): Promise<string[]> {
-    return (await readdir(this.real)).filter((name) => !name.startsWith('.'));
+  /** Removes the places of a runner before. */
+  async clear(): Promise<void> {
+    for (const name of await list(this.real)) if (name !== SYSTEM) await removeTree(join(this.real, name));
   }
 }
 
-function removedEmpty(path: string): boolean {
+async function removeTree(path: string): Promise<void> {
   try {
-    for (const part of ALWAYS) rmdirSync(join(path, part));
-    rmdirSync(path);
-    return true;
+    // Most directories are empty, which needs no process to remove.
+    return await removeDirectory(path);
   } catch {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   }
+  const remove = { file: 'rm', args: ['-rf', '--', path] };
+  if ((await runTool(remove)).exitCode === 0) return;
+  // Without root, a directory that the work closed to its owner stops rm.
+  await runTool({ file: 'chmod', args: ['-R', 'u+rwX', '--', path] });
+  const { exitCode, said } = await runTool(remove);
+  if (exitCode !== 0) throw new Error(`cannot remove ${path}: ${said}`);
 }

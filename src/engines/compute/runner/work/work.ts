@@ -17,6 +17,7 @@ import type { Box, Command, Plan } from '../isolation/isolation.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
 import type { WorkDeps } from './deps.js';
+import type { Place } from './scratch.js';
 
 /** How the work ended. */
 type Outcome =
@@ -49,7 +50,7 @@ export class Work {
   private readonly logs = new Map<string, LogWriter>();
   private readonly over = new Set<string>();
   private group: Group | undefined;
-  private hostId: number | undefined;
+  private place: Place | undefined;
   private boxPid: number | undefined;
   private mainProcess: Launched | undefined;
   private ending: Ending | undefined;
@@ -73,6 +74,11 @@ export class Work {
     return containersOf(this.order);
   }
 
+  /** True when no log was written. Only of work that has ended. */
+  get silent(): boolean {
+    return [...this.logs.values()].every((log) => log.silent);
+  }
+
   /** True once this container's log can grow no more. */
   logEnded(container: string): boolean {
     return this.over.has(container) || this.current.endedAt !== undefined;
@@ -80,6 +86,11 @@ export class Work {
 
   stop(graceMs: number): void {
     this.end({ reason: 'Stopped', message: 'stopped before the main program ran' }, graceMs);
+  }
+
+  /** What its disk is measured by; nothing before it has a place. */
+  measured(): readonly string[] {
+    return this.place?.measured() ?? [];
   }
 
   /** Ends the work at once because it uses more disk than it may. */
@@ -135,8 +146,8 @@ export class Work {
       await this.group?.destroy();
       await Promise.all(this.launched.map((process) => process.drained));
       for (const process of this.launched) process.release();
-      if (outcome.kind === 'exited' && this.order.outputs.length > 0) {
-        outputs = await this.deps.collect(this.order);
+      if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
+        outputs = await this.deps.collect(this.order, this.place);
       }
       await Promise.all([...this.logs.values()].map((log) => log.end()));
     } catch (error) {
@@ -145,11 +156,9 @@ export class Work {
     clearTimeout(this.killTimer);
     await this.finish(outcome, outOfMemory, outputs);
     try {
-      await this.deps.scratch.free(this.order.id);
-      // Only now: whoever gets this id next must not meet files of ours.
-      if (this.hostId !== undefined) this.deps.hostIds?.release(this.hostId);
+      if (this.place !== undefined) await this.deps.scratch.giveBack(this.place);
     } catch (error) {
-      this.deps.report((error as Error).message);
+      this.deps.report(`${this.order.id}: ${(error as Error).message}`);
     }
   }
 
@@ -157,9 +166,10 @@ export class Work {
     const { order, deps } = this;
     if (order.rootfs === 'missing') return failed('ImageNotFound', `this machine has no image ${order.image}`);
     if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
-    this.hostId = deps.hostIds?.take();
-    this.group = deps.groups.create(order.id, order.limits);
-    const prepared = await prepareBox(order, this.hostId, this.group, deps, this.abort.signal);
+    this.place = deps.scratch.take();
+    if (this.place === undefined) return failed('Unavailable', 'no place is free');
+    this.group = await deps.groups.create(order.id, order.limits);
+    const prepared = await prepareBox(order, this.place, this.group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
     if (this.ending !== undefined) return this.ended();
     if (this.isSimple()) {

@@ -1,0 +1,110 @@
+/** The runner's journal: what was accepted is remembered, in whatever state a crash left the file. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import test from 'ava';
+import {
+  compactJournal,
+  encodeRecord,
+  readJournal,
+  type JournalContents,
+  type JournalRecord,
+} from '../../src/engines/compute/runner/journal/format.js';
+import { Journal } from '../../src/engines/compute/runner/journal/journal.js';
+
+const base = mkdtempSync(join(tmpdir(), 'troupe-journal-'));
+test.after.always(() => rmSync(base, { recursive: true, force: true }));
+
+const id = fc.constantFrom('a.1', 'b.1', 'c.2');
+const record: fc.Arbitrary<JournalRecord> = fc.oneof(
+  fc.record({ r: fc.constant('epoch' as const), epoch: fc.nat(9) }),
+  fc.record({ r: fc.constant('accept' as const), id, at: fc.nat(99), containers: fc.constant(['main']) }),
+  fc.record({ r: fc.constant('started' as const), id, at: fc.nat(99), sequence: fc.constant(2) }),
+  id.map((work): JournalRecord => ({
+    r: 'end',
+    state: { id: work, phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 },
+  })),
+  fc.record({ r: fc.constant('remove' as const), id }),
+);
+
+const text = (records: readonly JournalRecord[]): string =>
+  encodeRecord({ r: 'format', format: 2 }) + records.map(encodeRecord).join('');
+
+test('a journal that is cut anywhere says what its whole lines say', (t) => {
+  fc.assert(
+    fc.property(fc.array(record, { maxLength: 12 }), fc.nat(), (records, at) => {
+      const whole = text(records);
+      const cut = whole.slice(0, at % (whole.length + 1));
+      const kept = cut.split('\n').length - 1;
+      t.deepEqual(readJournal(cut), readJournal(text(records.slice(0, Math.max(0, kept - 1)))));
+    }),
+  );
+});
+
+test('a compacted journal says the same as the long one', (t) => {
+  fc.assert(
+    fc.property(fc.array(record, { maxLength: 20 }), (records) => {
+      const contents = readJournal(text(records));
+      t.deepEqual(readJournal(compactJournal(contents).map(encodeRecord).join('')), contents);
+    }),
+  );
+});
+
+test('a journal of format 1 is read; one of a later format is refused with its number', (t) => {
+  const old = [
+    '{"r":"format","format":1}',
+    '{"r":"epoch","epoch":4}',
+    '{"r":"accept","id":"a.1","at":5,"containers":["main"]}',
+    '{"r":"end","id":"a.1","phase":"Exited","sequence":3,"exitCode":9}',
+    '',
+  ].join('\n');
+  const { epoch, works } = readJournal(old);
+  t.is(epoch, 4);
+  t.deepEqual(works.get('a.1')?.state, { id: 'a.1', phase: 'Exited', sequence: 3, exitCode: 9 });
+  t.throws(() => readJournal('{"r":"format","format":3}\n'), { message: /format 3; this program reads up to 2/ });
+});
+
+test('holes that a crash of the machine left are skipped; other broken lines stop the start', (t) => {
+  const [head, first, last] = text([
+    { r: 'epoch', epoch: 1 },
+    { r: 'epoch', epoch: 2 },
+  ]).split('\n');
+  t.is(readJournal(`${head}\n${first}\n\0\0\0\0\n${last}\n`).epoch, 1 + 1);
+  t.throws(() => readJournal(`${head}\n{"r":"acc\n${last}\n`), { message: /line 2 is broken/ });
+});
+
+test('what was awaited is in the file, however many come at once, also through compactions', async (t) => {
+  const path = join(base, 'many');
+  const works = new Map<string, JournalContents['works'] extends ReadonlyMap<string, infer W> ? W : never>();
+  let epoch = 0;
+  const journal = await Journal.open(path, () => ({ epoch, works }));
+  const wide = 'x'.repeat(5_000);
+  await Promise.all(
+    Array.from({ length: 2_000 }, async (_, index) => {
+      const state = { id: `w${index}.1`, phase: 'Exited' as const, sequence: 3, message: wide };
+      works.set(state.id, { containers: ['main'], state });
+      await journal.append({ r: 'end', state });
+      if (index % 10 !== 0) {
+        works.delete(state.id);
+        journal.note({ r: 'remove', id: state.id });
+      }
+    }),
+  );
+  epoch = 8;
+  await journal.append({ r: 'epoch', epoch });
+  const found = readJournal(readFileSync(path, 'utf8'));
+  t.is(found.epoch, 8);
+  t.deepEqual([...found.works.keys()].toSorted(), [...works.keys()].toSorted());
+  // Ten megabytes went through it.
+  t.true(readFileSync(path).length < 8_000_000);
+});
+
+test('a crash between two files of a compaction leaves the old one', async (t) => {
+  const path = join(base, 'twice');
+  writeFileSync(path, text([{ r: 'epoch', epoch: 3 }]));
+  writeFileSync(`${path}.new`, 'half');
+  t.is((await Journal.read(path)).epoch, 3);
+  await Journal.open(path, () => ({ epoch: 3, works: new Map() }));
+  t.is((await Journal.read(path)).epoch, 3);
+});

@@ -1,0 +1,148 @@
+/** Logs on disk: whatever the pieces in which a program's output comes, a reader gets its bytes, in order, within bounds. */
+import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import test from 'ava';
+import { LogReader } from '../../src/engines/compute/namespaces/read-log.js';
+import { appendSystemLine, segmentsOf } from '../../src/engines/compute/runner/log/append.js';
+import { LogWriter } from '../../src/engines/compute/runner/log/writer.js';
+import type { LogLine } from '../../src/engines/compute/engine.js';
+
+const base = mkdtempSync(join(tmpdir(), 'troupe-log-'));
+test.after.always(() => rmSync(base, { recursive: true, force: true }));
+
+async function readAll(reader: LogReader): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  for await (const line of reader.read()) lines.push(line);
+  return lines;
+}
+
+async function read(directory: string, tail?: number): Promise<LogLine[]> {
+  const reader = new LogReader(directory, 'main');
+  await reader.seek(tail);
+  const lines = await readAll(reader);
+  await reader.close();
+  return lines;
+}
+
+function bytesOf(lines: readonly LogLine[], stream: LogLine['stream']): Buffer {
+  return Buffer.concat(lines.filter((line) => line.stream === stream).map(({ data }) => data));
+}
+
+/** Output in pieces that know nothing of lines. */
+const pieces = fc.array(
+  fc.record({
+    stream: fc.constantFrom('stdout' as const, 'stderr' as const),
+    data: fc.oneof(
+      fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\0', 'ü'), maxLength: 40 }),
+      fc.integer({ min: 1, max: 40_000 }).map((length) => 'x'.repeat(length)),
+    ),
+  }),
+  { maxLength: 30 },
+);
+
+test('every byte of both streams comes back in order, no piece above 16 KiB, and tail is the end of it', async (t) => {
+  let round = 0;
+  await fc.assert(
+    fc.asyncProperty(pieces, fc.nat(20), async (output, tail) => {
+      const directory = join(base, `bytes-${round++}`);
+      let clock = 1_000;
+      const writer = new LogWriter(
+        directory,
+        'main',
+        64 * 1024 * 1024,
+        () => clock++,
+        () => undefined,
+      );
+      const reader = new LogReader(directory, 'main');
+      const followed: LogLine[] = [];
+      for (const { stream, data } of output) {
+        if (!writer.feed(stream, Buffer.from(data))) await new Promise<void>((go) => writer.whenReady(go));
+        // A reader that looks in between sees the beginning, never half a line.
+        followed.push(...(await readAll(reader)));
+      }
+      await writer.end();
+      followed.push(...(await readAll(reader)));
+      await reader.close();
+      const lines = await read(directory);
+      for (const stream of ['stdout', 'stderr'] as const) {
+        const expected = Buffer.concat(
+          output.filter((piece) => piece.stream === stream).map(({ data }) => Buffer.from(data)),
+        );
+        t.true(bytesOf(lines, stream).equals(expected));
+        t.true(bytesOf(followed, stream).equals(expected));
+      }
+      t.true(lines.every(({ data }) => data.length <= 16 * 1024));
+      const last = await read(directory, tail);
+      t.deepEqual(last, lines.slice(lines.length - last.length));
+      const ends = last.filter(({ data }) => data.at(-1) === 10).length;
+      t.true(ends <= tail);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a log stays within its bound, and says exactly how much was cut', async (t) => {
+  const directory = join(base, 'bound');
+  const bound = 300_000;
+  const writer = new LogWriter(directory, 'main', bound, Date.now, () => undefined);
+  for (let index = 0; index < 40_000; index++) {
+    if (!writer.feed('stdout', Buffer.from(`line ${index}\n`))) await new Promise<void>((go) => writer.whenReady(go));
+  }
+  await writer.end();
+  const onDisk = readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+  t.true(onDisk <= bound, `${onDisk} bytes`);
+  const [first, ...rest] = await read(directory);
+  t.is(first?.stream, 'system');
+  const begins = Number(/before line (\d+)/.exec(Buffer.from(first?.data ?? []).toString())?.[1]) - 1;
+  t.is(Buffer.from(rest[0]?.data ?? []).toString(), `line ${begins}\n`);
+  t.is(begins + rest.length, 40_000);
+  // A tail that ends in a later segment needs no word of what was cut.
+  t.deepEqual(
+    (await read(directory, 2)).map(({ data }) => Buffer.from(data).toString()),
+    ['line 39998\n', 'line 39999\n'],
+  );
+});
+
+test('silent work leaves no file', async (t) => {
+  const directory = join(base, 'silent');
+  const writer = new LogWriter(directory, 'main', 1_000_000, Date.now, () => undefined);
+  await writer.end();
+  t.true(writer.silent);
+  t.deepEqual(await segmentsOf(directory, 'main'), []);
+  t.deepEqual(await read(directory), []);
+});
+
+test('a line is added behind a log that broke off in the middle of a frame', async (t) => {
+  const directory = join(base, 'broken');
+  const writer = new LogWriter(directory, 'main', 1_000_000, Date.now, () => undefined);
+  writer.feed('stdout', Buffer.from('one\ntwo\n'));
+  await writer.end();
+  const [segment] = await segmentsOf(directory, 'main');
+  const { size } = statSync(segment?.path ?? '');
+  truncateSync(segment?.path ?? '', size - 5);
+  await appendSystemLine(directory, 'main', 5, 'the end');
+  t.deepEqual(
+    (await read(directory)).map(({ stream, data }) => `${stream} ${Buffer.from(data).toString()}`),
+    ['stdout one\n', 'system [the end]\n'],
+  );
+});
+
+test('a log that cannot be written loses output, never the program’s time, and says so', async (t) => {
+  const directory = join(base, 'full');
+  // A file in the way of the directory: every write fails.
+  writeFileSync(directory, '');
+  let written = 0;
+  const writer = new LogWriter(directory, 'main', 1_000_000, Date.now, () => written++);
+  for (let index = 0; index < 100; index++) {
+    if (!writer.feed('stdout', Buffer.alloc(10_000, 'x'))) await new Promise<void>((go) => writer.whenReady(go));
+  }
+  rmSync(directory);
+  writer.feed('stdout', Buffer.from('\nafter\n'));
+  await writer.end();
+  const lines = await read(directory);
+  t.is(lines[0]?.stream, 'system');
+  t.regex(Buffer.from(lines[0]?.data ?? []).toString(), /bytes of output were lost/);
+  t.is(Buffer.from(lines.at(-1)?.data ?? []).toString(), 'after\n');
+});

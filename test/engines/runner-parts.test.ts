@@ -1,0 +1,83 @@
+/** Small parts of the runner that are pure: lines of the protocol, ids, mounts, and what an order may ask for. */
+import fc from 'fast-check';
+import test from 'ava';
+import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
+import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
+import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
+import { LineReader } from '../../src/engines/compute/runner/protocol/lines.js';
+import { isInside } from '../../src/engines/compute/runner/work/inside.js';
+
+test('messages come out whole and in order, however the bytes are cut', (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.jsonValue()),
+      fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
+      (messages, cuts) => {
+        const bytes = Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+        const reader = new LineReader(1 << 20);
+        const found: unknown[] = [];
+        for (let at = 0, turn = 0; at < bytes.length; turn++) {
+          const length = cuts[turn % cuts.length] ?? 1;
+          found.push(...reader.read(bytes.subarray(at, at + length)));
+          at += length;
+        }
+        t.is(JSON.stringify(found), JSON.stringify(messages));
+      },
+    ),
+  );
+});
+
+test('a line above the bound is an error before it is complete', (t) => {
+  const reader = new LineReader(10);
+  t.deepEqual(reader.read(Buffer.from('{"a":1}\n')), [{ a: 1 }]);
+  t.throws(() => reader.read(Buffer.from('[1,2,3,4,5,6,7')));
+  t.throws(() => new LineReader(10).read(Buffer.from('"0123456789abc"\n')));
+  t.throws(() => new LineReader(10).read(Buffer.from('no json\n')));
+});
+
+test('host ids avoid what users were given and what the machine cannot represent', (t) => {
+  const all = '         0          0 4294967295\n';
+  t.is(chooseIdBase(1024, all, ''), 1_900_000_000);
+  t.is(chooseIdBase(1024, all, 'anna:1900000000:65536\n'), 200_000);
+  t.is(chooseIdBase(1024, all, 'anna:1900000000:65536\nbert:165536:65536\n'), 60_000);
+  t.is(chooseIdBase(1024, '         0     100000      65536\n', ''), 60_000);
+  t.is(chooseIdBase(1024, '         0       1000          1\n', ''), undefined);
+});
+
+test('control groups are found in mounts and in what the process is in', (t) => {
+  const mounts = parseMounts(
+    'proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n',
+  );
+  t.deepEqual(
+    mounts.map(({ path }) => path),
+    ['/sys/fs/cgroup/cpu,cpuacct', '/sys/fs/cgroup/unified'],
+  );
+  const own = parseOwn('9:memory:/a/b\n8:cpu,cpuacct:/c:d\n0::/user.slice\n');
+  t.is(own.get('memory'), '/a/b');
+  t.is(own.get('cpu'), '/c:d');
+  t.is(own.get(''), '/user.slice');
+});
+
+test('names that would leave their directory are no names', (t) => {
+  for (const name of ['', '.', '..', '.hidden', 'a/b', '/a', 'a\0', 'a\n', '-rf', 'x'.repeat(129)])
+    t.false(isPlainName(name), name);
+  for (const name of ['3f2a.1', 'main', 'a-b_c.D']) t.true(isPlainName(name), name);
+});
+
+test('paths are inside by their parts, not by their letters', (t) => {
+  t.true(isInside('/workspace', '/workspace'));
+  t.true(isInside('/workspace', '/workspace/a'));
+  t.false(isInside('/workspace', '/workspace2'));
+  t.false(isInside('/workspace', '/'));
+  t.true(isInside('/workspace', '/workspace/..a'));
+});
+
+test('a runner’s socket path is short, and differs by cluster and by directory', (t) => {
+  const one = runnerIdOf('cluster', '/a');
+  t.regex(one, /^[0-9a-f]{8}$/);
+  t.not(one, runnerIdOf('cluster', '/b'));
+  t.not(one, runnerIdOf('other', '/a'));
+  t.is(runtimeRoot(0, '/run/user/0'), '/run/troupe');
+  t.is(runtimeRoot(1000, '/run/user/1000'), '/run/user/1000/troupe');
+  t.is(runtimeRoot(1000, undefined), '/tmp/troupe-1000');
+});
