@@ -44,7 +44,7 @@ export type Unpack = 'no' | 'tar' | 'tar.gz' | 'tar.zst';
 export interface OrderedProcess {
   readonly name: string;
   readonly command: readonly string[];
-  /** Complete environment. May hold secrets: never journaled. */
+  /** Complete environment, to which the engine adds at most PWD. May hold secrets: never journaled. */
   readonly env: Readonly<Record<string, string>>;
   /** Kill it after this long; absent: no limit. */
   readonly timeoutSeconds?: number | undefined;
@@ -82,10 +82,16 @@ export interface WorkState {
   readonly preparedAt?: number | undefined;
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
+  /** 128 + n when signal n ended the program. */
   readonly exitCode?: number | undefined;
+  /** n, by that convention. */
   readonly signal?: number | undefined;
   readonly outOfMemory?: boolean | undefined;
-  /** For StartFailed and Lost: `ImageNotFound`, `CommandNotFound`, `InitFailed`, `DiskFull`, `RunnerLost`, … */
+  /**
+   * StartFailed: `ImageNotFound`, `CommandNotFound`, `CommandNotExecutable`, `WorkingDirNotFound`, `InputFailed`, `InitFailed` (with
+   * init's exit code), `DiskFull`, `Stopped` (before main ran), `SandboxFailed`, `Unavailable`. Lost: `RunnerLost`.
+   * Exited: only when the engine itself ended it: `TimedOut`, `DiskFull` (with exit code 137).
+   */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   readonly outputs?: readonly OutputFile[] | undefined;
@@ -127,7 +133,7 @@ export interface ComputeEngine {
   facts(signal: AbortSignal): Promise<EngineFacts>;
   /** Resolves once the engine has taken the order durably; the rest comes as reports. */
   start(order: WorkOrder, signal: AbortSignal): Promise<void>;
-  /** SIGTERM now, SIGKILL after the grace. Unknown ids are a success. */
+  /** SIGTERM to all of main's processes now, SIGKILL after the grace; may be repeated. Unknown ids are a success. */
   stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   /** Ends what is left, frees the scratch (and the logs when asked); resolves when nothing of the work runs any more. */
   remove(id: string, logs: boolean, signal: AbortSignal): Promise<void>;

@@ -10,6 +10,8 @@ export interface Surroundings {
   readonly hidden: readonly string[];
   /** Every live piece of work has a host user of its own. */
   readonly ownUsers: boolean;
+  /** The engine refuses system calls that namespaces do not cover. */
+  readonly filters: boolean;
   /** Host user of the process that has this argument; undefined when there is none. */
   userOf(argument: string): number | undefined;
   /** A directory that this process can write and the engine can read. */

@@ -91,7 +91,12 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
     },
     log,
   );
-  await link.connection(never);
+  try {
+    await link.connection(never);
+  } catch (error) {
+    link.close();
+    throw error;
+  }
 
   return {
     name: 'namespaces',

@@ -67,7 +67,8 @@ export async function openRunner(
     name: 'namespaces',
     isolation: isolation.isolation.name,
     milliCpu: availableParallelism() * 1000,
-    memory: totalmem(),
+    // Zero or undefined: no bound that this process knows of.
+    memory: Math.min(totalmem(), process.constrainedMemory() || totalmem()),
     disk: disk.bavail * disk.bsize,
     enforced: { ...groups.enforced, pids: groups.enforced.pids || isolation.limitsProcesses, disk: true },
     refusal: isolation.refusal,

@@ -133,15 +133,12 @@ export class RunnerServer {
     socket.on('error', () => undefined);
     socket.once('close', () => this.clients.delete(client));
     socket.on('data', (chunk: Buffer) => {
-      let messages: unknown[];
       try {
-        messages = client.reader.read(chunk);
+        for (const message of client.reader.read(chunk)) this.receive(client, message);
       } catch (error) {
         this.deps.report(`connection ended: ${(error as Error).message}`);
         socket.destroy();
-        return;
       }
-      for (const message of messages) this.receive(client, message);
     });
   }
 
@@ -150,6 +147,7 @@ export class RunnerServer {
       this.greet(client, message);
       return;
     }
+    if (typeof message !== 'object' || message === null || !('id' in message)) throw new Error('not a request');
     const request = message as Request;
     void this.answer(client, request).then((answer) => this.send(client, answer));
   }

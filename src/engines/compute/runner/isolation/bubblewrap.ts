@@ -14,6 +14,8 @@ export interface BubblewrapPrograms {
   readonly nsenter: string;
   readonly prlimit: string | undefined;
   readonly asRoot: boolean;
+  /** File with the filter of system calls; undefined on machines that we have none for. */
+  readonly filter: string | undefined;
 }
 
 /** Prints one line once every mount is in place, then waits for its end. */
@@ -104,12 +106,15 @@ function plan(
     box.rlimits === undefined || programs.prlimit === undefined
       ? command
       : [programs.prlimit, `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--', ...command];
+  const filter = programs.filter === undefined ? [] : ['--seccomp', String(firstFeed + 1 + feeds.length)];
+  const all = [...options, ...filter];
   return {
     file: programs.bwrap,
     args: ['--args', String(firstFeed), '--unsetenv', programs.marker, '--', ...limited],
     hostId: box.hostId,
     owner: box.hostId,
-    feeds: [Buffer.from(options.map((option) => `${option}\0`).join('')), ...feeds],
+    feeds: [Buffer.from(all.map((option) => `${option}\0`).join('')), ...feeds],
+    attachment: programs.filter,
   };
 }
 

@@ -50,6 +50,8 @@ export interface Plan {
   readonly owner: number | undefined;
   /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
   readonly feeds: readonly Buffer[];
+  /** Path of a file that is offered to read, on the descriptor after the feeds. */
+  readonly attachment?: string | undefined;
 }
 
 export interface Isolation {

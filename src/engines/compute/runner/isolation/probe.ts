@@ -2,13 +2,14 @@
  * Owns the choice of a way to isolate: builds each wanted way and tries it for real, with a box like those of work; the first
  * that works is taken. Where none does, the reason that is shown says what each of them lacked.
  */
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
 import type { Box, Isolation, Plan } from './isolation.js';
+import { seccompFilter } from './seccomp.js';
 import { prepareSystem } from './system.js';
 import { unshare } from './unshare.js';
 
@@ -47,7 +48,13 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
     else
       ways.push(
         bubblewrap(
-          { bwrap, nsenter, prlimit: findProgram('prlimit'), asRoot: settings.uid === 0 },
+          {
+            bwrap,
+            nsenter,
+            prlimit: findProgram('prlimit'),
+            asRoot: settings.uid === 0,
+            filter: writeFilter(settings),
+          },
           view,
           settings.marker,
         ),
@@ -70,6 +77,15 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
     lacks.push(`${isolation.name}: ${problem}`);
   }
   return { isolation: ways[0] ?? nothing, refusal: lacks.join('; '), limitsProcesses: false };
+}
+
+/** Beside the system's copy; opened anew for every start. */
+function writeFilter(settings: ProbeSettings): string | undefined {
+  const filter = seccompFilter(process.arch);
+  if (filter === undefined) return undefined;
+  const path = join(settings.systemDir, 'filter');
+  writeFileSync(path, filter, { mode: 0o600 });
+  return path;
 }
 
 /** Since 5.14 the kernel counts RLIMIT_NPROC per user namespace, so that it bounds one box and not all of a user's processes. */

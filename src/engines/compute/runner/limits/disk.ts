@@ -4,7 +4,7 @@
  * sixth of one core. Work can overshoot for as long as one pause lasts: `facts().enforced.disk` means no more than that.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { runTool } from '../process/tool.js';
+import { runTool, type Tool } from '../process/tool.js';
 
 export interface Measured {
   readonly paths: readonly string[];
@@ -29,11 +29,17 @@ export async function watchDisk(live: () => readonly Measured[], seconds: number
   }
 }
 
+/** Without root, work could close directories to its owner, and so to us: as root of an own user namespace we look anyway. */
+function asOwner(file: string, args: readonly string[]): Pick<Tool, 'file' | 'args'> {
+  if (process.getuid?.() === 0) return { file, args };
+  return { file: 'unshare', args: ['--user', '--map-root-user', '--', file, ...args] };
+}
+
 async function measure(works: readonly Measured[], signal: AbortSignal): Promise<void> {
   const paths = works.flatMap((work) => work.paths);
   if (paths.length === 0) return;
   // Paths that vanish meanwhile are complained about and left out.
-  const { stdout } = await runTool({ file: 'du', args: ['-s', '-B1', '--', ...paths], signal });
+  const { stdout } = await runTool({ ...asOwner('du', ['-s', '-B1', '--', ...paths]), signal });
   const used = new Map<string, number>();
   for (const line of stdout.split('\n')) {
     const [bytes, path] = line.split('\t');

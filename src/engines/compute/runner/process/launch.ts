@@ -1,8 +1,8 @@
 /**
  * Owns the carrying out of a plan: spawns it inside the work's control group, hands it its feeds, reads its output and status.
  * */
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
-import { closeSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { STATUS_FD, type Plan } from '../isolation/isolation.js';
@@ -54,11 +54,13 @@ export async function launch(
     discard(out);
     throw error;
   });
-  const stdio: StdioOptions = ['ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
-  for (const _ of plan.feeds) (stdio as unknown[]).push('pipe');
+  const stdio: ('ignore' | 'pipe' | number)[] = ['ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
+  for (const _ of plan.feeds) stdio.push('pipe');
   const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1);
   let child: ChildProcess;
+  let attachment: number | undefined;
   try {
+    if (plan.attachment !== undefined) stdio.push((attachment = openSync(plan.attachment, 'r')));
     child = spawn(file, args, {
       stdio,
       env: {},
@@ -69,6 +71,8 @@ export async function launch(
     discard(out);
     discard(err);
     throw error;
+  } finally {
+    if (attachment !== undefined) closeSync(attachment);
   }
   closeSync(out.writeEnd);
   closeSync(err.writeEnd);
