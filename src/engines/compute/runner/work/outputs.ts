@@ -5,7 +5,7 @@
  * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which
  * links stay links. Owner and mode become the runner's.
  */
-import { chmod, chown, copyFile, link, lstat, mkdir, readlink, stat, unlink } from 'node:fs/promises';
+import { chmod, chown, copyFile, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
 import { join, normalize, relative } from 'node:path';
 import type { OutputFile } from '../../engine.js';
 import { runTool } from '../process/tool.js';
@@ -20,11 +20,13 @@ const MAX_LINKS = 40;
 
 export async function collectOutputs(order: WireOrder, place: Place, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
   const taken: OutputFile[] = [];
   for (const { name, path } of order.outputs) {
     const file = join(directory, name);
+    // Collected whether or not the Job asked for it: a program that left nothing there has no such output.
+    if (path === join(order.inside.root, 'outputs') && (await isEmpty(place.realPath('outputs')))) continue;
     try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
       taken.push(await take(order, place, name, path, file));
     } catch (error) {
       await unlink(file).catch(() => undefined);
@@ -32,6 +34,15 @@ export async function collectOutputs(order: WireOrder, place: Place, outputs: st
     }
   }
   return taken;
+}
+
+async function isEmpty(path: string): Promise<boolean> {
+  const opened = await opendir(path);
+  try {
+    return (await opened.read()) === null;
+  } finally {
+    await opened.close();
+  }
 }
 
 async function take(order: WireOrder, place: Place, name: string, path: string, file: string): Promise<OutputFile> {
