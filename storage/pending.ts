@@ -27,8 +27,6 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
 
   // An effect that is done and not removed is run again after a crash, which is harmless: so no failure here is told.
   async function flush(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
     const versions = done;
     done = [];
     if (versions.length === 0) return;
@@ -41,6 +39,9 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
   }
 
   function start(): void {
+    // Also when a removal is under way: a timer that has fired must not pass for one that will.
+    clearTimeout(timer);
+    timer = undefined;
     flushing ??= flush().finally(() => {
       flushing = undefined;
       if (done.length > 0) timer ??= setTimeout(start, FLUSH_AFTER).unref();

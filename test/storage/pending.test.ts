@@ -34,6 +34,33 @@ test('effects come back oldest first, page by page, and are gone once they are d
   t.is(await f.store.pending.oldestEffectMs(), 0);
 });
 
+test('effects that are done while a slow removal is under way are removed after it', async (t) => {
+  const f = await openFixture(t);
+  for (const name of ['a', 'b', 'c']) await f.committer.commit(insert(name, { effects }), undefined);
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  let begun = 0;
+  const slow: typeof f.store.postgres = {
+    ...f.store.postgres,
+    async write(...args) {
+      begun += 1;
+      await gate;
+      return f.store.postgres.write(...args);
+    },
+  };
+  const pending = openPending(slow);
+  const deadline = performance.now() + 5_000;
+  pending.effectsDone(1, 'uid-a');
+  while (begun === 0 && performance.now() < deadline) await sleep(5);
+  pending.effectsDone(2, 'uid-b');
+  await sleep(100); // longer than done effects are collected
+  open();
+  pending.effectsDone(3, 'uid-c');
+  while ((await pending.effects(0, 10)).length > 0 && performance.now() < deadline) await sleep(5);
+  t.deepEqual(await pending.effects(0, 10), []);
+  await pending.close();
+});
+
 test('an armed timer replaces lower generations only, and a clear takes none that is newer', async (t) => {
   const f = await openFixture(t);
   const arm = (generation: number, at: number) => ({ op: 'arm', timer: 't', generation, at }) as const;
