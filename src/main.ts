@@ -6,7 +6,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
-
 import { openFront } from '../ops/front.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/kubeconfig.js';
@@ -15,6 +14,7 @@ import { openLog } from '../ops/log.js';
 import { openMetrics } from '../ops/metrics.js';
 import { openEmbeddedPostgres } from '../ops/postgres/open.js';
 import { privateOnce } from '../ops/private-file.js';
+import { closing, refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
 import { serveTerms } from '../ops/terms.js';
 import { welcome } from '../ops/welcome.js';
@@ -39,7 +39,9 @@ async function serve(config: Config): Promise<void> {
   const keys = await loadMasterKeys({ setting: config.masterKey?.toString('base64'), dir: config.dataDir });
   const { sealBytes: seal, openBytes: open } = byteSealer(keys);
   const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
-  const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders });
+  const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders }).catch(
+    closing(postgres),
+  );
   const secrets = openSecretVersions(keys, store.fetchSealed);
   const { pool } = store.postgres;
   const { quotaBytes, blobKeepSeconds: unusedSeconds } = config;
@@ -91,5 +93,5 @@ if (loaded.outcome === 'Invalid') {
   for (const line of loaded.lines) console.error(line);
   process.exitCode = 2;
 } else {
-  await serve(loaded.config);
+  await serve(loaded.config).catch(refusedStart);
 }

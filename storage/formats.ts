@@ -24,12 +24,26 @@ export interface Formats {
   readonly timers: Format;
 }
 
+/** The form was the same; only its number is raised. */
+const asItWas = (value: unknown): unknown => value;
+
+/** Format 0 is what was written before the first release. */
 export const FORMATS: Formats = {
-  effects: { current: 1, steps: {} },
-  private: { current: 1, steps: {} },
-  slots: { current: 1, steps: {} },
-  timers: { current: 1, steps: {} },
+  effects: { current: 1, steps: { 0: answerNobody } },
+  private: { current: 1, steps: { 0: asItWas } },
+  slots: { current: 1, steps: { 0: asItWas } },
+  timers: { current: 1, steps: { 0: asItWas } },
 };
+
+/** Effects 0 → 1: `CollectChildren` had no `answer`, since no owner waited for it. */
+function answerNobody(stored: unknown): unknown {
+  if (!Array.isArray(stored)) return stored;
+  return stored.map((effect: unknown) =>
+    typeof effect === 'object' && effect !== null && 'type' in effect && effect.type === 'CollectChildren'
+      ? { answer: false, ...effect }
+      : effect,
+  );
+}
 
 /** As a newer program writes them. */
 export const CURRENT_FORMAT = {

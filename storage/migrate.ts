@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DatabaseNewerError } from './newer.js';
 import type { Postgres } from './postgres.js';
 
 /** Any number that nobody else takes: "troupe" on a telephone's keys. */
@@ -19,15 +20,6 @@ export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly sql: string;
-}
-
-export class DatabaseNewerError extends Error {
-  constructor(database: number, program: number) {
-    super(
-      `the database has migration ${database}, this program knows migrations up to ${program}: start a program at least as new as the one that wrote it`,
-    );
-    this.name = 'DatabaseNewerError';
-  }
 }
 
 /** The SQL files lie beside the sources, not in dist/: found from the package's root. */
@@ -58,7 +50,8 @@ export async function migrate(postgres: Postgres, given?: readonly Migration[]):
     const there = new Set(rows.map(({ number }) => number));
     const known = new Set(migrations.map(({ number }) => number));
     for (const number of there)
-      if (!known.has(number)) throw new DatabaseNewerError(number, migrations.at(-1)?.number ?? 0);
+      if (!known.has(number))
+        throw new DatabaseNewerError(`migration ${number}`, `migrations up to ${migrations.at(-1)?.number ?? 0}`);
     const applied: string[] = [];
     for (const migration of migrations) {
       if (there.has(migration.number)) continue;

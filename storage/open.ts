@@ -2,6 +2,7 @@
  * Owns the wiring of the storage room: connects, migrates, and hands out its parts. Taking the lease and opening the
  * committer are separate steps, because a standby reads and waits before it may write.
  */
+import { claimFormats } from './claim-formats.js';
 import { openChangesLog, DEFAULT_COMPACTION, type CompactionSettings } from './changes.js';
 import { openClock } from './clock.js';
 import { openCommitter, type CommitterOptions } from './commit/committer.js';
@@ -63,6 +64,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const postgres = openPostgres({ url: options.url, readers: options.readers });
   try {
     const migrated = options.migrate === false ? [] : await migrate(postgres);
+    await claimFormats(postgres);
     const clock = await openClock(postgres);
     const pending = openPending(postgres);
     const [row] = await postgres.readRows<[string]>({ name: 'cluster', text: 'SELECT cluster_id FROM clock' });

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { DatabaseNewerError, migrate, readMigrations } from '../../storage/migrate.js';
+import { migrate, readMigrations } from '../../storage/migrate.js';
+import { DatabaseNewerError } from '../../storage/newer.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';
 import { openTestDatabase } from '../support/postgres.js';
 

@@ -218,5 +218,5 @@ test('rows of an older format are read in the current one, step by step; a newer
 
   await f.store.postgres.write({ name: 'newer', text: 'UPDATE effects SET format = 9' });
   await t.throwsAsync(f.store.pending.effects(0, 10), { instanceOf: UnknownFormatError, message: /effects.*format 9/ });
-  t.throws(() => upcast('slots', 0, {}, FORMATS), { instanceOf: UnknownFormatError });
+  t.throws(() => upcast('slots', -1, {}, FORMATS), { instanceOf: UnknownFormatError });
 });
