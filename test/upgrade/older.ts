@@ -1,0 +1,108 @@
+/**
+ * Owns making a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
+ * speaks the previous protocol, a journal in the previous form. And, the other way, as a newer one would.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { z } from 'zod';
+import { placeRunner, startRunner } from '../../src/engines/compute/namespaces/start-runner.js';
+import { runnerSettings } from '../../src/engines/compute/runner/settings.js';
+import { migrate } from '../../storage/migrate.js';
+import { openPostgres } from '../../storage/postgres.js';
+import type { Running } from '../e2e/running.js';
+
+/** Runs with a connection of its own to the service's database. */
+export async function withDatabase<T>(service: Running, use: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Before the first start of the service: the runner that it will find speaks version 1 and nothing newer. */
+export async function startOlderRunner(service: Running): Promise<void> {
+  const postgres = openPostgres({ url: service.databaseUrl });
+  await migrate(postgres);
+  await postgres.close();
+  const { rows } = await withDatabase(service, (client) =>
+    client.query<{ cluster_id: string }>('SELECT cluster_id FROM clock'),
+  );
+  const settings = runnerSettings
+    .omit({ runnerDir: true, runtimeDir: true, runnerId: true })
+    .parse({ protocol: [1], hidden: [service.dataDir] });
+  const place = placeRunner(join(service.dataDir, 'runner'), rows[0]?.cluster_id ?? '', settings);
+  startRunner(place, () => undefined);
+}
+
+/** Effects that are done stay stored, as if each had been carried out a moment before the crash. */
+export async function keepDoneEffects(service: Running): Promise<void> {
+  await withDatabase(service, (client) =>
+    client.query(`
+CREATE FUNCTION keep_row() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER keep_done BEFORE DELETE ON effects FOR EACH ROW EXECUTE FUNCTION keep_row();`),
+  );
+}
+
+export interface Rewritten {
+  readonly effects: number;
+  readonly timers: number;
+  readonly private: number;
+  readonly slots: number;
+}
+
+/** All rows into format 0 (`storage/formats.ts`); answers how many there were of each. */
+export async function rewriteRows(service: Running): Promise<Rewritten> {
+  return withDatabase(service, async (client) => {
+    await client.query('DROP TRIGGER IF EXISTS keep_done ON effects');
+    const { rows } = await client.query<{ version: string; body: string }>('SELECT version, body FROM effects');
+    for (const { version, body } of rows) {
+      const effects = z.array(z.looseObject({ type: z.string() })).parse(JSON.parse(body));
+      // Nobody waited for an answer then; whoever does now keeps it.
+      const older = effects.map(({ answer, ...effect }) => (answer === true ? { ...effect, answer } : effect));
+      await client.query('UPDATE effects SET format = 0, body = $2 WHERE version = $1', [
+        version,
+        JSON.stringify(older),
+      ]);
+    }
+    const count = async (sql: string): Promise<number> => (await client.query(sql)).rowCount ?? 0;
+    return {
+      effects: rows.length,
+      timers: await count('UPDATE timers SET format = 0'),
+      private: await count('UPDATE objects SET private_format = 0 WHERE private IS NOT NULL'),
+      slots: await count('UPDATE slots SET format = 0'),
+    };
+  });
+}
+
+function journalOf(service: Running): string {
+  return join(service.dataDir, 'runner', 'journal.jsonl');
+}
+
+const record = z.looseObject({
+  r: z.string(),
+  id: z.string().optional(),
+  state: z.looseObject({ id: z.string() }).optional(),
+});
+
+export async function readJournal(service: Running): Promise<readonly z.infer<typeof record>[]> {
+  const lines = (await readFile(journalOf(service), 'utf8')).split('\n').filter((line) => line.endsWith('}'));
+  return lines.map((line) => record.parse(JSON.parse(line)));
+}
+
+/** The journal of a runner that is gone into format 1: an end has the fields of its state beside `r`. */
+export async function rewriteJournal(service: Running): Promise<void> {
+  const older = (await readJournal(service)).map((line) => {
+    if (line.r === 'format') return { r: 'format', format: 1 };
+    return line.r === 'end' ? { r: 'end', ...line.state } : line;
+  });
+  await writeFile(journalOf(service), older.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 });
+}
+
+/** The journal of a runner of later times. */
+export async function writeLaterJournal(service: Running): Promise<void> {
+  await writeFile(journalOf(service), '{"r":"format","format":99}\n', { mode: 0o600 });
+}
