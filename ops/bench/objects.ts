@@ -22,17 +22,17 @@ export const SUSPENDED_JOB: BenchKind = {
   body: (name) => filled('Job', name, { image: 'svc/agent-tools', command: ['true'], state: 'Suspended' }),
 };
 
-/** A Job that runs, as small as a place can be, so that the machine's size decides nothing. */
-export function jobBody(name: string, command: readonly string[], completions: number, parallelism: number): string {
+/** A Job that runs. `cpu` is a limit that is enforced, and counts for how many places there are. */
+export function jobBody(
+  name: string,
+  command: readonly string[],
+  indexes: { readonly completions: number; readonly parallelism: number; readonly cpu: string },
+): string {
+  const { completions, parallelism, cpu } = indexes;
+  const resources = { cpu, memory: '16Mi', disk: '16Mi' };
   return JSON.stringify({
     ...head('Job', name, {}),
-    spec: {
-      image: 'svc/agent-tools',
-      command,
-      completions,
-      parallelism,
-      resources: { cpu: '1m', memory: '4Mi', disk: '1Mi' },
-    },
+    spec: { image: 'svc/agent-tools', command, completions, parallelism, resources },
   });
 }
 

@@ -12,8 +12,8 @@ import type { Readable } from 'node:stream';
 import type { Pool } from 'pg';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import { parseDigest, type Digest } from './digest.js';
-import { openLayout, place, removeFile, removePartials } from './layout.js';
-import { receive } from './receive.js';
+import { isThere, openLayout, place, removeFile, removePartials } from './layout.js';
+import { digestOf, receive } from './receive.js';
 import { deleteRefs, findBlob, insertBlob, insertRef, underLock, usedBytes } from './rows.js';
 import { sweepBlobs, type Swept } from './sweep.js';
 import { heard, systemCode } from './system-error.js';
@@ -82,6 +82,8 @@ export interface Blobs {
 const QUOTA_BYTES = 100 * 2 ** 30;
 const RESERVE_BYTES = 512 * 2 ** 20;
 const UNUSED_SECONDS = 24 * 3_600;
+/** A file of ours up to this size is hashed before it is copied; above, reading it twice would cost more than it saves. */
+const READ_TWICE_BYTES = 16 * 2 ** 20;
 
 export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
   const { pool, now } = options;
@@ -90,6 +92,13 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
   const unusedSeconds = options.unusedSeconds ?? UNUSED_SECONDS;
   const layout = await openLayout(options.dir);
   await removePartials(layout, now());
+
+  /** Most outputs of a large Job are alike: what the org has is neither written nor committed again. */
+  async function held(org: string, digest: Digest): Promise<PutResult | undefined> {
+    const size = await findBlob(pool, org, digest);
+    const there = size !== undefined && (await isThere(layout.blob(digest)));
+    return there ? { outcome: 'Exists', digest, size } : undefined;
+  }
 
   const blobs: Blobs = {
     async put(org, stream, { sha256, limit, signal }) {
@@ -133,11 +142,12 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
         await handle.close();
         throw refuse('Invalid', 'an output must be a regular file');
       }
-      const stream = handle.createReadStream();
       try {
-        return await blobs.put(org, stream, put);
+        const known = stat.size > READ_TWICE_BYTES ? undefined : await held(org, await digestOf(handle));
+        if (known !== undefined) return known;
+        return await blobs.put(org, handle.createReadStream({ start: 0, autoClose: false }), put);
       } finally {
-        stream.destroy();
+        await handle.close();
       }
     },
 

@@ -56,6 +56,14 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
+  }
+}
+
 export async function removeFile(path: string): Promise<void> {
   try {
     await unlink(path);

@@ -2,7 +2,7 @@
  * Owns taking a stream of bytes into a file while hashing it: never more than one chunk in memory, and no file left
  * when it does not come to its end. Who may store it, and under which name, is decided elsewhere.
  */
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { open, statfs, type FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
@@ -67,8 +67,8 @@ async function write(stream: Readable, handle: FileHandle, options: ReceiveOptio
   const hash = createHash('sha256');
   let size = 0;
   let checkedAt = -SPACE_CHECK_BYTES;
-  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-    if (!(chunk instanceof Uint8Array)) throw new TypeError('a blob is received from a stream of bytes');
+  for await (const part of stream.iterator({ destroyOnReturn: false })) {
+    const chunk = asBytes(part);
     size += chunk.length;
     if (size > options.limit) throw options.tooLarge();
     if (size - checkedAt >= SPACE_CHECK_BYTES) {
@@ -79,12 +79,29 @@ async function write(stream: Readable, handle: FileHandle, options: ReceiveOptio
     for (let at = 0; at < chunk.length;) at += (await handle.write(chunk, at)).bytesWritten;
   }
   options.signal.throwIfAborted();
-  const digest = parseDigest(hash.digest('hex'));
-  if (digest === undefined) throw new Error('a SHA-256 has 64 digits');
+  const digest = finished(hash);
   if (options.expected !== undefined && options.expected !== digest) {
     throw refuse('SHA256Mismatch', `the content has ${digest}, not ${options.expected}: it was changed on its way`);
   }
   return { digest, size };
+}
+
+/** Of a whole file, from its beginning. */
+export async function digestOf(handle: FileHandle): Promise<Digest> {
+  const hash = createHash('sha256');
+  for await (const chunk of handle.createReadStream({ start: 0, autoClose: false })) hash.update(asBytes(chunk));
+  return finished(hash);
+}
+
+function asBytes(chunk: unknown): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk;
+  throw new TypeError('a blob is received from a stream of bytes');
+}
+
+function finished(hash: Hash): Digest {
+  const digest = parseDigest(hash.digest('hex'));
+  if (digest === undefined) throw new Error('a SHA-256 has 64 digits');
+  return digest;
 }
 
 async function checkSpace(path: string, reserve: number): Promise<void> {

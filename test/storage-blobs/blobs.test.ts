@@ -145,6 +145,10 @@ test('a file of ours is taken in by its content, and a link or a directory is no
   const path = join(outside, 'out');
   await writeFile(path, 'hello');
   t.is((await blobs.addFile('a', path, put)).digest, hello);
+  t.is((await blobs.addFile('a', path, put)).outcome, 'Exists');
+  t.is((await blobs.addFile('b', path, put)).outcome, 'Created', 'what another org has is not yet this one');
+  await rm(join(dir, 'sha256', hello.slice(7, 9), hello.slice(9)));
+  t.is((await blobs.addFile('a', path, put)).outcome, 'Exists', 'a file that was lost is put back');
   await writeFile(path, 'changed afterwards');
   t.is(await textOf((await blobs.get('a', hello))?.stream), 'hello');
   await symlink('/etc/passwd', join(outside, 'link'));

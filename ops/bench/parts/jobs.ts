@@ -1,5 +1,6 @@
 /** Owns Jobs that really run: how soon a program speaks, and how many short ones get through. */
 import { request as httpRequest } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Part, PartContext } from '../figure.js';
@@ -50,7 +51,10 @@ export const jobs: Part = {
 async function firstByte(service: Service, name: string): Promise<number> {
   const path = service.path('jobs');
   const start = performance.now();
-  const { status, body } = await ask(service, service.request('POST', path, jobBody(name, ['echo', 'hello'], 1, 1)));
+  const { status, body } = await ask(
+    service,
+    service.request('POST', path, jobBody(name, ['echo', 'hello'], { completions: 1, parallelism: 1, cpu: '1' })),
+  );
   if (status !== 201) throw unexpected(status, body, 201);
   const until = start + MOST_MS;
   while (performance.now() < until) {
@@ -92,8 +96,14 @@ function logSpeaks(service: Service, path: string): Promise<boolean> {
 async function indexes(context: PartContext, service: Service, count: number): Promise<number> {
   const path = service.path('jobs');
   const name = `many-${count}`;
+  // As much as 64 at once can have here: with less they are throttled, with more they are not 64.
+  const place = `${Math.floor((availableParallelism() * 1_000) / PARALLELISM)}m`;
   const start = performance.now();
-  const post = service.request('POST', path, jobBody(name, ['true'], count, PARALLELISM));
+  const post = service.request(
+    'POST',
+    path,
+    jobBody(name, ['true'], { completions: count, parallelism: PARALLELISM, cpu: place }),
+  );
   const created = await ask(service, post);
   if (created.status !== 201) throw unexpected(created.status, created.body, 201);
   const until = start + Math.max(MOST_MS, count * MOST_MS_PER_INDEX);
