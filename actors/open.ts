@@ -133,6 +133,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     void post.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
   });
   const supervision = openSupervision();
+  // I9: the one place where a machine's clock, ids and randomness come from.
   const moment = (): Moment => ({ now: clock(), uid: randomUUID, randomBytes });
   let generation = 0;
 

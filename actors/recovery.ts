@@ -23,6 +23,7 @@ export interface RecoveryDeps {
   readonly stopping: AbortSignal;
 }
 
+/** I6: from Postgres alone. */
 export async function recover(deps: RecoveryDeps): Promise<void> {
   await deps.effects.recover();
   await deps.rearmTimers();

@@ -91,11 +91,7 @@ export interface PageRequest {
   readonly signal: AbortSignal;
 }
 
-/** A change as a watcher gets it; `after`/`before` as committed. Selectors are applied by the caller of `watch`. */
-export type WatchItem =
-  | { readonly item: 'change'; readonly change: CommittedChange }
-  | { readonly item: 'tick'; readonly version: number };
-
+/** Gets changes as they were committed (`before`, `after`); selectors are applied by the caller of `watch`. */
 export interface Watcher {
   /**
    * Called once per flush tick (10 ms) with all new changes of the range in version order; `version` is how far the

@@ -101,6 +101,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
   };
 }
 
+/** I13: what counts is the age of what waits. */
 function stuck(actors: Actors): string | undefined {
   const { oldestMessageMs, oldestEffectMs, oldestCommitMs } = actors.health();
   const oldest = Math.max(oldestMessageMs, oldestCommitMs);

@@ -101,6 +101,7 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
       if (next?.item === 'write') {
         mailbox.shift();
         writing = next;
+        // I2: the answer is given when the commit has spoken, not before.
         next.settle(await handleWrite(self, next.request, next.prepared, deps));
       } else if (next) {
         await handleFold(self, mailbox, deps, taken);

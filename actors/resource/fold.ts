@@ -36,7 +36,7 @@ export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, 
   switch (settled.outcome) {
     case 'Written':
     case 'Unchanged':
-      settleAll(taken, 'Done');
+      settleAll(taken, 'Done'); // I2
       return;
     default:
       settleAll(taken, 'Retry');

@@ -25,7 +25,10 @@ function isCatalog(kind: KindDefinition, project: string): boolean {
   return kind.catalog === true || project === CATALOG_PROJECT;
 }
 
-/** The org whose objects a route of this kind and project is about. */
+/**
+ * The org whose objects a route of this kind and project is about.
+ * I12: every address that a request can name begins with the caller's own org, or the catalog's.
+ */
 export function homeOrg(caller: Caller, kind: KindDefinition, project: string): string {
   return isCatalog(kind, project) ? CATALOG_ORG : caller.org;
 }

@@ -90,6 +90,4 @@ export interface KindDefinition {
   readonly machine: Machine;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
-  /** Seconds without a message after which the actor is passivated; absent: the setting. */
-  readonly idleSeconds?: number | undefined;
 }

@@ -105,6 +105,6 @@ export interface Machine<Spec = unknown, Status = unknown, Private = unknown, Bo
     message: Message<Spec, Status>,
     moment: Moment,
   ): Decision<Status, Private, Change>;
-  /** True when nothing can happen to the object any more unless a client writes: its actor is let go at once. */
+  /** True when nothing can happen to the object any more unless a client writes: its actor is let go when it has been idle for a while, and is not woken at a start. */
   isTerminal?(status: Status): boolean;
 }

@@ -14,6 +14,7 @@ const COLUMNS = {
 
 /**
  * Precondition: the clock row is locked; versions `first`, `first + 1`, … are free.
+ * I3: what is not at the expected version is left alone.
  * Result: each object that is at its expected version and uid is gone, with a `D` change that keeps its last body.
  * Answers the positions that were deleted; the others are stale.
  */

@@ -21,6 +21,7 @@ export function inOrder(head: number, publish: (changes: CommittedChange[]) => v
   return {
     committed(first, entries) {
       early.set(first, entries);
+      // I4: the next version and no other.
       for (let next = early.get(published + 1); next !== undefined; next = early.get(published + 1)) {
         const start = published + 1;
         early.delete(start);

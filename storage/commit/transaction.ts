@@ -52,6 +52,7 @@ export async function runTransaction(
   batch: readonly Entry[],
   options: TransactionOptions,
 ): Promise<Transaction> {
+  // I3, I4: the clock row's lock puts commits in order, and only the holder of the newest epoch gets it.
   const base = await takeClock(session, options.epoch, batch.length);
   if (base === undefined) {
     await session.script('ROLLBACK');
@@ -107,6 +108,7 @@ export async function runTransaction(
     return { end: 'Refused', refused: unfit };
   }
 
+  // I5: in the transaction of the state that asked for them.
   await storeEffects(session, entries, versions);
   await recordEvents(session, entries, versions);
   await writeChildren(session, entries);

@@ -17,6 +17,7 @@ const COLUMNS = {
 
 /**
  * Precondition: the clock row is locked; versions `first`, `first + 1`, … are free.
+ * I3: what is not at the expected version is left alone.
  * Result: each object that is at its expected version and uid has the new body and a `M` change, whose `before` is
  * copied from the row and not sent (I3). Answers the positions that were written; the others are stale.
  */
