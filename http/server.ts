@@ -138,9 +138,11 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   let counter = 0;
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     const requestId = `${prefix}-${(counter++).toString(36)}`;
-    if (req.url?.includes('%00')) {
-      // Postgres keeps no U+0000, so nothing can be meant by it: in no name, no selector, no cursor.
-      answerError(new Exchange(req, res, requestId), refuse('BadRequest', 'the URL holds a null character'), deps.log);
+    const query = req.url?.indexOf('?') ?? -1;
+    if (query >= 0 && req.url?.includes('%00', query)) {
+      // Postgres keeps no U+0000, so nothing can be meant by it in a selector or a cursor. (In a path it names nothing.)
+      const refusal = refuse('BadRequest', 'the query holds a null character');
+      answerError(new Exchange(req, res, requestId), refusal, deps.log);
       return;
     }
     try {

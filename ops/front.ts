@@ -112,7 +112,10 @@ function stuck(actors: Actors): string | undefined {
     : undefined;
 }
 
+const UID = /^[0-9a-f-]{36}$/;
+
 function operators(store: Store, active: () => Active): Operators {
+  const addressOf = async (uid: string) => (UID.test(uid) ? store.objects.addressOf(uid) : undefined);
   return {
     async supervisors(kind) {
       const all = active().actors.operators.supervisors();
@@ -124,11 +127,11 @@ function operators(store: Store, active: () => Active): Operators {
       return true;
     },
     async actor(uid) {
-      const address = await store.objects.addressOf(uid);
+      const address = await addressOf(uid);
       return address && active().actors.operators.actor(address);
     },
     async restartActor(uid) {
-      const address = await store.objects.addressOf(uid);
+      const address = await addressOf(uid);
       if (!address) return false;
       await active().actors.operators.restartActor(address);
       return true;
