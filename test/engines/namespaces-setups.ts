@@ -3,7 +3,7 @@
  * each isolation, as root and as a plain user. As root the plain user's runner is started as one that has no name.
  */
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -98,13 +98,7 @@ export class Ground {
     const found = processes()
       .filter(({ command }) => command.split('\0').includes(marker))
       .map(({ pid, command }) => `process ${pid} ${command.replaceAll('\0', ' ')}`);
-    for (const tree of ['memory', 'cpu', 'pids', 'cpu,cpuacct', 'unified', '.']) {
-      const base = join('/sys/fs/cgroup', tree, marker);
-      if (!existsSync(base)) continue;
-      for (const entry of readdirSync(base, { withFileTypes: true })) {
-        if (entry.isDirectory()) found.push(`group ${join(base, entry.name)}`);
-      }
-    }
+    found.push(...this.groups().flatMap((base) => groupsBelow(base).map((path) => `group ${path}`)));
     for (const place of readdirSync(layout.scratch).filter((name) => !name.startsWith('.'))) {
       for (const part of readdirSync(join(layout.scratch, place))) {
         const path = join(layout.scratch, place, part);
@@ -120,16 +114,33 @@ export class Ground {
     return found;
   }
 
+  /** Our directory in each tree of control groups. */
+  private groups(): string[] {
+    return ['memory', 'cpu', 'pids', 'cpu,cpuacct', 'unified', '.']
+      .map((tree) => join('/sys/fs/cgroup', tree, `troupe-${this.place.settings.runnerId}`))
+      .filter((path) => existsSync(path));
+  }
+
   /** Ends the runner, also one that is just being started, and removes everything. */
   async clean(): Promise<void> {
     for (let pid = this.runnerPid(); pid !== undefined; pid = this.runnerPid()) {
       process.kill(pid, 'SIGKILL');
       await delay(5);
     }
+    for (const path of this.groups().flatMap((base) => [...groupsBelow(base), base])) {
+      // Work dies with its runner, but not in the same instant.
+      for (let attempt = 0; attempt < 100 && existsSync(path); attempt++) await rmdir(path).catch(() => delay(20));
+    }
     for (const path of [this.place.settings.runtimeDir, this.base]) {
       await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
     }
   }
+}
+
+function groupsBelow(base: string): string[] {
+  return readdirSync(base, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(base, entry.name));
 }
 
 /** Host user of the process that has this argument as its last. */

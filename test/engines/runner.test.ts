@@ -146,6 +146,19 @@ each(
   { idleSeconds: 1 },
 );
 
+each('a follower ends with the engine that it follows through', async (t, ground, h) => {
+  const work = order('echo one; sleep 600');
+  await h.start(work);
+  const other = await ground.open(1);
+  let lines = 0;
+  for await (const _ of other.logs(work.id, { container: 'main', follow: true }, h.patience())) {
+    lines++;
+    void other.close();
+  }
+  t.is(lines, 1);
+  await h.engine.remove(work.id, true, h.patience());
+});
+
 each('two services that start at once share one runner', async (t, ground, h) => {
   const others = await Promise.all([ground.open(1), ground.open(1), ground.open(1)]);
   const work = order('exit 0');

@@ -36,6 +36,14 @@ export class Follows {
     for (const followed of this.logs.values()) wake(followed);
   }
 
+  /** All have seen the last: nobody will tell of more. */
+  close(): void {
+    for (const followed of this.logs.values()) {
+      followed.ended = true;
+      wake(followed);
+    }
+  }
+
   /** Runs `read` whenever there may be more, the last time after the log has ended. */
   async *follow<T>(
     link: Link,

@@ -127,7 +127,7 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
     logs: (id, query, signal) => readLogs(place.layout.logs, link, follows, id, query, signal),
     close: async () => {
       link.close();
-      follows.reconnected();
+      follows.close();
     },
   };
 }

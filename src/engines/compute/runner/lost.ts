@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkState } from '../engine.js';
 import type { JournalContents, JournaledWork } from './journal/format.js';
+import { Journal } from './journal/journal.js';
 import type { Groups } from './limits/groups.js';
 import { appendSystemLine } from './log/append.js';
 import type { Scratch } from './work/scratch.js';
@@ -28,8 +29,10 @@ export interface LostDeps {
 const GONE_MS = 20_000;
 
 /** Cleans up, and answers the journal with running work turned into Lost. */
-export async function clearLost(before: JournalContents, deps: LostDeps): Promise<JournalContents> {
+export async function clearLost(journal: string, deps: LostDeps): Promise<JournalContents> {
   await killLeftOver(deps);
+  // Read only now: nobody is left who could write it.
+  const before = await Journal.read(journal);
   for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
   await deps.scratch.clear();
   const works = new Map<string, JournaledWork>();

@@ -10,7 +10,6 @@ import type { EngineFacts } from '../engine.js';
 import { collectOutputs } from './work/outputs.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
 import { openIsolation } from './isolation/probe.js';
-import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from './layout.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
 import { probeGroups } from './limits/probe.js';
@@ -52,8 +51,7 @@ export async function openRunner(
     marker,
     pipes,
   });
-  const before = await Journal.read(layout.journal);
-  const known = await clearLost(before, {
+  const known = await clearLost(layout.journal, {
     scratch,
     groups,
     logs: layout.logs,

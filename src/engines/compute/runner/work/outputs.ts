@@ -37,7 +37,9 @@ export async function collectOutputs(order: WireOrder, place: Place, outputs: st
 }
 
 async function isEmpty(path: string): Promise<boolean> {
-  const opened = await opendir(path);
+  // Without root, work can close it to its owner: taking it will say so.
+  const opened = await opendir(path).catch(() => undefined);
+  if (opened === undefined) return false;
   try {
     return (await opened.read()) === null;
   } finally {
