@@ -19,8 +19,8 @@ import { isMet, keep, machine, table } from './report.js';
 import { newDataDir, removeDataDir, startService, type Service } from './service.js';
 
 const PARTS: readonly Part[] = [start, create, get, patch, watch, list, memory, jobs];
-/** Two folders up from `dist/ops/bench`, and into the sources: the figures are kept with them. */
-const RESULTS = new URL('../../../ops/bench/results.json', import.meta.url);
+/** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
+const SOURCES = new URL('../../../ops/bench/', import.meta.url);
 
 /** A neighbour that uses more of the machine than this changes the figures. */
 const QUIET_PERCENT = 5;
@@ -113,7 +113,7 @@ async function main(): Promise<number> {
       say(table(figures));
       if (others > QUIET_PERCENT)
         say(`  other programs used ${others} % of the machine meanwhile: measure again when it is quiet`);
-      if (!values['no-keep'] && !values.profile) await keep(RESULTS, part.name, { figures, others, time: new Date() });
+      if (!values['no-keep'] && !values.profile) await keep(SOURCES, part.name, { figures, others, time: new Date() });
       all.push(...figures);
     } catch (error) {
       failed += 1;
