@@ -127,4 +127,7 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
+// The services that are running end with us.
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
 process.exitCode = await main();

@@ -72,6 +72,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // A bench that ends early leaves no service behind.
+  const orphan = (): void => void child.kill('SIGTERM');
+  process.once('exit', orphan);
+  child.once('exit', () => process.off('exit', orphan));
   const output = tail(child);
   let startMs: number;
   let key: string;
