@@ -77,9 +77,10 @@ export function openHub(deps: HubDeps): Hub {
     const version = ring.end;
     let served = 0;
     for (const [bucket, changes] of batch) {
-      // A watcher that went live after these changes were taken has them already from the ring: `from` tells.
+      const shared = new Map<string, readonly CommittedChange[]>();
+      // A watcher that went live after these changes were taken has them already from the ring: its position tells.
       for (const entry of Array.from(live.get(bucket) ?? [])) {
-        serve(entry, changes, version);
+        serve(entry, changes, sharedOf(entry.range, changes, shared), version);
         served += 1;
         if (served % YIELD_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
       }
@@ -94,13 +95,17 @@ export function openHub(deps: HubDeps): Hub {
 
   const positions = new WeakMap<Live, number>();
 
-  function serve(entry: Live, changes: readonly CommittedChange[], version: number): void {
+  /** `ranged`: the tick's changes of the entry's range, one array for all watchers of that range. */
+  function serve(
+    entry: Live,
+    changes: readonly CommittedChange[],
+    ranged: readonly CommittedChange[],
+    version: number,
+  ): void {
     if (entry.ended) return;
     const position = positions.get(entry) ?? 0;
-    const mine =
-      inRangeAll(entry.range) && (changes[0]?.version ?? 0) > position
-        ? changes
-        : changes.filter((change) => change.version > position && inRange(entry.range, change));
+    const unseen = (ranged[0]?.version ?? 0) > position;
+    const mine = unseen ? ranged : ranged.filter((change) => change.version > position);
     positions.set(entry, Math.max(position, changes.at(-1)?.version ?? 0));
     if (mine.length > 0 && !hand(entry, mine, version)) end(entry, 'Slow');
   }
@@ -189,8 +194,23 @@ function inBucket(range: Range, { address }: CommittedChange): boolean {
   return address.org === range.org && address.kind === range.kind.kind;
 }
 
-function inRangeAll(range: Range): boolean {
-  return range.project === undefined && range.name === undefined;
+/**
+ * The changes of a range within one tick. The very same array goes to every watcher of the range, so that what a receiver
+ * makes of it (frames, joined chunks) is made once for all of them.
+ */
+function sharedOf(
+  range: Range,
+  changes: readonly CommittedChange[],
+  shared: Map<string, readonly CommittedChange[]>,
+): readonly CommittedChange[] {
+  const { project, name } = range;
+  if (project === undefined && name === undefined) return changes;
+  const key = `${project ?? '*'}/${name ?? '*'}`;
+  const known = shared.get(key);
+  if (known) return known;
+  const mine = changes.filter((change) => inRange(range, change));
+  shared.set(key, mine);
+  return mine;
 }
 
 function inRange(range: Range, { address }: CommittedChange): boolean {
