@@ -31,13 +31,13 @@ export type TimerWrite =
   | { readonly op: 'clear'; readonly timer: string; readonly generation: number };
 
 export interface IdempotencyWrite {
-  /** Who used the key: API key uid or token hash. */
+  /** Who used the key: the uid of the object that the credential stands for. */
   readonly holder: string;
   readonly key: string;
   /** SHA-256 of method, path and body. */
   readonly fingerprint: string;
   readonly status: number;
-  /** Body of the answer, with the version hole unstamped when `stamped` is false; sealed with the master key before it is stored. */
+  /** Body of the answer, its version hole blank; sealed with the master key before it is stored. */
   readonly response: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -77,7 +77,6 @@ export interface Member {
 }
 
 export type MemberResult =
-  /** `before` is the replaced body, as the changes log has it. */
   | { readonly outcome: 'Committed'; readonly version: number }
   /** The object is not at the expected version, or gone: reload. */
   | { readonly outcome: 'Stale' }
