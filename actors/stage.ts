@@ -11,7 +11,7 @@ import type { CommittedChange } from '../storage/commit/member.js';
 /** Who asks: made by authentication, carried through for admission, managedFields and idempotency. */
 export interface Caller extends Author {
   readonly org: string;
-  /** uid of the API key, ServiceAccount token or attempt: the holder of idempotency keys. */
+  /** Names the credential (an API key, one ServiceAccount token, an attempt): the holder of idempotency keys. */
   readonly holder: string;
   /** True for a scope such as `jobs:write` in this project ('' at org level). */
   may(scope: string, project: string): boolean;

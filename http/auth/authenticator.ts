@@ -68,7 +68,7 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     const credential = await deps.credentials.find(sha256);
     if (credential === undefined) return undefined;
     if (credential.expires !== undefined && credential.expires <= deps.clock()) return undefined;
-    const made = await makeCaller(credential, deps.principals);
+    const made = await makeCaller(sha256, credential, deps.principals);
     if (made === undefined) return undefined;
     const entry: Entry = { ...made, digest: Buffer.from(sha256, 'hex') };
     if (before === forgotten) known.set(sha256, entry);

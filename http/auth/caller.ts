@@ -28,6 +28,7 @@ export interface KnownCaller {
 
 /** Undefined: the credential stands for nothing any more, or for something that is no caller of this API (an attempt). */
 export async function makeCaller(
+  sha256: string,
   credential: FoundCredential,
   principals: Principals,
 ): Promise<KnownCaller | undefined> {
@@ -41,12 +42,20 @@ export async function makeCaller(
   const grant = effectiveGrant(detail, principal && asPrincipal(address, principal), org);
   const caller: Caller = {
     org,
-    holder: credential.uid,
+    holder: holderOf(sha256, credential),
     ...grant,
     ...names(detail, principal),
     may: checker(grant),
   };
   return { caller, expires: credential.expires, sources: [addressKey(credential.address), addressKey(address)] };
+}
+
+/**
+ * Idempotency-Keys belong to one credential. A key object has one, so its uid names it; a ServiceAccount has many tokens,
+ * each cut to what its issuer could do, and one must not be shown the answer (a new key, say) that another was given.
+ */
+function holderOf(sha256: string, { address, uid }: FoundCredential): string {
+  return address.kind === 'ServiceAccount' ? `${uid}/${sha256}` : uid;
 }
 
 function principalAddress(org: string, detail: CredentialDetail): Address {

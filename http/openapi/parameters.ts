@@ -63,7 +63,7 @@ export const DELETE_PARAMETERS: readonly Parameter[] = [
 export const WRITE_HEADERS: readonly Parameter[] = [
   header(
     'Idempotency-Key',
-    'The same key and request within 24 hours gets the stored answer instead of a second write.',
+    'The same key and request from the same credential within 24 hours gets the stored answer instead of a second write.',
   ),
   header('If-Match', 'ETag of the object that is to be changed; another version is 412.'),
 ];

@@ -47,6 +47,23 @@ test("another org's object is NotFound, also on the hot path, and its list is em
   t.is((await door.call(`${SECRETS}/mine`)).status, 200);
 });
 
+test('an Idempotency-Key belongs to one token: another one of the same ServiceAccount is another holder', async (t) => {
+  const door = await openDoor(t);
+  const address = { org: 'acme', kind: 'ServiceAccount', project: 'default', name: 'robot' };
+  await door.stage.put(address, object('ServiceAccount', 'robot', 'default', { scopes: ['secrets:write'] }));
+  const detail = { actsAs: { serviceAccount: { project: 'default', name: 'robot' } }, scopes: ['*:*'] };
+  for (const token of ['svc_one', 'svc_two'])
+    door.credentials.set(sha256(token), { address, uid: 'uid-ServiceAccount-robot', detail });
+  const holder = async (token: string, name: string): Promise<string | undefined> => {
+    const headers = { ...bearer(token), 'content-type': 'application/json', 'idempotency-key': 'same' };
+    await door.call(SECRETS, { method: 'POST', headers, body: JSON.stringify(object('Secret', name, 'default')) });
+    return door.stage.requests.at(-1)?.caller.holder;
+  };
+  const first = await holder('svc_one', 'a');
+  t.is(await holder('svc_one', 'b'), first);
+  t.not(await holder('svc_two', 'c'), first);
+});
+
 test('a Viewer of one project reads there, writes nowhere, and sees no other project', async (t) => {
   const door = await openDoor(t);
   await door.make('Secret', 'secrets', 'a');
