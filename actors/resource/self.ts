@@ -14,7 +14,7 @@ import type { LaterEffect } from '../../src/kinds/effect.js';
 
 export interface ActorDeps extends LoadDeps, MemberDeps {
   readonly cache: ObjectCache;
-  readonly committer: Pick<Committer, 'commit'>;
+  readonly committer: Pick<Committer, 'commit' | 'keepAnswer'>;
   readonly responses: Responses;
   readonly secrets: SecretVersions;
   moment(): Moment;

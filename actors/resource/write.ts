@@ -51,8 +51,7 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
   const step = prepareChange(self, present, request, deps);
   if (step.outcome === 'Refused') return refused(step.refusal);
   if (!step.changed) {
-    // What changes nothing now may be the echo of what this very key has changed before.
-    return (await replay(self.address.org, request, deps.responses)) ?? unchanged(present, step.warnings);
+    return unchanged(self, present, request, step.warnings, deps);
   }
   if (step.specChanged) {
     const refusal = await deps.admit(self.kind, self.address, step.object, present.object);
@@ -129,12 +128,11 @@ async function finish(
       return { outcome: 'Done', status, body, etag: String(settled.version), warnings };
     }
     case 'Unchanged':
-      return self.state.at === 'Present' ? unchanged(self.state, warnings) : refused(notFound(self.address));
+      return self.state.at === 'Present'
+        ? unchanged(self, self.state, request, warnings, deps)
+        : refused(notFound(self.address));
     case 'KeyUsed':
-      return (
-        (await replay(self.address.org, request, deps.responses)) ??
-        refused(refusalOf({ outcome: 'Stale' }, self.address))
-      );
+      return echo(self, request, deps);
     default:
       return refused(refusalOf(settled, self.address));
   }
@@ -183,8 +181,34 @@ function keyed(
   };
 }
 
-function unchanged(present: Present, warnings: readonly string[]): WriteReply {
-  return { outcome: 'Done', status: 200, body: present.body, etag: String(present.version), warnings };
+/**
+ * What changes nothing is answered with what stands there, and its key is kept all the same: sent again after somebody
+ * else's write it would change something. And it may itself be the echo of what this very key has changed before.
+ */
+async function unchanged(
+  self: Self,
+  { body, version }: Present,
+  request: WriteRequest,
+  warnings: readonly string[],
+  deps: ActorDeps,
+): Promise<WriteReply> {
+  const { idempotency, caller, dryRun } = request;
+  if (idempotency && !dryRun) {
+    const write = { ...idempotency, holder: caller.holder, status: 200, response: body, headers: {} };
+    const kept = await deps.committer.keepAnswer(self.address.org, write, version);
+    if (kept.outcome === 'KeyUsed') return echo(self, request, deps);
+    if (kept.outcome === 'Fenced') {
+      deps.onFenced();
+      return refused(refusalOf(kept, self.address));
+    }
+  }
+  return { outcome: 'Done', status: 200, body, etag: String(version), warnings };
+}
+
+/** The key is taken: its stored answer is the answer. */
+async function echo(self: Self, request: WriteRequest, deps: ActorDeps): Promise<WriteReply> {
+  const stored = await replay(self.address.org, request, deps.responses);
+  return stored ?? refused(refusalOf({ outcome: 'Stale' }, self.address));
 }
 
 function refused(refusal: Refusal): WriteReply {

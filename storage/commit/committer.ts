@@ -15,6 +15,7 @@ import type { Postgres } from '../postgres.js';
 import { keysOf, type Entry } from './entry.js';
 import { fly } from './flight.js';
 import { responseParts, type SealResponse } from './idempotency.js';
+import { keepAnswer } from './keep-answer.js';
 import { openLane } from './lane.js';
 import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
 import { inOrder } from './order.js';
@@ -175,6 +176,12 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
         });
         schedule();
       });
+    },
+
+    async keepAnswer(org, write, version) {
+      if (state === 'fenced') return { outcome: 'Fenced' };
+      const sealed = options.seal(responseParts(org, write.holder, write.key), write.response);
+      return keepAnswer(postgres, options.epoch, org, write, sealed, version);
     },
 
     depth() {

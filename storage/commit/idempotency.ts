@@ -3,7 +3,7 @@ import type { Entry } from './entry.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
 /** How long a key is kept (decisions: 24 h per key holder). */
-const KEPT = "interval '24 hours'";
+export const KEPT = "interval '24 hours'";
 const COLUMNS = {
   org: 'text',
   holder: 'text',

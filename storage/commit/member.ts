@@ -31,7 +31,7 @@ export type TimerWrite =
   | { readonly op: 'clear'; readonly timer: string; readonly generation: number };
 
 export interface IdempotencyWrite {
-  /** Who used the key: the uid of the object that the credential stands for. */
+  /** Who used the key: the caller's credential (`Caller.holder`). */
   readonly holder: string;
   readonly key: string;
   /** SHA-256 of method, path and body. */
@@ -91,6 +91,12 @@ export type MemberResult =
   /** Storage could not be reached within the bound; certainly not written. */
   | { readonly outcome: 'Unavailable'; readonly message: string };
 
+/** What became of an answer that no commit stands behind. */
+export type KeepResult =
+  | { readonly outcome: 'Kept' }
+  | { readonly outcome: 'KeyUsed' }
+  | { readonly outcome: 'Fenced' };
+
 /** One committed change, published in version order. */
 export interface CommittedChange {
   readonly version: number;
@@ -107,6 +113,11 @@ export interface CommittedChange {
 export interface Committer {
   /** Resolves when the member's fate is durable and known (I2). Never rejects. `before` is the replaced bytes, for publishing. */
   commit(member: Member, before: Buffer | undefined): Promise<MemberResult>;
+  /**
+   * Keeps the answer of a write that changed nothing under its Idempotency-Key; `version` is the object's. Rejects with a
+   * `RefusalError` Unavailable.
+   */
+  keepAnswer(org: string, write: IdempotencyWrite, version: number): Promise<KeepResult>;
   /** Members waiting for a transaction, and the age of the oldest in ms (I13). */
   depth(): { readonly waiting: number; readonly oldestMs: number };
   /** Lets what is under way finish, takes nothing new. */

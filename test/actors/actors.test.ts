@@ -201,6 +201,28 @@ test('a patch that is repeated under its key is answered from the store, also wh
   await house.drop();
 });
 
+test('a patch that changed nothing is not applied by its repeat, although somebody has written since', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  await house.make('one', { note: 'a' });
+  const ask = (note: string, key?: string) =>
+    house.write(counterAt('one'), {
+      verb: 'patch',
+      patch: { type: 'merge', patch: { spec: { note } } },
+      idempotency: key === undefined ? undefined : { key, fingerprint: note },
+    });
+  const first = await ask('a', 'k-3');
+  t.is(first.outcome === 'Done' && first.replayed, undefined);
+  await ask('b');
+  const again = await ask('a', 'k-3');
+  t.is(again.outcome === 'Done' && again.replayed, true);
+  t.deepEqual(again.outcome === 'Done' && again.body.toString(), first.outcome === 'Done' && first.body.toString());
+  const body = await house.actors.stage.read(counterAt('one'), AbortSignal.timeout(5_000));
+  t.like(body && decodeObject(body), { spec: { note: 'b' } });
+  const other = await ask('b', 'k-3');
+  t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
+  await house.drop();
+});
+
 test('an owner that goes in the foreground does not wait for a child that has another owner', async (t) => {
   const house = await openHouse((await openTestDatabase(t)).url);
   const uids: Record<string, string> = {};

@@ -107,6 +107,21 @@ test('a deleted object is gone with everything that hangs on its uid, and its ef
   t.is(again.outcome, 'Committed', 'what it held is free again (I7)');
 });
 
+test('an answer without a commit is kept once, sealed, and not by a process whose epoch is over (I3)', async (t) => {
+  const f = await openFixture(t);
+  const version = versionOf(await f.committer.commit(insert('a'), undefined));
+  const response = insert('a').write.body;
+  const write = { holder: 'h', key: 'k', fingerprint: 'f', status: 200, response, headers: {} };
+  t.deepEqual(await f.committer.keepAnswer('o-1', write, version), { outcome: 'Kept' });
+  t.deepEqual(await f.committer.keepAnswer('o-1', { ...write, fingerprint: 'g' }, version), { outcome: 'KeyUsed' });
+  const found = await f.store.responses.find('o-1', 'h', 'k');
+  t.is(found?.fingerprint, 'f');
+  t.is(readVersion(found?.response ?? Buffer.alloc(0)), version);
+  await f.store.postgres.write({ name: 'usurp', text: 'UPDATE clock SET epoch = epoch + 1' });
+  t.deepEqual(await f.committer.keepAnswer('o-1', { ...write, key: 'late' }, version), { outcome: 'Fenced' });
+  t.is(await f.store.responses.find('o-1', 'h', 'late'), undefined);
+});
+
 test('each refused member of a batch gets its own answer, and its neighbours are committed without a gap', async (t) => {
   const f = await openFixture(t, { objectsPerOrg: 6 });
   const key = { holder: 'h', key: 'k', fingerprint: 'f', status: 201, headers: {} };
