@@ -1,7 +1,8 @@
 /**
  * Owns the birth of an org: its row, its project `default`, its first member and that member's key; and what the
  * deployment itself needs before anybody comes: the catalogs and this machine's Node.
- * Every step is idempotent, so a first start that was cut off is finished by the next one.
+ * Every step is idempotent, so a first start that was cut off is finished by the next one, and a new org whose making
+ * was cut off is finished when it is asked for again.
  */
 import { BRAND, CATALOG_PROJECT } from '../src/brand.js';
 import type { Address } from '../src/api/address.js';
@@ -15,6 +16,8 @@ import type { WriteReply } from './stage.js';
 
 export interface OrgDeps {
   readonly rows: Orgs;
+  /** Names of orgs that are being made right now; one at a time makes an org. */
+  readonly making: Set<string>;
   write(address: Address, write: ServiceWrite): Promise<WriteReply>;
   randomBytes(length: number): Uint8Array;
 }
@@ -31,23 +34,36 @@ export type CreatedOrg =
   | { readonly outcome: 'Created'; readonly org: string; readonly key: string }
   | { readonly outcome: 'Taken' };
 
-/** A new org with the key of its first Owner, which is shown this once. */
+/**
+ * A new org with the key of its first Owner, which is shown this once. Its name is taken only when that key is made: what
+ * was cut off before is gone on with, and a key that nobody was shown is replaced.
+ */
 export async function createOrg(name: string, deps: OrgDeps): Promise<CreatedOrg> {
-  const org = `o-${Buffer.from(deps.randomBytes(4)).toString('hex')}`;
-  if (!(await deps.rows.insert(org, name))) return { outcome: 'Taken' };
-  await furnish(org, deps);
-  return { outcome: 'Created', org, key: await ownerKey(org, [], deps) };
+  if (deps.making.has(name))
+    throw refuse('RequestInProgress', `the org "${name}" is being made`, { retryAfterSeconds: 1 });
+  deps.making.add(name);
+  try {
+    const org = await deps.rows.claim(`o-${hex(deps)}`, name);
+    if (org === undefined) return { outcome: 'Taken' };
+    await furnish(org, deps);
+    const key = await firstKey(org, deps);
+    await deps.rows.ready(org);
+    return { outcome: 'Created', org, key };
+  } finally {
+    deps.making.delete(name);
+  }
 }
 
 /** The bootstrap org, furnished; its row is made when absent. */
 export async function ensureBootstrapOrg(deps: OrgDeps): Promise<void> {
-  await deps.rows.insert(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
+  await deps.rows.claim(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
   await furnish(BOOTSTRAP_ORG, deps);
+  await deps.rows.ready(BOOTSTRAP_ORG);
 }
 
 /** One more Owner key of the bootstrap org, with the operator's scope. The caller writes it where only the owner reads. */
 export function bootstrapKey(deps: OrgDeps): Promise<string> {
-  return ownerKey(BOOTSTRAP_ORG, ['*:*', 'operator:*'], deps);
+  return ownerKey(BOOTSTRAP_ORG, `owner-${hex(deps)}`, ['*:*', 'operator:*'], deps);
 }
 
 /** Writes what is absent or different, leaves alone what is equal. */
@@ -78,13 +94,26 @@ async function ensure(address: Address, spec: unknown, deps: OrgDeps): Promise<v
   if (reply.outcome === 'Refused' && reply.refusal.code !== 'AlreadyExists') throw new RefusalError(reply.refusal);
 }
 
-async function ownerKey(org: string, scopes: readonly string[], deps: OrgDeps): Promise<string> {
-  const suffix = Buffer.from(deps.randomBytes(4)).toString('hex');
-  const address: Address = { org, kind: 'APIKey', project: '', name: `owner-${suffix}` };
-  const spec = { member: OWNER, ...(scopes.length > 0 ? { scopes } : { scopes: ['*:*'] }) };
-  const reply = await deps.write(address, { verb: 'create', body: { metadata: { name: address.name }, spec } });
-  if (reply.outcome === 'Refused') throw new RefusalError(reply.refusal);
-  const { key } = decodeObject(reply.body).status as { key?: string };
+/** The name is the same in each attempt, so that at most one key is left by those that were cut off. */
+async function firstKey(org: string, deps: OrgDeps): Promise<string> {
+  const name = `owner-${org.slice(2)}`;
+  const left = await deps.write({ org, kind: 'APIKey', project: '', name }, { verb: 'delete', options: {} });
+  if (left.outcome === 'Refused' && left.refusal.code !== 'NotFound') throw new RefusalError(left.refusal);
+  return ownerKey(org, name, ['*:*'], deps);
+}
+
+async function ownerKey(org: string, name: string, scopes: readonly string[], deps: OrgDeps): Promise<string> {
+  const spec = { member: OWNER, scopes };
+  const made = await deps.write(
+    { org, kind: 'APIKey', project: '', name },
+    { verb: 'create', body: { metadata: { name }, spec } },
+  );
+  if (made.outcome === 'Refused') throw new RefusalError(made.refusal);
+  const { key } = decodeObject(made.body).status as { key?: string };
   if (key === undefined) throw refuse('InternalError', 'the new key was not revealed');
   return key;
+}
+
+function hex(deps: OrgDeps): string {
+  return Buffer.from(deps.randomBytes(4)).toString('hex');
 }

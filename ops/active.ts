@@ -158,7 +158,7 @@ async function furnish(
 ): Promise<Active> {
   const { store, engine, metrics } = deps;
   metrics.follow(actors);
-  const orgs: OrgDeps = { rows: openOrgs(store.postgres), write: actors.write, randomBytes };
+  const orgs: OrgDeps = { rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes };
   await ensureBootstrapOrg(orgs);
   const capacity = await engine?.facts(stopping);
   const offerings = await loadOfferings(capacity?.refusal === undefined ? capacity : undefined);

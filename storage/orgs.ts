@@ -10,8 +10,13 @@ export interface OrgRow {
 
 export interface Orgs {
   list(): Promise<readonly OrgRow[]>;
-  /** False when the id or the name is taken. */
-  insert(org: string, name: string): Promise<boolean>;
+  /**
+   * The id under which the org of this name is to be made: `org`, or the one that an attempt which was cut off has chosen.
+   * Undefined when the name's org is ready.
+   */
+  claim(org: string, name: string): Promise<string | undefined>;
+  /** The org is made: its name is taken from now on. */
+  ready(org: string): Promise<void>;
 }
 
 export function openOrgs(postgres: Postgres): Orgs {
@@ -20,8 +25,12 @@ export function openOrgs(postgres: Postgres): Orgs {
       const rows = await postgres.readRows<[string, string, Date]>(LIST);
       return rows.map(([org, name, created]) => ({ org, name, created: created.getTime() }));
     },
-    async insert(org, name) {
-      return (await postgres.write(INSERT, [org, name])) === 1;
+    async claim(org, name) {
+      const [row] = await postgres.readRows<[string]>(CLAIM, [org, name]);
+      return row?.[0];
+    },
+    async ready(org) {
+      await postgres.write(READY, [org]);
     },
   };
 }
@@ -29,8 +38,14 @@ export function openOrgs(postgres: Postgres): Orgs {
 /** All orgs, oldest first. */
 const LIST: Statement = { name: 'orgs', text: 'SELECT org, name, created FROM orgs ORDER BY created, org' };
 
-/** Precondition: neither id nor name is taken. Result: one row touched, or none when one of them is. */
-const INSERT: Statement = {
-  name: 'insert org',
-  text: 'INSERT INTO orgs (org, name) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+/** Precondition: the id is new or the name's own. Result: the name has a row; answers its id while it is not ready. */
+const CLAIM: Statement = {
+  name: 'claim org',
+  text: `
+INSERT INTO orgs AS o (org, name) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET name = excluded.name WHERE NOT o.ready
+RETURNING org`,
 };
+
+/** Precondition: none. Result: the org is ready. */
+const READY: Statement = { name: 'org is ready', text: 'UPDATE orgs SET ready = true WHERE org = $1' };

@@ -4,6 +4,8 @@ import { serviceRequest } from '../../actors/caller.js';
 import type { WriteReply, WriteRequest } from '../../actors/stage.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import { apiKeyKind } from '../../src/kinds/apikey/index.js';
+import { memberKind } from '../../src/kinds/member/index.js';
 import { namespaceKind } from '../../src/kinds/project/index.js';
 import { serviceAccountKind } from '../../src/kinds/serviceaccount/index.js';
 import type { Address } from '../../src/api/address.js';
@@ -28,7 +30,7 @@ export const ORG = 'acme';
 
 export const counterAt = (name: string): Address => ({ org: ORG, kind: 'Counter', project: 'default', name });
 
-const KINDS: readonly KindDefinition[] = [COUNTER, namespaceKind, serviceAccountKind];
+const KINDS: readonly KindDefinition[] = [COUNTER, namespaceKind, serviceAccountKind, memberKind, apiKeyKind];
 let holders = 0;
 
 export async function openHouse(

@@ -1,0 +1,69 @@
+/** The birth of an org: a name is never taken without a key that somebody was shown. */
+import test from 'ava';
+import { randomBytes } from 'node:crypto';
+import { createOrg, type OrgDeps } from '../../actors/orgs.js';
+import { refuse } from '../../src/api/refusal.js';
+import { openOrgs } from '../../storage/orgs.js';
+import { openTestDatabase } from '../support/postgres.js';
+import { openHouse } from './house.js';
+
+test('an org whose making was cut off at any step is made when it is asked for again, with one key', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const rows = openOrgs(house.store.postgres);
+  let left = 0;
+  const mayBreak = (): void => {
+    left -= 1;
+    if (left < 0) throw refuse('Unavailable', 'cut off', { retryAfterSeconds: 1 });
+  };
+  const deps: OrgDeps = {
+    rows: {
+      list: rows.list,
+      claim: rows.claim,
+      async ready(org) {
+        mayBreak();
+        await rows.ready(org);
+      },
+    },
+    making: new Set(),
+    randomBytes: (length) => randomBytes(length),
+    async write(address, write) {
+      mayBreak();
+      return house.actors.write(address, write);
+    },
+  };
+  const ask = async (steps: number): Promise<string> => {
+    left = steps;
+    return createOrg('acme', deps).then(
+      ({ outcome }) => outcome,
+      () => 'cut off',
+    );
+  };
+  let steps = 0;
+  while ((await ask(steps)) === 'cut off') steps += 1;
+  t.is(steps, 6, 'two projects, a member, the old key, the new key, the mark');
+  t.is(await ask(100), 'Taken');
+  const [made] = await rows.list();
+  t.is((await rows.list()).length, 1);
+  const { keys } = await house.store.objects.keys({ org: made?.org ?? '', kind: 'APIKey' });
+  t.is(keys.length, 1);
+  await house.drop();
+});
+
+test('two who ask for one org at the same time do not both get its key', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const rows = openOrgs(house.store.postgres);
+  const deps: OrgDeps = {
+    ...{ rows, making: new Set(), write: house.actors.write },
+    randomBytes: (length) => randomBytes(length),
+  };
+  const outcomes = await Promise.all(
+    [1, 2].map(() =>
+      createOrg('acme', deps).then(
+        ({ outcome }) => outcome,
+        () => 'refused',
+      ),
+    ),
+  );
+  t.deepEqual(outcomes.toSorted(), ['Created', 'refused']);
+  await house.drop();
+});
