@@ -1,7 +1,8 @@
 /**
  * Owns deleting all objects of a range that match (deletecollection): a list at one version, then one delete per object,
- * a few at a time. Answered with the list of what was asked to go. Objects that go or change their mind meanwhile are
- * skipped; any other refusal ends it, and what was deleted before it stays deleted, as in Kubernetes.
+ * a few at a time. Answered with the list of what was asked to go, sent while it goes: nothing is gathered, and a client
+ * that leaves ends it. Objects that go or change their mind meanwhile are skipped; any other refusal ends it (the answer
+ * is cut off then, when it has begun), and what was deleted before it stays deleted, as in Kubernetes.
  */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
@@ -9,12 +10,12 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { authorise } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import { JSON_TYPE, reply } from '../reply.js';
 import type { Room } from '../room.js';
 import { readDeleteOptions } from './delete-options.js';
 import { matching, openPage } from './listing.js';
 import { readWriteOptions } from './options.js';
 import { readScan } from './range.js';
+import { streamList } from './stream-list.js';
 import { sendWrite, type Done } from './write.js';
 
 /** Deletes under way at once for one request: enough to fill a commit batch, too few to crowd others out. */
@@ -41,17 +42,18 @@ export async function deleteCollection(
   const page = await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
   const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
 
-  const parts: Buffer[] = [];
-  for await (const batch of matching(page, scan)) {
-    for (let at = 0; at < batch.length; at += AT_ONCE) {
-      const some = await Promise.all(batch.slice(at, at + AT_ONCE).map((body) => remove(body)));
-      for (const done of some)
-        if (done !== undefined) parts.push(parts.length === 0 ? done.body : withComma(done.body));
+  const after = (): string => `{"resourceVersion":"${room.stage.version()}"}`;
+  await streamList(x, rendering, removals(), { after });
+
+  // Each group is deleted when it is asked for: when the client leaves, what is left of the collection stays.
+  async function* removals(): AsyncGenerator<readonly Buffer[]> {
+    for await (const batch of matching(page, scan)) {
+      for (let at = 0; at < batch.length; at += AT_ONCE) {
+        const group = await Promise.all(batch.slice(at, at + AT_ONCE).map((body) => remove(body)));
+        yield group.flatMap((done) => (done === undefined ? [] : [done.body]));
+      }
     }
   }
-  const head = rendering.open(`{"resourceVersion":"${room.stage.version()}"}`);
-  const answer = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(rendering.close(undefined))]);
-  reply(x, 200, answer, { 'content-type': JSON_TYPE });
 
   async function remove(body: Buffer): Promise<Done | undefined> {
     const { name, namespace = '', uid } = decodeObject(body).metadata;
@@ -65,8 +67,4 @@ export async function deleteCollection(
       throw error;
     }
   }
-}
-
-function withComma(body: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(','), body]);
 }

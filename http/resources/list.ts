@@ -1,5 +1,5 @@
 /**
- * Owns answering a list. A whole list is streamed with back-pressure and never built; a page is at most 1000 objects and
+ * Owns answering a list. A whole list is streamed and never built; a page is at most 1000 objects and
  * PAGE_BYTES, so it is built and sent with its length. Metadata of a page stands behind its items, because whether there
  * is more is known only then.
  */
@@ -10,12 +10,12 @@ import { notAcceptable } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply } from '../reply.js';
 import type { Room } from '../room.js';
-import { Outflow } from '../stream.js';
 import type { Rendering } from '../table/rendering.js';
 import { readForm, readIncludeObject } from './answer.js';
 import { writeContinue } from './continue.js';
 import { matching, openPage, readListRequest } from './listing.js';
 import { readScan, type Scan } from './range.js';
+import { streamList } from './stream-list.js';
 
 /** A page may be cut short of its limit at this size; the client goes on with `continue`. */
 const PAGE_BYTES = 16 * 1024 * 1024;
@@ -33,40 +33,12 @@ export async function listObjects(
   const request = readListRequest(x.query, scan.range.project);
   const rendering = room.renderings.of(form, kind, readIncludeObject(x));
   const page = await openPage(room, scan, request, x.gone);
-  if (request.limit === undefined) await streamAll(x, page, scan, rendering);
-  else await answerPage(x, page, scan, rendering, request.limit);
-}
-
-async function streamAll(x: Exchange, page: ListPage, scan: Scan, rendering: Rendering): Promise<void> {
-  const { res } = x;
-  const batches = matching(page, scan);
-  // The first batch is read before the head is sent, so that what fails at once can still be said properly.
-  let next = await batches.next();
-  res.writeHead(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-cache, private', 'x-request-id': x.requestId });
-  const out = new Outflow(res);
-  out.write(rendering.open(`{"resourceVersion":"${page.version}"}`));
-  let first = true;
-  while (next.done !== true && !out.closed) {
-    if (next.value.length > 0) {
-      if (!out.write(joined(next.value, rendering, first))) await out.drained();
-      first = false;
-    }
-    next = await batches.next();
-  }
-  await batches.return(undefined);
-  if (!out.closed) res.end(rendering.close(undefined));
+  if (request.limit === undefined) {
+    await streamList(x, rendering, matching(page, scan), { before: `{"resourceVersion":"${page.version}"}` });
+  } else await answerPage(x, page, scan, rendering, request.limit);
 }
 
 const COMMA = Buffer.from(',');
-
-function joined(bodies: readonly Buffer[], rendering: Rendering, first: boolean): Buffer {
-  const parts: Buffer[] = [];
-  for (const body of bodies) {
-    if (!first || parts.length > 0) parts.push(COMMA);
-    parts.push(rendering.element(body));
-  }
-  return Buffer.concat(parts);
-}
 
 async function answerPage(x: Exchange, page: ListPage, scan: Scan, rendering: Rendering, limit: number): Promise<void> {
   const parts: Buffer[] = [Buffer.from(rendering.open(undefined))];

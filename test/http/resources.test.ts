@@ -243,6 +243,35 @@ test('a collection is deleted by selector, and objects created meanwhile under t
   t.is(list(await json(door.call(SECRETS)), 'items').length, 20);
 });
 
+test('a client that leaves while a collection is being deleted ends it, and the rest stays', async (t) => {
+  const door = await openDoor(t);
+  for (let i = 0; i < 200; i++) await door.make('Secret', 'secrets', `s${i}`);
+  let left: AbortSignal | undefined;
+  const { list: listed } = door.stage;
+  door.stage.list = (request) => listed({ ...request, signal: (left = request.signal) });
+  const deletes = (): number => door.stage.requests.filter(({ verb }) => verb === 'delete').length;
+  const until = async (condition: () => boolean): Promise<void> => {
+    while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const leaving = new AbortController();
+  const releaseFirst = door.stage.hold();
+  const answer = door.call(SECRETS, { method: 'DELETE', signal: leaving.signal });
+  await until(() => deletes() > 0);
+  // The client leaves while the second group is being deleted, and the first is on its way to it.
+  const first = deletes();
+  const releaseSecond = door.stage.hold();
+  releaseFirst();
+  await until(() => deletes() > first);
+  t.is((await answer).status, 200, 'the answer begins before the end');
+  leaving.abort();
+  await until(() => left?.aborted === true);
+  const asked = deletes();
+  releaseSecond();
+  await until(() => door.stage.version() >= 100 + 200 + asked);
+  t.is(list(await json(door.call(SECRETS)), 'items').length, 200 - asked);
+  t.is(deletes(), asked);
+});
+
 test('kubectl gets rows with ages, wide columns and the metadata of each object', async (t) => {
   const door = await openDoor(t);
   await door.make('Secret', 'secrets', 'a', { type: 'Opaque' });
