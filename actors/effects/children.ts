@@ -2,7 +2,7 @@
  * Owns the effects by which an object makes and ends the objects that it owns: CreateChild, DeleteChild,
  * CollectChildren, CollectProject. Each goes through the child's own actor like anybody's write (I1).
  */
-import type { Address } from '../../src/api/address.js';
+import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
@@ -33,6 +33,8 @@ export type ServiceWrite =
 const ABREAST = 32;
 /** Children looked at in one pass: an org has fewer objects than this. */
 const PASS_LIMIT = 200_000;
+/** Children looked at when one of many has gone. */
+const LOOK = 16;
 
 type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
 
@@ -100,31 +102,71 @@ export async function collectChildren(
   effect: Effect<'CollectChildren'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
-  const children = await deps.objects.ownedBy(row.address.org, effect.uid, PASS_LIMIT);
-  const unfinished = await abreast(children, (child) => release(child, effect, deps));
-  if (unfinished) return unfinished;
-  if (!effect.answer) return DONE;
-  // An owner that waits hears of the end; while children are still going, each tells it when it is gone (`ChildGone`).
-  // One that was only released tells nobody, so it is looked again.
-  const left = children.length === 0 ? [] : await deps.objects.ownedBy(row.address.org, effect.uid, 1);
-  if (left.length > 0) return DONE;
-  return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
+  if (!effect.again) {
+    const children = await deps.objects.ownedBy(row.address.org, effect.uid, PASS_LIMIT);
+    const { unfinished } = await releaseAll(children, effect, deps);
+    if (unfinished) return unfinished;
+  }
+  return effect.answer ? lookAgain(row, effect, deps) : DONE;
 }
 
-/** A child with another owner left, or an orphaned one, only loses the reference. */
-async function release(child: Address, effect: Effect<'CollectChildren'>, deps: ChildrenDeps): Promise<EffectOutcome> {
+/**
+ * An owner that waits hears of the end. While children are still going, each tells it when it is gone (`ChildGone`), and
+ * it looks again: at a few only, so that the cost of N children is N looks of a fixed size. Those few are asked once
+ * more, since one may have come after the others were asked; so whenever this ends with children left, one of them will
+ * tell. A child that was only released tells nobody: then the next few are looked at.
+ */
+async function lookAgain(
+  row: StoredEffects,
+  effect: Effect<'CollectChildren'>,
+  deps: ChildrenDeps,
+): Promise<EffectOutcome> {
+  let before: Address | undefined;
+  for (;;) {
+    const [first, ...rest] = await deps.objects.ownedBy(row.address.org, effect.uid, LOOK);
+    if (!first) return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
+    if (before && addressKey(before) === addressKey(first)) return retry('the children do not let go of their owner');
+    const { unfinished, going } = await releaseAll([first, ...rest], effect, deps);
+    if (unfinished) return unfinished;
+    if (going) return DONE;
+    before = first;
+  }
+}
+
+async function releaseAll(
+  children: readonly Address[],
+  effect: Effect<'CollectChildren'>,
+  deps: ChildrenDeps,
+): Promise<{ readonly unfinished: EffectOutcome | undefined; readonly going: boolean }> {
+  let going = false;
+  const unfinished = await abreast(children, async (child) => {
+    const released = await release(child, effect, deps);
+    going ||= released.going;
+    return released.outcome;
+  });
+  return { unfinished, going };
+}
+
+/** A child with another owner left, or an orphaned one, only loses the reference; `going` is one that will tell its owner. */
+async function release(
+  child: Address,
+  effect: Effect<'CollectChildren'>,
+  deps: ChildrenDeps,
+): Promise<{ readonly outcome: EffectOutcome; readonly going: boolean }> {
   const body = await deps.read(child);
-  if (!body) return DONE;
+  if (!body) return { outcome: DONE, going: false };
   const { metadata } = decodeObject(body);
   const others = (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== effect.uid);
   if (!effect.orphan && others.length === 0) {
-    if (metadata.deletionTimestamp !== undefined) return DONE;
+    if (metadata.deletionTimestamp !== undefined) return { outcome: DONE, going: true };
     const propagationPolicy = effect.answer ? 'Foreground' : 'Background';
-    return remove(child, { preconditions: { uid: metadata.uid }, propagationPolicy }, deps);
+    const options: DeleteOptions = { preconditions: { uid: metadata.uid }, propagationPolicy };
+    return { outcome: await remove(child, options, deps), going: true };
   }
   const patch = { metadata: { ownerReferences: others } };
   const reply = await deps.write(child, { verb: 'patch', patch: { type: 'merge', patch } });
-  return reply.outcome === 'Done' || reply.refusal.code === 'NotFound' ? DONE : refusedAs(reply);
+  const away = reply.outcome === 'Done' || reply.refusal.code === 'NotFound';
+  return { outcome: away ? DONE : refusedAs(reply), going: false };
 }
 
 export async function collectProject(

@@ -3,6 +3,7 @@
  * Pure bookkeeping between `decide` and `member.ts`; nothing here reads a clock or touches the world.
  */
 import type { Address } from '../../src/api/address.js';
+import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { isLater, type CommitEffect, type Effect, type LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
@@ -51,7 +52,7 @@ export function absorb(draft: Draft, kind: KindDefinition, message: Message, mom
   if (step.finalizers !== undefined) setFinalizers(draft, step.finalizers);
   // One look for the children that are left does for a fold of many that have gone.
   for (const effect of step.effects)
-    if (!draft.later.some(({ type }) => type === effect.type)) draft.later.push(effect);
+    if (!draft.later.some((asked) => asked.type === effect.type && equalJson(asked, effect))) draft.later.push(effect);
   if (!step.consumed) {
     const refusal = decideKind(draft, kind, message, moment);
     if (refusal) return refusal;

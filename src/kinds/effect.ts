@@ -75,9 +75,16 @@ export type LaterEffect =
   | { readonly type: 'RemoveWork'; readonly epoch: number; readonly logs: boolean }
   /**
    * The owner with this uid is gone or going: delete (or, when orphaning, release) everything it owned.
-   * `answer`: the owner still stands and waits for `ChildrenGone`.
+   * `answer`: the owner still stands and waits for `ChildrenGone`. `again`: all have been asked before, and one has gone;
+   * look only whether any is left.
    */
-  | { readonly type: 'CollectChildren'; readonly uid: string; readonly orphan: boolean; readonly answer: boolean }
+  | {
+      readonly type: 'CollectChildren';
+      readonly uid: string;
+      readonly orphan: boolean;
+      readonly answer: boolean;
+      readonly again?: boolean | undefined;
+    }
   /**
    * One pass over a project that is going: ask for the deletion of every object in it (owned ones first), then count what
    * is there and tell the asking object with `ProjectCollected`. The asker asks again until nothing remains.

@@ -30,7 +30,12 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
     return { finalizers: rest.length === finalizers.length ? undefined : rest, effects: [], consumed: true };
   }
   if (deletionTimestamp === undefined || (!foreground && !orphan)) return NOTHING;
-  const collect: LaterEffect = { type: 'CollectChildren', uid, orphan, answer: true };
+  const collect: Extract<LaterEffect, { type: 'CollectChildren' }> = {
+    type: 'CollectChildren',
+    uid,
+    orphan,
+    answer: true,
+  };
   switch (message.type) {
     case 'DeletionRequested':
     case 'Activated':
@@ -38,7 +43,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
     case 'Told':
       // A child has gone: look again whether it was the last one.
       if (message.letter.letter !== 'ChildGone') return NOTHING;
-      return { finalizers: undefined, effects: [collect], consumed: false };
+      return { finalizers: undefined, effects: [{ ...collect, again: true }], consumed: false };
     default:
       return NOTHING;
   }

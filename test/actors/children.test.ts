@@ -1,0 +1,118 @@
+/** The collection of an owner's children: what it costs while they go, and that it never waits for one that nobody asked. */
+import test from 'ava';
+import { collectChildren, type ChildrenDeps } from '../../actors/effects/children.js';
+import type { Address } from '../../src/api/address.js';
+import { decodeObject, encodeObject } from '../../src/api/encode.js';
+import type { LaterEffect } from '../../src/kinds/effect.js';
+
+const owner: Address = { org: 'acme', kind: 'Job', project: 'default', name: 'owner' };
+const row = { version: 1, address: owner, uid: 'owner-uid', effects: [] };
+
+interface World {
+  readonly deps: ChildrenDeps;
+  readonly there: Map<string, { body: Buffer; owned: boolean }>;
+  readonly told: string[];
+  /** Children whose rows and bodies were read. */
+  reads(): number;
+}
+
+/** `going` were asked before and are not gone yet; the others were not. */
+function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: number) => boolean = () => false): World {
+  const there: World['there'] = new Map();
+  for (let i = 0; i < count; i++) {
+    const name = `c${String(i).padStart(6, '0')}`;
+    const reference = { apiVersion: 'svc.dev/v1', kind: 'Job', name: 'owner' };
+    const body = encodeObject({
+      apiVersion: 'svc.dev/v1',
+      kind: 'Attempt',
+      metadata: {
+        ...{ name, namespace: 'default', uid: `uid-${i}`, generation: 1, creationTimestamp: '2026-01-02T03:04:05Z' },
+        ...(going(i) ? { deletionTimestamp: '2026-01-02T03:04:06Z' } : {}),
+        ownerReferences: [
+          { ...reference, uid: 'owner-uid' },
+          ...(sharedBy(i) ? [{ ...reference, uid: 'other-uid' }] : []),
+        ],
+      },
+      spec: {},
+      status: {},
+    });
+    there.set(name, { body, owned: true });
+  }
+  const told: string[] = [];
+  let reads = 0;
+  const unused = (): never => {
+    throw new Error('not asked for here');
+  };
+  const deps: ChildrenDeps = {
+    kinds: [],
+    objects: {
+      async ownedBy(org, _uid, limit) {
+        const names = [...there].filter(([, { owned }]) => owned).slice(0, limit);
+        reads += names.length;
+        return names.map(([name]) => ({ org, kind: 'Attempt', project: 'default', name }));
+      },
+      keys: unused,
+    },
+    async read({ name }) {
+      reads += 1;
+      return there.get(name)?.body;
+    },
+    async write({ name }, write) {
+      const child = there.get(name);
+      if (!child) return { outcome: 'Refused', refusal: { code: 'NotFound', message: '' } };
+      const object = decodeObject(child.body);
+      if (write.verb === 'delete') {
+        const metadata = { ...object.metadata, deletionTimestamp: '2026-01-02T03:04:06Z' };
+        child.body = encodeObject({ ...object, metadata });
+      } else child.owned = false;
+      return { outcome: 'Done', status: 200, body: child.body, etag: '1', warnings: [] };
+    },
+    quiet: unused,
+    async tell(_row, _to, _uid, letter) {
+      told.push(letter.letter);
+      return { outcome: 'Done' };
+    },
+  };
+  return { deps, there, told, reads: () => reads };
+}
+
+const collect = (more: object = {}): Extract<LaterEffect, { type: 'CollectChildren' }> => ({
+  ...{ type: 'CollectChildren', uid: 'owner-uid', orphan: false, answer: true },
+  ...more,
+});
+
+test('of ten thousand children that go one after another, each look costs the same few reads', async (t) => {
+  const world = worldOf(10_000, () => true);
+  for (let gone = 0; gone < 100; gone++) {
+    world.there.delete([...world.there.keys()][50] ?? '');
+    t.deepEqual(await collectChildren(row, collect({ again: true }), world.deps), { outcome: 'Done' });
+  }
+  t.true(world.reads() <= 100 * 32, `${world.reads()} reads for 100 looks`);
+  t.deepEqual(world.told, [], 'nobody is told while children are left');
+});
+
+test('children that came after the others were asked are asked by the looks that follow', async (t) => {
+  const world = worldOf(200, (i) => i < 100);
+  let looks = 0;
+  while (world.told.length === 0) {
+    // One that was asked goes, and its owner looks again; were none of those left asked, it would wait for ever.
+    const [gone] = [...world.there].find(([, { body }]) => decodeObject(body).metadata.deletionTimestamp) ?? [];
+    if (gone === undefined) return t.fail(`${world.there.size} children are left, and none of them was asked to go`);
+    world.there.delete(gone);
+    await collectChildren(row, collect({ again: true }), world.deps);
+    looks += 1;
+  }
+  t.is(looks, 200);
+  t.deepEqual(world.told, ['ChildrenGone']);
+});
+
+test('children that another owner keeps hold nobody up, however many they are', async (t) => {
+  const world = worldOf(
+    100,
+    () => false,
+    () => true,
+  );
+  await collectChildren(row, collect({ again: true }), world.deps);
+  t.deepEqual(world.told, ['ChildrenGone']);
+  t.is(world.there.size, 100);
+});
