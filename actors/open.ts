@@ -3,7 +3,7 @@
  * Opened by the process that holds the lease; everything in it ends when `stopping` is aborted.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Address } from '../src/api/address.js';
+import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Moment } from '../src/kinds/machine.js';
 import type { ComputeEngine } from '../src/engines/compute/engine.js';
@@ -79,7 +79,7 @@ export interface ActorObserver {
   problem(message: string): void;
 }
 
-/** Health is work done (I13): how old the oldest thing is that waits. */
+/** Health is work done (I13): how old the oldest thing is that waits or is in hand. */
 export interface ActorHealth {
   readonly oldestMessageMs: number;
   readonly oldestEffectMs: number;
@@ -114,6 +114,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const cache = openCache(deps.settings.cacheBytes);
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
   const admission = openAdmission(read);
+  const supervision = openSupervision();
   const hub = openHub({
     log: deps.log,
     start: await deps.log.head(),
@@ -124,7 +125,9 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       cache.committed(change);
       admission.committed(change);
       deps.onChange(change);
-      if (change.type === 'DELETED') deps.onGone(change.address, change.uid);
+      if (change.type !== 'DELETED') continue;
+      supervision.forgive(addressKey(change.address));
+      deps.onGone(change.address, change.uid);
     }
     hub.publish(changes);
   });
@@ -132,7 +135,6 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     const { address, uid, generation } = timer;
     void post.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
   });
-  const supervision = openSupervision();
   // I9: the one place where a machine's clock, ids and randomness come from.
   const moment = (): Moment => ({ now: clock(), uid: randomUUID, randomBytes });
   let generation = 0;
@@ -274,7 +276,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     health() {
       let oldestMessageMs = 0;
       for (const actor of registry.actors()) {
-        const since = actor.mailbox.oldest();
+        const since = actor.oldest();
         if (since !== undefined) oldestMessageMs = Math.max(oldestMessageMs, clock() - since);
       }
       const { oldestMs: oldestCommitMs, waiting: commitsWaiting } = committer.depth();

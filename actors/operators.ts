@@ -10,7 +10,7 @@ export interface SupervisorView {
   readonly actors: number;
   /** Items that wait in all mailboxes. */
   readonly mailboxDepth: number;
-  /** Age of the oldest waiting item in ms (I13). */
+  /** Age of the oldest item that waits or is in hand, in ms (I13). */
   readonly oldestMs: number;
   readonly restarts: number;
   readonly parked: number;
@@ -28,7 +28,22 @@ export interface ActorView {
   readonly errorClass?: string | undefined;
 }
 
+/** An object whose actor waits for an operator. */
+export interface ParkedView {
+  readonly address: Address;
+  readonly restarts: number;
+  readonly errorClass: string;
+  /** Of the last crash: ms since the epoch. */
+  readonly time: number;
+}
+
 export interface Operators {
+  /** Parked objects of a kind in the order of their keys; `next` is the key to ask on from, when there are more. */
+  parked(
+    kind: string,
+    limit: number,
+    after?: string,
+  ): { readonly items: readonly ParkedView[]; readonly next: string | undefined };
   supervisors(): readonly SupervisorView[];
   actor(address: Address): ActorView;
   /** Every live actor of the kind reads its state again; parked ones of the kind are tried again. Returns how many. */
@@ -38,7 +53,7 @@ export interface Operators {
 
 export function openOperators(registry: Registry, supervision: Supervision, post: Post, now: () => number): Operators {
   const age = (actor: ResourceActor): number => {
-    const since = actor.mailbox.oldest();
+    const since = actor.oldest();
     return since === undefined ? 0 : Math.max(0, now() - since);
   };
 
@@ -65,7 +80,7 @@ export function openOperators(registry: Registry, supervision: Supervision, post
         mine.oldestMs = Math.max(mine.oldestMs, age(actor));
       }
       for (const [key, record] of supervision.records()) {
-        const [, kind = '', , name = ''] = key.split('/');
+        const { kind, name } = partsOf(key);
         const mine = view(kind);
         mine.restarts += record.restarts;
         if (record.parked) mine.parked += 1;
@@ -73,6 +88,19 @@ export function openOperators(registry: Registry, supervision: Supervision, post
         if (time > (mine.lastCrash?.time ?? 0)) mine.lastCrash = { time, errorClass: record.errorClass, name };
       }
       return [...views.values()].toSorted((a, b) => (a.kind < b.kind ? -1 : 1));
+    },
+    parked(kind, limit, after = '') {
+      const keys: string[] = [];
+      for (const [key, record] of supervision.records())
+        if (record.parked && key > after && partsOf(key).kind === kind) keys.push(key);
+      const page = keys.toSorted().slice(0, limit);
+      const items = page.flatMap((key): ParkedView[] => {
+        const record = supervision.record(key);
+        if (!record) return [];
+        const { restarts, errorClass, times } = record;
+        return [{ address: partsOf(key), restarts, errorClass, time: times.at(-1) ?? 0 }];
+      });
+      return { items, next: keys.length > limit ? page.at(-1) : undefined };
     },
     actor(address) {
       const actor = registry.get(address);
@@ -95,11 +123,17 @@ export function openOperators(registry: Registry, supervision: Supervision, post
         if (actor.address.kind === kind) addresses.set(addressKey(actor.address), actor.address);
       }
       for (const [key, record] of supervision.records()) {
-        const [org = '', of = '', project = '', name = ''] = key.split('/');
-        if (of === kind && record.parked) addresses.set(key, { org, kind, project, name });
+        const address = partsOf(key);
+        if (address.kind === kind && record.parked) addresses.set(key, address);
       }
       for (const address of addresses.values()) await restartActor(address);
       return addresses.size;
     },
   };
+}
+
+/** Back from `addressKey`. */
+function partsOf(key: string): Address {
+  const [org = '', kind = '', project = '', name = ''] = key.split('/');
+  return { org, kind, project, name };
 }

@@ -36,12 +36,15 @@ export interface Supervision {
   crashed(key: string, error: unknown, now: number, chance: number): Verdict;
   record(key: string): CrashRecord | undefined;
   isParked(key: string): boolean;
-  /** An operator says: try again. */
+  /** Forgets the address: an operator says "try again", or its object is gone. */
   forgive(key: string): void;
   records(): IterableIterator<[string, CrashRecord]>;
 }
 
-/** Addresses whose crashes are remembered. Beyond it the oldest unparked record is forgotten (I10). */
+/**
+ * Addresses whose crashes are remembered. Beyond it the oldest unparked record is forgotten (I10). A parked one stays as
+ * long as its object: there are no more of them than objects, which the orgs' quotas bound.
+ */
 const MAX_RECORDS = 10_000;
 
 export function openSupervision(settings: SupervisionSettings = SUPERVISION): Supervision {

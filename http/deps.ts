@@ -97,6 +97,12 @@ export interface Blobs {
 /** What `/ops/v1` can see and do. Values are plain JSON and hold no tenant secrets. */
 export interface Operators {
   supervisors(kind?: string): Promise<unknown>;
+  /** One page of the parked objects of a kind; undefined when there is no such kind. */
+  parked(
+    kind: string,
+    limit: number,
+    after?: string,
+  ): Promise<{ readonly items: readonly unknown[]; readonly next: string | undefined } | undefined>;
   restartSupervisor(kind: string): Promise<boolean>;
   actor(uid: string): Promise<unknown>;
   restartActor(uid: string): Promise<boolean>;

@@ -121,6 +121,9 @@ function operators(store: Store, active: () => Active): Operators {
       const all = active().actors.operators.supervisors();
       return kind === undefined ? all : all.find((view) => view.kind === kind);
     },
+    async parked(kind, limit, after) {
+      return kindByName(kind) && active().actors.operators.parked(kind, limit, after);
+    },
     async restartSupervisor(kind) {
       if (!kindByName(kind)) return false;
       await active().actors.operators.restartKind(kind);

@@ -35,6 +35,8 @@ export interface ResourceActor {
   /** Milliseconds at which its last item was done. */
   readonly lastUsed: number;
   readonly busy: boolean;
+  /** Milliseconds at which the oldest item came that is not done: one that waits, or the one in hand (I13). */
+  oldest(): number | undefined;
   /** True when it holds nothing that could not be read again. */
   readonly disposable: boolean;
   /** Handles what waits; called by nact, never twice at once. */
@@ -74,6 +76,8 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
   const mailbox = openMailbox(deps.mailboxLimit);
   let lastUsed = deps.now();
   let busy = false;
+  /** When the turn that is under way began: a handler that hangs must be seen, though its mailbox is empty (I13). */
+  let turnSince: number | undefined;
   let reconcile = false;
 
   async function run(): Promise<void> {
@@ -84,9 +88,11 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
         const parked = deps.supervision.isParked(key);
         if (parked) answerAll(mailbox, PARKED, 'Parked');
         if (mailbox.size === 0 && (parked || !reconcile)) return;
+        turnSince = deps.now();
         await turn();
       }
     } finally {
+      turnSince = undefined;
       lastUsed = deps.now();
       busy = false;
     }
@@ -146,7 +152,9 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
     const verdict = deps.supervision.crashed(key, error, deps.now(), deps.chance());
     deps.onCrash(address, error instanceof Error ? error.name : typeof error, verdict.verdict === 'Park');
     if (verdict.verdict === 'Restart') await delay(verdict.afterMs, deps.stopping);
-    else await markHealth(self, deps, unhealthy(deps.supervision.record(key)?.errorClass));
+    else if (!(await markHealth(self, deps, unhealthy(deps.supervision.record(key)?.errorClass))))
+      // A create that crashes leaves no object to park: a record would stay for ever (I10).
+      deps.supervision.forgive(key);
   }
 
   return {
@@ -157,6 +165,10 @@ export function openResourceActor(address: Address, kind: KindDefinition, deps: 
     },
     get busy() {
       return busy;
+    },
+    oldest() {
+      const waiting = mailbox.oldest();
+      return waiting !== undefined && turnSince !== undefined ? Math.min(waiting, turnSince) : (waiting ?? turnSince);
     },
     get disposable() {
       return kind.machine.book?.stored ?? true;
@@ -197,11 +209,14 @@ function isMarked(object: ApiObject): boolean {
   return conditionsOf(object).some(({ type, status }) => type === ACTOR_HEALTHY && status === 'False');
 }
 
-/** Writes condition `ActorHealthy`. If even that fails, the object is parked (or restarted) all the same. */
-async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<void> {
+/**
+ * Writes condition `ActorHealthy`. If even that fails, the object is parked (or restarted) all the same. False when there
+ * is no object.
+ */
+async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<boolean> {
   try {
     self.state = await load(self.address, self.kind, deps);
-    if (self.state.at !== 'Present') return;
+    if (self.state.at !== 'Present') return false;
     const { object, private: privateState, book } = self.state;
     const conditions = setCondition(conditionsOf(object), { type: ACTOR_HEALTHY, ...health }, deps.now());
     const status = { ...(object.status as object), conditions };
@@ -210,4 +225,5 @@ async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<vo
   } catch {
     self.state = { at: 'Unknown' };
   }
+  return true;
 }

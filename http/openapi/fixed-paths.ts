@@ -180,6 +180,15 @@ export function fixedPaths(group: string): Record<string, Node> {
     '/ops/v1/supervisors/{kind}': {
       get: ops('readSupervisor', 'The same for one kind', { parameters: [path('kind', 'Kind.')] }),
     },
+    '/ops/v1/supervisors/{kind}/parked': {
+      get: ops('listParked', 'Objects of a kind whose actor is parked, a page at a time', {
+        parameters: [
+          path('kind', 'Kind.'),
+          query('limit', 'At most so many (500).', INTEGER),
+          query('continue', 'Of the page before.'),
+        ],
+      }),
+    },
     '/ops/v1/supervisors/{kind}/restarts': {
       post: ops('restartSupervisor', 'Restart all actors of a kind', { parameters: [path('kind', 'Kind.')] }),
     },

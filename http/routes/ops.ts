@@ -11,6 +11,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { requireScope } from '../auth/authorise.js';
 import type { Room } from '../room.js';
 import { invalid } from '../resources/options.js';
+import { readLimit } from '../resources/versions.js';
 
 const readJson = koaBody({ jsonLimit: '64kb', urlencoded: false, text: false, multipart: false, jsonStrict: true });
 
@@ -38,6 +39,14 @@ function bodyOf<T>(ctx: RouterContext, schema: z.ZodType<T>): T {
 
 function parameter(ctx: RouterContext, name: string): string {
   return ctx.params[name] ?? '';
+}
+
+const MAX_PAGE = 500;
+
+function paging(ctx: RouterContext): { readonly limit: number; readonly after: string } {
+  const query = new URLSearchParams(ctx.querystring);
+  const limit = readLimit(query.get('limit')) ?? MAX_PAGE;
+  return { limit: Math.min(limit, MAX_PAGE), after: query.get('continue') ?? '' };
 }
 
 function found<T>(value: T | undefined, what: string): T {
@@ -76,6 +85,12 @@ export function opsRoutes(router: Router, room: Room): void {
   router.get('/ops/v1/supervisors/:kind', async (ctx) => {
     const kind = parameter(ctx, 'kind');
     ctx.body = found(await operators.supervisors(kind), `supervisor "${kind.slice(0, 64)}"`);
+  });
+  router.get('/ops/v1/supervisors/:kind/parked', async (ctx) => {
+    const kind = parameter(ctx, 'kind');
+    const { limit, after } = paging(ctx);
+    const page = found(await operators.parked(kind, limit, after), `supervisor "${kind.slice(0, 64)}"`);
+    ctx.body = { items: page.items, metadata: page.next === undefined ? {} : { continue: page.next } };
   });
   router.post('/ops/v1/supervisors/:kind/restarts', async (ctx) => {
     const kind = parameter(ctx, 'kind');

@@ -86,6 +86,65 @@ test('an actor that crashes again and again is parked with a condition, its neig
   await house.drop();
 });
 
+test('what is parked is listed a page at a time, and is forgotten with its object', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const { operators } = house.actors;
+  for (const name of ['bad-1', 'bad-2', 'bad-3']) {
+    await house.make(name, { crashOn: 'Updated' });
+    const patch = (note: string) => ({ type: 'merge', patch: { spec: { note } } }) as const;
+    for (let i = 0; i < 6; i += 1) await house.write(counterAt(name), { verb: 'patch', patch: patch(`n${i}`) });
+  }
+  const first = operators.parked('Counter', 2);
+  t.deepEqual(
+    first.items.map(({ address }) => address.name),
+    ['bad-1', 'bad-2'],
+  );
+  const rest = operators.parked('Counter', 2, first.next);
+  t.deepEqual([rest.items.map(({ address }) => address.name), rest.next], [['bad-3'], undefined]);
+  await operators.restartActor(counterAt('bad-1'));
+  const crash = { type: 'merge', patch: { spec: { note: 'again' } } } as const;
+  await house.write(counterAt('bad-1'), { verb: 'patch', patch: crash });
+  t.is(operators.actor(counterAt('bad-1')).restarts, 1);
+  t.is((await house.write(counterAt('bad-1'), { verb: 'delete', options: {} })).outcome, 'Done');
+  t.is(operators.actor(counterAt('bad-1')).restarts, 0);
+  await house.drop();
+});
+
+test('a create that always crashes parks nothing, since there is no object to park', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  for (let i = 0; i < 7; i += 1) {
+    const reply = await house.make('never', { crashOn: 'Created' });
+    t.is(reply.outcome === 'Refused' && reply.refusal.code, 'InternalError');
+  }
+  t.deepEqual(house.actors.operators.parked('Counter', 10), { items: [], next: undefined });
+  t.is((await house.make('never')).outcome, 'Done', 'the name is good for another');
+  await house.drop();
+});
+
+test('a handler that hangs is seen although its mailbox is empty (I13)', async (t) => {
+  let answer = (): void => undefined;
+  let hangs = false;
+  const beforeSlots = (): Promise<void> | void => {
+    if (hangs) return new Promise((resolve) => (answer = resolve));
+  };
+  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1, beforeSlots });
+  await house.make('one');
+  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  hangs = true;
+  const patched = house.write(counterAt('one'), {
+    verb: 'patch',
+    patch: { type: 'merge', patch: { spec: { note: 'x' } } },
+  });
+  await until(() => house.actors.health().oldestMessageMs > 50, 'its age is seen');
+  t.is(house.actors.operators.actor(counterAt('one')).mailboxDepth, 0);
+  t.true((house.actors.operators.supervisors().find(({ kind }) => kind === 'Counter')?.oldestMs ?? 0) > 50);
+  hangs = false;
+  answer();
+  t.is((await patched).outcome, 'Done');
+  await until(() => house.actors.health().oldestMessageMs === 0, 'nothing waits any more');
+  await house.drop();
+});
+
 test('storage that does not answer crashes and parks nobody, and letters wait for it', async (t) => {
   let away = false;
   const beforeSlots = (): void => {

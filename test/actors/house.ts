@@ -40,8 +40,8 @@ export async function openHouse(
     passivateAfterMs?: number;
     engine?: ComputeEngine;
     cacheBytes?: number;
-    /** Throws when storage is to be away for reads of books. */
-    beforeSlots?: () => void;
+    /** Throws when storage is to be away for reads of books, waits when it is to hang. */
+    beforeSlots?: () => void | Promise<void>;
   } = {},
 ): Promise<House> {
   const store = await openStore({ url, seal: (_parts, plain) => plain, open: (_parts, sealed) => sealed });
@@ -55,7 +55,7 @@ export async function openHouse(
     objects: {
       ...store.objects,
       async slots(org, uid) {
-        settings.beforeSlots?.();
+        await settings.beforeSlots?.();
         return store.objects.slots(org, uid);
       },
     },

@@ -234,6 +234,10 @@ test('operators alone see supervisors and make orgs', async (t) => {
   const restarted: string[] = [];
   const operators: HttpDeps['operators'] = {
     supervisors: async (kind) => (kind === undefined ? [{ kind: 'Job' }] : kind === 'Job' ? { kind } : undefined),
+    async parked(kind, limit, after = '') {
+      const items = ['a', 'b', 'c'].filter((name) => name > after).slice(0, limit);
+      return kind === 'Job' ? { items, next: items.at(-1) === 'c' ? undefined : items.at(-1) } : undefined;
+    },
     async restartSupervisor(kind) {
       restarted.push(kind);
       return kind === 'Job';
@@ -270,6 +274,11 @@ test('operators alone see supervisors and make orgs', async (t) => {
   t.is(list(await json(door.call('/ops/v1/supervisors', { headers })), 'items').length, 1);
   t.is((await door.call('/ops/v1/supervisors/Job', { headers })).status, 200);
   t.is((await door.call('/ops/v1/supervisors/Nope', { headers })).status, 404);
+  const parked = (query: string): Promise<unknown> =>
+    json(door.call(`/ops/v1/supervisors/Job/parked${query}`, { headers }));
+  t.deepEqual(await parked('?limit=2'), { items: ['a', 'b'], metadata: { continue: 'b' } });
+  t.deepEqual(await parked('?limit=2&continue=b'), { items: ['c'], metadata: {} });
+  t.is((await door.call('/ops/v1/supervisors/Nope/parked', { headers })).status, 404);
   t.is((await post('/ops/v1/supervisors/Job/restarts', '')).status, 202);
   t.is((await door.call('/ops/v1/actors/u1', { headers })).status, 200);
   t.is((await post('/ops/v1/actors/u2/restarts', '')).status, 404);

@@ -130,6 +130,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
     blobs: { put: unwired, head: unwired, get: unwired },
     operators: {
       supervisors: unwired,
+      parked: unwired,
       restartSupervisor: unwired,
       actor: unwired,
       restartActor: unwired,
