@@ -102,7 +102,8 @@ export class Ground {
     for (const place of readdirSync(layout.scratch).filter((name) => !name.startsWith('.'))) {
       for (const part of readdirSync(join(layout.scratch, place))) {
         const path = join(layout.scratch, place, part);
-        if (!['workspace', 'outputs', 'state', 'home'].includes(part)) found.push(`scratch ${path}`);
+        if (part === 'root') found.push(...filesBelow(path).map((file) => `scratch ${file}`));
+        else if (!['workspace', 'outputs', 'state', 'home'].includes(part)) found.push(`scratch ${path}`);
         else if (readdirSync(path).length > 0) found.push(`scratch in ${path}`);
       }
     }
@@ -141,6 +142,14 @@ function groupsBelow(base: string): string[] {
   return readdirSync(base, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => join(base, entry.name));
+}
+
+/** All but directories and the two links that every root has. */
+function filesBelow(root: string): string[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => path !== join(root, 'var/tmp') && path !== join(root, 'var/run'));
 }
 
 /** Host user of the process that has this argument as its last. */

@@ -70,8 +70,39 @@ export const boundaryCases: readonly ContractCase[] = [
     name: 'the system is read-only, and the work has its own places to write',
     run: async (t, h) => {
       const script =
-        'for p in / /usr /etc /bin /dev /proc /proc/sys /run /var /svc /svc/inputs /run/secrets; do (: >"$p/new") 2>/dev/null && echo "$p"; done; for p in /workspace /tmp /dev/shm /root /svc/outputs /svc/state; do (: >"$p/new") || echo "$p closed"; done';
+        'for p in /usr /etc /bin /lib /dev /proc /proc/sys /run/secrets; do (: >"$p/new") 2>/dev/null && echo "$p"; done; for p in / /workspace /tmp /dev/shm /root /run /var /svc /svc/outputs /svc/state; do (: >"$p/new") || echo "$p closed"; done';
       t.is(await h.output(order(script)), '');
+    },
+  },
+  {
+    name: 'what work writes to its root is its own, and the next work finds none of it',
+    run: async (t, h) => {
+      const script =
+        'mkdir -p /data /svc/mine /var/lib/x /opt; echo treasure >/data/f; echo treasure >/svc/mine/f; echo treasure >/treasure; ln -sfn /etc /var/tmp; cat /data/f; ls -d /etc/passwd';
+      t.is(await h.output(order(script)), 'treasure\n/etc/passwd\n');
+      const looks = Array.from({ length: 4 }, () =>
+        order('ls -d /data /svc/mine /var/lib /opt /treasure 2>/dev/null; readlink /var/tmp; ls -A /run /svc /var'),
+      );
+      const clean = '../tmp\n/run:\nsecrets\n\n/svc:\ninputs\noutputs\nstate\n\n/var:\nrun\ntmp\n';
+      for (const look of looks) t.is(await h.output(look), clean);
+    },
+  },
+  {
+    name: 'nothing of the system can be taken away from under who comes next into the box',
+    run: async (t, h) => {
+      // Whoever enters after it is started by the programs of the box, and has more rights until these have given them up.
+      const spoil = `for p in /bin /sbin /lib /lib64 /usr /etc /proc /dev /run/secrets /tmp; do
+          [ -e "$p" ] || continue
+          mv "$p" /taken 2>/dev/null && echo "moved $p"; rm -rf "$p" 2>/dev/null
+          ln -sfn /workspace "$p" 2>/dev/null; [ -L "$p" ] && echo "replaced $p"
+        done
+        rm -rf /run 2>/dev/null; ln -s /workspace /run 2>/dev/null; true`;
+      const work = order('grep CapEff /proc/self/status; ls /bin/sh /etc/passwd; cat /run/secrets/key', {
+        init: { ...order(spoil).main, name: 'init' },
+        secretFiles: new Map([['key', Buffer.from('value')]]),
+      });
+      t.is(await h.output(work), 'CapEff:\t0000000000000000\n/bin/sh\n/etc/passwd\nvalue');
+      t.is(await h.text(work.id, 'init'), '');
     },
   },
   {

@@ -185,6 +185,104 @@ export const fileCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'outputs are taken from anywhere in the root, and the working directory may lie there',
+    run: async (t, h) => {
+      const script =
+        'pwd; mkdir -p /data/x/sub /var/lib/app; echo leaf >/data/x/sub/leaf; echo file >here; echo var >/var/lib/app/f; echo top >/top; ln -s /data/x/sub/leaf /link';
+      const paths = { dir: '/data/x', here: 'here', var: '/var/lib/app/f', top: '/top', link: '/link' };
+      const work = order(script, {
+        workingDir: '/srv/app',
+        outputs: Object.entries(paths).map(([name, path]) => ({ name, path })),
+      });
+      const state = await h.run(work);
+      t.is(state.exitCode, 0, await h.text(work.id));
+      t.is(await h.text(work.id), '/srv/app\n');
+      const found = new Map((state.outputs ?? []).map((output) => [output.name, output]));
+      for (const [name, text] of Object.entries({ here: 'file\n', var: 'var\n', top: 'top\n', link: 'leaf\n' })) {
+        t.is(found.get(name)?.error, undefined);
+        t.is(readFileSync(found.get(name)?.file ?? '', 'utf8'), text);
+      }
+      const listing = execFileSync('tar', ['--zstd', '-tf', found.get('dir')?.file ?? ''], { encoding: 'utf8' });
+      t.true(listing.includes('./sub/leaf'), listing);
+    },
+  },
+  {
+    name: 'an output from a root that the work rearranged leads to nothing of the host',
+    run: async (t, h, around) => {
+      const secret = join(around.files, 'host-secret-of-root');
+      writeFileSync(secret, 'host\n', { mode: 0o644 });
+      const script = `mkdir /data; ln -s ${around.files} /data/files; ln -s ${secret} /data/file; ln -s / /data/root
+        mv /svc /moved; ln -s ${around.files} /svc; mv /run /gone; ln -s ${around.files} /run; rm -rf /var; ln -s ${around.files} /var
+        mkdir /home; ln -s ${around.files} /home/base; mkfifo /data/pipe; true`;
+      const paths = [
+        '/data/file',
+        '/data/files/host-secret-of-root',
+        `/data/root${secret}`,
+        '/svc/host-secret-of-root',
+        '/run/host-secret-of-root',
+        '/var/host-secret-of-root',
+        secret,
+        '/data/pipe',
+        '/etc/passwd',
+        '/run/secrets/key',
+        '/gone/secrets/key',
+        '/',
+        '/svc',
+      ];
+      const work = order(script, {
+        outputs: paths.map((path, index) => ({ name: `o${index}`, path })),
+        secretFiles: new Map([['key', Buffer.from('value')]]),
+      });
+      const state = await h.run(work);
+      t.is(state.exitCode, 0, await h.text(work.id));
+      for (const [index, output] of (state.outputs ?? []).entries()) t.truthy(output.error, paths[index]);
+      await h.engine.remove(work.id, true, h.patience());
+      t.is(readFileSync(secret, 'utf8'), 'host\n');
+    },
+  },
+  {
+    name: 'program text goes anywhere in the root, and its links lead no mount astray',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      const world = mkdtempSync(join(tmpdir(), 'troupe-open-'));
+      chmodSync(world, 0o777);
+      const archive = tarPack();
+      archive.entry({ name: 'leaf' }, 'leaf\n');
+      for (const name of ['inputs', 'outputs', 'state', 'etc', 'secrets', 'sub']) {
+        archive.entry({ name, type: 'symlink', linkname: world });
+      }
+      archive.finalize();
+      const chunks: Buffer[] = [];
+      for await (const chunk of archive) chunks.push(chunk as Buffer);
+      writeFileSync(join(at, 'a.tar'), Buffer.concat(chunks));
+      writeFileSync(join(at, 'plain'), 'plain\n');
+      around.share(at);
+      const text = (path: string) => ({ path, source: join(at, 'a.tar'), unpack: 'tar', writable: true }) as const;
+      const plain = (path: string) => ({ path, source: join(at, 'plain'), unpack: 'no' }) as const;
+      const work = order('cat leaf; echo more >>leaf', {
+        workingDir: '/srv/app',
+        inputs: [text('/srv/app')],
+        outputs: [{ name: 'leaf', path: '/srv/app/leaf' }],
+      });
+      t.is(await h.output(work), 'leaf\n');
+      const output = (await h.ended(work.id)).outputs?.[0];
+      t.is(readFileSync(output?.file ?? '', 'utf8'), 'leaf\nmore\n');
+      for (const path of ['/', '/svc', '/run', '/var', '/svc/inputs', '/srv', '/workspace', '/tmp']) {
+        const beside = [path, '/svc/inputs/x', '/srv/sub/x', '/workspace/sub/x', '/tmp/sub/x'];
+        const inputs = [
+          text(path),
+          ...beside
+            .slice(1)
+            .filter((one) => one.startsWith(path))
+            .map(plain),
+        ];
+        t.like(await h.run(order('true', { inputs })), { phase: 'StartFailed', reason: 'InputFailed' }, path);
+      }
+      t.deepEqual(readdirSync(world), []);
+      rmSync(world, { recursive: true });
+    },
+  },
+  {
     name: 'no output leads out of the work',
     run: async (t, h, around) => {
       const secret = join(around.files, 'host-secret');

@@ -76,10 +76,10 @@ export const lifeCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a working directory below the workspace is made; one that is nowhere fails the start',
+    name: 'a working directory below the workspace is made; one of the system that is not there fails the start',
     run: async (t, h) => {
       t.is(await h.output(order('pwd', { workingDir: '/workspace/a/b' })), '/workspace/a/b\n');
-      const state = await h.run(order('pwd', { workingDir: '/nowhere' }));
+      const state = await h.run(order('pwd', { workingDir: '/usr/nowhere' }));
       t.like(state, { phase: 'StartFailed', reason: 'WorkingDirNotFound' });
     },
   },

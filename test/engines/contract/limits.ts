@@ -62,8 +62,11 @@ export const limitCases: readonly ContractCase[] = [
     needs: ['disk'],
     run: async (t, h) => {
       const limits = { ...LIMITS, disk: 20 * MiB };
-      const state = await h.run(order('head -c 60M /dev/zero >/workspace/big; sync; sleep 60', { limits }));
-      t.like(state, { phase: 'Exited', reason: 'DiskFull', exitCode: 137 });
+      for (const directory of ['/workspace', '/data']) {
+        const script = `mkdir -p ${directory}; head -c 60M /dev/zero >${directory}/big; sync; sleep 60`;
+        const state = await h.run(order(script, { limits }));
+        t.like(state, { phase: 'Exited', reason: 'DiskFull', exitCode: 137 }, directory);
+      }
     },
   },
 ];

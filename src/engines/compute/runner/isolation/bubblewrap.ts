@@ -7,7 +7,17 @@
  */
 import { children, descendants } from '../process/tree.js';
 import type { SystemView } from './system.js';
-import { entering, STATUS_FD, words, type Box, type Command, type Isolation, type Plan } from './isolation.js';
+import {
+  entering,
+  skeletonOf,
+  STATUS_FD,
+  words,
+  type Box,
+  type Command,
+  type Isolation,
+  type Plan,
+  type Skeleton,
+} from './isolation.js';
 
 export interface BubblewrapPrograms {
   readonly bwrap: string;
@@ -23,9 +33,11 @@ const HOLD = ['/bin/sh', '-c', 'echo ready; exec sleep 2147483647'];
 
 /** `marker` stands on the command line, so that a following runner finds what was left over without groups of its own. */
 export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marker: string): Isolation {
-  const system = systemOptions(view);
+  const skeleton = skeletonOf(view.mounts);
+  const system = systemOptions(view, skeleton);
   return {
     name: 'bubblewrap',
+    skeleton,
     box: (box, command, firstFeed) => boxPlan({ ...programs, marker }, system, box, command, firstFeed),
     enter: (box, pid, command, firstFeed) => enterPlan({ ...programs, marker }, box, pid, command, firstFeed),
     // nsenter → bwrap → the command: signals are for the command.
@@ -38,24 +50,39 @@ export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marke
   };
 }
 
-function systemOptions(view: SystemView): string[] {
-  return [
-    ...words('--unshare-all --unshare-user --uid 0 --gid 0 --new-session --die-with-parent --clearenv --cap-drop ALL'),
-    ...view.mounts.flatMap((mount) => [mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target]),
-    ...view.masked.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
-    ...view.links.flatMap(([path, target]) => ['--symlink', target, path]),
-    ...words('--proc /proc --dev /dev --dir /var --dir /run --symlink /tmp /var/tmp --symlink /run /var/run'),
-  ];
+interface SystemOptions {
+  readonly namespaces: readonly string[];
+  /** Of a root that has no skeleton yet. */
+  readonly skeleton: readonly string[];
+  readonly mounts: readonly string[];
+}
+
+function systemOptions(view: SystemView, skeleton: Skeleton): SystemOptions {
+  return {
+    namespaces: words(
+      '--unshare-all --unshare-user --uid 0 --gid 0 --new-session --die-with-parent --clearenv --cap-drop ALL',
+    ),
+    skeleton: [
+      ...skeleton.directories.flatMap((path) => ['--dir', path]),
+      ...skeleton.links.flatMap(([path, target]) => ['--symlink', target, path]),
+    ],
+    mounts: [
+      ...view.mounts.flatMap((mount) => [mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target]),
+      ...view.masked.flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
+      ...words('--proc /proc --dev /dev'),
+    ],
+  };
 }
 
 function boxPlan(
   programs: BubblewrapPrograms & { readonly marker: string },
-  system: readonly string[],
+  system: SystemOptions,
   box: Box,
   command: Command | 'hold',
   firstFeed: number,
 ): Plan {
-  const options = [...system];
+  const root = box.root === undefined ? system.skeleton : ['--bind', box.root, '/'];
+  const options = [...system.namespaces, ...root, ...system.mounts];
   options.push('--size', String(box.shmBytes), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev');
   if (box.tmpBytes !== undefined) options.push('--size', String(box.tmpBytes), '--perms', '1777', '--tmpfs', '/tmp');
   for (const path of box.directories) options.push('--dir', path);
@@ -67,7 +94,8 @@ function boxPlan(
     // The options themselves are the first feed.
     options.push('--perms', '0400', '--file', String(firstFeed + feeds.length), `${box.secretsDir}/${name}`);
   }
-  options.push('--remount-ro', box.secretsDir, '--remount-ro', '/', '--hostname', box.hostname);
+  options.push('--remount-ro', box.secretsDir, '--hostname', box.hostname);
+  if (box.root === undefined) options.push('--remount-ro', '/');
   options.push('--json-status-fd', String(STATUS_FD));
   if (command === 'hold') return plan(programs, box, options, HOLD, firstFeed, feeds);
   options.push('--disable-userns', '--chdir', command.workingDir, ...environment(command));

@@ -17,6 +17,11 @@ export interface Mount {
 
 /** What one piece of work may see and have. */
 export interface Box {
+  /**
+   * Host directory that becomes `/`, for the work to write to: the isolation's `skeleton` is in it, and nothing that anybody else
+   * made, since mounts are put into it along its paths. Undefined: an empty `/` on memory that cannot be written.
+   */
+  readonly root: string | undefined;
   /** Host user and group; undefined: the runner's own (when it is not root). */
   readonly hostId: number | undefined;
   readonly hostname: string;
@@ -54,8 +59,17 @@ export interface Plan {
   readonly attachment?: string | undefined;
 }
 
+/** What the root of a box holds before anything is mounted in it. */
+export interface Skeleton {
+  /** Parents before children. */
+  readonly directories: readonly string[];
+  /** Path inside → target of the link; relative, so that followed from the host it leads nowhere else. */
+  readonly links: readonly (readonly [string, string])[];
+}
+
 export interface Isolation {
   readonly name: string;
+  readonly skeleton: Skeleton;
   /** A fresh box with the command in it; `hold` keeps it open for `enter` and prints one line when it is ready. */
   box(box: Box, command: Command | 'hold', firstFeed: number): Plan;
   /** Another command in the box whose first process has this host pid. */
@@ -64,6 +78,17 @@ export interface Isolation {
   entered(pid: number): number[];
   /** Run once after `hold` is ready and before anything enters. */
   seal(pid: number): Plan | undefined;
+}
+
+const PLAIN = ['/proc', '/dev', '/tmp', '/run', '/var'];
+const LINKS = [
+  ['/var/tmp', '../tmp'],
+  ['/var/run', '../run'],
+] as const;
+
+/** That of every way: the system's mounts and what programs look for anywhere. */
+export function skeletonOf(mounts: readonly Mount[]): Skeleton {
+  return { directories: [...mounts.map(({ target }) => target), ...PLAIN], links: LINKS };
 }
 
 /** Where the isolation writes `{"child-pid": n}` and, once the command ran and ended, `{"exit-code": n}`. */

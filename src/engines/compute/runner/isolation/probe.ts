@@ -111,6 +111,7 @@ export function findProgram(name: string): string | undefined {
 /** Undefined when a command ran in a box; else what was said. */
 async function tryOut(isolation: Isolation, settings: ProbeSettings): Promise<string | undefined> {
   const box: Box = {
+    root: undefined,
     hostId: settings.hostId,
     hostname: 'work',
     mounts: [],
@@ -136,6 +137,7 @@ const refused: Plan = { file: '/bin/false', args: [], hostId: undefined, owner: 
 
 const nothing: Isolation = {
   name: 'none',
+  skeleton: { directories: [], links: [] },
   box: () => refused,
   enter: () => refused,
   entered: () => [],

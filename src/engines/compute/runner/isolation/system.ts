@@ -4,17 +4,27 @@
  *
  * `/etc` is copied, so that each box needs one mount instead of thirty and nothing changes under running work; a start of the
  * runner makes a new copy only when something changed. Only world-readable entries are copied, and links are copied as links.
+ *
+ * Everything is a mount, also `/bin` and the like where they are links on the machine: work may write to its root, and could put
+ * a link of its own in the place of one, under whoever enters the box next. A mount cannot be moved or removed from inside.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { copyFileSync, lstatSync, mkdirSync, readdirSync, readlinkSync, statSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Mount } from './isolation.js';
 
 export interface SystemView {
   readonly mounts: readonly Mount[];
-  /** Path inside → target of the link. */
-  readonly links: readonly (readonly [string, string])[];
   /** Directories inside that are shown empty. */
   readonly masked: readonly string[];
 }
@@ -103,16 +113,13 @@ export async function prepareSystem(directory: string, shown: string, hidden: re
     // Last, so that a copy that was broken off is made again.
     await writeFile(stamp, wanted, { mode: 0o644 });
   }
-  const links: [string, string][] = [];
   const mounts: Mount[] = [{ source: '/usr', target: '/usr', readOnly: true }];
   for (const name of TOP) {
     const path = `/${name}`;
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found?.isSymbolicLink() === true) links.push([path, readlinkSync(path)]);
-    else if (found?.isDirectory() === true) mounts.push({ source: path, target: path, readOnly: true });
+    if (isDirectory(path)) mounts.push({ source: realpathSync(path), target: path, readOnly: true });
   }
-  mounts.push({ source: join(shown, 'etc'), target: '/etc', readOnly: true });
-  return { mounts, links, masked: hidden.filter((path) => under(path, mounts) && isDirectory(path)) };
+  const masked = hidden.filter(isDirectory).flatMap((path) => shownAt(path, mounts));
+  return { mounts: [...mounts, { source: join(shown, 'etc'), target: '/etc', readOnly: true }], masked };
 }
 
 /** All that tells whether a copy is still like its original. */
@@ -137,10 +144,11 @@ function copyReadable(from: string, to: string): void {
   for (const name of readdirSync(from)) copyReadable(join(from, name), join(to, name));
 }
 
-function under(path: string, mounts: readonly Mount[]): boolean {
-  return mounts.some((mount) => {
-    const inner = relative(mount.target, path);
-    return mount.source === mount.target && inner !== '' && !inner.startsWith('..');
+/** Every path inside under which the mounts show this one of the host. */
+function shownAt(path: string, mounts: readonly Mount[]): string[] {
+  return mounts.flatMap(({ source, target }) => {
+    const inner = relative(source, path);
+    return inner === '' || inner.startsWith('..') ? [] : [join(target, inner)];
   });
 }
 

@@ -10,6 +10,7 @@
 import { children, descendants } from '../process/tree.js';
 import {
   entering,
+  skeletonOf,
   STATUS_FD,
   words,
   type Box,
@@ -17,6 +18,7 @@ import {
   type Isolation,
   type Mount,
   type Plan,
+  type Skeleton,
 } from './isolation.js';
 import type { SystemView } from './system.js';
 
@@ -37,10 +39,12 @@ const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 export function unshare(settings: UnshareSettings, view: SystemView): Isolation {
+  const skeleton = skeletonOf(view.mounts);
   return {
     name: 'unshare',
+    skeleton,
     box: (box, command, firstFeed) => {
-      const feeds = [Buffer.from(buildScript(settings, view, box, command, firstFeed + 1))];
+      const feeds = [Buffer.from(buildScript(settings, { ...view, skeleton }, box, command, firstFeed + 1))];
       if (command !== 'hold') feeds.push(Buffer.from(commandScript(box, command)));
       return scripted(settings, box, unshareCommand(settings), firstFeed, feeds);
     },
@@ -84,7 +88,7 @@ function scripted(
 
 function buildScript(
   settings: UnshareSettings,
-  view: SystemView,
+  view: SystemView & { readonly skeleton: Skeleton },
   box: Box,
   command: Command | 'hold',
   commandFeed: number,
@@ -95,29 +99,27 @@ function buildScript(
     // The old /proc still counts in the host's numbers.
     'read -r pid rest </proc/self/stat',
     `echo "{ \\"child-pid\\": $pid }" >&${STATUS_FD}`,
-    `mount -n -t tmpfs -o mode=0755,nosuid,nodev,size=4m root ${quote(settings.rootDir)}`,
-    `cd ${quote(settings.rootDir)}`,
-    'mkdir proc dev etc usr run var tmp dev/pts dev/shm .old',
-    ...view.links.map(([path, target]) => `ln -s ${quote(target)} ${quote(`.${path}`)}`),
-    'ln -s /tmp var/tmp; ln -s /run var/run',
+    ...rootOf(settings, view.skeleton, box),
     ...view.mounts.flatMap((mount) => bind(mount)),
     ...view.masked.map((path) => `mount -n -t tmpfs -o ro,mode=0755,size=4k hidden ${quote(`.${path}`)}`),
     'mount -n -t proc -o nosuid,nodev,noexec proc proc',
+    'mount -n -t tmpfs -o mode=0755,nosuid,size=64k dev dev; mkdir dev/pts dev/shm',
     ...DEVICES.map((name) => `: >dev/${name}; mount -n --bind /dev/${name} dev/${name}`),
     'for n in 0:stdin 1:stdout 2:stderr; do ln -s "/proc/self/fd/${n%%:*}" "dev/${n#*:}"; done; ln -s /proc/self/fd dev/fd',
     `mount -n -t devpts -o newinstance,ptmxmode=0666,mode=0620,nosuid,noexec devpts dev/pts; ln -s pts/ptmx dev/ptmx`,
     `mount -n -t tmpfs -o mode=1777,nosuid,nodev,size=${box.shmBytes} shm dev/shm`,
+    'mount -n -o remount,bind,ro,nosuid dev',
     ...(box.tmpBytes === undefined ? [] : [`mount -n -t tmpfs -o mode=1777,nosuid,nodev,size=${box.tmpBytes} tmp tmp`]),
-    ...box.directories.map((path) => `mkdir -p ${quote(`.${path}`)}`),
+    ...box.directories.map((path) => makeDirectory(quote(`.${path}`))),
     ...box.mounts.flatMap((mount) => bind(mount)),
     ...secrets(box),
     `hostname ${quote(box.hostname)} 2>/dev/null || :`,
     settings.ip === undefined ? ':' : `${settings.ip} link set lo up`,
-    'pivot_root . .old',
+    // For a moment the old root lies over what is mounted there: no directory has to be made and removed for it.
+    'pivot_root . tmp',
     'cd /',
-    'umount -l /.old',
-    'rmdir /.old',
-    'mount -n -o remount,bind,ro,nosuid,nodev /',
+    'umount -n -l /tmp',
+    ...(box.root === undefined ? ['mount -n -o remount,bind,ro,nosuid,nodev /'] : []),
     ...(settings.asRoot ? [] : [FORBID_NESTED]),
     'rc=0',
     `${become(settings, box, command, commandFeed)} || rc=$?`,
@@ -180,12 +182,31 @@ function commandScript(box: Box, { command, env, workingDir }: Command): string 
   return `${lines.join('\n')}\n`;
 }
 
+/** Mounts the root of the box and goes there. */
+function rootOf(settings: UnshareSettings, skeleton: Skeleton, box: Box): string[] {
+  const at = quote(settings.rootDir);
+  if (box.root !== undefined) {
+    return [`mount -n --bind ${quote(box.root)} ${at}`, `mount -n -o remount,bind,nosuid,nodev ${at}`, `cd ${at}`];
+  }
+  return [
+    `mount -n -t tmpfs -o mode=0755,nosuid,nodev,size=4m root ${at}`,
+    `cd ${at}`,
+    `mkdir ${skeleton.directories.map((path) => quote(`.${path}`)).join(' ')}`,
+    ...skeleton.links.map(([path, target]) => `ln -s ${quote(target)} ${quote(`.${path}`)}`),
+  ];
+}
+
+/** Without a process where it is there already. */
+function makeDirectory(path: string): string {
+  return `[ -d ${path} ] || mkdir -p ${path}`;
+}
+
 function bind(mount: Mount): string[] {
   const target = quote(`.${mount.target}`);
   const source = quote(mount.source);
   return [
     // A file is mounted on a file.
-    `if [ -d ${source} ]; then mkdir -p ${target}; else mkdir -p "$(dirname ${target})"; [ -e ${target} ] || : >${target}; fi`,
+    `if [ -d ${source} ]; then ${makeDirectory(target)}; else mkdir -p "$(dirname ${target})"; [ -e ${target} ] || : >${target}; fi`,
     `mount -n --bind ${source} ${target}`,
     `mount -n -o remount,bind,nosuid,nodev${mount.readOnly ? ',ro' : ''} ${target}`,
   ];
@@ -200,7 +221,7 @@ function secrets(box: Box): string[] {
   );
   const names = [...box.secretFiles.keys()].map((name) => `${target}/${quote(name)}`);
   return [
-    `mkdir -p ${target}`,
+    makeDirectory(target),
     `mount -n -t tmpfs -o mode=0700,nosuid,nodev,size=${size}${owner} secrets ${target}`,
     'umask 077',
     ...[...box.secretFiles].map(([name, bytes]) => `printf ${quote(octal(bytes))} >${target}/${quote(name)}`),

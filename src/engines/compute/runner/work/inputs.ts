@@ -3,8 +3,8 @@
  * may read is linked into the scratch, another one copied; an archive is unpacked there. All are mounted read-only, but for
  * a writable one: that is unpacked into the work's own files, where they hold its path.
  */
-import { chown, copyFile, link, realpath, stat } from 'node:fs/promises';
-import { join, normalize, relative } from 'node:path';
+import { chown, copyFile, link, lstat, realpath, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import type { Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { runTool } from '../process/tool.js';
@@ -12,6 +12,7 @@ import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { isInside } from './inside.js';
 import type { Part, Place } from './scratch.js';
+import { mayMount, ownParts, regionAt, withinPart, type Region } from './regions.js';
 import { unpack } from './unpack.js';
 
 export type Staged =
@@ -19,22 +20,6 @@ export type Staged =
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
 
 type Input = WireOrder['inputs'][number];
-
-/** Nothing may be mounted over these, nor anything above them. */
-const SYSTEM = [
-  '/usr',
-  '/etc',
-  '/proc',
-  '/dev',
-  '/run',
-  '/bin',
-  '/sbin',
-  '/lib',
-  '/lib32',
-  '/lib64',
-  '/libx32',
-  '/var',
-];
 
 /** Parts of the scratch that staging needs: an archive is shown in one, unpacked into the other. */
 export function inputParts(order: WireOrder): Part[] {
@@ -44,7 +29,6 @@ export function inputParts(order: WireOrder): Part[] {
 
 export async function stageInputs(
   order: WireOrder,
-  writable: readonly (readonly [string, Part])[],
   place: Place,
   group: Group,
   deps: WorkDeps,
@@ -58,7 +42,7 @@ export async function stageInputs(
       await show(input.source, join(place.realPath('inputs'), number), place.hostId, signal);
       let source = join(place.shownPath('inputs'), number);
       if (input.unpack !== 'no') {
-        const into = await directoryFor(input, index, writable, place);
+        const into = await directoryFor(order, input, index, place);
         await unpack({
           order,
           archive: source,
@@ -72,36 +56,61 @@ export async function stageInputs(
         if (into.own) continue;
         source = into.shown;
       }
-      if (!mayMount(input.path)) throw new Error('no place for an input');
-      mounts.push({ source, target: normalize(input.path), readOnly: input.writable !== true });
+      const path = resolve('/', input.path);
+      // One inside of another would be mounted along paths of somebody's making.
+      const nested = mounts.some(({ target }) => isInside(target, path) || isInside(path, target));
+      if (nested || !mayMount(order, input.path)) throw new Error('no place for an input');
+      mounts.push({ source, target: path, readOnly: input.writable !== true });
     } catch (error) {
       const message = `${input.path}: ${error instanceof Error ? error.message : String(error)}`;
       return { kind: 'failed', reason: 'InputFailed', message };
     }
   }
-  return { kind: 'mounts', mounts };
+  return (await throughLinks(order, place, mounts)) ?? { kind: 'mounts', mounts };
 }
 
 /** Where an archive goes: among the work's own files when it is writable and its path lies there, else to a place of its own. */
 async function directoryFor(
+  order: WireOrder,
   input: Input,
   index: number,
-  writable: readonly (readonly [string, Part])[],
   place: Place,
 ): Promise<{ readonly shown: string; readonly own: boolean }> {
-  const own = input.writable === true ? writable.find(([target]) => isInside(target, input.path)) : undefined;
-  if (own === undefined) {
+  const path = resolve('/', input.path);
+  const region = regionAt(ownParts(order), path);
+  // Never into the root: what an archive brings would be in the way of the mounts.
+  if (input.writable !== true || region.part === undefined || region.part === 'root') {
     await place.add(join(place.realPath('unpacked'), String(index)));
     return { shown: join(place.shownPath('unpacked'), String(index)), own: false };
   }
-  const [target, part] = own;
-  const inner = relative(target, normalize(input.path));
-  // An archive before this one may have put a link on the way.
-  const real = join(place.realPath(part), inner);
-  if ((await realpath(real)) !== (await realpath(place.realPath(part))) + (inner === '' ? '' : `/${inner}`)) {
-    throw new Error('the way there leads through a link');
+  const inner = withinPart(region, path);
+  if (await leadsThroughLink(place, region, path)) throw new Error(THROUGH_LINK);
+  return { shown: join(place.shownPath(region.part), inner), own: true };
+}
+
+const THROUGH_LINK = 'the way there leads through a link';
+
+/** Mounts inside of what an archive was unpacked into. */
+async function throughLinks(order: WireOrder, place: Place, mounts: readonly Mount[]): Promise<Staged | undefined> {
+  const parts = ownParts(order);
+  for (const { target } of mounts) {
+    if (!(await leadsThroughLink(place, regionAt(parts, target), target))) continue;
+    return { kind: 'failed', reason: 'InputFailed', message: `${target}: ${THROUGH_LINK}` };
   }
-  return { shown: join(place.shownPath(part), inner), own: true };
+  return undefined;
+}
+
+/** An archive may have put a link on the way to this path. */
+async function leadsThroughLink(place: Place, region: Region, path: string): Promise<boolean> {
+  if (region.part === undefined) return false;
+  let real = place.realPath(region.part);
+  for (const name of withinPart(region, path).split('/').filter(Boolean)) {
+    real = join(real, name);
+    const found = await lstat(real).catch(() => undefined);
+    if (found === undefined) return false;
+    if (found.isSymbolicLink()) return true;
+  }
+  return false;
 }
 
 async function show(source: string, target: string, hostId: number | undefined, signal: AbortSignal): Promise<void> {
@@ -124,11 +133,4 @@ async function show(source: string, target: string, hostId: number | undefined, 
   }
   await copyFile(path, target);
   if (hostId !== undefined) await chown(target, hostId, hostId);
-}
-
-function mayMount(path: string): boolean {
-  const clean = normalize(path);
-  return (
-    path.startsWith('/') && clean !== '/' && !SYSTEM.some((name) => clean === name || clean.startsWith(`${name}/`))
-  );
 }

@@ -6,13 +6,13 @@
  * links stay links. Owner and mode become the runner's.
  */
 import { chmod, chown, copyFile, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
-import { join, normalize, relative } from 'node:path';
+import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engine.js';
 import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './pack.js';
-import { writableParts } from './box.js';
 import { isInside } from './inside.js';
+import { regionAt, regionsOf, resolveFrom, withinPart, type Region } from './regions.js';
 import type { Place } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
@@ -72,17 +72,14 @@ async function take(order: WireOrder, place: Place, name: string, path: string, 
 
 /** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
 async function resolveInside(order: WireOrder, place: Place, path: string): Promise<string> {
-  const parts = writableParts(order, true);
-  let pending = normalize(path.startsWith('/') ? path : join(order.workingDir, path))
-    .split('/')
-    .filter(Boolean);
+  const regions = regionsOf(order);
+  let pending = resolveFrom(order, path).split('/').filter(Boolean);
   let inside = '/';
   let links = 0;
   while (pending.length > 0) {
     const [next, ...rest] = pending as [string, ...string[]];
     const candidate = join(inside, next);
-    const host = hostPath(parts, place, candidate);
-    // Above a part there are only directories of the box itself.
+    const host = hostPath(regions, place, candidate);
     const found = host === undefined ? undefined : await lstat(host).catch(() => missing(path));
     if (found?.isSymbolicLink() === true && host !== undefined) {
       links++;
@@ -96,8 +93,14 @@ async function resolveInside(order: WireOrder, place: Place, path: string): Prom
     inside = candidate;
     pending = rest;
   }
-  const host = hostPath(parts, place, inside);
+  const host = hostPath(regions, place, inside);
   if (host === undefined) throw new Error(`${path} leads out of the work's own files`);
+  // What the work saw there was mounted: from here it is an empty directory.
+  const mounted =
+    regionAt(regions, inside).part === 'root'
+      ? regions.find(({ target }) => target !== inside && isInside(inside, target))
+      : undefined;
+  if (mounted !== undefined) throw new Error(`${path} holds ${mounted.target}, which is not taken with it`);
   return host;
 }
 
@@ -105,7 +108,7 @@ function missing(path: string): never {
   throw new Error(`${path} does not exist`);
 }
 
-function hostPath(parts: ReturnType<typeof writableParts>, place: Place, inside: string): string | undefined {
-  const part = parts.find(([target]) => isInside(target, inside));
-  return part === undefined ? undefined : join(place.realPath(part[1]), relative(part[0], inside));
+function hostPath(regions: readonly Region[], place: Place, inside: string): string | undefined {
+  const region = regionAt(regions, inside);
+  return region.part === undefined ? undefined : join(place.realPath(region.part), withinPart(region, inside));
 }

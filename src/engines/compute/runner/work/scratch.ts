@@ -1,28 +1,31 @@
 /**
- * Owns the places in which work lives: a numbered directory each, with workspace, outputs, state and home, owned by the place's
- * user and closed to everybody else. As root every place has a host user of its own, so that neither files nor processes of two
+ * Owns the places in which work lives: a numbered directory each, with root, workspace, outputs, state and home, owned by the
+ * place's user and closed to everybody else. As root every place has a host user of its own, so that neither files nor processes of two
  * pieces of live work can touch. `real` is where places lie; `shown` is the same directory as their users can reach it.
  *
  * P1 Whoever takes a place finds it as if new. Directories that the work before did not touch are kept, since making and deleting
  *    them is dear (file systems search long for an inode while many were just deleted); all others are removed. Untouched
  *    means: the change time is the one from when it was made, which no work can set back; and, since clocks of file systems
- *    tick slowly, only for directories that were AGE_MS old when the place was taken.
+ *    tick slowly, only for directories that were AGE_MS old when the place was taken. Of the root, whose skeleton is made
+ *    before anything is mounted in it, the same must hold for every directory of the skeleton.
  * P2 A place is given back only when nothing of its work runs any more.
  */
-import { chown, lstatSync, mkdir, readdir, rmdir } from 'node:fs';
-import { join } from 'node:path';
+import { chown, lstatSync, mkdir, readdir, rmdir, symlink } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Skeleton } from '../isolation/isolation.js';
 import { runTool } from '../process/tool.js';
 
 // The promises of node:fs cost twice as much as these, and a start needs a dozen.
 const makeDirectory = promisify(mkdir);
 const changeOwner = promisify(chown);
 const removeDirectory = promisify(rmdir);
+const makeLink = promisify(symlink) as (target: string, path: string) => Promise<void>;
 const list = promisify(readdir) as (path: string) => Promise<string[]>;
 
-export type Part = 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs' | 'unpacked';
+export type Part = 'root' | 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs' | 'unpacked';
 
-const ALWAYS: readonly Part[] = ['workspace', 'outputs', 'state', 'home'];
+const ALWAYS: readonly Part[] = ['root', 'workspace', 'outputs', 'state', 'home'];
 const SOMETIMES: readonly Part[] = ['tmp', 'inputs', 'unpacked'];
 
 /** Beside the places. */
@@ -32,7 +35,8 @@ export const SYSTEM = '.system';
 const AGE_MS = 100;
 
 interface Made {
-  readonly changed: bigint;
+  /** Of the directory, or of all that a root is made of. */
+  readonly changed: string;
   readonly at: number;
 }
 
@@ -43,6 +47,9 @@ export class Place {
   private readonly real: string;
   private readonly shown: string;
   private readonly made = new Map<Part, Made>();
+  /** Directories of the root, by their paths inside; parents before children. */
+  private readonly skeleton = new Set<string>();
+  private links: Skeleton['links'] = [];
   private exists = false;
   private takenAt = 0;
 
@@ -58,9 +65,36 @@ export class Place {
     return [...this.made.values()].every(({ at }) => Date.now() - at >= AGE_MS);
   }
 
-  async prepare(more: readonly Part[]): Promise<void> {
+  async prepare(more: readonly Part[], skeleton: Skeleton): Promise<void> {
+    const known = this.skeleton.size;
+    for (const path of skeleton.directories) this.plan(path);
+    this.links = skeleton.links;
+    // Another skeleton than that of the work before: begun anew, since it is rare.
+    if (this.skeleton.size !== known && this.made.delete('root')) await removeTree(this.realPath('root'));
     await this.makeMissing(more);
     this.takenAt = Date.now();
+  }
+
+  private plan(path: string): void {
+    if (path === '/' || this.skeleton.has(path)) return;
+    this.plan(dirname(path));
+    this.skeleton.add(path);
+  }
+
+  /** Nobody but the runner has written there yet, so no path leads through a link. */
+  private async fillRoot(): Promise<void> {
+    const root = this.realPath('root');
+    for (const path of this.skeleton) await this.add(join(root, path), 0o755);
+    for (const [path, target] of this.links) await makeLink(target, join(root, path));
+  }
+
+  private changeOf(part: Part): string {
+    const at = this.realPath(part);
+    const inner = part === 'root' ? this.skeleton : [];
+    // In the kernel's memory: nothing waits for a disk.
+    return [at, ...[...inner].map((path) => join(at, path))]
+      .map((path) => lstatSync(path, { bigint: true, throwIfNoEntry: false })?.ctimeNs)
+      .join();
   }
 
   private async makeMissing(more: readonly Part[]): Promise<void> {
@@ -68,15 +102,13 @@ export class Place {
     this.exists = true;
     const missing = [...ALWAYS.filter((part) => !this.made.has(part)), ...more];
     await Promise.all(missing.map((part) => this.add(join(this.real, part))));
-    for (const part of missing) {
-      const { ctimeNs } = lstatSync(join(this.real, part), { bigint: true });
-      this.made.set(part, { changed: ctimeNs, at: Date.now() });
-    }
+    if (missing.includes('root')) await this.fillRoot();
+    for (const part of missing) this.made.set(part, { changed: this.changeOf(part), at: Date.now() });
   }
 
   /** Makes one directory that belongs to the work's user. */
-  async add(path: string): Promise<void> {
-    await makeDirectory(path, { mode: 0o700 });
+  async add(path: string, mode = 0o700): Promise<void> {
+    await makeDirectory(path, { mode });
     if (this.hostId !== undefined) await changeOwner(path, this.hostId, this.hostId);
   }
 
@@ -107,10 +139,7 @@ export class Place {
   }
 
   private isUntouched(part: Part, made: Made): boolean {
-    if (this.takenAt - made.at < AGE_MS) return false;
-    // In the kernel's memory: nothing waits for a disk.
-    const found = lstatSync(join(this.real, part), { bigint: true, throwIfNoEntry: false });
-    return found?.ctimeNs === made.changed;
+    return this.takenAt - made.at >= AGE_MS && this.changeOf(part) === made.changed;
   }
 }
 

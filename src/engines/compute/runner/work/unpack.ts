@@ -61,6 +61,7 @@ export async function unpack(unpacking: Unpacking): Promise<void> {
 async function extract(unpacking: Unpacking, archive: string, decompress: readonly string[]): Promise<void> {
   const { order, directory, place, group, deps, signal } = unpacking;
   const box = {
+    root: undefined,
     hostId: place.hostId,
     hostname: 'work',
     mounts: [
