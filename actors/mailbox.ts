@@ -38,43 +38,47 @@ export type Item =
       settle(delivery: Delivery): void;
     };
 
-export interface Mailbox {
-  /** False when it is full. */
-  push(item: Item): boolean;
-  peek(): Item | undefined;
-  shift(): Item | undefined;
-  readonly size: number;
-  /** Milliseconds on the caller's clock at which the oldest item came; undefined when empty (I13). */
-  oldest(): number | undefined;
-}
+/** A head index over an array: no shifting, and the array is dropped whenever it runs empty. */
+export class Mailbox {
+  readonly #limit: number;
+  #items: Item[] = [];
+  #head = 0;
 
-export function openMailbox(limit: number): Mailbox {
-  // A head index over an array: no shifting, and the array is dropped whenever it runs empty.
-  let items: Item[] = [];
-  let head = 0;
-  return {
-    push(item) {
-      if (items.length - head >= limit) return false; // I10
-      items.push(item);
-      return true;
-    },
-    peek: () => items[head],
-    shift() {
-      const item = items[head];
-      if (item === undefined) return undefined;
-      head += 1;
-      if (head === items.length) {
-        items = [];
-        head = 0;
-      } else if (head > 1024) {
-        items = items.slice(head);
-        head = 0;
-      }
-      return item;
-    },
-    get size() {
-      return items.length - head;
-    },
-    oldest: () => items[head]?.since,
-  };
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** False when it is full. */
+  push(item: Item): boolean {
+    if (this.size >= this.#limit) return false; // I10
+    this.#items.push(item);
+    return true;
+  }
+
+  peek(): Item | undefined {
+    return this.#items[this.#head];
+  }
+
+  shift(): Item | undefined {
+    const item = this.#items[this.#head];
+    if (item === undefined) return undefined;
+    this.#head += 1;
+    if (this.#head === this.#items.length) {
+      this.#items = [];
+      this.#head = 0;
+    } else if (this.#head > 1024) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+
+  get size(): number {
+    return this.#items.length - this.#head;
+  }
+
+  /** Milliseconds on the caller's clock at which the oldest item came; undefined when empty (I13). */
+  oldest(): number | undefined {
+    return this.#items[this.#head]?.since;
+  }
 }

@@ -5,8 +5,8 @@
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Item } from './mailbox.js';
-import { openResourceActor, type ResourceActor, type RunDeps } from './resource/actor.js';
-import type { ActorTree, Spawned } from './system.js';
+import { ResourceActor, type RunDeps } from './resource/actor.js';
+import type { ActorTree, Lent, Runner } from './system.js';
 
 export interface Registry {
   /** False when the mailbox is full; the caller then answers for the item. */
@@ -20,12 +20,6 @@ export interface Registry {
   readonly size: number;
 }
 
-interface Entry {
-  readonly actor: ResourceActor;
-  readonly spawned: Spawned;
-  awake: boolean;
-}
-
 export function openRegistry(
   tree: ActorTree,
   kindOf: (name: string) => KindDefinition | undefined,
@@ -33,25 +27,40 @@ export function openRegistry(
 ): Registry {
   const entries = new Map<string, Entry>();
 
+  class Entry implements Runner {
+    readonly key: string;
+    readonly actor: ResourceActor;
+    readonly lent: Lent;
+    /** Neither book nor life of its own: let go as soon as nothing waits. */
+    readonly plain: boolean;
+    awake = false;
+
+    constructor(key: string, address: Address, kind: KindDefinition) {
+      this.key = key;
+      this.actor = new ResourceActor(key, address, kind, deps);
+      this.plain = kind.machine.isTerminal === undefined && kind.machine.book === undefined;
+      this.lent = tree.lend(address.kind, this);
+    }
+
+    async run(): Promise<void> {
+      this.awake = false;
+      await this.actor.run();
+      // Same turn as the empty mailbox was seen: nothing can have come between.
+      if (this.plain && this.actor.mailbox.size === 0) this.release();
+    }
+
+    release(): void {
+      entries.delete(this.key);
+      tree.giveBack(this.lent);
+    }
+  }
+
   function spawn(key: string, address: Address): Entry {
     const kind = kindOf(address.kind);
     if (!kind) throw new Error(`no kind ${address.kind}`);
-    const actor = openResourceActor(address, kind, deps);
-    const plain = kind.machine.isTerminal === undefined && kind.machine.book === undefined;
-    const spawned = tree.spawn(address, async () => {
-      entry.awake = false;
-      await actor.run();
-      // Same turn as the empty mailbox was seen: nothing can have come between.
-      if (plain && actor.mailbox.size === 0) release(key, entry);
-    });
-    const entry: Entry = { actor, spawned, awake: false };
+    const entry = new Entry(key, address, kind);
     entries.set(key, entry);
     return entry;
-  }
-
-  function release(key: string, entry: Entry): void {
-    entries.delete(key);
-    entry.spawned.stop();
   }
 
   return {
@@ -61,7 +70,7 @@ export function openRegistry(
       if (!entry.actor.mailbox.push(item)) return false;
       if (!entry.awake && !entry.actor.busy) {
         entry.awake = true;
-        entry.spawned.wake();
+        entry.lent.wake();
       }
       return true;
     },
@@ -72,11 +81,11 @@ export function openRegistry(
     },
     passivate(before) {
       let released = 0;
-      for (const [key, entry] of entries) {
+      for (const entry of entries.values()) {
         const { actor } = entry;
         if (actor.busy || entry.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
         if (actor.lastUsed > before) continue;
-        release(key, entry);
+        entry.release();
         released += 1;
       }
       return released;

@@ -14,26 +14,51 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Settles like `promise`, or rejects with the signal's reason as soon as it is aborted. */
+/**
+ * Settles like `promise`, or rejects with the signal's reason as soon as it is aborted. A request's deadline is shared
+ * by many (`http/deadline.ts`), and an EventTarget's listeners cost more than the rest of this wait: each signal gets
+ * one listener, which tells all who wait on it.
+ */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     promise.catch(() => undefined); // nobody hears it any more
     return Promise.reject(abortReason(signal));
   }
   return new Promise((resolve, reject) => {
-    const aborted = (): void => reject(abortReason(signal));
-    signal.addEventListener('abort', aborted, { once: true });
+    const waiters = waitersOf(signal);
+    waiters.add(reject);
     promise.then(
       (value) => {
-        signal.removeEventListener('abort', aborted);
+        waiters.delete(reject);
         resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', aborted);
+        waiters.delete(reject);
         reject(error instanceof Error ? error : new Error(String(error)));
       },
     );
   });
+}
+
+type Waiters = Set<(reason: Error) => void>;
+
+const waitersBySignal = new WeakMap<AbortSignal, Waiters>();
+
+function waitersOf(signal: AbortSignal): Waiters {
+  const known = waitersBySignal.get(signal);
+  if (known !== undefined) return known;
+  const waiters: Waiters = new Set();
+  waitersBySignal.set(signal, waiters);
+  signal.addEventListener(
+    'abort',
+    () => {
+      const reason = abortReason(signal);
+      for (const reject of waiters) reject(reason);
+      waiters.clear();
+    },
+    { once: true },
+  );
+  return waiters;
 }
 
 function abortReason(signal: AbortSignal): Error {

@@ -17,33 +17,17 @@
 import { setCondition } from '../../src/api/conditions.js';
 import type { ApiObject, Condition } from '../../src/api/object.js';
 import { RefusalError, type Refusal } from '../../src/api/refusal.js';
-import { addressKey, type Address } from '../../src/api/address.js';
+import type { Address } from '../../src/api/address.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { openMailbox, type Delivery, type Item, type Mailbox } from '../mailbox.js';
+import { Mailbox, type Delivery, type Item } from '../mailbox.js';
 import type { Supervision } from '../supervision.js';
 import { delay } from '../wait.js';
 import { openDraft } from './draft.js';
 import { handleFold } from './fold.js';
-import { load } from './incarnation.js';
+import { load, type Incarnation } from './incarnation.js';
 import type { ActorDeps, Self } from './self.js';
 import { settle } from './settle.js';
 import { handleWrite } from './write.js';
-
-export interface ResourceActor {
-  readonly address: Address;
-  readonly mailbox: Mailbox;
-  /** Milliseconds at which its last item was done. */
-  readonly lastUsed: number;
-  readonly busy: boolean;
-  /** Milliseconds at which the oldest item came that is not done: one that waits, or the one in hand (I13). */
-  oldest(): number | undefined;
-  /** True when it holds nothing that could not be read again. */
-  readonly disposable: boolean;
-  /** Handles what waits; called by nact, never twice at once. */
-  run(): Promise<void>;
-  /** Reads its state anew before the next item (an operator's restart), which must follow. */
-  reset(): void;
-}
 
 export interface RunDeps extends ActorDeps {
   readonly supervision: Supervision;
@@ -54,6 +38,7 @@ export interface RunDeps extends ActorDeps {
   onCrash(address: Address, errorClass: string, parked: boolean): void;
 }
 
+const UNKNOWN: Incarnation = { at: 'Unknown' };
 /** Seconds that a client is asked to wait for a parked object: long, because a person has to act. */
 const PARKED_RETRY_SECONDS = 30;
 /** Between two looks whether storage answers again (ms). */
@@ -70,115 +55,126 @@ const STOPPING: Refusal = {
   retryAfterSeconds: 1,
 };
 
-export function openResourceActor(address: Address, kind: KindDefinition, deps: RunDeps): ResourceActor {
-  const self: Self = { address, kind, state: { at: 'Unknown' } };
-  const key = addressKey(address);
-  const mailbox = openMailbox(deps.mailboxLimit);
-  let lastUsed = deps.now();
-  let busy = false;
+export class ResourceActor implements Self {
+  readonly address: Address;
+  readonly kind: KindDefinition;
+  readonly mailbox: Mailbox;
+  /** What it holds of its object; only its own turns change it. */
+  state: Incarnation = UNKNOWN;
+  /** Milliseconds at which its last item was done. */
+  lastUsed: number;
+  busy = false;
+  readonly #deps: RunDeps;
+  readonly #key: string;
   /** When the turn that is under way began: a handler that hangs must be seen, though its mailbox is empty (I13). */
-  let turnSince: number | undefined;
-  let reconcile = false;
+  #turnSince: number | undefined;
+  #reconcile = false;
 
-  async function run(): Promise<void> {
-    busy = true;
+  constructor(key: string, address: Address, kind: KindDefinition, deps: RunDeps) {
+    this.#key = key;
+    this.address = address;
+    this.kind = kind;
+    this.#deps = deps;
+    this.mailbox = new Mailbox(deps.mailboxLimit);
+    this.lastUsed = deps.now();
+  }
+
+  /** True when it holds nothing that could not be read again. */
+  get disposable(): boolean {
+    return this.kind.machine.book?.stored ?? true;
+  }
+
+  /** Milliseconds at which the oldest item came that is not done: one that waits, or the one in hand (I13). */
+  oldest(): number | undefined {
+    const waiting = this.mailbox.oldest();
+    if (waiting === undefined || this.#turnSince === undefined) return waiting ?? this.#turnSince;
+    return Math.min(waiting, this.#turnSince);
+  }
+
+  /** Reads its state anew before the next item (an operator's restart), which must follow. */
+  reset(): void {
+    // The state itself is forgotten by the next turn: the present one may be deciding over it.
+    this.#reconcile = true;
+  }
+
+  /** Handles what waits; called by nact, never twice at once. */
+  async run(): Promise<void> {
+    this.busy = true;
     try {
       for (;;) {
-        if (deps.stopping.aborted) return answerAll(mailbox, STOPPING, 'Retry');
-        const parked = deps.supervision.isParked(key);
-        if (parked) answerAll(mailbox, PARKED, 'Parked');
-        if (mailbox.size === 0 && (parked || !reconcile)) return;
-        turnSince = deps.now();
-        await turn();
+        if (this.#deps.stopping.aborted) return answerAll(this.mailbox, STOPPING, 'Retry');
+        const parked = this.#deps.supervision.isParked(this.#key);
+        if (parked) answerAll(this.mailbox, PARKED, 'Parked');
+        if (this.mailbox.size === 0 && (parked || !this.#reconcile)) return;
+        this.#turnSince = this.#deps.now();
+        await this.#turn();
       }
     } finally {
-      turnSince = undefined;
-      lastUsed = deps.now();
-      busy = false;
+      this.#turnSince = undefined;
+      this.lastUsed = this.#deps.now();
+      this.busy = false;
     }
   }
 
-  async function turn(): Promise<void> {
+  async #turn(): Promise<void> {
     const taken: Extract<Item, { item: 'message' }>[] = [];
     let writing: Extract<Item, { item: 'write' }> | undefined;
     try {
-      if (reconcile) await reactivate();
-      const next = mailbox.peek();
+      if (this.#reconcile) await this.#reactivate();
+      const next = this.mailbox.peek();
       if (next?.item === 'write') {
-        mailbox.shift();
+        this.mailbox.shift();
         writing = next;
         // I2: the answer is given when the commit has spoken, not before.
-        next.settle(await handleWrite(self, next.request, next.prepared, deps));
+        next.settle(await handleWrite(this, next.request, next.prepared, this.#deps));
       } else if (next) {
-        await handleFold(self, mailbox, deps, taken);
+        await handleFold(this, this.mailbox, this.#deps, taken);
       }
     } catch (error) {
       if (error instanceof RefusalError && error.refusal.code === 'Unavailable') {
         // Nothing was written, and the book may be half changed.
-        self.state = { at: 'Unknown' };
+        this.state = UNKNOWN;
         writing?.settle({ outcome: 'Refused', refusal: error.refusal });
         for (const item of taken) item.settle('Retry');
-        return delay(AWAY_MS, deps.stopping);
+        return delay(AWAY_MS, this.#deps.stopping);
       }
-      await crashed(error);
+      await this.#crashed(error);
       writing?.settle({
         outcome: 'Refused',
-        refusal: { code: 'InternalError', message: `handling this ${kind.kind} failed; nothing was written` },
+        refusal: { code: 'InternalError', message: `handling this ${this.kind.kind} failed; nothing was written` },
       });
       for (const item of taken) item.settle('Dropped');
     }
   }
 
   /** After a crash, the first thing decided is what the committed state still needs. */
-  async function reactivate(): Promise<void> {
-    self.state = { at: 'Unknown' };
-    deps.cache.forget(address); // what stands there may be why it crashed
-    const own = openMailbox(1);
-    const answered = (delivery: Delivery): void => void (reconcile = delivery !== 'Done');
-    own.push({ item: 'message', message: { type: 'Activated' }, since: deps.now(), settle: answered });
-    await handleFold(self, own, deps, []);
-    if (reconcile) await delay(AWAY_MS, deps.stopping);
-    else await heal();
+  async #reactivate(): Promise<void> {
+    this.state = UNKNOWN;
+    this.#deps.cache.forget(this.address); // what stands there may be why it crashed
+    const own = new Mailbox(1);
+    const answered = (delivery: Delivery): void => void (this.#reconcile = delivery !== 'Done');
+    own.push({ item: 'message', message: { type: 'Activated' }, since: this.#deps.now(), settle: answered });
+    await handleFold(this, own, this.#deps, []);
+    if (this.#reconcile) await delay(AWAY_MS, this.#deps.stopping);
+    else await this.#heal();
   }
 
   /** What was parked before and has reconciled says so. */
-  async function heal(): Promise<void> {
-    if (self.state.at === 'Present' && isMarked(self.state.object)) await markHealth(self, deps, HEALTHY);
+  async #heal(): Promise<void> {
+    if (this.state.at === 'Present' && isMarked(this.state.object)) await markHealth(this, this.#deps, HEALTHY);
   }
 
-  async function crashed(error: unknown): Promise<void> {
-    self.state = { at: 'Unknown' };
-    reconcile = true;
-    const verdict = deps.supervision.crashed(key, error, deps.now(), deps.chance());
-    deps.onCrash(address, error instanceof Error ? error.name : typeof error, verdict.verdict === 'Park');
+  async #crashed(error: unknown): Promise<void> {
+    const deps = this.#deps;
+    this.state = UNKNOWN;
+    this.#reconcile = true;
+    const verdict = deps.supervision.crashed(this.#key, error, deps.now(), deps.chance());
+    deps.onCrash(this.address, error instanceof Error ? error.name : typeof error, verdict.verdict === 'Park');
     if (verdict.verdict === 'Restart') await delay(verdict.afterMs, deps.stopping);
-    else if (!(await markHealth(self, deps, unhealthy(deps.supervision.record(key)?.errorClass))))
+    else if (!(await markHealth(this, deps, unhealthy(deps.supervision.record(this.#key)?.errorClass))))
       // A create that crashes leaves no object to park: a record would stay for ever (I10).
-      deps.supervision.forgive(key);
+      deps.supervision.forgive(this.#key);
   }
-
-  return {
-    address,
-    mailbox,
-    get lastUsed() {
-      return lastUsed;
-    },
-    get busy() {
-      return busy;
-    },
-    oldest() {
-      const waiting = mailbox.oldest();
-      return waiting !== undefined && turnSince !== undefined ? Math.min(waiting, turnSince) : (waiting ?? turnSince);
-    },
-    get disposable() {
-      return kind.machine.book?.stored ?? true;
-    },
-    run,
-    reset() {
-      // The state itself is forgotten by the next turn: the present one may be deciding over it.
-      reconcile = true;
-    },
-  };
 }
 
 /** Answers everything that waits without looking at it. */
