@@ -85,6 +85,11 @@ export interface KindDefinition {
   readonly actions?: readonly KindAction[] | undefined;
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
+  /**
+   * Its machinery is not built yet: objects validate whole and can be rehearsed (dry run), a real create answers 501
+   * Unsupported. Whoever builds the machinery removes the mark and names in `unsupported` what is still left.
+   */
+  readonly unbuilt?: boolean | undefined;
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
   unsupported?(spec: unknown): readonly string[];
   readonly machine: Machine;

@@ -76,7 +76,16 @@ export function checkSupported(
   ctx: WriteContext,
   target: Target,
 ): Refusal | undefined {
-  if (ctx.dryRun || kind.unsupported === undefined) return undefined;
+  if (ctx.dryRun) return undefined;
+  if (kind.unbuilt === true) {
+    return {
+      code: 'Unsupported',
+      message: `${kind.plural} are not served yet; a dry run (dryRun=All) checks one`,
+      causes: [{ field: 'kind', reason: 'Unsupported', message: 'not supported yet' }],
+      target,
+    };
+  }
+  if (kind.unsupported === undefined) return undefined;
   const fields = kind.unsupported(spec);
   if (fields.length === 0) return undefined;
   return {
