@@ -15,6 +15,8 @@ const RETRY_AFTER = 1_000;
 /** Done effects that wait to be removed, at most. Beyond it they stay stored, and the next start runs them again. */
 const MOST_DONE = 100_000;
 
+type EffectsRow = [number, string, string, string, string, string, number, string];
+
 export interface PendingRows extends Pending {
   /** Removes what is waiting to be removed. */
   close(): Promise<void>;
@@ -24,6 +26,13 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
   let done: number[] = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
+
+  const toEffects = ([version, org, kind, project, name, uid, format, body]: EffectsRow): StoredEffects => ({
+    version,
+    address: { org, kind, project, name },
+    uid,
+    effects: upcast('effects', format, JSON.parse(body), formats),
+  });
 
   // An effect that is done and not removed is run again after a crash, which is harmless: so no failure here is told.
   async function flush(): Promise<void> {
@@ -49,18 +58,10 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
   }
 
   return {
-    async effects(afterVersion, limit) {
-      const rows = await postgres.readRows<[number, string, string, string, string, string, number, string]>(EFFECTS, [
-        afterVersion,
-        limit,
-      ]);
-      return rows.map(([version, org, kind, project, name, uid, format, body]): StoredEffects => ({
-        version,
-        address: { org, kind, project, name },
-        uid,
-        effects: upcast('effects', format, JSON.parse(body), formats),
-      }));
-    },
+    effects: async (afterVersion, limit) =>
+      (await postgres.readRows<EffectsRow>(EFFECTS, [afterVersion, limit])).map(toEffects),
+
+    effectsAt: async (versions) => (await postgres.readRows<EffectsRow>(EFFECTS_AT, [versions])).map(toEffects),
 
     effectsDone(version) {
       if (done.length >= MOST_DONE) return;
@@ -106,6 +107,13 @@ const EFFECTS: Statement = {
   text: `
 SELECT version, org, kind, project, name, uid, format, body FROM effects
 WHERE version > $1 ORDER BY version LIMIT $2`,
+};
+
+const EFFECTS_AT: Statement = {
+  name: 'effects at',
+  text: `
+SELECT version, org, kind, project, name, uid, format, body FROM effects
+WHERE version = ANY($1::bigint[]) ORDER BY version`,
 };
 
 /** Precondition: these effects are done. Result: they are not run again. */

@@ -106,6 +106,8 @@ export interface ChangesLog {
 export interface Pending {
   /** Whole store: effects that a crash left behind, oldest first, above `afterVersion`. */
   effects(afterVersion: number, limit: number): Promise<StoredEffects[]>;
+  /** Whole store: those of these rows that are stored, oldest first. */
+  effectsAt(versions: readonly number[]): Promise<StoredEffects[]>;
   /** All effects of this commit are done. Batched inside; bounded. */
   effectsDone(version: number, uid: string): void;
   /**

@@ -9,6 +9,9 @@
  * before that runs them again, which is harmless, since each is idempotent by its key. One that fails past its retries
  * returns to its object as `EffectFailed`, and that message is delivered like any other.
  *
+ * What waits for a parked object is left in storage: its first effect alone stays in hand and tries again (`shelves.ts`).
+ * When that is through, the others are read again in their order; new ones go behind them until all of them are in hand.
+ *
  * I10: at most about `MAX_TASKS` effects are held in memory. When it is full, rows stay in storage only, and so do all
  * that follow them (lanes keep their order); they are read from there, oldest first, as soon as half of the room is free.
  */
@@ -19,15 +22,18 @@ import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
 import { isEngines, laneKey, targetOf, type EffectTask } from './lanes.js';
 import type { EffectOutcome } from './outcome.js';
+import { openShelves, type Shelf } from './shelves.js';
 
 export interface EffectRunnerDeps {
-  readonly pending: Pick<Pending, 'effects' | 'effectsDone'>;
+  readonly pending: Pick<Pending, 'effects' | 'effectsAt' | 'effectsDone'>;
   carryOut(task: EffectTask, signal: AbortSignal): Promise<EffectOutcome>;
   /** Gives a failed effect back to its object; resolves when it is decided. */
   giveBack(task: EffectTask, reason: string, message: string): Promise<'Done' | 'Retry'>;
   readonly stopping: AbortSignal;
   chance(): number;
   onOutcome(type: LaterEffect['type'], outcome: EffectOutcome['outcome']): void;
+  /** Between tries at a target that waits for an operator (ms). */
+  readonly waitMs?: number | undefined;
 }
 
 export interface EffectRunner {
@@ -53,6 +59,8 @@ const CONCURRENCY = 256;
 /** The same for effects on the engine. */
 const ENGINE_CONCURRENCY = 128;
 const MAX_TASKS = 50_000;
+/** Of them volatile ones: these cannot be left in storage, and must not take the room of those that can. */
+const MAX_VOLATILE = 20_000;
 /** Rows read from storage per step of recovery. */
 const PAGE_ROWS = 500;
 /** Between two tries to read them. */
@@ -66,6 +74,7 @@ const MAX_BACKOFF_MS = 15_000;
 const WAIT_MS = 30_000;
 
 interface Lane {
+  readonly key: string;
   readonly pool: Pool;
   readonly queue: EffectTask[];
   /** Of the first task. */
@@ -78,12 +87,20 @@ interface Pool {
   readonly ready: Lane[];
 }
 
+/** `again`: milliseconds until the next try; undefined when the effect is done or given back. */
+type Tried = { readonly next: 'Waiting' } | { readonly next: 'Tried'; readonly again: number | undefined };
+
+const TRIED: Tried = { next: 'Tried', again: undefined };
+
 export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   const lanes = new Map<string, Lane>();
   const letters: Pool = { most: CONCURRENCY, running: 0, ready: [] };
   const engine: Pool = { most: ENGINE_CONCURRENCY, running: 0, ready: [] };
-  const rows = new Map<number, { left: number; readonly since: number }>();
+  const rows = new Map<number, { left: number; waiting: number; readonly since: number }>();
+  const shelves = openShelves();
+  const waitMs = deps.waitMs ?? WAIT_MS;
   let tasks = 0;
+  let volatileTasks = 0;
   /** Rows from this version on were left in storage; undefined: none. */
   let leftFrom: number | undefined;
   /** The newest of them that is known here. */
@@ -93,7 +110,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   let volatileKey = 0;
 
   function takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void {
-    if (effects.length === 0 || tasks >= MAX_TASKS) return; // I10
+    if (effects.length === 0 || tasks >= MAX_TASKS || volatileTasks >= MAX_VOLATILE) return; // I10
     volatileKey -= 1;
     accept({ version: volatileKey, address, uid, effects });
     pump(letters);
@@ -103,7 +120,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   function take(row: StoredEffects): void {
     if (rows.has(row.version)) return; // already in hand
     // I10. What is newer than a row that was left behind stays behind it.
-    if (tasks >= MAX_TASKS || leftFrom !== undefined) {
+    if (tasks >= MAX_TASKS || shelves.full || leftFrom !== undefined) {
       leftFrom = Math.min(leftFrom ?? row.version, row.version);
       leftTo = Math.max(leftTo, row.version);
       void refill();
@@ -115,20 +132,27 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   }
 
   function accept(row: StoredEffects): void {
-    rows.set(row.version, { left: row.effects.length, since: Date.now() });
-    for (const effect of row.effects) enqueue({ row, effect });
+    for (const effect of row.effects) {
+      const shelf = row.version > 0 ? shelves.of(row, effect) : undefined;
+      if (shelf) shelves.leave(shelf, row.version);
+      else enqueue({ row, effect });
+    }
   }
 
   function enqueue(task: EffectTask): void {
     const key = laneKey(task);
     let lane = lanes.get(key);
     if (!lane) {
-      lane = { pool: isEngines(task.effect) ? engine : letters, queue: [], tries: 0 };
+      lane = { key, pool: isEngines(task.effect) ? engine : letters, queue: [], tries: 0 };
       lanes.set(key, lane);
       lane.pool.ready.push(lane);
     }
     lane.queue.push(task);
+    const row = rows.get(task.row.version);
+    if (row) row.left += 1;
+    else rows.set(task.row.version, { left: 1, waiting: 0, since: Date.now() });
     tasks += 1;
+    if (!isStored(task)) volatileTasks += 1;
   }
 
   function pump(pool: Pool): void {
@@ -143,53 +167,152 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   /** One try at the lane's first effect. */
   async function runLane(lane: Lane): Promise<void> {
     const task = lane.queue[0];
-    const again = task && (await tryOnce(lane, task));
+    const shelf = task && isStored(task) ? shelves.of(task.row, task.effect) : undefined;
+    // A target that waits is asked by one. While its shelf is read again there is none, and all of them go on.
+    if (task && shelf?.probe && shelf.probe !== task) {
+      lane.pool.running -= 1;
+      return shelve(lane, shelf, 0);
+    }
+    const outcome = task && (await tryOnce(lane, task));
     lane.pool.running -= 1;
-    if (deps.stopping.aborted) return;
-    if (task && again === undefined) finish(lane, task);
-    // Not a `delay`: tens of thousands may wait, and each would listen to the one signal.
-    else setTimeout(() => resume(lane), again).unref();
+    if (!task || !outcome || deps.stopping.aborted) return;
+    if (outcome.next === 'Waiting') wait(lane, task);
+    else tried(lane, task, outcome.again);
     pump(lane.pool);
     void refill();
   }
 
-  function resume(lane: Lane): void {
-    lane.pool.ready.push(lane);
-    pump(lane.pool);
+  /** `again`: milliseconds until the next try; undefined when it is done or given back. */
+  function tried(lane: Lane, task: EffectTask, again: number | undefined): void {
+    const shelf = shelves.of(task.row, task.effect);
+    const back = shelf?.probe === task;
+    if (again === undefined) finish(lane, task);
+    else later(lane, again);
+    if (!shelf || !back) return;
+    shelf.probe = undefined;
+    const row = rows.get(task.row.version);
+    if (row) row.waiting -= 1;
+    void readShelf(shelf, task);
+  }
+
+  /** The lane's target waits for an operator: the first to find out asks again, and whatever else is for it is left. */
+  function wait(lane: Lane, task: EffectTask): void {
+    const row = rows.get(task.row.version);
+    const known = shelves.of(task.row, task.effect);
+    if (!isStored(task)) {
+      if (row) row.waiting = row.left;
+      if (known?.probe) shelve(lane, known, 1);
+      return later(lane, waitMs);
+    }
+    if (known?.probe && known.probe !== task) return shelve(lane, known, 0);
+    if (row && known?.probe !== task) row.waiting += 1;
+    const shelf = shelves.open(task);
+    shelve(lane, shelf, 1);
+    later(lane, waitMs);
+  }
+
+  /** Leaves the lane's effects from this place on in storage. */
+  function shelve(lane: Lane, shelf: Shelf, from: number): void {
+    for (const task of lane.queue.splice(from)) {
+      if (!isStored(task)) {
+        lane.queue.push(task);
+        continue;
+      }
+      shelves.leave(shelf, task.row.version);
+      leaveRow(task);
+    }
+    if (from > 0) return;
+    lane.tries = 0;
+    if (lane.queue.length === 0) lanes.delete(lane.key);
+    else lane.pool.ready.push(lane); // volatile ones
+  }
+
+  // Not a `delay`: tens of thousands may wait, and each would listen to the one signal.
+  function later(lane: Lane, ms: number): void {
+    setTimeout(() => {
+      lane.pool.ready.push(lane);
+      pump(lane.pool);
+    }, ms).unref();
   }
 
   function finish(lane: Lane, task: EffectTask): void {
     lane.queue.shift();
     lane.tries = 0;
-    tasks -= 1;
     if (lane.queue.length > 0) lane.pool.ready.push(lane);
-    else lanes.delete(laneKey(task));
-    const row = rows.get(task.row.version);
-    if (!row) return;
-    row.left -= 1;
-    if (row.left > 0) return;
-    rows.delete(task.row.version);
-    if (isStored(task)) deps.pending.effectsDone(task.row.version, task.row.uid);
+    else lanes.delete(lane.key);
+    if (leaveRow(task) && isStored(task) && !shelves.holds(task.row))
+      deps.pending.effectsDone(task.row.version, task.row.uid);
   }
 
-  /** Undefined when the effect is done or given back; else the milliseconds until the next try. */
-  async function tryOnce(lane: Lane, task: EffectTask): Promise<number | undefined> {
+  /** The effect is no longer in hand. True when none of its row is. */
+  function leaveRow(task: EffectTask): boolean {
+    tasks -= 1;
+    if (!isStored(task)) volatileTasks -= 1;
+    const row = rows.get(task.row.version);
+    if (!row) return false;
+    row.left -= 1;
+    if (row.left > 0) return false;
+    rows.delete(task.row.version);
+    return true;
+  }
+
+  /** Takes what was left for a target that is back, oldest first, until none is left or it waits again. */
+  async function readShelf(shelf: Shelf, asked: EffectTask): Promise<void> {
+    const { turn } = shelf;
+    while (shelf.versions.size > 0) {
+      const left = [...shelf.versions].toSorted((a, b) => a - b);
+      for (let i = 0; i < left.length; i += PAGE_ROWS) {
+        const page = left.slice(i, i + PAGE_ROWS);
+        const read = await readPage(page, shelf, turn);
+        // In between it may have come to wait again; whoever found that out reads the shelf next time.
+        if (read === undefined || shelf.turn !== turn) return;
+        for (const row of read) {
+          for (const effect of row.effects) if (shelves.of(row, effect) === shelf) enqueue({ row, effect });
+        }
+        for (const version of page) shelves.take(shelf, version);
+        pump(letters);
+        pump(engine);
+      }
+    }
+    shelves.close(asked);
+  }
+
+  async function readPage(
+    page: readonly number[],
+    shelf: Shelf,
+    turn: number,
+  ): Promise<readonly StoredEffects[] | undefined> {
+    while (!deps.stopping.aborted && shelf.turn === turn) {
+      if (tasks > MAX_TASKS / 2) {
+        await delay(LOOK_AGAIN_MS, deps.stopping);
+        continue;
+      }
+      try {
+        return await deps.pending.effectsAt(page);
+      } catch {
+        await delay(READ_AGAIN_MS, deps.stopping);
+      }
+    }
+    return undefined;
+  }
+
+  async function tryOnce(lane: Lane, task: EffectTask): Promise<Tried> {
     const outcome = await attempt(task);
     deps.onOutcome(task.effect.type, outcome.outcome);
     switch (outcome.outcome) {
       case 'Done':
-        return undefined;
+        return TRIED;
       case 'Wait':
-        return WAIT_MS;
+        return { next: 'Waiting' };
       case 'Retry':
         lane.tries += 1;
         if (lane.tries >= MAX_TRIES && isStored(task) && (await giveBack(task, 'RetriesExhausted', outcome.message)))
-          return undefined;
-        return backoff(lane.tries, deps.chance());
+          return TRIED;
+        return { next: 'Tried', again: backoff(lane.tries, deps.chance()) };
       case 'Failed':
         lane.tries += 1;
-        if (await giveBack(task, outcome.reason, outcome.message)) return undefined;
-        return backoff(lane.tries, deps.chance());
+        if (await giveBack(task, outcome.reason, outcome.message)) return TRIED;
+        return { next: 'Tried', again: backoff(lane.tries, deps.chance()) };
     }
   }
 
@@ -213,7 +336,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   }
 
   async function readLeft(): Promise<void> {
-    while (leftFrom !== undefined && tasks <= MAX_TASKS / 2 && !deps.stopping.aborted) {
+    while (leftFrom !== undefined && tasks <= MAX_TASKS / 2 && !shelves.full && !deps.stopping.aborted) {
       const from = leftFrom;
       const known = leftTo;
       let page: readonly StoredEffects[];
@@ -257,7 +380,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     },
     oldestMs(now) {
       let oldest = 0;
-      for (const { since } of rows.values()) oldest = Math.max(oldest, now - since);
+      // What waits for an operator is told by the parked object, not by the health of the process.
+      for (const { since, left, waiting } of rows.values()) if (left > waiting) oldest = Math.max(oldest, now - since);
       return oldest;
     },
   };

@@ -37,6 +37,7 @@ function bench(
   const runner = openEffectRunner({
     pending: {
       effects: async (after, limit) => stored.filter(({ version }) => version > after).slice(0, limit),
+      effectsAt: async (versions) => stored.filter(({ version }) => versions.includes(version)),
       effectsDone: (version) => {
         done.push(version);
         const at = stored.findIndex((one) => one.version === version);
@@ -51,6 +52,7 @@ function bench(
     stopping: stop.signal,
     chance: () => 0,
     onOutcome: () => undefined,
+    waitMs: 5,
   });
   return { runner, done, returned, stop };
 }
@@ -152,7 +154,77 @@ test('hundreds of effects that wait for a parked object hold up nobody else', as
   runner.take(row(601, tell('free')));
   await until(() => done.length === 1);
   t.deepEqual(done, [601]);
-  t.is(runner.tasks, 600);
+  t.is(runner.tasks, 600, 'each asks by itself whether its target is back');
+});
+
+test('letters to parked objects fill no memory, and are delivered in order when the objects are back', async (t) => {
+  const stored: StoredEffects[] = [];
+  let parked = true;
+  const order = new Map<string, number[]>();
+  const { runner, done } = bench(async ({ row: { version, uid }, effect }) => {
+    if (effect.type !== 'Tell') return { outcome: 'Done' };
+    if (effect.to.name.startsWith('parked') && parked) return { outcome: 'Wait', message: 'parked' };
+    const lane = `${uid} to ${effect.to.name}`;
+    order.set(lane, [...(order.get(lane) ?? []), version]);
+    return { outcome: 'Done' };
+  }, stored);
+  const commit = (version: number, ...effects: LaterEffect[]): void => {
+    const one = { ...row(version, ...effects), uid: `u-${version % 50}` };
+    stored.push(one);
+    runner.take(one);
+  };
+  const count = 3_000;
+  for (let version = 1; version <= count; version += 1) {
+    commit(version, tell(`parked-${version % 3}`), tell('free'));
+    if (version % 100 === 0) await sleep(0);
+  }
+  await until(() => runner.tasks === 3);
+  t.is(
+    [...order].reduce((sum, [lane, { length }]) => sum + (lane.endsWith('free') ? length : 0), 0),
+    count,
+  );
+  t.deepEqual(done, [], 'rows stay in storage while a letter of theirs waits');
+  t.is(runner.oldestMs(Date.now() + 60_000), 0, 'what waits for an operator does not count as stuck');
+  parked = false;
+  // What comes while they are read again goes behind them.
+  for (let version = count + 1; version <= count + 500; version += 1) {
+    commit(version, tell(`parked-${version % 3}`));
+    if (version % 10 === 0) await sleep(0);
+  }
+  await until(() => done.length === count + 500);
+  t.deepEqual([runner.tasks, stored.length], [0, 0]);
+  for (const [lane, versions] of order)
+    t.deepEqual(
+      versions,
+      versions.toSorted((a, b) => a - b),
+      lane,
+    );
+});
+
+test('an object that is parked again while its letters are being read loses none of them', async (t) => {
+  const stored: StoredEffects[] = [];
+  let taken = 0;
+  let parked = true;
+  const seen: number[] = [];
+  const { runner, done } = bench(async ({ row: { version } }) => {
+    if (parked) return { outcome: 'Wait', message: 'parked' };
+    taken += 1;
+    if (taken % 100 === 0) parked = true; // it crashes again
+    seen.push(version);
+    return { outcome: 'Done' };
+  }, stored);
+  for (let version = 1; version <= 1_200; version += 1) {
+    stored.push(row(version, tell('crashing')));
+    runner.take(row(version, tell('crashing')));
+  }
+  const operator = setInterval(() => (parked = false), 3);
+  await until(() => done.length === 1_200);
+  clearInterval(operator);
+  t.deepEqual(
+    seen,
+    Array.from({ length: 1_200 }, (_, i) => i + 1),
+  );
+  t.is(runner.tasks, 0);
 });
 
 test('a letter to a child waits until the child was made', async (t) => {
@@ -210,6 +282,7 @@ test('storage that is away when effects are recovered is asked again until it an
         away = false;
         throw new Error('away');
       },
+      effectsAt: async () => [],
       effectsDone: () => undefined,
     },
     carryOut: async ({ row: { version } }) => {
