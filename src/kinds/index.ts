@@ -9,6 +9,7 @@ import { offeringKind } from './offering/index.js';
 import { namespaceKind } from './project/index.js';
 import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
+import { webhookEndpointKind } from './webhookendpoint/index.js';
 
 export const KINDS: readonly KindDefinition[] = [
   namespaceKind,
@@ -20,6 +21,7 @@ export const KINDS: readonly KindDefinition[] = [
   jobKind,
   attemptKind,
   nodeKind,
+  webhookEndpointKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

@@ -5,7 +5,7 @@
 import type { Refusal } from '../api/refusal.js';
 import { rfc3339 } from '../api/time.js';
 import type { Effect } from './effect.js';
-import type { Current, Decision, Message } from './machine.js';
+import type { Current, Decision, Machine, Message } from './machine.js';
 
 /** These kinds keep no book. */
 export type PlainDecision<Status, Private = undefined> = Decision<Status, Private, never>;
@@ -57,4 +57,9 @@ export function plain<Spec, Status, Private>(
     default:
       return IGNORED;
   }
+}
+
+/** The machine of a kind that has no rules of its own, or whose machinery is not built yet. */
+export function plainMachine<Spec, Status>(): Machine<Spec, Status, undefined, undefined, never> {
+  return { decide: (current, _book, message) => plain(current, message) };
 }

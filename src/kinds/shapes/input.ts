@@ -1,6 +1,7 @@
 /** Owns what is put under /svc/inputs before work starts. Source: spec, "Job spec", Input. */
 import { z } from 'zod';
 import { bucketInput, sha256Hex } from './bucket-input.js';
+import { isHttps } from './https-url.js';
 
 /** Of these exactly one says where an input comes from. */
 const ORIGINS = ['volume', 'output', 'bucket', 'url', 'fromWorkspace', 'fromStage'] as const;
@@ -54,12 +55,3 @@ export const input = z
   });
 
 export type Input = z.infer<typeof input>;
-
-function isHttps(text: string): boolean {
-  try {
-    const url = new URL(text);
-    return url.protocol === 'https:' && url.hostname !== '' && url.username === '' && url.password === '';
-  } catch {
-    return false;
-  }
-}
