@@ -68,13 +68,16 @@ export const compute = z.string().transform((text, context): 'auto' | 'namespace
   return z.NEVER;
 });
 
-/** Bytes of an AES-256 key. */
-const MASTER_KEY_BYTES = 32;
+/** An AES-256 key: 32 bytes. */
+const MASTER_KEY = /^[A-Za-z0-9+/]{43}=$/;
+/** The current one and those of earlier rotations; more would be a mistake. */
+const MOST_MASTER_KEYS = 8;
 
-export const masterKey = z.string().transform((text, context): Buffer => {
-  const key = Buffer.from(text, 'base64');
-  if (key.length === MASTER_KEY_BYTES && /^[A-Za-z0-9+/]{43}=$/.test(text)) return key;
-  context.addIssue('must be 32 bytes in base64 (44 characters)');
+export const masterKeys = z.string().transform((text, context): readonly Buffer[] => {
+  const parts = text.split(',').map((part) => part.trim());
+  const good = parts.length <= MOST_MASTER_KEYS && parts.every((part) => MASTER_KEY.test(part));
+  if (good) return parts.map((part) => Buffer.from(part, 'base64'));
+  context.addIssue(`must be 32 bytes in base64 (44 characters), or at most ${MOST_MASTER_KEYS} such keys with commas`);
   return z.NEVER;
 });
 

@@ -10,7 +10,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_API_GROUP } from './brand.js';
-import { bytes, compute, dnsName, integer, masterKey, milliCpu, path, tlsPort, url } from './config-values.js';
+import { bytes, compute, dnsName, integer, masterKeys, milliCpu, path, tlsPort, url } from './config-values.js';
 
 interface Setting<T> {
   /** Environment variable. */
@@ -98,13 +98,13 @@ export const SETTINGS = {
       'Redis for queues and timers. Unset: they run on Postgres. Nothing is lost when it is emptied.',
     ),
   ),
-  masterKey: secret(
+  masterKeys: secret(
     setting(
       'TROUPE_MASTER_KEY',
-      'base64',
+      'base64, commas',
       undefined,
-      masterKey.optional(),
-      '32 bytes that wrap the keys of all secrets. Unset: made once into `master.key` (0600) in the data directory. Without it no secret can be read.',
+      masterKeys.optional(),
+      '32 bytes that wrap the keys of all secrets. Unset: made once into `master.key` (0600) in the data directory. Without it no secret can be read. To rotate it, put the new key in front of the old one, separated by a comma: the first seals, all of them open.',
     ),
   ),
   compute: setting(

@@ -36,7 +36,10 @@ async function serve(config: Config): Promise<void> {
     ? undefined
     : await openEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line), signal: stopping });
   const databaseUrl = config.databaseUrl ?? postgres?.url ?? '';
-  const keys = await loadMasterKeys({ setting: config.masterKey?.toString('base64'), dir: config.dataDir });
+  const keys = await loadMasterKeys({
+    setting: config.masterKeys?.map((key) => key.toString('base64')).join(','),
+    dir: config.dataDir,
+  });
   const { sealBytes: seal, openBytes: open } = byteSealer(keys);
   const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
   const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders }).catch(

@@ -53,6 +53,15 @@ test('a bad secret is refused without being repeated', (t) => {
   t.notRegex(lines.join('\n'), /hunter2/);
 });
 
+test('a master key is rotated by a list: the first seals, the others open', (t) => {
+  const keys = [1, 2].map((fill) => Buffer.alloc(32, fill));
+  const text = keys.map((key) => key.toString('base64'));
+  t.deepEqual(accepted({ TROUPE_MASTER_KEY: text[0] ?? '' }).masterKeys, keys.slice(0, 1));
+  t.deepEqual(accepted({ TROUPE_MASTER_KEY: text.join(', ') }).masterKeys, keys);
+  t.is(refused({ TROUPE_MASTER_KEY: `${text[0]},` }).length, 1);
+  t.is(refused({ TROUPE_MASTER_KEY: Array.from({ length: 9 }, () => text[0]).join() }).length, 1);
+});
+
 test('a setting that is set to nothing counts as unset, as compose files write it', (t) => {
   t.is(loadConfig({ REDIS_URL: '', PORT: '' }).outcome, 'Config');
 });
