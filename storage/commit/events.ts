@@ -1,4 +1,9 @@
-/** Owns the recording of events: one row per object, event and reason; a repeat raises its count and moves it to the end. */
+/**
+ * Owns the recording of events: one row per object, event and reason; a repeat raises its count and moves it to the end.
+ * The reason is part of what an event is: a Job that failed for its time and one that failed for its program are two
+ * things to tell of. Reasons are words of ours, a handful per event, so the rows of an object stay few; what differs each
+ * time goes into the message, of which the last one stands.
+ */
 import type { Entry } from './entry.js';
 import type { Session } from './session.js';
 
