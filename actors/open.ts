@@ -204,6 +204,11 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     read,
     inputs: deps.inputs,
     deliver: reported,
+    // Lost in a crash, like any use that nobody has noted yet.
+    used(address, uid) {
+      const from = { address, uid, version: 0 };
+      void post.deliver(address, uid, { type: 'Told', from, letter: { letter: 'Used', time: clock() } });
+    },
     now: clock,
   };
   const children: ChildrenDeps = {

@@ -18,7 +18,6 @@ export interface WorkDeps extends OrderDeps {
   readonly engine: ComputeEngine | undefined;
   readonly reports: Reports | undefined;
   deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
-  now(): number;
 }
 
 type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;

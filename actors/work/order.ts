@@ -6,6 +6,7 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
+import { isUseNews } from '../../src/kinds/plain-machine.js';
 import type { Inputs } from './inputs.js';
 import type { SecretVersions } from '../../storage/store.js';
 
@@ -13,6 +14,9 @@ export interface OrderDeps {
   readonly secrets: Pick<SecretVersions, 'open'>;
   read(address: Address): Promise<Buffer | undefined>;
   readonly inputs: Pick<Inputs, 'stage'>;
+  /** The object with this uid has been used: it notes the time. */
+  used(address: Address, uid: string): void;
+  now(): number;
 }
 
 export type ResolvedOrder =
@@ -107,13 +111,16 @@ async function openSecrets(
   for (const { name } of keys) if (!wanted.has(name)) wanted.set(name, undefined);
   const opened: OpenedSecret[] = [];
   for (const [name, pinned] of wanted) {
-    const body = await deps.read({ ...place, kind: 'Secret', name });
+    const address: Address = { ...place, kind: 'Secret', name };
+    const body = await deps.read(address);
     if (!body) return missing('SecretNotFound', `secret "${name}" does not exist in project "${place.project}"`);
     const { metadata, status } = decodeObject(body);
     const version = pinned ?? (status as { version?: number }).version ?? 0;
     const values = await deps.secrets.open(place.org, metadata.uid, version);
     if (!values) return missing('SecretNotFound', `secret "${name}" has no version ${version}`);
     opened.push({ name, values });
+    // What it says already is as good as now: a Job of ten thousand indexes costs its Secret one commit a minute.
+    if (isUseNews(status as { lastUsedTime?: string }, deps.now())) deps.used(address, metadata.uid);
   }
   for (const { name, key } of keys) {
     const has = opened.find((secret) => secret.name === name)?.values.has(key);

@@ -33,14 +33,19 @@ export function refused(refusal: Refusal): { readonly outcome: 'Refused'; readon
 /** The least time between two notes of use, in ms: a busy key costs at most one commit a minute. */
 const USE_NOTED_EVERY_MS = 60_000;
 
+/** Whether a use at `time` (ms) is worth a note beside what the status says. */
+export function isUseNews(status: { readonly lastUsedTime?: string | undefined }, time: number): boolean {
+  const before = status.lastUsedTime === undefined ? 0 : Date.parse(status.lastUsedTime);
+  return time - before >= USE_NOTED_EVERY_MS;
+}
+
 /** What follows from a `Used` letter: `lastUsedTime`, unless it is as good as known already. */
 export function noteUse<Status extends { readonly lastUsedTime?: string | undefined }, Private>(
   current: Current<unknown, Status, Private>,
   time: number,
 ): PlainDecision<Status, Private> {
   const { status } = current.object;
-  const before = status.lastUsedTime === undefined ? 0 : Date.parse(status.lastUsedTime);
-  if (time - before < USE_NOTED_EVERY_MS) return IGNORED;
+  if (!isUseNews(status, time)) return IGNORED;
   return next<Status, Private>({ ...status, lastUsedTime: rfc3339(time) });
 }
 

@@ -49,6 +49,12 @@ test.serial('a Job sees the values of the newest version, also those that a patc
   t.true(before.includes(`FIRST=${await hashOf(VALUES[0])} 400`), before);
   t.true(before.includes(`SECOND=${await hashOf(VALUES[1])} 400`), before);
 
+  const used = await until('the use is noted', async () => {
+    const noted = textAt((await client.get(`${SECRETS}/mounted`)).body, 'status', 'lastUsedTime');
+    return noted === '' ? undefined : noted;
+  });
+  t.true(Math.abs(Date.now() - Date.parse(used)) < 60_000, used);
+
   const patched = await client.merge(`${SECRETS}/mounted`, { spec: { stringData: { FIRST: VALUES[2] } } });
   t.is(patched.status, 200, patched.text);
   t.deepEqual(listAt(patched.body, 'status', 'keys'), ['FIRST', 'SECOND']);
