@@ -41,6 +41,26 @@ export function targetOf(address: Address, effect: LaterEffect): string {
   }
 }
 
-export function isEngines({ type }: LaterEffect): boolean {
-  return type === 'StartWork' || type === 'StopWork' || type === 'RemoveWork';
+/** Where effects find a place to run: what starts work may take minutes, and must not hold up what ends it. */
+export type PoolName = 'letters' | 'starts' | 'ends';
+
+export function poolOf({ type }: LaterEffect): PoolName {
+  switch (type) {
+    case 'StartWork':
+      return 'starts';
+    case 'StopWork':
+    case 'RemoveWork':
+      return 'ends';
+    default:
+      return 'letters';
+  }
+}
+
+/** True when `later`, which came behind `earlier` in its lane, makes it needless: it ends at once, and in its own way. */
+export function overrules(later: LaterEffect, earlier: LaterEffect): boolean {
+  return (
+    earlier.type === 'StartWork' &&
+    (later.type === 'StopWork' || later.type === 'RemoveWork') &&
+    later.epoch === earlier.epoch
+  );
 }

@@ -10,6 +10,9 @@ export type EffectOutcome =
   /** Never: the object that asked is told. */
   | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
 
+/** Why the signal of an effect was aborted: one behind it in its lane wants it undone. Otherwise the process stops. */
+export const OVERRULED = Symbol('overruled');
+
 export const DONE: EffectOutcome = { outcome: 'Done' };
 
 export function retry(message: string): EffectOutcome {

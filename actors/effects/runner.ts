@@ -3,11 +3,10 @@
  *
  * Protocol. A commit that asks for later effects stores them as one row (I5) and hands the row over here; after a start
  * the rows that a crash left behind are read again. Effects of one object on one target share a lane and run in version
- * order, one at a time; different lanes run side by side, at most `CONCURRENCY` at once. A lane that waits for its next
- * try takes no place from the others, and effects on the engine, which may take minutes, have places of their own: so a
- * parked target or a slow download holds up nobody else. When all effects of a row are done the row is deleted; a crash
- * before that runs them again, which is harmless, since each is idempotent by its key. One that fails past its retries
- * returns to its object as `EffectFailed`, and that message is delivered like any other.
+ * order, one at a time; different lanes run side by side, a few hundred at once (`pools.ts`). A lane that waits for its
+ * next try takes no place from the others. When all effects of a row are done the row is deleted; a crash before that runs
+ * them again, which is harmless, since each is idempotent by its key. One that fails past its retries returns to its object
+ * as `EffectFailed`, and that message is delivered like any other.
  *
  * What waits for a parked object is left in storage: its first effect alone stays in hand and tries again (`shelves.ts`).
  * When that is through, the others are read again in their order; new ones go behind them until all of them are in hand.
@@ -20,12 +19,14 @@ import { RefusalError } from '../../src/api/refusal.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
-import { isEngines, laneKey, targetOf, type EffectTask } from './lanes.js';
+import { laneKey, targetOf, type EffectTask } from './lanes.js';
 import type { EffectOutcome } from './outcome.js';
+import { openPools, type Lane } from './pools.js';
 import { openShelves, type Shelf } from './shelves.js';
 
 export interface EffectRunnerDeps {
   readonly pending: Pick<Pending, 'effects' | 'effectsAt' | 'effectsDone'>;
+  /** The signal aborts with the reason OVERRULED when a later effect of the lane wants this one undone. */
   carryOut(task: EffectTask, signal: AbortSignal): Promise<EffectOutcome>;
   /** Gives a failed effect back to its object; resolves when it is decided. */
   giveBack(task: EffectTask, reason: string, message: string): Promise<'Done' | 'Retry'>;
@@ -54,10 +55,6 @@ export interface EffectRunner {
   oldestMs(now: number): number;
 }
 
-/** Effects under way at once: letters and children. */
-const CONCURRENCY = 256;
-/** The same for effects on the engine. */
-const ENGINE_CONCURRENCY = 128;
 const MAX_TASKS = 50_000;
 /** Of them volatile ones: these cannot be left in storage, and must not take the room of those that can. */
 const MAX_VOLATILE = 20_000;
@@ -73,20 +70,6 @@ const MAX_BACKOFF_MS = 15_000;
 /** Between tries at a target that waits for an operator. */
 const WAIT_MS = 30_000;
 
-interface Lane {
-  readonly key: string;
-  readonly pool: Pool;
-  readonly queue: EffectTask[];
-  /** Of the first task. */
-  tries: number;
-}
-
-interface Pool {
-  readonly most: number;
-  running: number;
-  readonly ready: Lane[];
-}
-
 /** `again`: milliseconds until the next try; undefined when the effect is done or given back. */
 type Tried = { readonly next: 'Waiting' } | { readonly next: 'Tried'; readonly again: number | undefined };
 
@@ -94,8 +77,7 @@ const TRIED: Tried = { next: 'Tried', again: undefined };
 
 export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   const lanes = new Map<string, Lane>();
-  const letters: Pool = { most: CONCURRENCY, running: 0, ready: [] };
-  const engine: Pool = { most: ENGINE_CONCURRENCY, running: 0, ready: [] };
+  const pools = openPools(runLane, deps.stopping);
   const rows = new Map<number, { left: number; waiting: number; readonly since: number }>();
   const shelves = openShelves();
   const waitMs = deps.waitMs ?? WAIT_MS;
@@ -113,8 +95,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     if (effects.length === 0 || tasks >= MAX_TASKS || volatileTasks >= MAX_VOLATILE) return; // I10
     volatileKey -= 1;
     accept({ version: volatileKey, address, uid, effects });
-    pump(letters);
-    pump(engine);
+    pools.pump();
   }
 
   function take(row: StoredEffects): void {
@@ -127,8 +108,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       return;
     }
     accept(row);
-    pump(letters);
-    pump(engine);
+    pools.pump();
   }
 
   function accept(row: StoredEffects): void {
@@ -142,12 +122,14 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   function enqueue(task: EffectTask): void {
     const key = laneKey(task);
     let lane = lanes.get(key);
-    if (!lane) {
-      lane = { key, pool: isEngines(task.effect) ? engine : letters, queue: [], tries: 0 };
+    if (lane) {
+      lane.queue.push(task);
+      pools.overrule(lane, task);
+    } else {
+      lane = { key, queue: [task], tries: 0, overruled: false, stage: { at: 'New' } };
       lanes.set(key, lane);
-      lane.pool.ready.push(lane);
+      pools.ready(lane);
     }
-    lane.queue.push(task);
     const row = rows.get(task.row.version);
     if (row) row.left += 1;
     else rows.set(task.row.version, { left: 1, waiting: 0, since: Date.now() });
@@ -155,30 +137,17 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     if (!isStored(task)) volatileTasks += 1;
   }
 
-  function pump(pool: Pool): void {
-    while (pool.running < pool.most && pool.ready.length > 0 && !deps.stopping.aborted) {
-      const lane = pool.ready.shift();
-      if (!lane) return;
-      pool.running += 1;
-      void runLane(lane);
-    }
-  }
-
   /** One try at the lane's first effect. */
   async function runLane(lane: Lane): Promise<void> {
     const task = lane.queue[0];
     const shelf = task && isStored(task) ? shelves.of(task.row, task.effect) : undefined;
     // A target that waits is asked by one. While its shelf is read again there is none, and all of them go on.
-    if (task && shelf?.probe && shelf.probe !== task) {
-      lane.pool.running -= 1;
-      return shelve(lane, shelf, 0);
-    }
+    if (task && shelf?.probe && shelf.probe !== task) return shelve(lane, shelf, 0);
     const outcome = task && (await tryOnce(lane, task));
-    lane.pool.running -= 1;
     if (!task || !outcome || deps.stopping.aborted) return;
     if (outcome.next === 'Waiting') wait(lane, task);
     else tried(lane, task, outcome.again);
-    pump(lane.pool);
+    pools.pump();
     void refill();
   }
 
@@ -187,7 +156,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     const shelf = shelves.of(task.row, task.effect);
     const back = shelf?.probe === task;
     if (again === undefined) finish(lane, task);
-    else later(lane, again);
+    else pools.pause(lane, again);
     if (!shelf || !back) return;
     shelf.probe = undefined;
     const row = rows.get(task.row.version);
@@ -202,13 +171,13 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     if (!isStored(task)) {
       if (row) row.waiting = row.left;
       if (known?.probe) shelve(lane, known, 1);
-      return later(lane, waitMs);
+      return pools.pause(lane, waitMs);
     }
     if (known?.probe && known.probe !== task) return shelve(lane, known, 0);
     if (row && known?.probe !== task) row.waiting += 1;
     const shelf = shelves.open(task);
     shelve(lane, shelf, 1);
-    later(lane, waitMs);
+    pools.pause(lane, waitMs);
   }
 
   /** Leaves the lane's effects from this place on in storage. */
@@ -222,23 +191,13 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       leaveRow(task);
     }
     if (from > 0) return;
-    lane.tries = 0;
     if (lane.queue.length === 0) lanes.delete(lane.key);
-    else lane.pool.ready.push(lane); // volatile ones
-  }
-
-  // Not a `delay`: tens of thousands may wait, and each would listen to the one signal.
-  function later(lane: Lane, ms: number): void {
-    setTimeout(() => {
-      lane.pool.ready.push(lane);
-      pump(lane.pool);
-    }, ms).unref();
+    else pools.begin(lane); // volatile ones
   }
 
   function finish(lane: Lane, task: EffectTask): void {
     lane.queue.shift();
-    lane.tries = 0;
-    if (lane.queue.length > 0) lane.pool.ready.push(lane);
+    if (lane.queue.length > 0) pools.begin(lane);
     else lanes.delete(lane.key);
     if (leaveRow(task) && isStored(task) && !shelves.holds(task.row))
       deps.pending.effectsDone(task.row.version, task.row.uid);
@@ -270,8 +229,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
           for (const effect of row.effects) if (shelves.of(row, effect) === shelf) enqueue({ row, effect });
         }
         for (const version of page) shelves.take(shelf, version);
-        pump(letters);
-        pump(engine);
+        pools.pump();
       }
     }
     shelves.close(asked);
@@ -297,7 +255,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   }
 
   async function tryOnce(lane: Lane, task: EffectTask): Promise<Tried> {
-    const outcome = await attempt(task);
+    const knew = lane.overruled;
+    const outcome = await attempt(lane, task);
     deps.onOutcome(task.effect.type, outcome.outcome);
     switch (outcome.outcome) {
       case 'Done':
@@ -308,7 +267,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
         lane.tries += 1;
         if (lane.tries >= MAX_TRIES && isStored(task) && (await giveBack(task, 'RetriesExhausted', outcome.message)))
           return TRIED;
-        return { next: 'Tried', again: backoff(lane.tries, deps.chance()) };
+        return { next: 'Tried', again: lane.overruled && !knew ? 0 : backoff(lane.tries, deps.chance()) };
       case 'Failed':
         lane.tries += 1;
         if (await giveBack(task, outcome.reason, outcome.message)) return TRIED;
@@ -321,9 +280,9 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     return (await deps.giveBack(task, reason, message)) === 'Done';
   }
 
-  async function attempt(task: EffectTask): Promise<EffectOutcome> {
+  async function attempt(lane: Lane, task: EffectTask): Promise<EffectOutcome> {
     try {
-      return await deps.carryOut(task, deps.stopping);
+      return await pools.withSignal(lane, (signal) => deps.carryOut(task, signal));
     } catch (error) {
       return { outcome: 'Retry', message: describeFault(error) };
     }
@@ -351,8 +310,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       // A row that was left while the page was being read may not be in it.
       const more = page.length === PAGE_ROWS || leftTo > Math.max(known, last);
       leftFrom = more ? last + 1 : undefined;
-      pump(letters);
-      pump(engine);
+      pools.pump();
     }
   }
 

@@ -10,7 +10,7 @@ import type { StoredEffects } from '../../storage/store.js';
 import type { Inputs } from '../work/inputs.js';
 import { resolveOrder, type OrderDeps } from '../work/order.js';
 import { workId, type Reports } from '../work/reports.js';
-import { DONE, retry, type EffectOutcome } from './outcome.js';
+import { DONE, OVERRULED, retry, type EffectOutcome } from './outcome.js';
 
 export interface WorkDeps extends OrderDeps {
   readonly inputs: Inputs;
@@ -47,15 +47,25 @@ export async function startWork(
   const plan = kind.workPlan(owner, effect.slot, effect.epoch);
   const id = workId(row.uid, effect.epoch);
   const labels = { org: row.address.org, project: row.address.project, attempt: row.address.name };
-  const resolved = await resolveOrder(id, row.address, plan, labels, deps, signal);
-  switch (resolved.outcome) {
-    case 'Missing':
-      return failed(resolved.reason, resolved.message, false);
-    case 'Later':
-      return retry(resolved.message);
-    case 'Order':
-      await deps.engine.start(resolved.order, signal);
-      return DONE;
+  try {
+    signal.throwIfAborted();
+    const resolved = await resolveOrder(id, row.address, plan, labels, deps, signal);
+    signal.throwIfAborted();
+    switch (resolved.outcome) {
+      case 'Missing':
+        return await failed(resolved.reason, resolved.message, false);
+      case 'Later':
+        return retry(resolved.message);
+      case 'Order':
+        await deps.engine.start(resolved.order, signal);
+        return DONE;
+    }
+  } catch (error) {
+    if (signal.reason !== OVERRULED) throw error;
+    // Its start was carried out by an earlier process and it runs: then the stop is for the engine.
+    if (!(await isWanted(row, deps))) return DONE;
+    // The engine may have taken it at the last moment; the removal that follows this end comes after the stop.
+    return failed('Stopped', 'stopped before the work began', false);
   }
 }
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EffectTask } from '../../actors/effects/lanes.js';
 import { openEffectRunner, type EffectRunner } from '../../actors/effects/runner.js';
-import type { EffectOutcome } from '../../actors/effects/outcome.js';
+import { OVERRULED, type EffectOutcome } from '../../actors/effects/outcome.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { THING } from './support.js';
@@ -315,4 +315,75 @@ test('whoever asks whether letters were taken hears of it when those in hand are
   open();
   await sending;
   t.is(runner.tasks, 0);
+});
+
+const OWNER = { ...THING, name: 'owner' };
+const startWork = (epoch: number): LaterEffect => ({
+  type: 'StartWork',
+  owner: OWNER,
+  ownerUid: 'u-owner',
+  slot: 0,
+  epoch,
+});
+const stopWork = (epoch: number): LaterEffect => ({ type: 'StopWork', epoch, graceSeconds: 30 });
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((done) => {
+    if (signal.aborted) done();
+    else signal.addEventListener('abort', () => done(), { once: true });
+  });
+
+test('the stop of work whose start is under way ends the start at once, and comes after it', async (t) => {
+  const order: string[] = [];
+  const { runner, done } = bench(async ({ effect }, signal) => {
+    if (effect.type === 'StartWork') await aborted(signal);
+    order.push(`${effect.type} ${String(signal.reason === OVERRULED)}`);
+    return { outcome: 'Done' };
+  });
+  runner.take(row(1, startWork(1)));
+  runner.take(row(2, stopWork(2)));
+  runner.take(row(3, stopWork(1)));
+  await until(() => done.length === 3);
+  t.deepEqual(order, ['StartWork true', 'StopWork false', 'StopWork false']);
+});
+
+test('a start that waits for its next try, or for its turn, is overruled at once too', async (t) => {
+  const tries: boolean[] = [];
+  const busy: string[] = [];
+  const { runner, done, stop } = bench(async ({ row: { uid }, effect }, signal) => {
+    if (effect.type !== 'StartWork') return { outcome: 'Done' };
+    if (uid === 'u-1') {
+      tries.push(signal.aborted);
+      return signal.aborted ? { outcome: 'Done' } : { outcome: 'Retry', message: 'the machine is away' };
+    }
+    busy.push(uid);
+    await aborted(signal);
+    return { outcome: 'Done' };
+  });
+  runner.take(row(1, startWork(1)));
+  // Its pause has grown so long that only the stop can end it in time.
+  await until(() => tries.length >= 3);
+  for (let n = 0; n < 400; n += 1) runner.take({ ...row(100 + n, startWork(1)), uid: `u-busy-${n}` });
+  await until(() => busy.length > 0);
+  const before = busy.length;
+  runner.take(row(2, stopWork(1)));
+  runner.take({ ...row(600, stopWork(1)), uid: 'u-busy-399' });
+  await until(() => [1, 2, 499, 600].every((version) => done.includes(version)));
+  t.is(busy.length, before + 1);
+  t.deepEqual(tries.slice(-1), [true]);
+  stop.abort();
+});
+
+test('starts that are under way hear that the process stops', async (t) => {
+  const reasons: unknown[] = [];
+  const { runner, stop } = bench(async (_task, signal) => {
+    await aborted(signal);
+    reasons.push(signal.reason);
+    return { outcome: 'Done' };
+  });
+  runner.take(row(1, startWork(1)));
+  runner.take({ ...row(2, startWork(1)), uid: 'u-2' });
+  stop.abort('stopping');
+  await until(() => reasons.length === 2);
+  t.deepEqual(reasons, ['stopping', 'stopping']);
 });

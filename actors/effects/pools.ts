@@ -1,0 +1,150 @@
+/**
+ * Owns which lanes run now: each stands in the pool of its first effect until a place is free there.
+ *
+ * What starts work may take minutes and has places of its own, so that a slow download holds up neither letters nor what ends
+ * work. A start that is overruled by a later effect of its lane (the stop of work whose input is still on its way) is told by
+ * its signal, waits for nothing any more, and runs among those that end work.
+ *
+ * I10: as many lanes stand here as there are lanes in hand; `PLACES` run at once.
+ */
+import { overrules, poolOf, type EffectTask, type PoolName } from './lanes.js';
+import { OVERRULED } from './outcome.js';
+
+export interface Lane {
+  readonly key: string;
+  readonly queue: EffectTask[];
+  /** Of the first task. */
+  tries: number;
+  /** The first task was overruled by a later one. */
+  overruled: boolean;
+  stage: Stage;
+}
+
+/** What the first task is doing. */
+type Stage =
+  | { readonly at: 'New' }
+  | { readonly at: 'Ready'; readonly pool: Pool }
+  | { readonly at: 'Running'; readonly abort: AbortController | undefined }
+  /** For its next try. */
+  | { readonly at: 'Waiting'; readonly timer: NodeJS.Timeout };
+
+interface Pool {
+  readonly places: number;
+  running: number;
+  readonly ready: Set<Lane>;
+}
+
+export interface Pools {
+  /** The lane's first effect is to be tried; nothing begins before `pump`. */
+  ready(lane: Lane): void;
+  /** The same after a pause. */
+  pause(lane: Lane, ms: number): void;
+  pump(): void;
+  /** Lets what came behind the first effect overrule it. */
+  overrule(lane: Lane, later: EffectTask): void;
+  /** The lane has a new first effect. */
+  begin(lane: Lane): void;
+  /** Lends what ends the first effect early: the stop of the process, or an effect behind it. */
+  withSignal<T>(lane: Lane, use: (signal: AbortSignal) => Promise<T>): Promise<T>;
+}
+
+/** Effects under way at once. */
+const PLACES: Readonly<Record<PoolName, number>> = { letters: 256, starts: 128, ends: 128 };
+
+/** `run` makes one try at the lane's first effect; it never rejects. */
+export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSignal): Pools {
+  const open = (name: PoolName): Pool => ({ places: PLACES[name], running: 0, ready: new Set() });
+  const pools: Readonly<Record<PoolName, Pool>> = {
+    letters: open('letters'),
+    starts: open('starts'),
+    ends: open('ends'),
+  };
+  /** Of starts under way. One listener for all of them: thousands may come and go. */
+  const aborts = new Set<AbortController>();
+  const stop = (): void => {
+    for (const abort of aborts) abort.abort(stopping.reason);
+  };
+  stopping.addEventListener('abort', stop, { once: true });
+
+  function ready(lane: Lane): void {
+    const [first] = lane.queue;
+    if (!first) return;
+    const pool = pools[lane.overruled ? 'ends' : poolOf(first.effect)];
+    lane.stage = { at: 'Ready', pool };
+    pool.ready.add(lane);
+  }
+
+  function pumpOne(pool: Pool): void {
+    for (const lane of pool.ready) {
+      if (pool.running >= pool.places || stopping.aborted) return;
+      pool.ready.delete(lane);
+      pool.running += 1;
+      lane.stage = { at: 'Running', abort: undefined };
+      void run(lane).then(() => {
+        pool.running -= 1;
+        pump();
+      });
+    }
+  }
+
+  function pump(): void {
+    pumpOne(pools.letters);
+    pumpOne(pools.starts);
+    pumpOne(pools.ends);
+  }
+
+  function overrule(lane: Lane, later: EffectTask): void {
+    const [first] = lane.queue;
+    if (!first || lane.overruled || !overrules(later.effect, first.effect)) return;
+    lane.overruled = true;
+    switch (lane.stage.at) {
+      case 'New':
+        return;
+      case 'Running':
+        lane.stage.abort?.abort(OVERRULED);
+        return;
+      case 'Waiting':
+        clearTimeout(lane.stage.timer);
+        break;
+      case 'Ready':
+        lane.stage.pool.ready.delete(lane);
+        break;
+    }
+    ready(lane);
+  }
+
+  return {
+    ready,
+    pump,
+    overrule,
+    pause(lane, ms) {
+      // Not a `delay`: tens of thousands may wait, and each would listen to the one signal.
+      const timer = setTimeout(() => {
+        ready(lane);
+        pump();
+      }, ms).unref();
+      lane.stage = { at: 'Waiting', timer };
+    },
+    begin(lane) {
+      lane.tries = 0;
+      lane.overruled = false;
+      lane.stage = { at: 'New' };
+      for (const later of lane.queue.slice(1)) overrule(lane, later);
+      ready(lane);
+    },
+    async withSignal(lane, use) {
+      const [first] = lane.queue;
+      // Of its own only where it can be overruled: letters are many.
+      if (!first || poolOf(first.effect) !== 'starts') return use(stopping);
+      const abort = new AbortController();
+      lane.stage = { at: 'Running', abort };
+      aborts.add(abort);
+      if (lane.overruled) abort.abort(OVERRULED);
+      try {
+        return await use(abort.signal);
+      } finally {
+        aborts.delete(abort);
+      }
+    },
+  };
+}

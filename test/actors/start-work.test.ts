@@ -1,0 +1,86 @@
+/** What becomes of a start that is overruled while its inputs are on their way. */
+import test from 'ava';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { OVERRULED } from '../../actors/effects/outcome.js';
+import { startWork, type WorkDeps } from '../../actors/effects/work.js';
+import { openInputs } from '../../actors/work/inputs.js';
+import { encodeObject } from '../../src/api/encode.js';
+import { openDialer } from '../../src/engines/dialer/dialer.js';
+import { fetchUrl } from '../../src/engines/fetch/fetch.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { WorkReport } from '../../src/kinds/report.js';
+import { missing, openServer } from '../engines/dialer/server.js';
+
+const run = missing === undefined ? test : test.skip;
+
+const ATTEMPT = { org: 'o-1', kind: 'Attempt', project: 'default', name: 'a' };
+const JOB = { ...ATTEMPT, kind: 'Job', name: 'j' };
+const EFFECT = { type: 'StartWork', owner: JOB, ownerUid: 'u-job', slot: 0, epoch: 1 } as const;
+
+function object(kind: string, uid: string, phase: string): Buffer {
+  const metadata = { name: uid, uid, namespace: 'default', resourceVersion: '1', creationTimestamp: '', generation: 1 };
+  return encodeObject({ apiVersion: 'x/v1', kind, metadata, spec: {}, status: { phase } });
+}
+
+for (const [phase, told] of [
+  ['Provisioning', ['StartFailed Stopped']],
+  ['Running', []],
+] as const) {
+  run(
+    `a stop during a slow download ends it at once, and of work that is ${phase} it tells ${told.join() || 'nothing'}`,
+    async (t) => {
+      const dir = mkdtempSync(join(tmpdir(), 'troupe-start-'));
+      const overrule = new AbortController();
+      let closed: () => void = () => undefined;
+      const gone = new Promise<void>((done) => (closed = done));
+      // A body that never ends.
+      const server = await openServer(t, (request, response) => {
+        request.once('close', closed);
+        response.writeHead(200);
+        response.write('a little', () => overrule.abort(OVERRULED));
+      });
+      const dialer = openDialer({ allow: ['127.0.0.1'], ca: [server.ca] });
+      const reports: string[] = [];
+      let started = 0;
+      const plan = {
+        image: 'svc/agent-tools',
+        main: { name: 'main', command: ['true'], env: [] },
+        sidecars: [],
+        secrets: [],
+        workingDir: '/workspace',
+        inputs: [{ name: 'x', from: 'url' as const, url: `https://127.0.0.1:${server.port}/x` }],
+        outputs: [],
+        amounts: { milliCpu: 1, memory: 1, disk: 1 },
+      };
+      const deps = {
+        secrets: { open: async () => undefined },
+        read: async ({ kind }: { kind: string }) =>
+          kind === 'Job' ? object('Job', 'u-job', 'Running') : object('Attempt', 'u-attempt', phase),
+        inputs: openInputs({
+          dir,
+          link: async () => undefined,
+          fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, signal, limit: 1 << 20 }),
+          output: async () => undefined,
+        }),
+        kinds: [{ kind: 'Job', workPlan: () => plan }] as unknown as readonly KindDefinition[],
+        engine: { start: async () => void (started += 1) } as unknown as WorkDeps['engine'],
+        reports: undefined,
+        deliver: async (_address: unknown, _uid: string, report: WorkReport) => {
+          reports.push(report.report === 'StartFailed' ? `StartFailed ${report.reason}` : report.report);
+          return 'Done' as const;
+        },
+        now: () => 0,
+      } satisfies WorkDeps;
+      const row = { version: 1, address: ATTEMPT, uid: 'u-attempt', effects: [EFFECT] };
+      const outcome = await startWork(row, EFFECT, deps, overrule.signal);
+      t.deepEqual(outcome, { outcome: 'Done' });
+      t.deepEqual(reports, [...told]);
+      t.is(started, 0);
+      t.deepEqual(readdirSync(join(dir, 'u-attempt.1')), []);
+      await gone;
+      rmSync(dir, { recursive: true });
+    },
+  );
+}
