@@ -67,6 +67,7 @@ for (const [phase, told] of [
         kinds: [{ kind: 'Job', workPlan: () => plan }] as unknown as readonly KindDefinition[],
         engine: { start: async () => void (started += 1) } as unknown as WorkDeps['engine'],
         reports: undefined,
+        used: () => undefined,
         deliver: async (_address: unknown, _uid: string, report: WorkReport) => {
           reports.push(report.report === 'StartFailed' ? `StartFailed ${report.reason}` : report.report);
           return 'Done' as const;
