@@ -2,8 +2,9 @@
  * Owns the connections to Postgres: a bounded pool for reads, and single connections for those who need one of their own
  * (commit, lease, migrations). Sets what holds for every session. Does not own a statement.
  */
-import { Client, escapeLiteral, Pool, types as pgTypes, type PoolClient, type QueryResultRow } from 'pg';
+import { escapeLiteral, Pool, types as pgTypes, type Client, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from './errors.js';
+import { HeardClient } from './heard-client.js';
 
 /** Most connections for reads. More only queue inside Postgres on a small machine. */
 const READERS = 8;
@@ -67,10 +68,11 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
     application_name: 'troupe reads',
     keepAlive: true,
     types,
+    Client: HeardClient,
     // Before a new connection is first used.
     verify: (client, done) => void prepareReader(client, done),
   });
-  // An idle connection that dies is replaced by the pool; without a listener it would end the process.
+  // An idle connection that dies is replaced by the pool, which tells of it and must be heard, too.
   pool.on('error', () => {});
 
   return {
@@ -109,15 +111,14 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
     },
 
     async connect(purpose, session = {}) {
-      const client = new Client({
+      // The next statement on a dead connection fails, and that is where its owner finds out.
+      const client = new HeardClient({
         connectionString: options.url,
         connectionTimeoutMillis: CONNECT_TIMEOUT,
         application_name: `troupe ${purpose}`,
         keepAlive: true,
         types,
       });
-      // The next statement on a dead connection fails, and that is where its owner finds out.
-      client.on('error', () => {});
       await client.connect();
       const settings = Object.entries(session).map(([name, value]) => `SET ${name} = ${escapeLiteral(value)}`);
       if (settings.length > 0) {

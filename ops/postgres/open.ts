@@ -6,7 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client, DatabaseError } from 'pg';
+import { DatabaseError } from 'pg';
+import { HeardClient } from '../../storage/heard-client.js';
 import { privateOnce } from '../private-file.js';
 import { postgresAccount } from './account.js';
 import { CLUSTER_USER, claimCluster, clusterVersion, makeCluster } from './cluster.js';
@@ -89,7 +90,7 @@ export const openEmbeddedPostgres = async ({
 };
 
 const makeDatabase = async (url: string): Promise<void> => {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  const client = new HeardClient({ connectionString: url, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
     const found = await client.query('select 1 from pg_database where datname = $1', [DATABASE]);

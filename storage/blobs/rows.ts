@@ -5,7 +5,6 @@
  */
 import type { Pool, PoolClient } from 'pg';
 import type { Digest } from './digest.js';
-import { heard } from './system-error.js';
 
 /** Spells `BLOB`: the class of the advisory locks that order the changes of one content's file and rows. */
 const LOCK_CLASS = 0x424c4f42;
@@ -15,8 +14,6 @@ const TOUCH_AFTER = '1 hour';
 /** Runs `work` in one transaction under the lock of this content; commits when it resolves, rolls back when it rejects. */
 export async function underLock<T>(pool: Pool, digest: Digest, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
-  // A connection that ends while it is checked out says so here as well as to the query under way.
-  client.on('error', heard);
   let broken: Error | undefined;
   try {
     await client.query('BEGIN');
@@ -30,7 +27,6 @@ export async function underLock<T>(pool: Pool, digest: Digest, work: (client: Po
     });
     throw error;
   } finally {
-    client.off('error', heard);
     client.release(broken);
   }
 }

@@ -7,7 +7,7 @@
  * BullMQ's Postgres rows are written with `synchronous_commit=off`, and Redis needs no persistence.
  */
 import { createPostgresBackend, Queue as RedisQueue, withBackend, Worker as RedisWorker } from 'bullmq';
-import { Client, type ClientConfig } from 'pg';
+import { HeardClient } from '../heard-client.js';
 
 export type QueueBackend =
   | { readonly backend: 'postgres'; readonly url: string }
@@ -69,17 +69,6 @@ const WORKER = {
 
 export async function openQueue(backend: QueueBackend, hooks: QueueOptions): Promise<Queue> {
   return backend.backend === 'postgres' ? openOnPostgres(backend.url, hooks) : openOnRedis(backend.url, hooks);
-}
-
-/**
- * A connection whose end somebody hears. A pool listens to its idle connections only: one that Postgres ends while it is
- * checked out would otherwise end the process. Whoever waits for an answer on it gets the error.
- */
-class HeardClient extends Client {
-  constructor(config?: string | ClientConfig) {
-    super(config);
-    this.on('error', () => {});
-  }
 }
 
 /** Rejects when the tables cannot be made or read. */
