@@ -132,11 +132,21 @@ const RAISE_FLOOR: Statement = {
   text: 'UPDATE clock SET floor = $1 WHERE floor < $1 AND $1 <= version',
 };
 
-/** Precondition: the floor is at least $1. Result: at most $2 of the changes at or below it are gone. */
+/**
+ * Precondition: the floor is at least $1. Result: at most $2 of the changes at or below it are gone; those that are the
+ * answer to a kept Idempotency-Key stand there from now on.
+ */
 const REMOVE: Statement = {
   name: 'remove changes',
   text: `
-DELETE FROM changes WHERE version IN (
-  SELECT h.version FROM changes h, clock c WHERE h.version <= least($1::bigint, c.floor) ORDER BY h.version LIMIT $2
-)`,
+WITH removed AS (
+  DELETE FROM changes WHERE version IN (
+    SELECT h.version FROM changes h, clock c WHERE h.version <= least($1::bigint, c.floor) ORDER BY h.version LIMIT $2
+  )
+  RETURNING version, after
+), answers AS (
+  UPDATE idempotency k SET answer = removed.after FROM removed
+  WHERE k.version = removed.version AND k.response IS NULL AND k.answer IS NULL
+)
+SELECT FROM removed`,
 };

@@ -11,19 +11,31 @@ export interface StoredResponses extends Responses {
   sweep(): Promise<number>;
 }
 
+type Row = [
+  fingerprint: string,
+  status: number,
+  sealed: Buffer | null,
+  answer: string,
+  headers: string,
+  version: number,
+];
+
 const SWEPT_AT_ONCE = 5_000;
 
 export function openResponses(postgres: Postgres, open: OpenResponse): StoredResponses {
   return {
     async find(org, holder, key) {
-      const [row] = await postgres.readRows<[string, number, Buffer, string, number]>(FIND, [org, holder, key]);
+      const [row] = await postgres.readRows<Row>(FIND, [org, holder, key]);
       if (row === undefined) return undefined;
-      const [fingerprint, status, sealed, headers, version] = row;
+      const [fingerprint, status, sealed, answer, headers, version] = row;
       const parsed: Record<string, string> = JSON.parse(headers);
       return {
         fingerprint,
         status,
-        response: stamped(open(responseParts(org, holder, key), sealed), version),
+        response: stamped(
+          sealed === null ? Buffer.from(answer) : open(responseParts(org, holder, key), sealed),
+          version,
+        ),
         headers: parsed,
       };
     },
@@ -56,8 +68,9 @@ function isObject(response: Buffer): boolean {
 const FIND: Statement = {
   name: 'response',
   text: `
-SELECT fingerprint, status, response, headers, version FROM idempotency
-WHERE (org, holder, key) = ($1, $2, $3) AND expires > now()`,
+SELECT k.fingerprint, k.status, k.response, coalesce(k.answer, h.after, ''), k.headers, k.version
+FROM idempotency k LEFT JOIN changes h ON k.response IS NULL AND k.answer IS NULL AND h.version = k.version
+WHERE (k.org, k.holder, k.key) = ($1, $2, $3) AND k.expires > now()`,
 };
 
 const SWEEP: Statement = {

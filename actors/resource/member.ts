@@ -27,7 +27,7 @@ export function memberOf(
   basis: Basis | undefined,
   secrets: Member['secrets'],
   deps: MemberDeps,
-  idempotency?: (body: Buffer) => IdempotencyWrite,
+  idempotency?: IdempotencyWrite,
 ): Member | undefined {
   const body = encodeObject(draft.object);
   const { uid } = draft.object.metadata;
@@ -100,7 +100,7 @@ export function memberOf(
     holds,
     releases,
     postings,
-    idempotency: idempotency?.(body),
+    idempotency,
   };
 }
 

@@ -17,7 +17,7 @@ export async function settle(
   self: Self,
   draft: Draft,
   deps: ActorDeps,
-  idempotency?: (body: Buffer) => IdempotencyWrite,
+  idempotency?: IdempotencyWrite,
 ): Promise<Settled> {
   const basis = basisOf(self);
   const secrets = draft.atCommit.length > 0 ? await sealSecrets(draft, deps.secrets) : [];

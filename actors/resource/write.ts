@@ -120,7 +120,7 @@ async function finish(
   }
   if (request.dryRun) return rehearsed(self, draft, status, warnings);
   const key = request.idempotency;
-  const settled = await settle(self, draft, deps, key && ((body) => keyed(request, key, draft, body, status)));
+  const settled = await settle(self, draft, deps, key && keyed(request, key, draft, status));
   switch (settled.outcome) {
     case 'Written': {
       // What is revealed is shown in this one answer; an action that changed nothing else still shows it.
@@ -168,7 +168,6 @@ function keyed(
   request: WriteRequest,
   key: { readonly key: string; readonly fingerprint: string },
   draft: Draft,
-  body: Buffer,
   status: number,
 ): IdempotencyWrite {
   return {
@@ -176,7 +175,7 @@ function keyed(
     key: key.key,
     fingerprint: key.fingerprint,
     status,
-    response: draft.reveal ? encodeObject(revealed(draft)) : body,
+    response: draft.reveal && encodeObject(revealed(draft)),
     headers: {},
   };
 }

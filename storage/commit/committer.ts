@@ -215,7 +215,7 @@ function prepare(member: Member, seal: SealResponse): Prepared {
     if (write === undefined) return { wrong: undefined, sealed: undefined };
     return {
       wrong: undefined,
-      sealed: seal(responseParts(member.address.org, write.holder, write.key), write.response),
+      sealed: write.response && seal(responseParts(member.address.org, write.holder, write.key), write.response),
     };
   } catch (error) {
     return { wrong: error instanceof Error ? error.message : 'it cannot be prepared' };

@@ -1,4 +1,7 @@
-/** Owns the taking of Idempotency-Keys, each with its sealed response, in the commit of the write that it stands for. */
+/**
+ * Owns the taking of Idempotency-Keys in the commit of the write that each stands for. A row holds a sealed response only
+ * where the answer is not the object that the commit leaves behind: that one is read from the changes log.
+ */
 import type { Entry } from './entry.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
@@ -66,7 +69,7 @@ INSERT INTO idempotency AS k (org, holder, key, fingerprint, status, response, h
 SELECT org, holder, key, fingerprint, status, response, headers, version, now() + ${KEPT}
 FROM ${givenRows(rows, COLUMNS, 1)} WHERE key IS NOT NULL
 ON CONFLICT (org, holder, key) DO UPDATE
-SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response,
+SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response, answer = NULL,
     headers = excluded.headers, version = excluded.version, expires = excluded.expires
 WHERE k.expires <= now()
 RETURNING org, holder, key`;

@@ -4,7 +4,7 @@
  */
 import type { Postgres, Statement } from '../postgres.js';
 import { KEPT } from './idempotency.js';
-import type { IdempotencyWrite, KeepResult } from './member.js';
+import type { KeepResult, KeptAnswer } from './member.js';
 
 /**
  * `version`: the object's, which the answer shows. Rejects with a `RefusalError` Unavailable when Postgres does not
@@ -14,7 +14,7 @@ export async function keepAnswer(
   postgres: Postgres,
   epoch: number,
   org: string,
-  write: IdempotencyWrite,
+  write: KeptAnswer,
   sealed: Buffer,
   version: number,
 ): Promise<KeepResult> {
@@ -37,7 +37,7 @@ WITH kept AS (
   SELECT $2::text, $3::text, $4::text, $5::text, $6::smallint, $7::bytea, $8::text, $9::bigint, now() + ${KEPT}
   FROM clock WHERE epoch = $1::bigint
   ON CONFLICT (org, holder, key) DO UPDATE
-  SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response,
+  SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response, answer = NULL,
       headers = excluded.headers, version = excluded.version, expires = excluded.expires
   WHERE k.expires <= now()
   RETURNING key

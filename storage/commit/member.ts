@@ -37,10 +37,16 @@ export interface IdempotencyWrite {
   /** SHA-256 of method, path and body. */
   readonly fingerprint: string;
   readonly status: number;
-  /** Body of the answer, its version hole blank; sealed with the master key before it is stored. */
-  readonly response: Buffer;
+  /**
+   * Body of the answer, its version hole blank; sealed with the master key before it is stored. Undefined: the object as
+   * this very commit leaves it, which the changes log holds already.
+   */
+  readonly response?: Buffer | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** An answer that no commit stands behind, so it has to be stored whole. */
+export type KeptAnswer = IdempotencyWrite & { readonly response: Buffer };
 
 export interface Member {
   readonly address: Address;
@@ -117,7 +123,7 @@ export interface Committer {
    * Keeps the answer of a write that changed nothing under its Idempotency-Key; `version` is the object's. Rejects with a
    * `RefusalError` Unavailable.
    */
-  keepAnswer(org: string, write: IdempotencyWrite, version: number): Promise<KeepResult>;
+  keepAnswer(org: string, write: KeptAnswer, version: number): Promise<KeepResult>;
   /** Members waiting for a transaction, and the age of the oldest in ms (I13). */
   depth(): { readonly waiting: number; readonly oldestMs: number };
   /** Lets what is under way finish, takes nothing new. */

@@ -97,3 +97,20 @@ test('a reader beside a compaction gets everything or Expired, never a gap', asy
   await reader;
   t.true(reads > 10);
 });
+
+test('the answer of a key is what its commit left behind, before and after its change is compacted away', async (t) => {
+  const f = await openFixture(t);
+  const idempotency = { holder: 'h', key: 'k', fingerprint: 'f', status: 201, headers: {} };
+  const first = insert('a', { idempotency }, 'first');
+  const version = versionOf(await f.committer.commit(first, undefined));
+  await f.committer.commit(update('a', version, {}, 'second'), first.write.body);
+  const answer = async (): Promise<string | undefined> =>
+    (await f.store.responses.find('o-1', 'h', 'k'))?.response.toString();
+  const before = await answer();
+  t.true(before?.includes('first'));
+  t.is(JSON.parse(before ?? '{}').metadata.resourceVersion, String(version));
+  await f.store.postgres.write({ name: 'age', text: `UPDATE changes SET time = now() - interval '2 hours'` });
+  t.is(await f.store.changes.compact(), 2);
+  t.deepEqual(await rows(f), []);
+  t.is(await answer(), before);
+});
