@@ -2,7 +2,7 @@
  * Owns the query parameters and headers of writes: dryRun, fieldValidation, fieldManager, If-Match, Idempotency-Key.
  * Bad ones are answered as kube-apiserver answers them.
  */
-import { createHash } from 'node:crypto';
+import { sha256 } from '../../src/api/sha256.js';
 import { checkFieldManager } from '../../src/api/names.js';
 import { refuse, type Cause } from '../../src/api/refusal.js';
 import type { WriteRequest } from '../../actors/stage.js';
@@ -80,7 +80,7 @@ export function readIfMatch(header: string | undefined): string | undefined {
 
 /** The method, the path with its query, and the body: the same key with any of them different is another request. */
 export function fingerprintOf(x: Exchange, body: Buffer): string {
-  return createHash('sha256').update(`${x.method} ${x.url}\n`).update(body).digest('hex');
+  return sha256(Buffer.concat([Buffer.from(`${x.method} ${x.url}\n`), body]));
 }
 
 function readIdempotency(x: Exchange, body: Buffer): WriteOptions['idempotency'] {

@@ -35,7 +35,7 @@ export async function takeKeys(
   versions: readonly number[],
 ): Promise<ReadonlySet<number>> {
   const values: unknown[] = [];
-  const positions = new Map<string, number>();
+  const positions = new Map<number, number>();
   entries.forEach((entry, i) => {
     const write = entry.member.idempotency;
     if (write === undefined) return;
@@ -50,14 +50,14 @@ export async function takeKeys(
       JSON.stringify(write.headers),
       versions[i],
     );
-    positions.set(JSON.stringify([org, write.holder, write.key]), i);
+    positions.set(versions[i] ?? 0, i);
   });
   fill(values, entries.length, 8);
   const size = roundUp(entries.length);
-  const rows = await session.rows<[string, string, string]>(`keys ${size}`, () => text(size), values);
+  const rows = await session.rows<[number]>(`keys ${size}`, () => text(size), values);
   const taken = new Set<number>();
-  for (const row of rows) {
-    const position = positions.get(JSON.stringify(row));
+  for (const [version] of rows) {
+    const position = positions.get(version);
     if (position !== undefined) taken.add(position);
   }
   return taken;
@@ -72,5 +72,5 @@ ON CONFLICT (org, holder, key) DO UPDATE
 SET fingerprint = excluded.fingerprint, status = excluded.status, response = excluded.response, answer = NULL,
     headers = excluded.headers, version = excluded.version, expires = excluded.expires
 WHERE k.expires <= now()
-RETURNING org, holder, key`;
+RETURNING version`;
 }
