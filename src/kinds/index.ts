@@ -1,6 +1,8 @@
 /** Owns the list of all kinds. A kind that is not in it does not exist. */
 import { apiKeyKind } from './apikey/index.js';
 import { attemptKind } from './attempt/index.js';
+import { budgetKind } from './budget/index.js';
+import { creditGrantKind } from './creditgrant/index.js';
 import { jobKind } from './job/index.js';
 import type { KindDefinition } from './kind.js';
 import { memberKind } from './member/index.js';
@@ -9,6 +11,7 @@ import { offeringKind } from './offering/index.js';
 import { namespaceKind } from './project/index.js';
 import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
+import { topUpKind } from './topup/index.js';
 import { webhookEndpointKind } from './webhookendpoint/index.js';
 
 export const KINDS: readonly KindDefinition[] = [
@@ -22,6 +25,9 @@ export const KINDS: readonly KindDefinition[] = [
   attemptKind,
   nodeKind,
   webhookEndpointKind,
+  budgetKind,
+  topUpKind,
+  creditGrantKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

@@ -1,0 +1,63 @@
+/** Owns the fields of a Budget. Source: spec, "Budget". */
+import { z } from 'zod';
+import { zTimestamp, zUsd } from '../../api/schema.js';
+import { conditionField, projectNameField } from '../fields.js';
+import { labelSelector } from '../shapes/labels.js';
+
+const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
+
+export const budgetSpec = z.object({
+  limitUSD: zUsd({ above: '0', description: "What the period's spend plus holds may reach." }),
+  action: z
+    .enum(['Block', 'Notify'])
+    .default('Block')
+    .describe('Block: work in scope stops and new work is refused once the limit is reached. Notify: notices only.'),
+  period: z
+    .enum(['Monthly', 'Total'])
+    .default('Monthly')
+    .describe('Monthly: the calendar month in UTC. Total: since the Budget was made. Immutable.'),
+  scope: z
+    .object({
+      project: projectNameField.optional().describe('A project; unset: every project.'),
+      selector: labelSelector.optional().describe('Labels that an object had when it was admitted.'),
+    })
+    .optional()
+    .describe('What counts: by the project and the labels an object had at admission. Unset: everything. Immutable.'),
+  thresholds: z
+    .array(z.int32().min(1).max(100))
+    .max(5)
+    .default([...DEFAULT_THRESHOLDS])
+    .describe('Percents of the limit: one notice for each in each period.'),
+  notify: z
+    .object({
+      emails: z
+        .array(z.email().max(254))
+        .max(10)
+        .optional()
+        .describe("Recipients besides the org's own billing recipients."),
+    })
+    .optional()
+    .describe('Who else gets the notices.'),
+});
+
+export const budgetStatus = z.object({
+  conditions: z
+    .array(conditionField)
+    .optional()
+    .describe('Exceeded: True with reason LimitReached while nothing is left for a new hold.'),
+  currentPeriod: z
+    .object({
+      startTime: zTimestamp('When it began.'),
+      endTime: zTimestamp('When it ends; unset for Total.').optional(),
+    })
+    .optional()
+    .describe('The period that is counted now.'),
+  heldUSD: zUsd({ description: 'Held for work that runs.' }).optional(),
+  notifiedThresholds: z.array(z.int32()).optional().describe('Thresholds of which notice was given in this period.'),
+  percentUsed: z.int32().describe('Spent, as whole percent of the limit.'),
+  remainingUSD: zUsd({ description: 'The limit less what is spent and held; never below 0.' }).optional(),
+  spentUSD: zUsd({ description: 'Spent in this period.' }).optional(),
+});
+
+export type BudgetSpec = z.infer<typeof budgetSpec>;
+export type BudgetStatus = z.infer<typeof budgetStatus>;

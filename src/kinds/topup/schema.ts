@@ -1,0 +1,63 @@
+/** Owns the fields of a TopUp. Source: spec, "TopUp". */
+import { z } from 'zod';
+import { zTimestamp, zUsd } from '../../api/schema.js';
+import { conditionField } from '../fields.js';
+import { isHttps } from '../shapes/https-url.js';
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** The browser comes back to the console, or to a program on the customer's own machine. */
+function isReturnAddress(text: string): boolean {
+  if (isHttps(text)) return true;
+  try {
+    const url = new URL(text);
+    return url.protocol === 'http:' && LOOPBACK.has(url.hostname) && url.username === '' && url.password === '';
+  } catch {
+    return false;
+  }
+}
+
+const returnAddress = z
+  .string()
+  .max(8192)
+  .refine(isReturnAddress, 'must be an https address or an http address on localhost, without credentials')
+  .meta({ format: 'uri', example: 'http://127.0.0.1:4000/paid' });
+
+export const topUpSpec = z.object({
+  amountUSD: zUsd({ min: '5.00', max: '1000.00', wholeCents: true, description: 'Credits to buy.' }),
+  cancelURL: returnAddress.optional().describe('Where the browser goes when the payment is given up.'),
+  origin: z.enum(['Checkout']).optional().describe('How it is paid; customers make Checkout ones only.'),
+  savePaymentMethod: z.boolean().optional().describe('Keep the card for automatic recharges.'),
+  successURL: returnAddress
+    .optional()
+    .describe(
+      'Where the browser goes after the payment: the console or a page on localhost. Used once; reads back empty.',
+    ),
+});
+
+export const topUpStatus = z.object({
+  checkoutURL: z.string().optional().describe('Page to pay at, while it is open.'),
+  conditions: z.array(conditionField).optional().describe('Paid and Credited.'),
+  creditedUSD: zUsd({ description: 'Credited to the wallet.' }).optional(),
+  expirationTime: zTimestamp('When an unpaid checkout ends.').optional(),
+  invoicePDFURL: z.string().optional().describe('The invoice as PDF.'),
+  paidTime: zTimestamp('When the payment was confirmed.').optional(),
+  paymentIntent: z.string().optional().describe("The payment at the processor, by the processor's id."),
+  paymentMethod: z
+    .object({ brand: z.string().describe('Such as visa.'), last4: z.string().describe('Last four digits.') })
+    .optional()
+    .describe('The card that paid.'),
+  phase: z
+    .enum(['Queued', 'Running', 'Succeeded', 'Failed'])
+    .optional()
+    .describe(
+      'Queued: the checkout is being made. Running: it is open. Succeeded: paid and credited. Failed: see reason.',
+    ),
+  reason: z.string().optional().describe('PaymentPending while a bank settles; Expired or PaymentFailed once Failed.'),
+  receiptURL: z.string().optional().describe('The receipt.'),
+  refundedUSD: zUsd({ description: 'Paid back.' }).optional(),
+  transaction: z.string().optional().describe('The posting in the ledger.'),
+});
+
+export type TopUpSpec = z.infer<typeof topUpSpec>;
+export type TopUpStatus = z.infer<typeof topUpStatus>;
