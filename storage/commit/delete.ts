@@ -1,58 +1,31 @@
 /** Owns the removal of objects: their rows, their changes and the org's count, in one statement; and what hangs on their uids. */
+import { changeObjects, type Change } from './change.js';
 import type { Entry } from './entry.js';
-import { fill, givenRows, roundUp, type Session } from './session.js';
+import type { Session } from './session.js';
 
-const COLUMNS = {
-  org: 'text',
-  kind: 'text',
-  project: 'text',
-  name: 'text',
-  uid: 'text',
-  body: 'text',
-  expected: 'bigint',
+const DELETE: Change = {
+  name: 'delete',
+  type: 'D',
+  columns: {},
+  valuesOf: () => [],
+  head: 'DELETE FROM objects o USING given g',
+  more: `, counted AS (
+  UPDATE org_counts c SET objects = c.objects - d.objects
+  FROM (SELECT org, count(*) AS objects FROM done GROUP BY org) d WHERE c.org = d.org
+)`,
 };
 
 /**
- * Precondition: the clock row is locked; versions `first`, `first + 1`, … are free.
- * I3: what is not at the expected version is left alone.
- * Result: each object that is at its expected version and uid is gone, with a `D` change that keeps its last body.
+ * Precondition: as of `changeObjects`.
+ * Result: each object that is at its expected version and uid is gone, with a `D` change that keeps its last body (I3).
  * Answers the positions that were deleted; the others are stale.
  */
-export async function deleteObjects(
+export function deleteObjects(
   session: Session,
   first: number,
   entries: readonly Entry[],
 ): Promise<ReadonlySet<number>> {
-  const values: unknown[] = [first];
-  for (const { member } of entries) {
-    const { org, kind, project, name } = member.address;
-    const expected = member.write.op === 'insert' ? null : member.write.expected;
-    values.push(org, kind, project, name, member.uid, member.write.body, expected);
-  }
-  fill(values, entries.length, 7);
-  const size = roundUp(entries.length);
-  const rows = await session.rows<[number]>(`delete ${size}`, () => text(size), values);
-  return new Set(rows.map(([position]) => position));
-}
-
-function text(rows: number): string {
-  return `
-WITH given AS (SELECT * FROM ${givenRows(rows, COLUMNS, 2)} WHERE uid IS NOT NULL),
-logged AS (
-  INSERT INTO changes (version, type, replaced, org, kind, project, name, uid, before, after)
-  SELECT $1::bigint + g.i, 'D', o.version, g.org, g.kind, g.project, g.name, g.uid, o.body, g.body
-  FROM given g JOIN objects o ON (o.org, o.kind, o.project, o.name) = (g.org, g.kind, g.project, g.name)
-  WHERE o.version = g.expected AND o.uid = g.uid
-), done AS (
-  DELETE FROM objects o USING given g
-  WHERE (o.org, o.kind, o.project, o.name) = (g.org, g.kind, g.project, g.name)
-    AND o.version = g.expected AND o.uid = g.uid
-  RETURNING g.i, g.org
-), counted AS (
-  UPDATE org_counts c SET objects = c.objects - d.objects
-  FROM (SELECT org, count(*) AS objects FROM done GROUP BY org) d WHERE c.org = d.org
-)
-SELECT i FROM done`;
+  return changeObjects(session, first, entries, DELETE);
 }
 
 /**
