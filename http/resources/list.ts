@@ -6,16 +6,15 @@
 import { decodeObject } from '../../src/api/encode.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, ListPage } from '../../actors/stage.js';
-import { notAcceptable } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply } from '../reply.js';
 import type { Room } from '../room.js';
 import type { Rendering } from '../table/rendering.js';
-import { readForm, readIncludeObject } from './answer.js';
 import { writeContinue } from './continue.js';
 import { matching, openPage, readListRequest } from './listing.js';
-import { readScan, type Scan } from './range.js';
+import type { Scan } from './range.js';
 import { streamList } from './stream-list.js';
+import { readView } from './view.js';
 
 /** A page may be cut short of its limit at this size; the client goes on with `continue`. */
 const PAGE_BYTES = 16 * 1024 * 1024;
@@ -27,11 +26,8 @@ export async function listObjects(
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
-  const form = readForm(x);
-  if (form.form === 'object' && form.yaml) throw notAcceptable();
-  const scan = readScan(x, caller, kind, project, 'read');
+  const { scan, rendering } = readView(x, room, caller, kind, project);
   const request = readListRequest(x.query, scan.range.project);
-  const rendering = room.renderings.of(form, kind, readIncludeObject(x));
   const page = await openPage(room, scan, request, x.gone);
   if (request.limit === undefined) {
     await streamList(x, rendering, matching(page, scan), { before: `{"resourceVersion":"${page.version}"}` });

@@ -5,10 +5,8 @@ import type { Caller, ObjectPatch } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
-import { readForm } from './answer.js';
-import { readWriteOptions } from './options.js';
 import { mediaType, parseList, parseRecord, unknownFormat } from './parse.js';
-import { answerWrite, sendWrite } from './write.js';
+import { writeObject } from './write.js';
 
 const MERGE = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
@@ -25,15 +23,13 @@ export async function patchObject(
   project: string,
   name: string,
 ): Promise<void> {
-  const form = readForm(x);
   const address = addressOf(caller, kind, project, name, 'write');
   const type = mediaType(x, '');
   if (!ACCEPTED.includes(type)) throw unknownFormat(ACCEPTED);
-  const bytes = await room.bodies.read(x);
-  const options = readWriteOptions(x, bytes);
-  const { patch, duplicates } = readPatch(type, bytes);
-  const done = await sendWrite(room, caller, kind, address, options, duplicates, { verb: 'patch', patch });
-  answerWrite(x, room, kind, form, done);
+  await writeObject(x, room, caller, kind, address, (bytes) => {
+    const { patch, duplicates } = readPatch(type, bytes);
+    return { part: { verb: 'patch', patch }, duplicates };
+  });
 }
 
 function readPatch(type: string, bytes: Buffer): { patch: ObjectPatch; duplicates: readonly string[] } {

@@ -5,11 +5,9 @@ import type { Caller } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
-import { readForm } from './answer.js';
 import { sameProject } from './create.js';
-import { readWriteOptions } from './options.js';
 import { isRecord, parseObject } from './parse.js';
-import { answerWrite, sendWrite } from './write.js';
+import { writeObject } from './write.js';
 
 export async function replaceObject(
   x: Exchange,
@@ -19,15 +17,13 @@ export async function replaceObject(
   project: string,
   name: string,
 ): Promise<void> {
-  const form = readForm(x);
   const address = addressOf(caller, kind, project, name, 'write');
-  const bytes = await room.bodies.read(x);
-  const options = readWriteOptions(x, bytes);
-  const { value, duplicates } = parseObject(x, bytes);
-  sameName(value, name);
-  sameProject(value, project);
-  const done = await sendWrite(room, caller, kind, address, options, duplicates, { verb: 'replace', body: value });
-  answerWrite(x, room, kind, form, done);
+  await writeObject(x, room, caller, kind, address, (bytes) => {
+    const { value, duplicates } = parseObject(x, bytes);
+    sameName(value, name);
+    sameProject(value, project);
+    return { part: { verb: 'replace', body: value }, duplicates };
+  });
 }
 
 function sameName(body: Record<string, unknown>, name: string): void {

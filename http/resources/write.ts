@@ -10,8 +10,8 @@ import type { Form } from '../accept.js';
 import type { Exchange } from '../exchange.js';
 import type { Headers } from '../reply.js';
 import type { Room } from '../room.js';
-import { answerObject } from './answer.js';
-import type { WriteOptions } from './options.js';
+import { answerObject, readForm } from './answer.js';
+import { readWriteOptions, type WriteOptions } from './options.js';
 
 /** The verb's own part of a `WriteRequest`. */
 type VerbPart<R> = R extends WriteRequest
@@ -48,6 +48,32 @@ export async function sendWrite(
   } finally {
     release?.();
   }
+}
+
+/** What a verb makes of the body. */
+export interface Asked {
+  readonly part: WritePart;
+  /** Paths of duplicate members in the body. */
+  readonly duplicates?: readonly string[] | undefined;
+  /** Where the body says so, too. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** One write of an object whose address is known and allowed, from the body to the answer. */
+export async function writeObject(
+  x: Exchange,
+  room: Room,
+  caller: Caller,
+  kind: KindDefinition,
+  address: Address,
+  ask: (bytes: Buffer) => Asked,
+): Promise<void> {
+  const form = readForm(x);
+  const bytes = await room.bodies.read(x);
+  const options = readWriteOptions(x, bytes);
+  const { part, duplicates = [], dryRun = options.dryRun } = ask(bytes);
+  const done = await sendWrite(room, caller, kind, address, { ...options, dryRun }, duplicates, part);
+  answerWrite(x, room, kind, form, done);
 }
 
 export function answerWrite(x: Exchange, room: Room, kind: KindDefinition, form: Form, done: Done): void {

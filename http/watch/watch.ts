@@ -9,15 +9,15 @@
  */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, Watcher } from '../../actors/stage.js';
-import { notAcceptable, statusObject, tooLargeVersion } from '../errors.js';
+import { statusObject, tooLargeVersion } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE } from '../reply.js';
 import type { Room } from '../room.js';
 import type { Rendering } from '../table/rendering.js';
-import { readForm, readIncludeObject } from '../resources/answer.js';
 import { matching, openPage } from '../resources/listing.js';
-import { readScan, type Scan } from '../resources/range.js';
+import type { Scan } from '../resources/range.js';
 import { readBoolean, readTimeoutSeconds, readWatchStart, type WatchStart } from '../resources/versions.js';
+import { readView } from '../resources/view.js';
 import { chunk, frame, tickChunk } from './frames.js';
 import { Sender } from './sender.js';
 
@@ -33,15 +33,12 @@ export async function watchObjects(
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
-  const form = readForm(x);
-  if (form.form === 'object' && form.yaml) throw notAcceptable();
-  const scan = readScan(x, caller, kind, project, 'read');
+  const { scan, rendering } = readView(x, room, caller, kind, project);
   const start = readWatchStart(x.query);
   const bookmarks = readBoolean(x.query, 'allowWatchBookmarks') ?? false;
   const timeout = readTimeoutSeconds(x.query.get('timeoutSeconds'));
   const newest = room.stage.version();
   if (start.atLeast > newest) throw tooLargeVersion(start.atLeast, newest);
-  const rendering = room.renderings.of(form, kind, readIncludeObject(x));
 
   const signal = x.gone;
   const begun = performance.now();
