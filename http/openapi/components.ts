@@ -127,7 +127,19 @@ export function sharedSchemas(): Record<string, Node> {
   };
 }
 
-/** `Job`, `JobSpec`, `JobStatus`, `JobList`. */
+/**
+ * Component of a kind's list as it is answered. Where a list may also be sent, that one is `<Kind>ListCreate` and has a
+ * maximum, which the list that is read has not.
+ */
+export function listComponent(kind: KindDefinition): string {
+  return kind.batch === undefined ? listKindOf(kind) : `${listKindOf(kind)}Read`;
+}
+
+export function batchComponent(kind: KindDefinition): string {
+  return `${listKindOf(kind)}Create`;
+}
+
+/** `Job`, `JobSpec`, `JobStatus`, `JobList`, and what the kind shows beside them. */
 export function kindSchemas(group: string, kind: KindDefinition): Record<string, Node> {
   const { kind: name } = kind;
   const spec = schemaOf(kind.schema.spec);
@@ -135,7 +147,14 @@ export function kindSchemas(group: string, kind: KindDefinition): Record<string,
   mark(spec, kind.schema.raiseOnly, 'x-raise-only', 'May only be raised.');
   const status = schemaOf(kind.schema.status);
   const apiVersion = apiVersionOf(group, kind);
+  const listHead = {
+    apiVersion: { ...API_VERSION, example: apiVersion },
+    kind: { ...KIND, example: listKindOf(kind) },
+    metadata: described('ListMeta', 'Version and page.'),
+  };
+  const listGvk = { 'x-kubernetes-group-version-kind': [gvkOf(group, kind, listKindOf(kind))] };
   return {
+    ...Object.fromEntries(Object.entries(kind.components ?? {}).map(([key, schema]) => [key, schemaOf(schema)])),
     [`${name}Spec`]: { description: `Desired state of a ${name}.`, ...spec },
     [`${name}Status`]: { description: `Observed state of a ${name}. Written by the service.`, ...status },
     [name]: {
@@ -150,17 +169,27 @@ export function kindSchemas(group: string, kind: KindDefinition): Record<string,
       },
       'x-kubernetes-group-version-kind': [gvkOf(group, kind)],
     },
-    [listKindOf(kind)]: {
+    [listComponent(kind)]: {
       type: 'object',
       description: `A list of ${kind.plural}.`,
       required: ['items'],
       properties: {
-        apiVersion: { ...API_VERSION, example: apiVersion },
-        kind: { ...KIND, example: listKindOf(kind) },
-        metadata: described('ListMeta', 'Version and page.'),
+        ...listHead,
         items: { type: 'array', items: ref(name), description: 'The objects, by project and name.' },
       },
-      'x-kubernetes-group-version-kind': [gvkOf(group, kind, listKindOf(kind))],
+      ...listGvk,
     },
+    ...(kind.batch && {
+      [batchComponent(kind)]: {
+        type: 'object',
+        description: `Several ${kind.plural} that are created at once.`,
+        required: ['items'],
+        properties: {
+          ...listHead,
+          items: { type: 'array', minItems: 1, maxItems: kind.batch.most, items: ref(name), description: 'The objects.' },
+        },
+        ...listGvk,
+      },
+    }),
   };
 }

@@ -1,7 +1,6 @@
 /** Owns the paths that each kind gets from the generic routes. Pure. */
 import type { KindAction, KindDefinition, Operation } from '../../src/kinds/kind.js';
-import { listKindOf } from '../table/rendering.js';
-import { gvkOf } from './components.js';
+import { batchComponent, gvkOf, listComponent } from './components.js';
 import {
   DELETE_PARAMETERS,
   ETAG,
@@ -28,8 +27,14 @@ function object(name: string, description: string): Node {
   };
 }
 
-function body(name: string): Node {
-  return { required: true, content: { [JSON_TYPE]: { schema: ref(name) }, [YAML_TYPE]: { schema: ref(name) } } };
+function body(schema: Node): Node {
+  return { required: true, content: { [JSON_TYPE]: { schema }, [YAML_TYPE]: { schema } } };
+}
+
+/** One object; where the kind allows it, a list of them as well. */
+function createBody(kind: KindDefinition): Node {
+  const one = ref(kind.kind);
+  return body(kind.batch === undefined ? one : { oneOf: [one, ref(batchComponent(kind))] });
 }
 
 const PATCH_BODY = (name: string): Node => ({
@@ -97,7 +102,7 @@ export function kindPaths(group: string, kind: KindDefinition): Record<string, N
       summary: `List or watch ${plural}${where}`,
       parameters: LIST_PARAMETERS,
       success: {
-        200: { description: 'The list.', content: { [JSON_TYPE]: { schema: ref(listKindOf(kind)) } } },
+        200: { description: 'The list.', content: { [JSON_TYPE]: { schema: ref(listComponent(kind)) } } },
       },
     });
 
@@ -108,7 +113,7 @@ export function kindPaths(group: string, kind: KindDefinition): Record<string, N
     collection['post'] = make({
       ...made,
       parameters: written,
-      requestBody: body(name),
+      requestBody: createBody(kind),
       success: { 201: object(name, 'Created.') },
     });
   }
@@ -121,7 +126,7 @@ export function kindPaths(group: string, kind: KindDefinition): Record<string, N
       parameters: [...LIST_PARAMETERS.slice(0, 2), ...written, ...DELETE_PARAMETERS],
       requestBody: DELETE_BODY,
       success: {
-        200: { description: 'What was deleted.', content: { [JSON_TYPE]: { schema: ref(listKindOf(kind)) } } },
+        200: { description: 'What was deleted.', content: { [JSON_TYPE]: { schema: ref(listComponent(kind)) } } },
       },
     });
   }
@@ -172,7 +177,7 @@ function objectPath(
         id: idOf('replace', kind),
         summary: `Replace a ${name}`,
         parameters: written,
-        requestBody: body(name),
+        requestBody: body(ref(name)),
         success: ok,
       },
     ],

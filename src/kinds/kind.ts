@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';
+import type { Cause } from '../api/refusal.js';
 import type { Machine } from './machine.js';
 import type { WorkPlan } from './work.js';
 
@@ -34,6 +35,20 @@ export interface Reference {
   readonly name: string;
   /** Reason of the cause when it is missing; `NotFound` when absent. */
   readonly reason?: string | undefined;
+  /** The name may also be one that an object goes by in its spec (an alias of a Model): true for the object that is meant. */
+  meant?(found: ApiObject): boolean;
+  /** What is wrong with the object that was found (another version, say); undefined: nothing. */
+  objection?(found: ApiObject): string | undefined;
+}
+
+/** Several objects made by one create: a body of kind `<Kind>List`. */
+export interface Batch {
+  /** Most objects of one body. */
+  readonly most: number;
+  /** Largest body in bytes. */
+  readonly bytes: number;
+  /** What is wrong between the objects of one list (each is checked by itself as well); paths begin with `items[i].`. */
+  check(objects: readonly unknown[]): readonly Cause[];
 }
 
 /** A call below an object, `POST …/{name}/{path}`, which its machine decides as `Action`. */
@@ -73,6 +88,10 @@ export interface KindDefinition {
     /** Paths below `spec` that may only rise (`spec.maxCostUSD`). */
     readonly raiseOnly: readonly string[];
   };
+  /** Schemas that the OpenAPI documents show under names of their own, beside the kind's: shared shapes that the specification names. */
+  readonly components?: Readonly<Record<string, z.ZodType>> | undefined;
+  /** A create may carry a list of objects; absent: it may not. */
+  readonly batch?: Batch | undefined;
   readonly columns: readonly Column[];
   /** Field selectors beyond metadata.name, metadata.namespace, status.phase and spec.state: path → value. */
   readonly selectableFields: Readonly<Record<string, FieldReader>>;
@@ -87,7 +106,7 @@ export interface KindDefinition {
   references?(object: ApiObject): readonly Reference[];
   /**
    * Its machinery is not built yet: objects validate whole and can be rehearsed (dry run), a real create answers 501
-   * Unsupported. Whoever builds the machinery removes the mark and names in `unsupported` what is still left.
+   * Unsupported (except in the catalog's project, where only the service writes). Whoever builds the machinery removes the mark and names in `unsupported` what is still left.
    */
   readonly unbuilt?: boolean | undefined;
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
