@@ -3,7 +3,7 @@
  * They are made at the door, before the object's own commit; what changes afterwards is the machines' matter.
  */
 import { addressKey, type Address } from '../src/api/address.js';
-import { CATALOG_PROJECT } from '../src/brand.js';
+import { CATALOG_ORG, CATALOG_PROJECT } from '../src/brand.js';
 import { decodeObject } from '../src/api/encode.js';
 import type { ApiObject } from '../src/api/object.js';
 import type { Cause, Refusal } from '../src/api/refusal.js';
@@ -26,7 +26,11 @@ type ProjectState = 'Active' | 'Terminating';
 /** Projects remembered; beyond it they are read again (I10). */
 const MAX_PROJECTS = 20_000;
 
-export function openAdmission(read: (address: Address) => Promise<Buffer | undefined>): Admission {
+/** `search`: every object of a kind in one project, for what goes by another name than its own. */
+export function openAdmission(
+  read: (address: Address) => Promise<Buffer | undefined>,
+  search: (org: string, kind: string, project: string) => AsyncIterable<readonly Buffer[]>,
+): Admission {
   const projects = new Map<string, ProjectState>();
   /** Grows with every change of a project, so that a read which began before it is not remembered. */
   let changes = 0;
@@ -79,15 +83,36 @@ export function openAdmission(read: (address: Address) => Promise<Buffer | undef
     for (const reference of kind.references?.(object) ?? []) {
       if (had.some((known) => sameTarget(known, reference))) continue;
       const project = reference.project ?? address.project;
-      const body = await read({ org: address.org, kind: reference.kind, project, name: reference.name });
-      if (body) continue;
-      causes.push({
-        field: reference.field,
-        message: `${reference.kind} "${reference.name}" does not exist in project "${project}"`,
-        reason: reference.reason ?? 'NotFound',
-      });
+      const found = await find(reference, address.org, project);
+      if (!found) {
+        const where = project === '' ? '' : ` in project "${project}"`;
+        causes.push({
+          field: reference.field,
+          message: `${reference.kind} "${reference.name}" does not exist${where}`,
+          reason: reference.reason ?? 'NotFound',
+        });
+        continue;
+      }
+      const message = reference.objection?.(found);
+      if (message !== undefined) causes.push({ field: reference.field, message, reason: 'FieldValueInvalid' });
     }
     return causes;
+  }
+
+  async function find(reference: Reference, own: string, project: string): Promise<ApiObject | undefined> {
+    // The catalog is everybody's, and lives in an org of its own.
+    const org = project === CATALOG_PROJECT ? CATALOG_ORG : own;
+    const { kind, name } = reference;
+    const body = await read({ org, kind, project, name });
+    if (body) return decodeObject(body);
+    if (!reference.meant) return undefined;
+    for await (const bodies of search(org, kind, project)) {
+      for (const candidate of bodies) {
+        const object = decodeObject(candidate);
+        if (reference.meant(object)) return object;
+      }
+    }
+    return undefined;
   }
 
   return {

@@ -20,7 +20,7 @@ import type { WorkDeps } from './effects/work.js';
 import { openHub } from './hub/hub.js';
 import { openOperators, type Operators } from './operators.js';
 import { openPost } from './post.js';
-import { listObjects, readObject } from './reads.js';
+import { listObjects, readObject, searchObjects } from './reads.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
 import type { Stage, WriteReply, WriteRequest } from './stage.js';
@@ -113,7 +113,9 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
   const cache = openCache(deps.settings.cacheBytes);
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
-  const admission = openAdmission(read);
+  const admission = openAdmission(read, (org, kind, project) =>
+    searchObjects({ org, kind, project }, stopping, { cache, objects }),
+  );
   const supervision = openSupervision();
   const hub = openHub({
     log: deps.log,

@@ -39,6 +39,16 @@ export async function listObjects(request: PageRequest, deps: ReadDeps): Promise
   return { version, count: keys.length, items: bodies(range, version, keys, request.signal, deps) };
 }
 
+/** Every object of the range, as it is now. */
+export async function* searchObjects(
+  range: KeyRange,
+  signal: AbortSignal,
+  deps: ReadDeps,
+): AsyncGenerator<readonly Buffer[]> {
+  const { version, keys } = await deps.objects.keys(range);
+  yield* bodies(range, version, keys, signal, deps);
+}
+
 async function* bodies(
   range: KeyRange,
   version: number,

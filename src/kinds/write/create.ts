@@ -45,7 +45,7 @@ export function prepareCreate(
     }
   }
   if (input === undefined || complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
-  const unsupported = checkSupported(kind, spec, ctx, target);
+  const unsupported = checkSupported(kind, address.project, spec, ctx, target);
   if (unsupported !== undefined) return refused(unsupported);
 
   const writable = writableOf(input);

@@ -56,7 +56,8 @@ export function prepareUpdate(
   if (complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
 
   const specChanged = spec !== current.spec;
-  const unsupported = specChanged ? checkSupported(kind, spec, ctx, target) : undefined;
+  const project = current.metadata.namespace ?? '';
+  const unsupported = specChanged ? checkSupported(kind, project, spec, ctx, target) : undefined;
   if (unsupported !== undefined) return refused(unsupported);
   if (!specChanged && (writable === current.metadata || sameWritable(writable, current.metadata))) {
     return { outcome: 'Prepared', object: current, warnings, specChanged: false, changed: false, gone: false };

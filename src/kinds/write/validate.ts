@@ -8,6 +8,7 @@ import type { MetadataInput } from '../../api/metadata.js';
 import { below } from '../../api/path.js';
 import type { Cause, Refusal } from '../../api/refusal.js';
 import { dropNulls, unknownFields } from '../../api/strict.js';
+import { CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../kind.js';
 import { METADATA_SHAPE, planOf } from './plan.js';
 import type { Target, WriteContext } from './prepared.js';
@@ -72,12 +73,15 @@ const NONE: readonly string[] = [];
 /** Fields that are valid and not built yet: 501 naming each, unless nothing would be done anyway. */
 export function checkSupported(
   kind: KindDefinition,
+  project: string,
   spec: unknown,
   ctx: WriteContext,
   target: Target,
 ): Refusal | undefined {
   if (ctx.dryRun) return undefined;
   if (kind.unbuilt === true) {
+    // What is in the catalog is only read, and needs no machinery.
+    if (project === CATALOG_PROJECT) return undefined;
     return {
       code: 'Unsupported',
       message: `${kind.plural} are not served yet; a dry run (dryRun=All) checks one`,
