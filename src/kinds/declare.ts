@@ -1,5 +1,5 @@
 /** Owns the small vocabulary that declarations of kinds share. */
-import type { Operation } from './kind.js';
+import type { Column, Operation } from './kind.js';
 
 export const EVERY_OPERATION: ReadonlySet<Operation> = new Set([
   'list',
@@ -17,4 +17,29 @@ export const READ_ONLY: ReadonlySet<Operation> = new Set(['list', 'read']);
 /** A list in a column: `a,b`; nothing when there is none. */
 export function listCell(values: readonly string[] | null | undefined): string {
   return values?.join(',') ?? '';
+}
+
+/** The status fields that most kinds have. */
+interface Told {
+  readonly phase?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+export function phaseColumn(kind: string): Column {
+  return {
+    name: 'Phase',
+    type: 'string',
+    description: `Phase of the ${kind}.`,
+    cell: ({ status }: { readonly status: Told }) => status.phase ?? '',
+  } as Column;
+}
+
+export function reasonColumn(): Column {
+  return {
+    name: 'Reason',
+    type: 'string',
+    priority: 1,
+    description: 'Why it is in this phase.',
+    cell: ({ status }: { readonly status: Told }) => status.reason ?? '',
+  } as Column;
 }

@@ -5,12 +5,17 @@ import type { EnvVar } from '../shapes/env-var.js';
 import type { JobSpec } from './schema.js';
 
 export function jobReferences({ spec }: ApiObject<JobSpec>): readonly Reference[] {
+  return jobSpecReferences(spec, 'spec');
+}
+
+/** Also of a template: `at` is where the Job's spec stands, `spec.template.spec`. */
+export function jobSpecReferences(spec: Partial<JobSpec>, at: string): readonly Reference[] {
   return [
-    ...(spec.secrets ?? []).map(({ name }, index) => ({ field: `spec.secrets[${index}].name`, kind: 'Secret', name })),
-    ...secretsOf(spec.env, 'spec.env'),
-    ...(spec.sidecars ?? []).flatMap(({ env }, index) => secretsOf(env, `spec.sidecars[${index}].env`)),
+    ...(spec.secrets ?? []).map(({ name }, index) => ({ field: `${at}.secrets[${index}].name`, kind: 'Secret', name })),
+    ...secretsOf(spec.env, `${at}.env`),
+    ...(spec.sidecars ?? []).flatMap(({ env }, index) => secretsOf(env, `${at}.sidecars[${index}].env`)),
     ...(spec.inputs ?? []).flatMap(({ output }, index) =>
-      output === undefined ? [] : [{ field: `spec.inputs[${index}].output.job`, kind: 'Job', name: output.job }],
+      output === undefined ? [] : [{ field: `${at}.inputs[${index}].output.job`, kind: 'Job', name: output.job }],
     ),
   ];
 }

@@ -26,7 +26,7 @@ export const DEFAULT_BACKOFF_LIMIT = 6;
 
 const MAX_INT32 = 2 ** 31 - 1;
 
-const fields = z.object({
+export const jobFields = z.object({
   activeDeadlineSeconds: z
     .int()
     .min(1)
@@ -100,50 +100,15 @@ const fields = z.object({
   workingDir: zAbsolutePath().optional().describe('Working directory of the program; /workspace when unset.'),
 });
 
-export const jobSpec = fields.check((ctx) => {
-  const spec = ctx.value;
-  const complain = (
-    path: (string | number)[],
-    message: string,
-    reason = 'FieldValueInvalid',
-    value?: unknown,
-  ): void => {
-    ctx.issues.push({ code: 'custom', message, input: value, path, params: { reason } });
-  };
-  if (spec.completions >= 1 && spec.parallelism > spec.completions) {
-    complain(['parallelism'], 'must be at most completions', 'FieldValueInvalid', spec.parallelism);
-  }
-  if ((spec.command ?? []).length + (spec.args ?? []).length === 0) {
-    complain(['command'], 'must name a program', 'FieldValueRequired');
-  }
-  if (spec.image.startsWith(`${BRAND}/`) && !isCatalogImage(spec.image)) {
-    complain(['image'], 'is not in the catalog', 'ImageNotFound', spec.image);
-  }
-  for (const [list, names] of [
-    ['inputs', spec.inputs?.map((item) => item.name)],
-    ['outputs', spec.outputs?.map((item) => item.name)],
-    ['secrets', spec.secrets?.map((item) => item.name)],
-    ['sidecars', spec.sidecars?.map((item) => item.name)],
-  ] as const) {
-    const seen = new Set<string>();
-    for (const [index, name] of (names ?? []).entries()) {
-      if (seen.has(name)) complain([list, index, 'name'], 'must be unique', 'FieldValueDuplicate', name);
-      seen.add(name);
-    }
-  }
-  for (const [index, item] of (spec.inputs ?? []).entries()) {
-    if (item.fromStage !== undefined) {
-      complain(['inputs', index, 'fromStage'], 'is for stages of a Pipeline only', 'FieldValueForbidden');
-    }
-  }
-  const gpus = spec.resources?.gpu?.count;
-  const perNode = spec.distributed?.gpusPerNode;
-  if (gpus !== undefined && perNode !== undefined && gpus !== perNode) {
-    complain(['distributed', 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', perNode);
-  }
-});
+export const jobSpec = jobFields.check((ctx) => checkJob(ctx, 'Job'));
 
-export type JobSpec = z.infer<typeof fields>;
+/** The whole spec of a Pipeline's stage, with its defaults: as a Job's, and it may take what earlier stages made. */
+export const stageSpec = jobFields.check((ctx) => checkJob(ctx, 'Stage'));
+
+/** A Job's spec in parts: each field by its own rule, none of them needed, nothing filled in. */
+export const jobParts = z.object(withoutDefaults(jobFields.shape));
+
+export type JobSpec = z.infer<typeof jobFields>;
 
 /** All fields that the spec does not call mutable. */
 export const JOB_IMMUTABLE: readonly string[] = [
@@ -181,3 +146,62 @@ export const JOB_IMMUTABLE: readonly string[] = [
 ].map((path) => `spec.${path}`);
 
 export const JOB_RAISE_ONLY: readonly string[] = ['spec.maxCostUSD'];
+
+function checkJob(ctx: z.core.ParsePayload<JobSpec>, where: 'Job' | 'Stage'): void {
+  const spec = ctx.value;
+  const complain = (
+    path: (string | number)[],
+    message: string,
+    reason = 'FieldValueInvalid',
+    value?: unknown,
+  ): void => {
+    ctx.issues.push({ code: 'custom', message, input: value, path, params: { reason } });
+  };
+  if (spec.completions >= 1 && spec.parallelism > spec.completions) {
+    complain(['parallelism'], 'must be at most completions', 'FieldValueInvalid', spec.parallelism);
+  }
+  if ((spec.command ?? []).length + (spec.args ?? []).length === 0) {
+    complain(['command'], 'must name a program', 'FieldValueRequired');
+  }
+  if (spec.image.startsWith(`${BRAND}/`) && !isCatalogImage(spec.image)) {
+    complain(['image'], 'is not in the catalog', 'ImageNotFound', spec.image);
+  }
+  for (const [list, names] of [
+    ['inputs', spec.inputs?.map((item) => item.name)],
+    ['outputs', spec.outputs?.map((item) => item.name)],
+    ['secrets', spec.secrets?.map((item) => item.name)],
+    ['sidecars', spec.sidecars?.map((item) => item.name)],
+  ] as const) {
+    const seen = new Set<string>();
+    for (const [index, name] of (names ?? []).entries()) {
+      if (seen.has(name)) complain([list, index, 'name'], 'must be unique', 'FieldValueDuplicate', name);
+      seen.add(name);
+    }
+  }
+  for (const [index, item] of (where === 'Job' ? (spec.inputs ?? []) : []).entries()) {
+    if (item.fromStage !== undefined) {
+      complain(['inputs', index, 'fromStage'], 'is for stages of a Pipeline only', 'FieldValueForbidden');
+    }
+  }
+  const gpus = spec.resources?.gpu?.count;
+  const perNode = spec.distributed?.gpusPerNode;
+  if (gpus !== undefined && perNode !== undefined && gpus !== perNode) {
+    complain(['distributed', 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', perNode);
+  }
+}
+
+type Fields = typeof jobFields.shape;
+type WithoutDefaults = {
+  [Key in keyof Fields]: Fields[Key] extends z.ZodDefault<infer Inner> ? z.ZodOptional<Inner> : Fields[Key];
+};
+
+/** What is written in a part must not be hidden by a default of the part that it is laid over. */
+function withoutDefaults(shape: Fields): WithoutDefaults {
+  const parts = Object.entries(shape).map(([key, field]) => {
+    if (!(field instanceof z.ZodDefault)) return [key, field];
+    const { description } = field;
+    const bare = (field.unwrap() as z.ZodType).optional();
+    return [key, description === undefined ? bare : bare.describe(description)];
+  });
+  return Object.fromEntries(parts) as WithoutDefaults;
+}
