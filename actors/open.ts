@@ -55,8 +55,6 @@ export interface ActorsDeps {
   readonly settings: ActorSettings;
   readonly stopping: AbortSignal;
   readonly admissions: AdmissionSwitch;
-  /** An object is gone: what hangs on its uid outside of Postgres may go. */
-  onGone(address: Address, uid: string): void;
   /** Every committed change, in version order, before it is acknowledged. Must be quick. */
   onChange(change: CommittedChange): void;
   /** A commit was fenced: another process is the active one now. */
@@ -127,9 +125,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       cache.committed(change);
       admission.committed(change);
       deps.onChange(change);
-      if (change.type !== 'DELETED') continue;
-      supervision.forgive(addressKey(change.address));
-      deps.onGone(change.address, change.uid);
+      if (change.type === 'DELETED') supervision.forgive(addressKey(change.address));
     }
     hub.publish(changes);
   });

@@ -127,7 +127,6 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
       return { name, size: kept.size, directory, sha256: kept.digest };
     },
     admissions: openAdmissionSwitch(store.postgres),
-    onGone: (address, uid) => void blobs.dropRefs(address.org, uid).catch(() => undefined),
     settings: {
       cacheBytes: config.cacheBytes,
       ringBytes: RING_BYTES,

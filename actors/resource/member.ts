@@ -89,6 +89,7 @@ export function memberOf(
     private: draft.private === undefined || draft.private === null ? null : JSON.stringify(draft.private),
     active: !draft.gone && kind.machine.isTerminal !== undefined && !kind.machine.isTerminal(draft.object.status),
     owners: basis === undefined || owners.join() !== basis.owners.join() ? owners : undefined,
+    blobs: blobsOf(draft, kind, basis),
     effects: draft.later,
     events,
     timers,
@@ -102,6 +103,14 @@ export function memberOf(
     postings,
     idempotency,
   };
+}
+
+/** Kept from the admission on, let go at the end: a terminal object is written seldom, so that it may say so each time. */
+function blobsOf(draft: Draft, kind: KindDefinition, basis: Basis | undefined): Member['blobs'] {
+  const needed = kind.blobs?.(draft.object) ?? [];
+  if (needed.length === 0 || draft.gone) return undefined;
+  if (kind.machine.isTerminal?.(draft.object.status) === true) return [];
+  return basis === undefined ? needed : undefined;
 }
 
 function writeOf(draft: Draft, body: Buffer, basis: Basis | undefined): ObjectWrite {

@@ -102,6 +102,11 @@ export interface KindDefinition {
   /** The object as a patch sees it, where that is not the stored one: a Secret's kept keys. Also what "no change" is measured by. */
   patchBase?(object: ApiObject): ApiObject;
   readonly actions?: readonly KindAction[] | undefined;
+  /**
+   * Digests (`sha256:…`) of the blobs that the object needs from its admission to its end. They are kept alive so long, however
+   * long nothing reads them; one that nobody has stored is kept by nothing, and the work that wants it says so.
+   */
+  blobs?(object: ApiObject): readonly string[];
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
   /**

@@ -1,4 +1,5 @@
 /** Owns the removal of objects: their rows, their changes and the org's count, in one statement; and what hangs on their uids. */
+import { usedUntilNow } from './blob-refs.js';
 import { changeObjects, type Change } from './change.js';
 import type { Entry } from './entry.js';
 import type { Session } from './session.js';
@@ -52,6 +53,9 @@ WITH gone AS MATERIALIZED (
 ), o AS (
   DELETE FROM children c USING gone g
   WHERE (c.org, c.kind, c.project, c.name) = (g.org, g.kind, g.project, g.name)
+), gone_refs AS (
+  DELETE FROM blob_refs r USING gone g WHERE (r.org, r.uid) = (g.org, g.uid) RETURNING r.org, r.digest
+), b AS (${usedUntilNow('gone_refs')}
 ), h AS (
   DELETE FROM holds WHERE uid IN (SELECT uid FROM gone) RETURNING org, accounts, amount_usd
 ), freed AS (

@@ -61,6 +61,8 @@ export interface Member {
   readonly active: boolean;
   /** uids of the owners; rows for garbage collection. Given with every insert, and with an update that changes them. */
   readonly owners?: readonly string[] | undefined;
+  /** Digests of all blobs that the object keeps alive from now on. Absent: as before. Its deletion lets all of them go. */
+  readonly blobs?: readonly string[] | undefined;
   /** Stored as one row with this commit's version (I5); empty: no row. */
   readonly effects: readonly LaterEffect[];
   readonly events: readonly EventRow[];

@@ -9,6 +9,7 @@
  * I3: the clock row carries the lease epoch, so a process that lost the lease finds no row and writes nothing.
  */
 import type { Entry } from './entry.js';
+import { writeBlobRefs } from './blob-refs.js';
 import { writeChildren } from './children.js';
 import { writeCredentials } from './credentials.js';
 import { deleteObjects, forgetDeleted } from './delete.js';
@@ -112,6 +113,7 @@ export async function runTransaction(
   await storeEffects(session, entries, versions);
   await recordEvents(session, entries, versions);
   await writeChildren(session, entries);
+  await writeBlobRefs(session, entries);
   await writeTimers(session, entries);
   await writeSlots(session, entries);
   await writeCredentials(session, entries);

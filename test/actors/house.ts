@@ -82,7 +82,6 @@ export async function openHouse(
       clear: async () => undefined,
     },
     keepOutput: () => Promise.reject(new Error('none')),
-    onGone: () => undefined,
     onChange: () => undefined,
     settings: {
       cacheBytes: settings.cacheBytes ?? 64 * 2 ** 20,

@@ -36,6 +36,7 @@ export const jobKind: KindDefinition = {
     image: { reference: job.spec.image },
     estimate: estimateJob(job),
   }),
+  blobs: ({ spec }: This) => (spec.source?.blob === undefined ? [] : [spec.source.blob]),
   references: jobReferences,
   unsupported: unsupportedFields,
   machine: jobMachine,

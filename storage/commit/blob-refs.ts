@@ -1,0 +1,48 @@
+/**
+ * Owns the rows by which objects keep blobs alive, where they are written with the object's own state. Blobs themselves are
+ * `storage/blobs`; an upload holds their rows for as long as its file takes, so nothing here may wait for one.
+ */
+import type { Entry } from './entry.js';
+import type { Session } from './session.js';
+
+/**
+ * Precondition: the entries are admitted; a deleted object's own rows are removed by `delete.ts`.
+ * Result: an object whose blobs were given keeps exactly those of them that its org has. What it no longer keeps lives on for
+ * the usual time from now.
+ */
+export async function writeBlobRefs(session: Session, entries: readonly Entry[]): Promise<void> {
+  const changed: unknown[] = [];
+  const rows: unknown[] = [];
+  for (const { member } of entries) {
+    if (member.blobs === undefined || member.write.op === 'delete') continue;
+    const { org } = member.address;
+    if (member.write.op === 'update') changed.push({ org, uid: member.uid, digests: member.blobs });
+    for (const digest of new Set(member.blobs)) rows.push({ org, uid: member.uid, digest });
+  }
+  if (changed.length > 0) await session.rows('leave blobs', () => LEAVE, [JSON.stringify(changed)]);
+  if (rows.length > 0) await session.rows('keep blobs', () => KEEP, [JSON.stringify(rows)]);
+}
+
+/** Of the blobs named in `rows(org, digest)`. One whose row is held by an upload is being used right now. */
+export function usedUntilNow(rows: string): string {
+  return `
+  UPDATE blobs b SET last_used = now() FROM (
+    SELECT org, digest FROM blobs WHERE (org, digest) IN (SELECT org, digest FROM ${rows}) FOR NO KEY UPDATE SKIP LOCKED
+  ) f WHERE (b.org, b.digest) = (f.org, f.digest)`;
+}
+
+const LEAVE = `
+WITH gone AS (
+  DELETE FROM blob_refs r USING json_to_recordset($1::json) AS g(org text, uid text, digests json)
+  WHERE (r.org, r.uid) = (g.org, g.uid)
+    AND r.digest NOT IN (SELECT json_array_elements_text(g.digests))
+  RETURNING r.org, r.digest
+)${usedUntilNow('gone')}`;
+
+// A blob that is being removed is waited for, and then is not there.
+const KEEP = `
+INSERT INTO blob_refs (org, uid, digest)
+SELECT g.org, g.uid, b.digest
+FROM json_to_recordset($1::json) AS g(org text, uid text, digest text) JOIN blobs b USING (org, digest)
+FOR KEY SHARE OF b
+ON CONFLICT DO NOTHING`;

@@ -1,0 +1,38 @@
+/** Which blobs a Job's commits say that it keeps. */
+import test from 'ava';
+import { openDraft, type Draft } from '../../actors/resource/draft.js';
+import { memberOf, type Basis } from '../../actors/resource/member.js';
+import { encodeObject } from '../../src/api/encode.js';
+import type { ApiObject } from '../../src/api/object.js';
+import { jobKind } from '../../src/kinds/job/index.js';
+
+const blob = `sha256:${'a'.repeat(64)}`;
+const ADDRESS = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
+
+function draft(phase: string, source: object | undefined): Draft {
+  const metadata = { name: 'j', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
+  const object = { apiVersion: 'x/v1', kind: 'Job', metadata, spec: { source }, status: { phase } };
+  return openDraft(ADDRESS, object as unknown as ApiObject, undefined, undefined);
+}
+
+function keptBy(
+  phase: string,
+  source: object | undefined,
+  isNew: boolean,
+  gone = false,
+): readonly string[] | undefined {
+  const next = draft(phase, source);
+  next.gone = gone;
+  const basis: Basis = { version: 1, body: encodeObject(draft('Before', source).object), owners: [] };
+  const member = memberOf(next, jobKind, isNew ? undefined : basis, [], { nextGeneration: () => 1 });
+  return member?.blobs;
+}
+
+test('a Job keeps the blob of its source from its admission to its end, however long it is Suspended', (t) => {
+  t.deepEqual(keptBy('Suspended', { blob }, true), [blob]);
+  t.is(keptBy('Running', { blob }, false), undefined, 'as before');
+  for (const phase of ['Succeeded', 'Failed', 'Cancelled']) t.deepEqual(keptBy(phase, { blob }, false), [], phase);
+  t.is(keptBy('Running', { blob }, false, true), undefined, 'its deletion lets go by itself');
+  t.is(keptBy('Suspended', undefined, true), undefined);
+  t.is(keptBy('Suspended', { git: { repo: 'a/b' } }, true), undefined);
+});
