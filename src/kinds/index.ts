@@ -2,12 +2,16 @@
 import { apiKeyKind } from './apikey/index.js';
 import { attemptKind } from './attempt/index.js';
 import { budgetKind } from './budget/index.js';
+import { cloudAccountKind } from './cloudaccount/index.js';
 import { creditGrantKind } from './creditgrant/index.js';
+import { enrollmentTokenKind } from './enrollmenttoken/index.js';
 import { jobKind } from './job/index.js';
 import type { KindDefinition } from './kind.js';
 import { memberKind } from './member/index.js';
 import { nodeKind } from './node/index.js';
 import { offeringKind } from './offering/index.js';
+import { poolKind } from './pool/index.js';
+import { poolActionKind } from './poolaction/index.js';
 import { namespaceKind } from './project/index.js';
 import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
@@ -28,6 +32,10 @@ export const KINDS: readonly KindDefinition[] = [
   budgetKind,
   topUpKind,
   creditGrantKind,
+  cloudAccountKind,
+  poolKind,
+  poolActionKind,
+  enrollmentTokenKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

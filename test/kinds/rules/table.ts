@@ -32,8 +32,8 @@ export interface Rules {
   /** What a spec with nothing but what it must has after defaulting: path → value. */
   readonly defaults: readonly Change[];
   readonly limits: readonly Limit[];
-  /** From the first value to the second: refused with FieldImmutable. */
-  readonly immutable: readonly (readonly [path: string, from: unknown, to: unknown])[];
+  /** From the first value to the second, and with it what would not fit any more: refused with FieldImmutable. */
+  readonly immutable: readonly (readonly [path: string, from: unknown, to: unknown, ...along: Change[]])[];
   /** From the first value to the second: accepted. */
   readonly mutable: readonly (readonly [path: string, from: unknown, to: unknown])[];
   /** Accepted from low to high, refused from high to low and when it is removed. */
@@ -74,9 +74,9 @@ export function holdRules(test: TestFn, rules: Rules): void {
     });
   }
 
-  for (const [path, from, to] of rules.immutable) {
+  for (const [path, from, to, ...along] of rules.immutable) {
     test(`${kind.kind}: ${path} never changes`, (t) => {
-      const result = update(t, rules, [[path, from]], [[path, to]]);
+      const result = update(t, rules, [[path, from]], [[path, to], ...along]);
       t.is(result.outcome, 'Refused');
       if (result.outcome !== 'Refused') return;
       t.is(result.refusal.code, 'FieldImmutable');
