@@ -22,9 +22,11 @@ import type { CommittedChange } from '../storage/commit/member.js';
 import { openAdmissionSwitch } from '../storage/admissions.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Store } from '../storage/open.js';
+import type { MasterKeys } from '../storage/envelope/master-key.js';
 import { keepHouse } from '../storage/housekeeping.js';
 import { openOrgs } from '../storage/orgs.js';
 import { openTimers } from '../storage/queues/timers.js';
+import { rewrapSecrets } from '../storage/rewrap.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
 import { loadOfferings } from './catalog/load.js';
 import type { Metrics } from './metrics.js';
@@ -35,6 +37,7 @@ export interface ActiveDeps {
   readonly store: Store;
   readonly lease: Lease;
   readonly secrets: SecretVersions;
+  readonly keys: MasterKeys;
   readonly blobs: Blobs;
   readonly engine: ComputeEngine | undefined;
   readonly metrics: Metrics;
@@ -185,8 +188,8 @@ async function furnish(
   };
 }
 
-/** Rows and blobs that are past their time go, as long as this term lasts. */
-function clearAway({ config, store, blobs, metrics }: ActiveDeps, actors: Actors, stopping: AbortSignal): void {
+/** Rows and blobs that are past their time go, as long as this term lasts; what an earlier master key wrapped is wrapped anew. */
+function clearAway({ config, store, keys, blobs, metrics }: ActiveDeps, actors: Actors, stopping: AbortSignal): void {
   const problem = (what: string) => (error: unknown) => {
     if (!stopping.aborted) metrics.observe.problem(`${what}: ${error instanceof Error ? error.message : 'failed'}`);
   };
@@ -201,6 +204,9 @@ function clearAway({ config, store, blobs, metrics }: ActiveDeps, actors: Actors
     },
     stopping,
   );
+  void rewrapSecrets(postgres, keys, stopping).then(({ unreadable }) => {
+    if (unreadable > 0) metrics.observe.problem(`${unreadable} secret versions do not open with any master key here`);
+  });
   const sweep = setInterval(() => void blobs.sweep(stopping).catch(problem('blobs')), SWEEP_BLOBS_MS);
   sweep.unref();
   stopping.addEventListener('abort', () => clearInterval(sweep), { once: true });

@@ -104,7 +104,7 @@ export const SETTINGS = {
       'base64, commas',
       undefined,
       masterKeys.optional(),
-      '32 bytes that wrap the keys of all secrets. Unset: made once into `master.key` (0600) in the data directory. Without it no secret can be read. To rotate it, put the new key in front of the old one, separated by a comma: the first seals, all of them open.',
+      '32 bytes that wrap the keys of all secrets. Unset: made once into `master.key` (0600) in the data directory. Without it no secret can be read. To rotate it, put the new key in front of the old one, separated by a comma: the first seals, all of them open. The next start wraps all secrets anew; the old key may go a day later, when no Idempotency-Key needs it any more.',
     ),
   ),
   compute: setting(

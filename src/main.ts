@@ -36,10 +36,8 @@ async function serve(config: Config): Promise<void> {
     ? undefined
     : await openEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line), signal: stopping });
   const databaseUrl = config.databaseUrl ?? postgres?.url ?? '';
-  const keys = await loadMasterKeys({
-    setting: config.masterKeys?.map((key) => key.toString('base64')).join(','),
-    dir: config.dataDir,
-  });
+  const setting = config.masterKeys?.map((key) => key.toString('base64')).join(',');
+  const keys = await loadMasterKeys({ setting, dir: config.dataDir });
   const { sealBytes: seal, openBytes: open } = byteSealer(keys);
   const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
   const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders }).catch(
@@ -74,7 +72,7 @@ async function serve(config: Config): Promise<void> {
 
   await serveTerms(
     {
-      ...{ config, databaseUrl, store, secrets, blobs, metrics, front, log, holder },
+      ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder },
       onChange: front.onChange(http.authenticator),
       drain: () => http.drain(),
       async welcome({ newOwnerKey }) {
