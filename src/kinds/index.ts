@@ -13,10 +13,12 @@ import { offeringKind } from './offering/index.js';
 import { poolKind } from './pool/index.js';
 import { poolActionKind } from './poolaction/index.js';
 import { namespaceKind } from './project/index.js';
+import { pipelineKind } from './pipeline/index.js';
 import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
 import { topUpKind } from './topup/index.js';
 import { webhookEndpointKind } from './webhookendpoint/index.js';
+import { sweepKind } from './sweep/index.js';
 
 export const KINDS: readonly KindDefinition[] = [
   namespaceKind,
@@ -26,6 +28,8 @@ export const KINDS: readonly KindDefinition[] = [
   apiKeyKind,
   memberKind,
   jobKind,
+  sweepKind,
+  pipelineKind,
   attemptKind,
   nodeKind,
   webhookEndpointKind,

@@ -100,15 +100,14 @@ export const jobFields = z.object({
   workingDir: zAbsolutePath().optional().describe('Working directory of the program; /workspace when unset.'),
 });
 
-export const jobSpec = jobFields.check((ctx) => checkJob(ctx, 'Job'));
-
-/** The whole spec of a Pipeline's stage, with its defaults: as a Job's, and it may take what earlier stages made. */
-export const stageSpec = jobFields.check((ctx) => checkJob(ctx, 'Stage'));
+export const jobSpec = jobFields.check(({ value, issues }) => checkJob(value, 'Job', issues, []));
 
 /** A Job's spec in parts: each field by its own rule, none of them needed, nothing filled in. */
-export const jobParts = z.object(withoutDefaults(jobFields.shape));
+export const jobParts: z.ZodType<JobParts> = z.object(withoutDefaults(jobFields.shape));
 
 export type JobSpec = z.infer<typeof jobFields>;
+
+export type JobParts = Partial<JobSpec>;
 
 /** All fields that the spec does not call mutable. */
 export const JOB_IMMUTABLE: readonly string[] = [
@@ -147,15 +146,20 @@ export const JOB_IMMUTABLE: readonly string[] = [
 
 export const JOB_RAISE_ONLY: readonly string[] = ['spec.maxCostUSD'];
 
-function checkJob(ctx: z.core.ParsePayload<JobSpec>, where: 'Job' | 'Stage'): void {
-  const spec = ctx.value;
+/** The rules over several fields. In a Pipeline's stage an input may be an output of an earlier stage. */
+export function checkJob(
+  spec: JobSpec,
+  where: 'Job' | 'Stage',
+  issues: z.core.ParsePayload['issues'],
+  at: readonly (string | number)[],
+): void {
   const complain = (
     path: (string | number)[],
     message: string,
     reason = 'FieldValueInvalid',
     value?: unknown,
   ): void => {
-    ctx.issues.push({ code: 'custom', message, input: value, path, params: { reason } });
+    issues.push({ code: 'custom', message, input: value, path: [...at, ...path], params: { reason } });
   };
   if (spec.completions >= 1 && spec.parallelism > spec.completions) {
     complain(['parallelism'], 'must be at most completions', 'FieldValueInvalid', spec.parallelism);
@@ -190,18 +194,21 @@ function checkJob(ctx: z.core.ParsePayload<JobSpec>, where: 'Job' | 'Stage'): vo
   }
 }
 
-type Fields = typeof jobFields.shape;
-type WithoutDefaults = {
-  [Key in keyof Fields]: Fields[Key] extends z.ZodDefault<infer Inner> ? z.ZodOptional<Inner> : Fields[Key];
-};
+/** What a Job has where nothing is written. */
+const UNSAID = jobFields.parse({});
+
+/** A part laid over another one, and both over the defaults: the spec of the Job that they make. */
+export function layOver(under: JobParts | undefined, over: JobParts | undefined): JobSpec {
+  return { ...UNSAID, ...under, ...over };
+}
 
 /** What is written in a part must not be hidden by a default of the part that it is laid over. */
-function withoutDefaults(shape: Fields): WithoutDefaults {
-  const parts = Object.entries(shape).map(([key, field]) => {
+function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+  const parts = Object.entries(shape).map(([key, field]): [string, z.ZodType] => {
     if (!(field instanceof z.ZodDefault)) return [key, field];
     const { description } = field;
     const bare = (field.unwrap() as z.ZodType).optional();
     return [key, description === undefined ? bare : bare.describe(description)];
   });
-  return Object.fromEntries(parts) as WithoutDefaults;
+  return Object.fromEntries(parts);
 }

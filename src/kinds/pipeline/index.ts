@@ -1,0 +1,51 @@
+/** Owns the declaration of Pipeline: Jobs in stages that take each other's outputs. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { jobSpecReferences } from '../job/references.js';
+import type { KindDefinition } from '../kind.js';
+import { plainMachine } from '../plain-machine.js';
+import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
+
+type This = ApiObject<PipelineSpec, PipelineStatus>;
+
+export const pipelineKind: KindDefinition = {
+  kind: 'Pipeline',
+  plural: 'pipelines',
+  singular: 'pipeline',
+  shortNames: ['pl'],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description: 'Jobs in stages: each starts when the stages that it needs have succeeded, and may take their outputs.',
+  schema: { spec: pipelineSpec, status: pipelineStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },
+  columns: [
+    phaseColumn('Pipeline'),
+    {
+      name: 'Stages',
+      type: 'string',
+      description: 'Stages that have succeeded, of all.',
+      cell: ({ spec, status }: This) => {
+        const done = (status.stages ?? []).filter(({ phase }) => phase === 'Succeeded').length;
+        return `${done}/${spec.stages?.length ?? 0}`;
+      },
+    },
+    {
+      name: 'Cost',
+      type: 'string',
+      priority: 1,
+      description: 'What it has cost, in USD.',
+      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
+    },
+    reasonColumn(),
+  ],
+  selectableFields: { 'status.reason': ({ status }: This) => status.reason },
+  initialStatus: (): PipelineStatus => ({ phase: 'Pending' }),
+  references: ({ spec }: This) => [
+    ...jobSpecReferences(spec.defaults ?? {}, 'spec.defaults'),
+    ...spec.stages.flatMap(({ template = {} }, index) => jobSpecReferences(template, `spec.stages[${index}].template`)),
+  ],
+  unbuilt: true,
+  machine: plainMachine<PipelineSpec, PipelineStatus>(),
+};

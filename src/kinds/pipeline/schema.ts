@@ -1,0 +1,147 @@
+/**
+ * Owns the fields of a Pipeline: Jobs in stages. A stage's Job is its template laid over `defaults`, field by field; a
+ * field that the template has replaces the whole field of the defaults. Source: spec, "Pipeline"; decisions, "Phases".
+ * What the spec leaves open: `failurePolicy` is FailFast (no further stage starts) or Continue (only what needs the failed
+ * stage is skipped); an unset `maxParallel` lets every stage run that can.
+ */
+import { z } from 'zod';
+import { zName, zTimestamp, zUsd } from '../../api/schema.js';
+import { conditionField } from '../fields.js';
+import { checkJob, jobParts, layOver } from '../job/schema.js';
+import { JOB_PHASES } from '../job/status.js';
+import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { cost } from '../shapes/cost.js';
+import { estimate } from '../shapes/estimate.js';
+import { STANDING_OUTPUT } from '../shapes/output.js';
+import { checkGraph } from './graph.js';
+
+const MAX_INT32 = 2 ** 31 - 1;
+/** What one decision may have to weigh. */
+const MOST_STAGES = 256;
+
+const stageInput = z.object({
+  fromStage: zName({ form: 'label', description: 'The stage that makes it.' }),
+  name: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'must match ^[A-Za-z][A-Za-z0-9_]{0,63}$')
+    .describe('Name below the inputs directory; unique in the stage.'),
+  output: z
+    .string()
+    .regex(/^[a-z0-9._-]{1,64}$/, 'must match ^[a-z0-9._-]{1,64}$')
+    .default(STANDING_OUTPUT.name)
+    .describe('Name of the output of that stage.'),
+});
+
+const stage = z.object({
+  name: zName({ form: 'label', description: "Unique in the Pipeline; part of the name of the stage's Job." }),
+  dependsOn: z.array(z.string().min(1)).max(MOST_STAGES).optional().describe('Stages that must have succeeded before.'),
+  inputs: z.array(stageInput).max(256).optional().describe('Outputs of earlier stages, as inputs of this one.'),
+  template: jobParts.optional().describe("Spec of the stage's Job, laid over defaults."),
+});
+
+export type Stage = z.infer<typeof stage>;
+
+export const pipelineSpec = z
+  .object({
+    defaults: jobParts.optional().describe('Spec that the templates of all stages are laid over.'),
+    failurePolicy: z
+      .enum(['FailFast', 'Continue'])
+      .default('FailFast')
+      .describe('Once a stage has failed: FailFast starts no other one, Continue skips only what needs it.'),
+    maxCostUSD: zUsd({ description: 'Most that all stages together may cost.' }).optional(),
+    maxParallel: z
+      .int32()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe('Stages that run at the same time; all that can when unset.'),
+    stages: z.array(stage).min(1).max(MOST_STAGES).describe('The stages.'),
+    state: z
+      .enum(['Running', 'Suspended', 'Cancelled'])
+      .default('Running')
+      .describe("Goes on to the stages' Jobs; Cancelled ends the Pipeline for good."),
+    ttlSecondsAfterFinished: z
+      .int()
+      .min(0)
+      .max(MAX_INT32)
+      .optional()
+      .describe("Seconds after its end until the Pipeline is deleted with its stages' Jobs."),
+  })
+  .check(({ value: { defaults, stages }, issues }) => {
+    complainOfRepeats(
+      issues,
+      ['stages'],
+      stages.map(({ name }) => name),
+      ['name'],
+    );
+    checkGraph(stages, issues);
+    const outputs = new Map<string, ReadonlySet<string>>();
+    for (const { name, template } of stages) {
+      const declared = layOver(defaults, template).outputs ?? [];
+      outputs.set(name, new Set([STANDING_OUTPUT.name, ...declared.map((output) => output.name)]));
+    }
+    const check = (path: (string | number)[], from: string, output: string): void => {
+      if (outputs.get(from)?.has(output) !== false) return;
+      complain(issues, path, `is no output of stage "${from}"`, 'FieldValueNotFound', output);
+    };
+    for (const [index, { dependsOn, inputs = [], template }] of stages.entries()) {
+      const at = ['stages', index];
+      complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
+      const job = layOver(defaults, template);
+      checkJob(job, 'Stage', issues, [...at, 'template']);
+      const taken = new Set((job.inputs ?? []).map(({ name }) => name));
+      for (const [i, { name, fromStage, output }] of inputs.entries()) {
+        if (taken.has(name))
+          complain(issues, [...at, 'inputs', i, 'name'], 'must be unique', 'FieldValueDuplicate', name);
+        taken.add(name);
+        check([...at, 'inputs', i, 'output'], fromStage, output);
+      }
+      for (const [i, { fromStage }] of (template?.inputs ?? []).entries()) {
+        if (fromStage)
+          check([...at, 'template', 'inputs', i, 'fromStage', 'output'], fromStage.stage, fromStage.output);
+      }
+    }
+    // Taken by every stage, so it would have to be made by a stage that waits for itself.
+    for (const [index, { fromStage }] of (defaults?.inputs ?? []).entries()) {
+      if (fromStage)
+        complain(
+          issues,
+          ['defaults', 'inputs', index, 'fromStage'],
+          'is for a stage of its own only',
+          'FieldValueForbidden',
+        );
+    }
+  });
+
+export const STAGE_PHASES = [...JOB_PHASES, 'Skipped'] as const;
+
+export const pipelineStatus = z.object({
+  completionTime: zTimestamp().optional(),
+  conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
+  cost: cost.optional().describe('What it has cost.'),
+  estimate: estimate.optional().describe('What it is expected to cost.'),
+  message: z.string().optional().describe('Names the stage that failed.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  phase: z.enum(JOB_PHASES).optional().describe('Phase of the Pipeline.'),
+  reason: z.string().optional().describe('Why it is in this phase: StageFailed or MaxCostReached, say.'),
+  stages: z
+    .array(
+      z.object({
+        completionTime: zTimestamp().optional(),
+        costUSD: zUsd().optional(),
+        job: z.string().optional().describe("Name of the stage's Job."),
+        name: z.string().optional().describe('Name of the stage.'),
+        phase: z
+          .enum(STAGE_PHASES)
+          .optional()
+          .describe('Pending before its Job exists; Skipped when a failure before it means that it never runs.'),
+        startTime: zTimestamp().optional(),
+      }),
+    )
+    .optional()
+    .describe('The stages, as in the spec.'),
+  startTime: zTimestamp().optional(),
+});
+
+export type PipelineSpec = z.infer<typeof pipelineSpec>;
+export type PipelineStatus = z.infer<typeof pipelineStatus>;

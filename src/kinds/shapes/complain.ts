@@ -1,0 +1,44 @@
+/** Owns the complaints that rules over several fields of one spec make. */
+import type { z } from 'zod';
+import type { CauseReason } from '../../api/causes.js';
+
+type Issues = z.core.ParsePayload['issues'];
+type Path = readonly (string | number)[];
+
+export function complain(
+  issues: Issues,
+  path: Path,
+  message: string,
+  reason: CauseReason = 'FieldValueInvalid',
+  input?: unknown,
+): void {
+  issues.push({ code: 'custom', message, input, path: [...path], params: { reason } });
+}
+
+/** Names every value that stands in the list again. `last` is the member that holds it, where the elements are objects. */
+export function complainOfRepeats(
+  issues: Issues,
+  list: Path,
+  values: readonly string[] | undefined,
+  last: Path = [],
+): void {
+  const seen = new Set<string>();
+  for (const [index, value] of (values ?? []).entries()) {
+    if (seen.has(value)) complain(issues, [...list, index, ...last], 'must be unique', 'FieldValueDuplicate', value);
+    seen.add(value);
+  }
+}
+
+/** Exactly one of these members of one object must be given. `path` is the object. */
+export function complainUnlessOne<Name extends string>(
+  issues: Issues,
+  path: Path,
+  given: Readonly<Partial<Record<Name, unknown>>>,
+  names: readonly Name[],
+): void {
+  const there = names.filter((name) => given[name] !== undefined);
+  if (there.length === 1) return;
+  const message = `exactly one of ${names.join(', ')} must be given`;
+  if (there.length === 0) complain(issues, path, message, 'FieldValueRequired');
+  for (const name of there.slice(1)) complain(issues, [...path, name], message, 'FieldValueForbidden');
+}

@@ -1,0 +1,60 @@
+/** Owns the declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { jobSpecReferences } from '../job/references.js';
+import type { KindDefinition } from '../kind.js';
+import { plainMachine } from '../plain-machine.js';
+import { sweepSpec, sweepStatus, type SweepSpec, type SweepStatus } from './schema.js';
+
+type This = ApiObject<SweepSpec, SweepStatus>;
+
+export const sweepKind: KindDefinition = {
+  kind: 'Sweep',
+  plural: 'sweeps',
+  singular: 'sweep',
+  shortNames: ['sw'],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description:
+    'Fans the template of a Job out over a matrix, and tells the cost, the wall time and the throughput of each cell.',
+  schema: {
+    spec: sweepSpec,
+    status: sweepStatus,
+    immutable: ['spec.matrix', 'spec.repetitions', 'spec.template'],
+    raiseOnly: ['spec.maxCostUSD'],
+  },
+  columns: [
+    phaseColumn('Sweep'),
+    {
+      name: 'Cells',
+      type: 'string',
+      description: 'Cells that have succeeded, of all.',
+      cell: ({ status }: This) => {
+        const cells = status.cells ?? [];
+        return `${cells.filter(({ phase }) => phase === 'Succeeded').length}/${cells.length}`;
+      },
+    },
+    {
+      name: 'Parallel',
+      type: 'integer',
+      description: 'Cells that may run at the same time.',
+      cell: ({ spec }: This) => spec.maxParallel ?? null,
+    },
+    {
+      name: 'Cost',
+      type: 'string',
+      priority: 1,
+      description: 'What it has cost, in USD.',
+      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
+    },
+    reasonColumn(),
+  ],
+  selectableFields: { 'status.reason': ({ status }: This) => status.reason },
+  initialStatus: (): SweepStatus => ({ phase: 'Pending' }),
+  references: ({ spec }: This) => jobSpecReferences(spec.template.spec, 'spec.template.spec'),
+  unbuilt: true,
+  machine: plainMachine<SweepSpec, SweepStatus>(),
+};

@@ -1,0 +1,114 @@
+/**
+ * Owns the fields of a Sweep: a Job's template, the matrix that it is fanned out over, and how many cells run at once.
+ * Source: spec, "Sweep"; decisions, "Phases".
+ */
+import { z } from 'zod';
+import { zTimestamp, zUsd } from '../../api/schema.js';
+import { conditionField } from '../fields.js';
+import { jobSpec } from '../job/schema.js';
+import { JOB_PHASES } from '../job/status.js';
+import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { cost } from '../shapes/cost.js';
+import { estimate } from '../shapes/estimate.js';
+
+/** As many as a Job may have indexes. */
+const MOST_CELLS = 10_000;
+
+const matrix = z.object({
+  gpu: z
+    .array(
+      z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}:[1248]$/, 'must be family:count, with 1, 2, 4 or 8 of it'),
+    )
+    .max(16)
+    .optional()
+    .describe("Accelerators as family:count; empty keeps the template's."),
+  params: z
+    .record(
+      z.string().regex(/^[A-Z][A-Z0-9_]{0,62}$/, 'must be an upper-case name'),
+      z.array(z.string().max(4096)).max(256).describe('Values of this parameter.'),
+    )
+    .optional()
+    .describe('Values by upper-case name; each cell gets SVC_PARAM_<NAME>.'),
+  regions: z
+    .array(z.string().min(1).max(63))
+    .max(64)
+    .optional()
+    .describe("Region classes, one per cell; may narrow the template's regions, never widen them."),
+});
+
+export const sweepSpec = z
+  .object({
+    matrix: matrix
+      .optional()
+      .describe('What differs from cell to cell; an empty dimension keeps the value of the template.'),
+    maxCostUSD: zUsd({
+      description: 'One cap that all cells share; reaching it suspends every running cell.',
+    }).optional(),
+    maxParallel: z.int32().min(1).max(256).default(4).describe('Cells that run at the same time. Mutable.'),
+    repetitions: z.int32().min(1).max(64).default(1).describe('How often each combination is run.'),
+    state: z
+      .enum(['Running', 'Suspended', 'Cancelled'])
+      .default('Running')
+      .describe('Goes on to the cells; Cancelled ends the Sweep for good. Mutable.'),
+    template: z
+      .object({
+        kind: z.enum(['Job']).default('Job').describe('What a cell is.'),
+        spec: jobSpec.describe('Spec of the Job of each cell.'),
+      })
+      .describe('What each cell runs.'),
+  })
+  .check(({ value, issues }) => {
+    const { gpu = [], params = {}, regions = [] } = value.matrix ?? {};
+    complainOfRepeats(issues, ['matrix', 'gpu'], gpu);
+    complainOfRepeats(issues, ['matrix', 'regions'], regions);
+    for (const [name, values] of Object.entries(params)) complainOfRepeats(issues, ['matrix', 'params', name], values);
+    const allowed = value.template.spec.placement?.regions ?? [];
+    for (const [index, region] of regions.entries()) {
+      if (allowed.length === 0 || allowed.includes(region)) continue;
+      complain(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
+    }
+    const cells = [gpu, regions, ...Object.values(params)].reduce(
+      (product, values) => product * Math.max(1, values.length),
+      value.repetitions,
+    );
+    if (cells > MOST_CELLS) complain(issues, ['matrix'], `must make at most ${MOST_CELLS} cells, and makes ${cells}`);
+  });
+
+export const sweepStatus = z.object({
+  best: z
+    .object({
+      byCost: z.int().optional().describe('Index of the cheapest cell that succeeded.'),
+      byThroughput: z.int().optional().describe('Index of the fastest cell that succeeded.'),
+    })
+    .optional()
+    .describe('The best cells.'),
+  cells: z
+    .array(
+      z.object({
+        costUSD: zUsd().optional(),
+        gpu: z.string().optional().describe('Accelerator of the cell.'),
+        index: z.int().optional().describe('Place of the cell in the matrix.'),
+        object: z.string().optional().describe('Name of its Job.'),
+        params: z.record(z.string(), z.string()).optional().describe('Parameters of the cell.'),
+        phase: z.enum(JOB_PHASES).optional().describe('Pending before its Job exists.'),
+        region: z.string().optional().describe('Region class of the cell.'),
+        repetition: z.int().optional().describe('From 0.'),
+        unitsPerSecond: z.string().optional().describe('Throughput, as a decimal number.'),
+        wallSeconds: z.number().optional().describe('Seconds from its start to its end.'),
+      }),
+    )
+    .optional()
+    .describe('The cells, by index.'),
+  completionTime: zTimestamp().optional(),
+  conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
+  cost: cost.optional().describe('What it has cost.'),
+  estimate: estimate.optional().describe('What it is expected to cost.'),
+  message: z.string().optional().describe('Why it is in this phase, for people.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  phase: z.enum(JOB_PHASES).optional().describe('Phase of the Sweep.'),
+  reason: z.string().optional().describe('Why it is in this phase: MaxCostReached, say.'),
+  startTime: zTimestamp().optional(),
+});
+
+export type SweepSpec = z.infer<typeof sweepSpec>;
+export type SweepStatus = z.infer<typeof sweepStatus>;
