@@ -31,25 +31,32 @@ export async function recover(deps: RecoveryDeps): Promise<void> {
 }
 
 /** Asked again while it cannot be taken; one that crashes reconciles by itself, and a parked one waits for an operator. */
-async function wake(address: Address, deps: Pick<RecoveryDeps, 'post' | 'stopping'>): Promise<void> {
+async function wake(address: Address, deps: Pick<RecoveryDeps, 'post' | 'stopping'>): Promise<'Woken' | 'Parked'> {
   while (!deps.stopping.aborted) {
-    if ((await deps.post.deliver(address, undefined, { type: 'Activated' })) !== 'Retry') return;
+    const delivery = await deps.post.deliver(address, undefined, { type: 'Activated' });
+    if (delivery !== 'Retry') return delivery === 'Parked' ? 'Parked' : 'Woken';
     await delay(AGAIN_MS, deps.stopping);
   }
+  return 'Woken';
 }
 
-/** Wakes every unfinished object of a kind and waits until each has decided what it still needs. */
+/** Wakes every unfinished object of a kind and waits until each has decided what it still needs. Answers the parked ones. */
 export async function activateAll(
   kind: string,
   deps: Pick<RecoveryDeps, 'pending' | 'post' | 'stopping'>,
-): Promise<void> {
+): Promise<readonly Address[]> {
+  const parked: Address[] = [];
   let after: Address | undefined;
   while (!deps.stopping.aborted) {
     const page = await deps.pending.unfinished([kind], PAGE, after);
     for (let i = 0; i < page.length; i += ABREAST) {
-      await Promise.all(page.slice(i, i + ABREAST).map((address) => wake(address, deps)));
+      const woken = page.slice(i, i + ABREAST).map(async (address) => {
+        if ((await wake(address, deps)) === 'Parked') parked.push(address);
+      });
+      await Promise.all(woken);
     }
     after = page.at(-1);
-    if (page.length < PAGE) return;
+    if (page.length < PAGE) break;
   }
+  return parked;
 }

@@ -2,8 +2,8 @@
 import type { Address } from '../../src/api/address.js';
 import type { Pending } from '../../storage/store.js';
 import type { Post } from '../post.js';
-import { activateAll } from '../recovery.js';
-import { ATTEMPT, type Attempts } from '../work/attempts.js';
+import { countPlaces } from './count-places.js';
+import type { Attempts } from '../work/attempts.js';
 import { collectChildren, collectProject, createChild, deleteChild, type ChildrenDeps } from './children.js';
 import { DONE, type EffectOutcome } from './outcome.js';
 import type { EffectTask } from './lanes.js';
@@ -47,9 +47,6 @@ export async function carryOut(
       attempts.end(row.uid);
       return removeWork(row, effect, work, signal);
     case 'CountPlaces':
-      await activateAll(ATTEMPT, deps);
-      // What they say comes first, or places would be given out that are taken.
-      await deps.lettersSent(row.address);
-      return post.tell(row, row.address, row.uid, { letter: 'PlacesCounted' });
+      return countPlaces(row, effect, deps);
   }
 }

@@ -92,9 +92,10 @@ export type LaterEffect =
   | { readonly type: 'CollectProject'; readonly project: string }
   /**
    * A Node has lost count of its places (its book starts empty): wake every unfinished Attempt with `Activated`, which
-   * makes it ask again, then put the letter `PlacesCounted` behind their letters in the Node's mailbox.
+   * makes it ask again, speak for those that are parked and hold one, then put the letter `PlacesCounted` behind their
+   * letters in the Node's mailbox. `count` names the book; absent: stored before books had names.
    */
-  | { readonly type: 'CountPlaces' };
+  | { readonly type: 'CountPlaces'; readonly count?: string | undefined };
 
 export type Effect = CommitEffect | LaterEffect;
 

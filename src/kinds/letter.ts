@@ -64,8 +64,8 @@ export type Letter =
       readonly version?: string | undefined;
       readonly addresses?: readonly string[] | undefined;
     }
-  /** Effect runner → Node, the answer to `CountPlaces`: every Attempt that holds a place has said so. */
-  | { readonly letter: 'PlacesCounted' }
+  /** Effect runner → Node, the answer to the `CountPlaces` of this name: every Attempt that holds a place has said so. */
+  | { readonly letter: 'PlacesCounted'; readonly count?: string | undefined }
   /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
   | { readonly letter: 'ChildrenGone' }
   /** Child → owner: I no longer exist. */

@@ -1,23 +1,41 @@
 /** Owns what an Attempt asks of others: a place, its work, and that its owner hears how it stands. */
+import type { Address } from '../../api/address.js';
+import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';
 import type { LaterEffect } from '../effect.js';
+import type { Letter } from '../letter.js';
 import { LOCAL_NODE } from '../node/local.js';
 import { readPlace } from './place-annotation.js';
 import type { AttemptStatus } from './schema.js';
-import { ownerOf, type AttemptPrivate, type This } from './state.js';
+import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type This } from './state.js';
 
 /** Between SIGTERM and SIGKILL when nobody says otherwise. */
 const GRACE_SECONDS = 30;
 
 export function wantPlace(current: This, held: boolean): readonly LaterEffect[] {
+  return [{ type: 'Tell', to: LOCAL_NODE, letter: placeLetter(current, held) }];
+}
+
+function placeLetter(current: This, held: boolean): Letter {
   // Turns go round owners; an orphan is its own.
   const owner = ownerOf(current) ?? { address: current.address, uid: current.object.metadata.uid };
   const { metadata, status } = current.object;
   const since = parseTime(status.timings?.queuedTime ?? metadata.creationTimestamp) ?? 0;
   const amounts = readPlace(metadata.annotations);
-  const letter = { letter: 'PlaceWanted' as const, owner: owner.address, ownerUid: owner.uid, since, amounts, held };
-  return [{ type: 'Tell', to: LOCAL_NODE, letter }];
+  return { letter: 'PlaceWanted', owner: owner.address, ownerUid: owner.uid, since, amounts, held };
 }
+
+/**
+ * What an Attempt that cannot speak for itself (it is parked) would say of its place; undefined when it holds none. The
+ * finalizer is there from the grant to the proof that nothing of the work is left.
+ */
+export const heldPlace: { by(address: Address, attempt: ApiObject): Letter | undefined }['by'] = (
+  address,
+  attempt: Attempt,
+) => {
+  if (!(attempt.metadata.finalizers ?? []).includes(WORK_FINALIZER)) return undefined;
+  return placeLetter({ address, object: attempt, private: undefined }, true);
+};
 
 export function releasePlace(): LaterEffect {
   return { type: 'Tell', to: LOCAL_NODE, letter: { letter: 'PlaceReleased' } };

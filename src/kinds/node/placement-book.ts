@@ -22,7 +22,7 @@ export interface PlaceRequest {
 }
 
 export type PlacementChange =
-  | { readonly change: 'Counting' }
+  | { readonly change: 'Counting'; readonly count: string }
   | { readonly change: 'Counted' }
   | { readonly change: 'Waits'; readonly request: PlaceRequest }
   /** `heard`: it has said so itself; otherwise it was granted and is told again until it does. */
@@ -44,6 +44,8 @@ export type OrgQueue = Map<string, PlaceRequest[]>;
 
 export class PlacementBook {
   count: 'Unknown' | 'Counting' | 'Counted' = 'Unknown';
+  /** Names this book: what was said to one before it does not count here. */
+  name: string | undefined;
   timerArmed = false;
   #load: Load = NOTHING;
   readonly #held = new Map<string, PlaceRequest>();
@@ -107,6 +109,7 @@ export class PlacementBook {
     switch (change.change) {
       case 'Counting':
         this.count = 'Counting';
+        this.name = change.count;
         return;
       case 'Counted':
         this.count = 'Counted';

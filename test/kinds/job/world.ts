@@ -370,7 +370,7 @@ export class World {
           this.#activate(attempt);
           for (const lane of this.#lanesOf(attempt, LOCAL_NODE)) while (lane.length > 0) this.#runLane(lane, false);
         }
-        this.#tell(LOCAL_NODE, undefined, { letter: 'PlacesCounted' }, LOCAL_NODE, '', 0);
+        this.#tell(LOCAL_NODE, undefined, { letter: 'PlacesCounted', count: effect.count }, LOCAL_NODE, '', 0);
         return;
       case 'StartWork':
         this.#startWork(from, effect);

@@ -1,0 +1,276 @@
+/**
+ * Owns one decision of a Node while it is made: the book as it is, and what this decision changes, sends and shows.
+ */
+import { setCondition } from '../../api/conditions.js';
+import { rfc3339 } from '../../api/time.js';
+import type { ResourceAmounts } from '../amounts.js';
+import type { Effect, LaterEffect } from '../effect.js';
+import type { Letter, Sender } from '../letter.js';
+import type { Current, Decision } from '../machine.js';
+import { fits, MAX_PLACES, NOTHING, showAmounts, take, type Load } from './amounts.js';
+import { denied, granted, neverFits, whyNot } from './letters.js';
+import type { PlacementBook, PlaceRequest, PlacementChange } from './placement-book.js';
+import type { NodeSpec, NodeStatus } from './schema.js';
+import { PATIENCE_MS, planGrants } from './turns.js';
+
+/** Kept beside the Node: what the engine last said, as numbers. */
+export interface NodePrivate {
+  readonly capacity?: ResourceAmounts | undefined;
+  /** Why no work can run here. */
+  readonly refusal?: string | undefined;
+}
+
+export type This = Current<NodeSpec, NodeStatus, NodePrivate>;
+export type NodeDecision = Decision<NodeStatus, NodePrivate, PlacementChange>;
+
+export const IGNORED: NodeDecision = { outcome: 'Ignored' };
+
+/** Between two summaries; also how long an Attempt waits before it is told why. */
+export const SUMMARY_MS = 5_000;
+/** When the count is not answered by then, it is asked for again: nobody may wait for ever for a lost answer. */
+const COUNT_MS = 15_000;
+/** Waiting Attempts that are told why, and looked at, per summary. */
+const TOLD_AT_ONCE = 64;
+const LOOKED_AT = 1_000;
+
+export class Step {
+  readonly #current: This;
+  readonly #book: PlacementBook;
+  readonly #now: number;
+  readonly #changes: PlacementChange[] = [];
+  readonly #letters: LaterEffect[] = [];
+  readonly #effects: Effect[] = [];
+  #status: NodeStatus;
+  #private: NodePrivate;
+  /** Somebody waits who will be told why at a later summary. */
+  #untold = false;
+
+  constructor(current: This, book: PlacementBook, now: number) {
+    this.#current = current;
+    this.#book = book;
+    this.#now = now;
+    this.#status = current.object.status;
+    this.#private = current.private ?? {};
+  }
+
+  /** `count` is the book's name: an answer to an earlier one, which other letters were put into, does not end this count. */
+  beginCount(count: string): void {
+    this.#changes.push({ change: 'Counting', count });
+    this.#effects.push({ type: 'CountPlaces', count }, { type: 'ArmTimer', timer: 'count', at: this.#now + COUNT_MS });
+  }
+
+  countAgain(): void {
+    const { count, name } = this.#book;
+    if (count === 'Counting' && name !== undefined) this.beginCount(name);
+  }
+
+  endCount(count: string | undefined): void {
+    if (this.#book.count !== 'Counting' || count !== this.#book.name) return;
+    this.#changes.push({ change: 'Counted' });
+    this.#effects.push({ type: 'CancelTimer', timer: 'count' });
+    this.grant(this.#book.load, { counted: true });
+  }
+
+  told(from: Sender, letter: Letter): void {
+    switch (letter.letter) {
+      case 'PlaceWanted':
+        this.#wanted({ ...letter, uid: from.uid, attempt: from.address }, letter.held);
+        return;
+      case 'PlaceReleased':
+        this.#released(from.uid);
+        return;
+      case 'PlacesCounted':
+        this.endCount(letter.count);
+        return;
+      case 'NodeObserved':
+        this.#observed(letter);
+        return;
+      default:
+    }
+  }
+
+  #wanted({ uid, attempt, owner, since, amounts }: PlaceRequest, held: boolean): void {
+    const request: PlaceRequest = { uid, attempt, owner, since, amounts };
+    const book = this.#book;
+    if (book.hasLeft(uid)) return; // overtaken by its own release
+    if (held) {
+      if (book.held(uid) === undefined || book.isUnheard(uid)) this.#hold(request, true);
+      return;
+    }
+    if (book.held(uid) !== undefined) {
+      this.#letters.push(granted(request));
+      return;
+    }
+    if (book.waits(uid) !== undefined) return;
+    const { capacity } = this.#private;
+    // Whoever waits longest and has run out of patience is passed by nobody.
+    const first = book.longestWaiting;
+    const blocked = first !== undefined && this.#now - first.since >= PATIENCE_MS && this.#everFits(first);
+    if (!blocked && this.#mayGrant() && capacity !== undefined && fits(amounts, book.load, capacity)) {
+      this.#hold(request, false);
+      return;
+    }
+    this.#changes.push({ change: 'Waits', request });
+    if (!this.#everFits(request)) this.#tellWhy(request, book.load);
+  }
+
+  /** `heard`: the Attempt says it; otherwise it is told. */
+  #hold(request: PlaceRequest, heard: boolean): void {
+    this.#changes.push({ change: 'Holds', request, heard, at: this.#now });
+    if (!heard) this.#letters.push(granted(request));
+  }
+
+  #everFits({ amounts }: PlaceRequest): boolean {
+    const { capacity } = this.#private;
+    return capacity === undefined || fits(amounts, NOTHING, capacity);
+  }
+
+  #released(uid: string): void {
+    const held = this.#book.held(uid);
+    if (this.#book.hasLeft(uid)) return;
+    this.#changes.push({ change: 'Leaves', uid });
+    this.grant(held === undefined ? this.#book.load : take(this.#book.load, held.amounts), { without: uid });
+  }
+
+  #observed(letter: Extract<Letter, { letter: 'NodeObserved' }>): void {
+    const { capacity, refusal } = letter;
+    this.#private = { capacity, ...(refusal !== undefined && { refusal }) };
+    this.#status = {
+      ...this.#status,
+      ...(letter.addresses !== undefined && { addresses: [...letter.addresses] }),
+      capacity: showAmounts(capacity, MAX_PLACES),
+      allocatable: showAmounts(capacity, MAX_PLACES),
+      ...(letter.version !== undefined && { agentVersion: letter.version }),
+      lastHeartbeatTime: rfc3339(this.#now),
+    };
+    this.show();
+    this.#showLoad();
+    this.grant(this.#book.load);
+    this.#sayAgain();
+  }
+
+  /** Phase and condition, from what the engine and the operator say. */
+  show(): void {
+    const { refusal, capacity } = this.#private;
+    const ready = capacity !== undefined && refusal === undefined;
+    const cordoned = this.#current.object.spec.unschedulable === true;
+    const conditions = setCondition(
+      this.#status.conditions,
+      {
+        type: 'Ready',
+        status: ready ? 'True' : 'False',
+        reason: ready ? 'EngineReady' : capacity === undefined ? 'EngineUnknown' : 'EngineRefuses',
+        message: refusal ?? (ready ? 'work can run here' : 'the engine has not said what it has'),
+      },
+      this.#now,
+    );
+    this.#status = {
+      ...this.#status,
+      conditions: [...conditions],
+      phase: !ready ? 'NotReady' : cordoned ? 'Cordoned' : 'Ready',
+    };
+  }
+
+  #mayGrant(counted = this.#book.count === 'Counted'): boolean {
+    return counted && this.#private.refusal === undefined && this.#current.object.spec.unschedulable !== true;
+  }
+
+  /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
+  grant(load: Load, but: { readonly without?: string; readonly counted?: boolean } = {}): void {
+    const { capacity } = this.#private;
+    if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#book.count === 'Counted')) return;
+    for (const request of planGrants(this.#book, load, capacity, this.#now, but.without)) {
+      this.#hold(request, false);
+    }
+  }
+
+  /** Letters may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. */
+  #sayAgain(): void {
+    for (const { request, at } of this.#book.unheard()) {
+      if (this.#now - at >= SUMMARY_MS) this.#letters.push(granted(request));
+    }
+    const { load } = this.#book;
+    let looked = 0;
+    let told = 0;
+    for (const request of this.#book.waiting()) {
+      looked += 1;
+      if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) {
+        this.#untold = true;
+        break;
+      }
+      if (this.#book.wasTold(request.uid) && this.#everFits(request)) continue;
+      if (this.#now - request.since < SUMMARY_MS) {
+        this.#untold = true;
+        continue;
+      }
+      told += 1;
+      this.#tellWhy(request, load);
+    }
+  }
+
+  #showLoad(): void {
+    const { load, waitingCount } = this.#book;
+    this.#status = { ...this.#status, allocated: showAmounts(load, load.places), waiting: waitingCount };
+  }
+
+  /** Every few seconds while something changes: what is promised, and why those wait who wait long. */
+  summarize(): void {
+    this.#changes.push({ change: 'TimerArmed', armed: false });
+    this.#showLoad();
+    this.#sayAgain();
+  }
+
+  #tellWhy(request: PlaceRequest, load: Load): void {
+    const { capacity } = this.#private;
+    // It stays in the queue, passed by all, until it has heard that and leaves.
+    if (capacity !== undefined && !this.#everFits(request)) {
+      this.#letters.push(denied(request, neverFits(request.amounts, capacity), true));
+      return;
+    }
+    this.#changes.push({ change: 'Told', uid: request.uid });
+    this.#letters.push(denied(request, this.#whyNot(request, load), false));
+  }
+
+  #whyNot(request: PlaceRequest, load: Load): string {
+    const cordoned = this.#current.object.spec.unschedulable === true;
+    return whyNot(request, load, { ...this.#private, cordoned });
+  }
+
+  conclude(): NodeDecision {
+    this.#armSummary();
+    const { object, private: before } = this.#current;
+    const unchanged = this.#status === object.status && this.#private === (before ?? this.#private);
+    if (this.#effects.length === 0 && unchanged) {
+      if (this.#changes.length === 0 && this.#letters.length === 0) return IGNORED;
+      return { outcome: 'Volatile', changes: this.#changes, letters: this.#letters };
+    }
+    return {
+      outcome: 'Next',
+      status: this.#status,
+      effects: this.#effects,
+      letters: this.#letters,
+      changes: this.#changes,
+      ...(this.#private !== before && { private: this.#private }),
+    };
+  }
+
+  /**
+   * A place that comes and goes alone needs no summary; the next heartbeat shows one that stays. The summary is due once
+   * after the last change, and again while somebody waits who has not been told why.
+   */
+  #armSummary(): void {
+    const { timerArmed, waitingCount, load } = this.#book;
+    if (this.#changes.length === 0) return;
+    const fired = this.#changes.some(({ change }) => change === 'TimerArmed');
+    if (timerArmed && !fired) return;
+    const due = fired
+      ? this.#untold
+      : waitingCount > 0 ||
+        load.places > 1 ||
+        (this.#status.allocated?.attempts ?? 0) > 0 ||
+        this.#changes.some(({ change }) => change === 'Waits');
+    if (!due) return;
+    this.#changes.push({ change: 'TimerArmed', armed: true });
+    this.#effects.push({ type: 'ArmTimer', timer: 'summary', at: this.#now + SUMMARY_MS });
+  }
+}

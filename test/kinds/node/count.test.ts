@@ -1,0 +1,132 @@
+/** The count of a Node's places after its book was lost. */
+import test from 'ava';
+import type { Address } from '../../../src/api/address.js';
+import { encodeObject } from '../../../src/api/encode.js';
+import type { ApiObject } from '../../../src/api/object.js';
+import { countPlaces, type CountDeps } from '../../../actors/effects/count-places.js';
+import { WORK_FINALIZER } from '../../../src/kinds/attempt/state.js';
+import type { Effect } from '../../../src/kinds/effect.js';
+import type { Letter } from '../../../src/kinds/letter.js';
+import type { Message } from '../../../src/kinds/machine.js';
+import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
+import { nodeMachine } from '../../../src/kinds/node/machine.js';
+import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
+
+const JOB: Address = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
+const GiB = 2 ** 30;
+const CAPACITY = { milliCpu: 1_000, memory: GiB, disk: GiB };
+
+/** A Node with one core, over the books of several lives. */
+class Bench {
+  book = new PlacementBook();
+  readonly granted: string[] = [];
+  readonly counts: (string | undefined)[] = [];
+  #books = 0;
+
+  send(message: Message): void {
+    const object = { metadata: {}, spec: {}, status: {} } as unknown as ApiObject<object, object>;
+    const current = { address: LOCAL_NODE, object, private: { capacity: CAPACITY } };
+    const moment = { now: 1_000_000, uid: () => `book-${(this.#books += 1)}`, randomBytes: () => new Uint8Array() };
+    const decision = nodeMachine.decide(current, this.book, message as never, moment);
+    if (decision.outcome !== 'Next' && decision.outcome !== 'Volatile') return;
+    for (const change of decision.changes ?? []) this.book.apply(change);
+    const effects: readonly Effect[] = [
+      ...('effects' in decision ? decision.effects : []),
+      ...(decision.letters ?? []),
+    ];
+    for (const effect of effects) {
+      if (effect.type === 'CountPlaces') this.counts.push(effect.count);
+      if (effect.type === 'Tell' && effect.letter.letter === 'PlaceGranted') this.granted.push(effect.to.name);
+    }
+  }
+
+  tell(name: string, letter: Letter): void {
+    this.send({ type: 'Told', from: { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 }, letter });
+  }
+
+  wants(name: string, held: boolean): void {
+    const amounts = { ...CAPACITY, memory: 1, disk: 1 };
+    this.tell(name, { letter: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: 1_000_000, amounts, held });
+  }
+
+  counted(count: string | undefined): void {
+    this.tell('node', { letter: 'PlacesCounted', count });
+  }
+}
+
+test('the answer to a count of an earlier book ends no later one, so that no place is given twice', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.book = new PlacementBook(); // the actor crashed
+  bench.wants('waits', false);
+  t.deepEqual(bench.counts, ['book-1', 'book-2']);
+  bench.counted('book-1');
+  bench.counted(undefined); // asked for by an earlier program
+  t.deepEqual(bench.granted, []);
+  bench.wants('holds', true);
+  bench.counted('book-2');
+  t.deepEqual(bench.granted, [], 'the machine is full');
+  bench.tell('holds', { letter: 'PlaceReleased' });
+  t.deepEqual(bench.granted, ['waits']);
+});
+
+test('the answer that finds an empty book does not end the count that it begins', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.book = new PlacementBook();
+  bench.counted('book-1');
+  bench.wants('waits', false);
+  t.deepEqual(bench.granted, []);
+  bench.counted('book-2');
+  t.deepEqual(bench.granted, ['waits']);
+});
+
+test('a count that is asked for again has the same name, so that a slow one ends too', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.send({ type: 'TimerFired', timer: 'count', generation: 1 });
+  t.deepEqual(bench.counts, ['book-1', 'book-1']);
+  bench.wants('waits', false);
+  bench.counted('book-1');
+  t.deepEqual(bench.granted, ['waits']);
+});
+
+test('an Attempt that is parked is spoken for, and keeps its place through a count', async (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.wants('waits', false);
+  const names = ['parked', 'parked-in-the-queue', 'well'];
+  const post: CountDeps['post'] = {
+    async deliver(address) {
+      return address.name.startsWith('parked') ? 'Parked' : 'Done';
+    },
+    async tell(row, to, uid, letter) {
+      t.deepEqual([to, uid], [LOCAL_NODE, 'u-node']);
+      bench.send({ type: 'Told', from: { address: row.address, uid: row.uid, version: row.version }, letter });
+      return { outcome: 'Done' };
+    },
+  };
+  const deps: CountDeps = {
+    post,
+    pending: { unfinished: async () => names.map((name) => ({ ...JOB, kind: 'Attempt', name })) },
+    work: {
+      async read({ name }) {
+        const finalizers = name === 'parked' ? [WORK_FINALIZER] : [];
+        const annotations = { 'svc.dev/place': 'cpu=1,memory=1Mi,disk=1Mi' };
+        const metadata = { name, namespace: 'default', uid: name, finalizers, annotations, creationTimestamp: '' };
+        const body = { apiVersion: 'x/v1', kind: 'Attempt', metadata, spec: {}, status: {} };
+        return encodeObject(body as unknown as ApiObject);
+      },
+    },
+    stopping: new AbortController().signal,
+    lettersSent: async () => undefined,
+  };
+  const effect = { type: 'CountPlaces', count: 'book-1' } as const;
+  const row = { version: 1, address: LOCAL_NODE, uid: 'u-node', effects: [effect] };
+  t.deepEqual(await countPlaces(row, effect, deps), { outcome: 'Done' });
+  t.deepEqual(bench.granted, []);
+  t.is(bench.book.load.places, 1);
+  t.is(bench.book.count, 'Counted');
+  bench.tell('parked', { letter: 'PlaceReleased' });
+  t.deepEqual(bench.granted, ['waits']);
+});
