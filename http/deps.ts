@@ -162,6 +162,10 @@ export interface HttpConfig {
     readonly inFlightRequests: number;
     /** Watches, followed logs and transfers open at once; one more is 429. */
     readonly streams: number;
+    /** Of them, those of one credential. */
+    readonly streamsPerKey: number;
+    /** Requests a second, of one credential and of one org; more are 429. */
+    readonly rates: { readonly key: number; readonly org: number };
     /** How long a drain waits for requests under way. */
     readonly drainSeconds: number;
     /** How often a quiet watch with allowWatchBookmarks is told the version reached; 60 as in Kubernetes when absent. */

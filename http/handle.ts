@@ -60,6 +60,7 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
   gate(x, room);
   const caller = await room.authenticator.authenticate(x.req.headers.authorization);
   x.caller = caller;
+  room.rates.demand(caller);
   switch (target.at) {
     case 'collection':
       return serveCollection(x, room, caller, target);

@@ -35,7 +35,7 @@ export function openHotPath(
     const caller = room.authenticator.known(headers.authorization);
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
     const body = room.stage.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
-    if (body === undefined) return false;
+    if (body === undefined || !room.rates.take(caller)) return false;
     res.writeHead(200, [
       'content-type',
       'application/json',

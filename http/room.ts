@@ -5,6 +5,7 @@ import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import type { RunningKeys } from './resources/running-keys.js';
 import type { Renderings } from './table/rendering.js';
+import type { Rates } from './rate.js';
 import type { Streams } from './streams.js';
 
 export interface Room extends HttpDeps {
@@ -14,6 +15,7 @@ export interface Room extends HttpDeps {
   readonly renderings: Renderings;
   readonly runningKeys: RunningKeys;
   readonly streams: Streams;
+  readonly rates: Rates;
   /** True from the beginning of a drain: no new writes, no new streams. */
   draining(): boolean;
 }

@@ -5,7 +5,7 @@
  * Order: hot path (`hot.ts`) → Koa: funnel → `/api`, `/apis` (`handle.ts`) → fixed routes (@koa/router).
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
- * connections 75 s, connections MAX_CONNECTIONS, requests in flight and streams by setting. When those are full the
+ * connections 75 s, connections MAX_CONNECTIONS; requests in flight, streams, and requests a second by setting. When those are full the
  * answer is 429 with Retry-After; connections beyond the bound are closed.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -29,6 +29,7 @@ import { openMetrics, observeExchange } from './metrics.js';
 import { openRunningKeys } from './resources/running-keys.js';
 import { fixedRoutes } from './routes/fixed.js';
 import type { Room } from './room.js';
+import { openRates } from './rate.js';
 import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
@@ -58,7 +59,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const { limits } = deps.config;
   const deadlines = openDeadlines(limits.requestSeconds);
   const bodies = openBodies(limits.bodyBytes);
-  const streams = openStreams(limits.streams);
+  const streams = openStreams(limits.streams, limits.streamsPerKey);
   const authenticator = openAuthenticator({
     credentials: deps.credentials,
     clock: deps.clock,
@@ -74,6 +75,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     bodies,
     deadlines,
     streams,
+    rates: openRates(limits.rates),
     renderings: openRenderings(deps.config.group, deps.clock),
     runningKeys: openRunningKeys(),
     draining: () => draining,

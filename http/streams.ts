@@ -1,7 +1,7 @@
 /**
  * Owns the count and the end of long answers: watches, followed logs, transfers. A drain ends them cleanly.
  *
- * I10: at most `max` at once (10 to 20 kB each); one more is 429 with Retry-After. A sweep each second gives every stream
+ * I10: at most `max` at once (10 to 20 kB each), and `perKey` of one credential; one more is 429 with Retry-After. A sweep each second gives every stream
  * its turn for what is due (bookmark, timeout, slowness), so that ten thousand watches need one timer and not thirty thousand.
  */
 import { refuse } from '../src/api/refusal.js';
@@ -26,8 +26,9 @@ export interface Streams {
   close(): void;
 }
 
-export function openStreams(max: number): Streams {
+export function openStreams(max: number, perKey: number): Streams {
   const open = new Set<Stream>();
+  const counts = new Map<string, number>();
   const timer = setInterval(() => {
     const now = performance.now();
     for (const stream of open) stream.sweep?.(now);
@@ -37,10 +38,20 @@ export function openStreams(max: number): Streams {
   return {
     add(x, stream) {
       if (open.size >= max) throw refuse('TooManyRequests', 'too many streams are open', { retryAfterSeconds: 5 });
+      const holder = x.caller?.holder ?? '';
+      const held = counts.get(holder) ?? 0;
+      if (held >= perKey) {
+        const message = `this credential has ${held} streams open, which is its limit`;
+        throw refuse('TooManyRequests', message, { retryAfterSeconds: 5 });
+      }
       open.add(stream);
+      counts.set(holder, held + 1);
       x.leaveFlight();
       return () => {
-        open.delete(stream);
+        if (!open.delete(stream)) return;
+        const left = (counts.get(holder) ?? 1) - 1;
+        if (left > 0) counts.set(holder, left);
+        else counts.delete(holder);
       };
     },
     get count() {

@@ -42,6 +42,10 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
     tls: certificate && tlsPort !== 'off' ? { port: tlsPort, key: certificate.key, cert: certificate.cert } : undefined,
     group: API_GROUP,
     productVersion: await readVersion(),
-    limits: { bodyBytes, requestSeconds, inFlightRequests, streams, drainSeconds },
+    limits: {
+      ...{ bodyBytes, requestSeconds, inFlightRequests, streams, drainSeconds },
+      streamsPerKey: config.keyWatchers,
+      rates: { key: config.keyRequestsPerSecond, org: config.orgRequestsPerSecond },
+    },
   };
 }

@@ -248,6 +248,27 @@ export const SETTINGS = {
     integer(1, 1_000_000),
     'Watches and log streams open at once (10 to 20 KB each); one more is 429.',
   ),
+  keyWatchers: setting(
+    'TROUPE_KEY_WATCHERS',
+    'streams',
+    '2000',
+    integer(1, 1_000_000),
+    'Of them, those of one API key or token; one more is 429.',
+  ),
+  keyRequestsPerSecond: setting(
+    'TROUPE_KEY_REQUESTS_PER_SECOND',
+    'requests/s',
+    '2000',
+    integer(1, 10_000_000),
+    'Requests of one API key or token. A quiet one saves up ten seconds of it; beyond that the answer is 429 with Retry-After.',
+  ),
+  orgRequestsPerSecond: setting(
+    'TROUPE_ORG_REQUESTS_PER_SECOND',
+    'requests/s',
+    '6000',
+    integer(1, 10_000_000),
+    'Requests of all keys of one org together, in the same way.',
+  ),
 } satisfies Readonly<Record<string, Setting<unknown>>>;
 
 export type Config = { readonly [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> } & {

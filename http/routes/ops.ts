@@ -63,6 +63,7 @@ export function opsRoutes(router: Router, room: Room): void {
       throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
     }
     const caller = await room.authenticator.authenticate(ctx.req.headers.authorization);
+    room.rates.demand(caller);
     requireScope(caller, OPERATOR_SCOPE, '');
     await next();
   });

@@ -94,6 +94,9 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     PORT: String(http),
     TROUPE_TLS_PORT: String(tls),
     TROUPE_DATA_DIR: dataDir,
+    // Tests load one key with what a whole org would send.
+    TROUPE_KEY_REQUESTS_PER_SECOND: '1000000',
+    TROUPE_ORG_REQUESTS_PER_SECOND: '1000000',
     TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     ...(databaseUrl === 'embedded' ? {} : { DATABASE_URL: databaseUrl }),
     ...setup.env,

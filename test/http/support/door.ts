@@ -88,6 +88,8 @@ const LIMITS: HttpConfig['limits'] = {
   requestSeconds: 10,
   inFlightRequests: 100,
   streams: 100,
+  streamsPerKey: 100,
+  rates: { key: 1_000_000, org: 1_000_000 },
   drainSeconds: 2,
 };
 
