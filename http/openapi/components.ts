@@ -109,7 +109,11 @@ const JSON_PATCH: Node = {
     type: 'object',
     required: ['op', 'path'],
     properties: {
-      op: { type: 'string', enum: ['add', 'remove', 'replace', 'move', 'copy', 'test'] },
+      op: {
+        type: 'string',
+        enum: ['add', 'remove', 'replace', 'move', 'copy', 'test'],
+        description: 'What to do.',
+      },
       path: text('JSON pointer.'),
       from: text('JSON pointer, for move and copy.'),
       value: { description: 'Any value.' },
@@ -186,7 +190,13 @@ export function kindSchemas(group: string, kind: KindDefinition): Record<string,
         required: ['items'],
         properties: {
           ...listHead,
-          items: { type: 'array', minItems: 1, maxItems: kind.batch.most, items: ref(name), description: 'The objects.' },
+          items: {
+            type: 'array',
+            minItems: 1,
+            maxItems: kind.batch.most,
+            items: ref(name),
+            description: 'The objects.',
+          },
         },
         ...listGvk,
       },

@@ -98,12 +98,12 @@ export const metadataInput = z.object({
 export type MetadataInput = z.infer<typeof metadataInput>;
 
 const managedFields = z.object({
-  apiVersion: z.string().optional(),
+  apiVersion: z.string().optional().meta({ description: 'apiVersion that the fields were written in.' }),
   fieldsType: z.string().optional().meta({ description: 'Always FieldsV1.' }),
   fieldsV1: z.record(z.string(), z.unknown()).optional().meta({ description: 'The fields, as a tree of f:<name>.' }),
   manager: z.string().optional().meta({ description: 'Who set the fields.' }),
   operation: z.string().optional().meta({ description: 'Update or Apply.' }),
-  subresource: z.string().optional(),
+  subresource: z.string().optional().meta({ description: 'Part of the object that was written; empty for all of it.' }),
   time: zTimestamp().optional(),
 });
 

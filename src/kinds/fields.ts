@@ -4,12 +4,12 @@ import { zName, zTimestamp } from '../api/schema.js';
 
 /** `status.conditions[]`. Source: spec, "Conventions" 4. */
 export const conditionField = z.object({
-  type: z.string(),
-  status: z.enum(['True', 'False', 'Unknown']),
+  type: z.string().describe('What it is about; one condition for each type.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
   lastTransitionTime: zTimestamp('When the status last changed.'),
-  reason: z.string(),
-  message: z.string(),
-  observedGeneration: z.int().optional(),
+  reason: z.string().describe('Why, as one word.'),
+  message: z.string().describe('Why, for people.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that it was found at.'),
 });
 
 export const projectNameField = zName({ form: 'label', description: 'Name of a project.' });

@@ -26,9 +26,9 @@ export const apiKeySpec = z
 export const apiKeyStatus = z.object({
   key: z.string().optional().describe('The key itself: in the answer to its create, once.'),
   prefix: z.string().optional().describe('The first characters of the key, to recognise it by.'),
-  createdBy: z.string().optional(),
+  createdBy: z.string().optional().describe('Who made it.'),
   lastUsedTime: zTimestamp().optional(),
-  phase: z.enum(['Active', 'Expired']).optional(),
+  phase: z.enum(['Active', 'Expired']).optional().describe('Expired: it is refused.'),
 });
 
 export type APIKeySpec = z.infer<typeof apiKeySpec>;

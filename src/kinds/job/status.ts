@@ -12,19 +12,19 @@ export type JobPhase = (typeof JOB_PHASES)[number];
 export const MAX_LISTED_OUTPUTS = 100;
 
 export const jobOutput = z.object({
-  name: z.string(),
-  index: z.int(),
+  name: z.string().describe('Name of the output.'),
+  index: z.int().describe('Index that it is of.'),
   size: z.int().describe('Bytes.'),
-  sha256: z.string(),
-  time: zTimestamp(),
+  sha256: z.string().describe('Digest of its bytes, as hexadecimal digits.'),
+  time: zTimestamp('When it was collected.'),
 });
 
 export type JobOutput = z.infer<typeof jobOutput>;
 
 export const jobStatus = z.object({
-  phase: z.enum(JOB_PHASES).optional(),
-  reason: z.string().optional(),
-  message: z.string().optional(),
+  phase: z.enum(JOB_PHASES).optional().describe('Where it is in its life.'),
+  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  message: z.string().optional().describe('Why it is in this phase, for people.'),
   active: z.int().optional().describe('Attempts that wait, start, run or stop now.'),
   succeeded: z.int().optional().describe('Indexes that have succeeded.'),
   failed: z.int().optional().describe('Attempts that failed by themselves, which backoffLimit counts.'),
@@ -32,22 +32,32 @@ export const jobStatus = z.object({
   completedIndexes: z.string().optional().describe('Indexes that have succeeded, as 1,3-5,7.'),
   failedIndexes: z.string().optional().describe('Indexes that have failed for good, as 1,3-5,7.'),
   startTime: zTimestamp().optional().describe('When the first Attempt was provisioned.'),
-  completionTime: zTimestamp().optional(),
-  conditions: z.array(conditionField).optional(),
-  observedGeneration: z.int().optional(),
+  completionTime: zTimestamp('When it ended.').optional(),
+  conditions: z.array(conditionField).optional().describe('Complete, Failed, Suspended and Funded.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   outputs: z
     .array(jobOutput)
     .optional()
     .describe('The first hundred outputs, in the order in which they were collected.'),
   checkpoints: z
-    .object({ count: z.int().optional(), lastSeq: z.int().optional(), lastTime: zTimestamp().optional() })
-    .optional(),
-  topology: z.record(z.string(), z.unknown()).optional(),
+    .object({
+      count: z.int().optional().describe('Checkpoints that are kept.'),
+      lastSeq: z.int().optional().describe('Number of the last one.'),
+      lastTime: zTimestamp('When the last one was saved.').optional(),
+    })
+    .optional()
+    .describe('Its checkpoints.'),
+  topology: z.record(z.string(), z.unknown()).optional().describe('Nodes and GPUs that a gang was resolved to.'),
   image: z
-    .object({ reference: z.string().optional(), digest: z.string().optional(), user: z.string().optional() })
-    .optional(),
-  cost: cost.optional(),
-  estimate: estimate.optional(),
+    .object({
+      reference: z.string().optional().describe('As it was named.'),
+      digest: z.string().optional().describe('What the name stood for at admission.'),
+      user: z.string().optional().describe('User that the program runs as.'),
+    })
+    .optional()
+    .describe('The image that it runs.'),
+  cost: cost.optional().describe('What it has cost.'),
+  estimate: estimate.optional().describe('What it is expected to cost.'),
 });
 
 export type JobStatus = z.infer<typeof jobStatus>;

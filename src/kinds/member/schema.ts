@@ -15,7 +15,7 @@ export const memberSpec = z.object({
 });
 
 export const memberStatus = z.object({
-  observedGeneration: z.int().optional(),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
 });
 
 export type MemberSpec = z.infer<typeof memberSpec>;

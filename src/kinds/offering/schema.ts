@@ -6,42 +6,61 @@ import { conditionField } from '../fields.js';
 export const offeringSpec = z.object({
   accelerator: z
     .object({
-      arch: z.string().optional(),
-      family: z.string().optional(),
-      formFactor: z.string().optional(),
-      id: z.string().optional(),
-      memory: zQuantity().optional(),
+      arch: z.string().optional().describe('Architecture, such as Hopper.'),
+      family: z.string().optional().describe('Family that resources.gpu.type may name.'),
+      formFactor: z.string().optional().describe('Such as SXM or PCIe.'),
+      id: z.string().optional().describe('Exact variant that resources.gpu.type may name.'),
+      memory: zQuantity({ description: 'Memory of one accelerator.' }).optional(),
     })
-    .optional(),
-  category: z.enum(['GPU', 'CPU']).optional(),
+    .optional()
+    .describe('The accelerator; absent for CPU.'),
+  category: z.enum(['GPU', 'CPU']).optional().describe('What the capacity is for.'),
   count: z.int().optional().describe('Accelerators per host; 0 for CPU.'),
   host: z
-    .object({ cpu: zQuantity().optional(), disk: zQuantity().optional(), memory: zQuantity().optional() })
-    .optional(),
-  interconnect: z.string().optional(),
-  interruptible: z.boolean().optional(),
-  multiNode: z.boolean().optional(),
-  regionClass: z.string().optional(),
+    .object({
+      cpu: zQuantity({ description: 'Cores.' }).optional(),
+      disk: zQuantity({ description: 'Disk.' }).optional(),
+      memory: zQuantity({ description: 'Memory.' }).optional(),
+    })
+    .optional()
+    .describe('What one host has.'),
+  interconnect: z.string().optional().describe('Between the accelerators of a host, such as NVLink.'),
+  interruptible: z.boolean().optional().describe('It may be taken away while it is used.'),
+  multiNode: z.boolean().optional().describe('Several hosts can be had together.'),
+  regionClass: z.string().optional().describe('Where it is.'),
   supports: z
     .object({
-      gangs: z.boolean().optional(),
-      jobs: z.boolean().optional(),
-      restrictedEgress: z.boolean().optional(),
-      sandboxes: z.boolean().optional(),
-      workspaces: z.boolean().optional(),
+      gangs: z.boolean().optional().describe('Jobs of several nodes.'),
+      jobs: z.boolean().optional().describe('Jobs.'),
+      restrictedEgress: z.boolean().optional().describe('Network policies other than Open.'),
+      sandboxes: z.boolean().optional().describe('Sandboxes.'),
+      workspaces: z.boolean().optional().describe('Workspaces.'),
     })
-    .optional(),
+    .optional()
+    .describe('What may run on it.'),
 });
 
 export const offeringStatus = z.object({
-  availability: z.enum(['Available', 'Limited', 'Unavailable']).optional(),
-  availableNow: z.int().optional(),
+  availability: z.enum(['Available', 'Limited', 'Unavailable']).optional().describe('Whether it can be had now.'),
+  availableNow: z.int().optional().describe('Hosts that can be had now.'),
   conditions: z.array(conditionField).optional().describe('Available; False with reason NoCapacity.'),
-  interruptionRatePerHour: z.number().optional(),
-  listPriceUSDPerHour: zUsd().optional(),
-  observedTime: zTimestamp().optional(),
-  priceUSDPerHour: z.object({ from: zUsd().optional(), typical: zUsd().optional() }).optional(),
-  startup: z.object({ p50: zDuration().optional(), p90: zDuration().optional() }).optional(),
+  interruptionRatePerHour: z.number().optional().describe('How often it is taken away, per hour of use.'),
+  listPriceUSDPerHour: zUsd({ description: 'Price of an hour.' }).optional(),
+  observedTime: zTimestamp('When this was true.').optional(),
+  priceUSDPerHour: z
+    .object({
+      from: zUsd({ description: 'Lowest.' }).optional(),
+      typical: zUsd({ description: 'As it mostly is.' }).optional(),
+    })
+    .optional()
+    .describe('Live price of an hour.'),
+  startup: z
+    .object({
+      p50: zDuration({ description: 'Half of the starts are faster.' }).optional(),
+      p90: zDuration({ description: 'Nine of ten starts are faster.' }).optional(),
+    })
+    .optional()
+    .describe('How long a start takes.'),
 });
 
 export type OfferingSpec = z.infer<typeof offeringSpec>;

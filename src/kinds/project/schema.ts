@@ -5,7 +5,7 @@ import { conditionField } from '../fields.js';
 export const namespaceSpec = z.object({});
 
 export const namespaceStatus = z.object({
-  phase: z.enum(['Active', 'Terminating']).optional(),
+  phase: z.enum(['Active', 'Terminating']).optional().describe('Terminating: what is in it is being deleted.'),
   conditions: z
     .array(conditionField)
     .optional()

@@ -56,22 +56,25 @@ export const secretSpec = z.object({
     .check(checkMap(() => true, ''))
     .optional()
     .describe('Plain strings, merged over data; write-only.'),
-  type: z.enum(['Opaque', 'Registry']).default('Opaque').describe('Immutable.'),
+  type: z
+    .enum(['Opaque', 'Registry'])
+    .default('Opaque')
+    .describe('Opaque: any keys. Registry: credentials for pulling images. Immutable.'),
 });
 
 export const secretStatus = z.object({
   keys: z.array(z.string()).optional().describe('Keys of the current version.'),
-  lastUsedTime: zTimestamp().optional(),
-  phase: z.enum(['Ready', 'Failed']).optional(),
-  reason: z.string().optional(),
+  lastUsedTime: zTimestamp('When it was last mounted.').optional(),
+  phase: z.enum(['Ready', 'Failed']).optional().describe('Failed: the values could not be encrypted.'),
+  reason: z.string().optional().describe('Why it is in this phase.'),
   version: z.int().optional().describe('The current version; new attempts pin it.'),
   versions: z
     .array(
       z.object({
-        createTime: zTimestamp(),
+        createTime: zTimestamp('When it was written.'),
         version: z.int().describe('From 1.'),
-        createdBy: z.string().optional(),
-        keys: z.array(z.string()).optional(),
+        createdBy: z.string().optional().describe('Who wrote it.'),
+        keys: z.array(z.string()).optional().describe('Keys of the version.'),
       }),
     )
     .max(10)

@@ -4,7 +4,7 @@ import { zDuration, zTimestamp } from '../../api/schema.js';
 import { scopesField } from '../scopes-field.js';
 
 export const serviceAccountSpec = z.object({
-  description: z.string().max(1024).optional(),
+  description: z.string().max(1024).optional().describe('What it is for.'),
   scopes: scopesField
     .nullable()
     .optional()
@@ -14,7 +14,7 @@ export const serviceAccountSpec = z.object({
 });
 
 export const serviceAccountStatus = z.object({
-  lastUsedTime: zTimestamp().optional(),
+  lastUsedTime: zTimestamp('When a token or key of it was last used, to the minute.').optional(),
 });
 
 /** Body of `POST …/serviceaccounts/{name}/tokens`. */

@@ -4,7 +4,7 @@ import { zTimestamp, zUsd } from '../../api/schema.js';
 
 export const costSegments = z.object({
   bootUSD: zUsd().optional().describe('From the start of billing until the program started.'),
-  runningUSD: zUsd().optional(),
+  runningUSD: zUsd({ description: 'While the program ran.' }).optional(),
   restoreUSD: zUsd().optional().describe('Bringing up a replacement after capacity was lost.'),
   teardownUSD: zUsd().optional().describe('From the stop until deletion was confirmed.'),
   coveredBySvc: z
@@ -15,13 +15,13 @@ export const costSegments = z.object({
 });
 
 export const cost = z.object({
-  bySegment: costSegments.optional(),
+  bySegment: costSegments.optional().describe('By what it was for.'),
   final: z.boolean().optional().describe('True once the final charge is posted.'),
-  fundedUntilTime: zTimestamp().optional(),
-  heldUSD: zUsd().optional(),
+  fundedUntilTime: zTimestamp('Until then the hold pays for it.').optional(),
+  heldUSD: zUsd({ description: 'Held for it now.' }).optional(),
   limitUSD: zUsd().optional().describe("The object's maxCostUSD, if any."),
   rateUSDPerHour: zUsd().optional().describe('Sum of the hourly rates of capacity that is still billing.'),
-  totalUSD: zUsd().optional(),
+  totalUSD: zUsd({ description: 'Charged so far.' }).optional(),
 });
 
 export type Cost = z.infer<typeof cost>;

@@ -14,6 +14,17 @@ holdRules(test, {
       beyond: [['spec.scopes', ['jobs:fly']]],
       field: 'spec.scopes[0]',
     },
+    {
+      rule: 'at most 128 scopes',
+      within: [['spec.scopes', Array(128).fill('jobs:read')]],
+      beyond: [['spec.scopes', Array(129).fill('jobs:read')]],
+    },
+    { rule: 'scopes may be null', within: [['spec.scopes', null]], beyond: [['spec.scopes', 'jobs:read']] },
+    {
+      rule: 'the description has at most 1024 characters',
+      within: [['spec.description', 'a'.repeat(1024)]],
+      beyond: [['spec.description', 'a'.repeat(1025)]],
+    },
     { rule: 'the description is text', within: [['spec.description', 'ci']], beyond: [['spec.description', 1]] },
   ],
   immutable: [],
