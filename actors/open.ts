@@ -92,6 +92,8 @@ export interface Actors {
   /** A write of the service itself (bootstrap, catalogs). */
   write(address: Address, write: Parameters<typeof serviceRequest>[1]): Promise<WriteReply>;
   readonly post: ReturnType<typeof openPost>;
+  /** Keeps the answer of a keyed request that is no write of one object. */
+  readonly keepAnswer: Committer['keepAnswer'];
   /** Whether new work is paused; given a value, sets it first. */
   admissions(paused?: boolean): Promise<boolean>;
   /** Takes up what was under way; resolves when everything has been woken. */
@@ -253,6 +255,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     operators: openOperators(registry, supervision, post, clock),
     write: serviceWrite,
     post,
+    keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     async admissions(next) {
       if (next !== undefined) {
         await deps.admissions.set(next);

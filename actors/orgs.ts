@@ -10,7 +10,9 @@ import { BOOTSTRAP_ORG } from '../src/api/access/role.js';
 import { decodeObject } from '../src/api/encode.js';
 import { refuse, RefusalError } from '../src/api/refusal.js';
 import { DEFAULT_PROJECT } from '../src/kinds/project/machine.js';
+import type { KeepResult, KeptAnswer } from '../storage/commit/member.js';
 import type { Orgs } from '../storage/orgs.js';
+import type { StoredResponse } from '../storage/store.js';
 import type { ServiceWrite } from './effects/children.js';
 import type { WriteReply } from './stage.js';
 
@@ -20,7 +22,15 @@ export interface OrgDeps {
   readonly making: Set<string>;
   write(address: Address, write: ServiceWrite): Promise<WriteReply>;
   randomBytes(length: number): Uint8Array;
+  /** Answers to keyed requests: kept as those of writes are, since an org's first key is shown in no other place. */
+  readonly answers: {
+    find(holder: string, key: string): Promise<Pick<StoredResponse, 'fingerprint' | 'response'> | undefined>;
+    keep(answer: KeptAnswer): Promise<KeepResult>;
+  };
 }
+
+/** A request that may be sent again. */
+export type Keyed = Pick<KeptAnswer, 'holder' | 'key' | 'fingerprint'>;
 
 /** Something that the service keeps in step with its own files or machine: made when absent, replaced when different. */
 export interface Kept {
@@ -31,27 +41,59 @@ export interface Kept {
 const OWNER = 'owner';
 
 export type CreatedOrg =
-  | { readonly outcome: 'Created'; readonly org: string; readonly key: string }
+  | {
+      readonly outcome: 'Created';
+      readonly org: string;
+      readonly key: string;
+      /** The answer of an earlier time: the request was sent again. */
+      readonly replayed?: boolean | undefined;
+    }
   | { readonly outcome: 'Taken' };
 
 /**
  * A new org with the key of its first Owner, which is shown this once. Its name is taken only when that key is made: what
- * was cut off before is gone on with, and a key that nobody was shown is replaced.
+ * was cut off before is gone on with, and a key that nobody was shown is replaced. One whose answer was lost is shown
+ * again to the same request under its Idempotency-Key.
  */
-export async function createOrg(name: string, deps: OrgDeps): Promise<CreatedOrg> {
+export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Promise<CreatedOrg> {
   if (deps.making.has(name))
     throw refuse('RequestInProgress', `the org "${name}" is being made`, { retryAfterSeconds: 1 });
   deps.making.add(name);
   try {
+    const before = keyed && (await replayed(keyed, deps));
+    if (before) {
+      await deps.rows.ready(before.org); // it may have been cut off just before
+      return before;
+    }
     const org = await deps.rows.claim(`o-${hex(deps)}`, name);
     if (org === undefined) return { outcome: 'Taken' };
     await furnish(org, deps);
     const key = await firstKey(org, deps);
+    if (keyed) await keepAnswer(keyed, org, key, deps);
     await deps.rows.ready(org);
     return { outcome: 'Created', org, key };
   } finally {
     deps.making.delete(name);
   }
+}
+
+async function replayed(
+  { holder, key, fingerprint }: Keyed,
+  deps: OrgDeps,
+): Promise<Extract<CreatedOrg, { outcome: 'Created' }> | undefined> {
+  const stored = await deps.answers.find(holder, key);
+  if (!stored) return undefined;
+  if (stored.fingerprint !== fingerprint)
+    throw refuse('IdempotencyKeyReused', `Idempotency-Key "${key}" was used for a different request`);
+  const { org, key: shown } = JSON.parse(stored.response.toString('utf8')) as { org: string; key: string };
+  return { outcome: 'Created', org, key: shown, replayed: true };
+}
+
+async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps): Promise<void> {
+  const response = Buffer.from(JSON.stringify({ org, key }));
+  const { outcome } = await deps.answers.keep({ ...keyed, status: 201, response, headers: {} });
+  if (outcome !== 'Kept')
+    throw refuse('Unavailable', 'the answer could not be kept; try again', { retryAfterSeconds: 1 });
 }
 
 /** The bootstrap org, furnished; its row is made when absent. */

@@ -111,9 +111,15 @@ export interface Operators {
   /** Makes the org with its Owner's key, which is shown this once. `taken` when the name is in use. */
   createOrg(
     name: string,
-    signal: AbortSignal,
+    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
   ): Promise<
-    { readonly outcome: 'Created'; readonly org: string; readonly key: string } | { readonly outcome: 'Taken' }
+    | {
+        readonly outcome: 'Created';
+        readonly org: string;
+        readonly key: string;
+        readonly replayed?: boolean | undefined;
+      }
+    | { readonly outcome: 'Taken' }
   >;
 }
 

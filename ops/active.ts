@@ -10,6 +10,7 @@ import { bootstrapKey, ensureBootstrapOrg, keep, type OrgDeps } from '../actors/
 import { ATTEMPT } from '../actors/work/attempts.js';
 import { openInputs } from '../actors/work/inputs.js';
 import { openLog, type LogRequest } from '../actors/work/logs.js';
+import { BOOTSTRAP_ORG } from '../src/api/access/role.js';
 import type { Address } from '../src/api/address.js';
 import type { Config } from '../src/config.js';
 import type { ComputeEngine, EngineFacts, LogLine } from '../src/engines/compute/engine.js';
@@ -160,7 +161,14 @@ async function furnish(
 ): Promise<Active> {
   const { store, engine, metrics } = deps;
   metrics.follow(actors);
-  const orgs: OrgDeps = { rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes };
+  const orgs: OrgDeps = {
+    ...{ rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes },
+    // Operators have their keys in the bootstrap org.
+    answers: {
+      find: (holder, key) => store.responses.find(BOOTSTRAP_ORG, holder, key),
+      keep: (answer) => actors.keepAnswer(BOOTSTRAP_ORG, answer, 0),
+    },
+  };
   await ensureBootstrapOrg(orgs);
   const capacity = await engine?.facts(stopping);
   const offerings = await loadOfferings(capacity?.refusal === undefined ? capacity : undefined);

@@ -144,6 +144,6 @@ function operators(store: Store, active: () => Active): Operators {
       const rows = await active().orgs.rows.list();
       return rows.map(({ org, name, created }) => ({ org, name, creationTimestamp: new Date(created).toISOString() }));
     },
-    createOrg: (name) => createOrg(name, active().orgs),
+    createOrg: (name, keyed) => createOrg(name, active().orgs, keyed),
   };
 }

@@ -1,5 +1,5 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, operators, health. Pure. */
-import { LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
+import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
 import { failure } from './operations.js';
 import type { Node } from './schema.js';
 
@@ -167,6 +167,7 @@ export function fixedPaths(group: string): Record<string, Node> {
     '/ops/v1/orgs': {
       get: ops('listOrgs', 'List the orgs of this service'),
       post: ops('createOrg', 'Make an org; the answer holds the key of its Owner, once', {
+        parameters: [{ ...IDEMPOTENCY_KEY }],
         body: {
           required: true,
           content: {

@@ -60,11 +60,13 @@ export const DELETE_PARAMETERS: readonly Parameter[] = [
   query('gracePeriodSeconds', 'Seconds that work has to end.', INTEGER),
 ];
 
+export const IDEMPOTENCY_KEY: Parameter = header(
+  'Idempotency-Key',
+  'The same key and request from the same credential within 24 hours gets the stored answer instead of a second write.',
+);
+
 export const WRITE_HEADERS: readonly Parameter[] = [
-  header(
-    'Idempotency-Key',
-    'The same key and request from the same credential within 24 hours gets the stored answer instead of a second write.',
-  ),
+  IDEMPOTENCY_KEY,
   header('If-Match', 'ETag of the object that is to be changed; another version is 412.'),
 ];
 

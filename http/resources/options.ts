@@ -83,12 +83,16 @@ export function fingerprintOf(x: Exchange, body: Buffer): string {
   return sha256(Buffer.concat([Buffer.from(`${x.method} ${x.url}\n`), body]));
 }
 
-function readIdempotency(x: Exchange, body: Buffer): WriteOptions['idempotency'] {
-  const key = x.header('idempotency-key');
-  if (key === undefined) return undefined;
+export function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
     throw refuse('BadRequest', 'Idempotency-Key must be 1 to 255 printable ASCII characters without blanks');
   }
+}
+
+function readIdempotency(x: Exchange, body: Buffer): WriteOptions['idempotency'] {
+  const key = x.header('idempotency-key');
+  if (key === undefined) return undefined;
+  checkIdempotencyKey(key);
   return { key, fingerprint: fingerprintOf(x, body) };
 }
 

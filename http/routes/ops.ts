@@ -6,11 +6,15 @@
 import type { Router, RouterContext } from '@koa/router';
 import { koaBody } from 'koa-body';
 import { z } from 'zod';
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../actors/stage.js';
+import { BOOTSTRAP_ORG } from '../../src/api/access/role.js';
 import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
 import { refuse } from '../../src/api/refusal.js';
+import { sha256 } from '../../src/api/sha256.js';
 import { requireScope } from '../auth/authorise.js';
 import type { Room } from '../room.js';
-import { invalid } from '../resources/options.js';
+import { checkIdempotencyKey, invalid } from '../resources/options.js';
 import { readLimit } from '../resources/versions.js';
 
 const readJson = koaBody({ jsonLimit: '64kb', urlencoded: false, text: false, multipart: false, jsonStrict: true });
@@ -41,6 +45,14 @@ function parameter(ctx: RouterContext, name: string): string {
   return ctx.params[name] ?? '';
 }
 
+/** The Idempotency-Key of a request that is no write of one object; what `input` says makes it another request. */
+function keyedBy(ctx: RouterContext, caller: Caller | undefined, input: object) {
+  const key = ctx.get('idempotency-key');
+  if (key === '' || caller === undefined) return undefined;
+  checkIdempotencyKey(key);
+  return { holder: caller.holder, key, fingerprint: sha256(`${ctx.method} ${ctx.path}\n${JSON.stringify(input)}`) };
+}
+
 const MAX_PAGE = 500;
 
 function paging(ctx: RouterContext): { readonly limit: number; readonly after: string } {
@@ -56,6 +68,7 @@ function found<T>(value: T | undefined, what: string): T {
 
 export function opsRoutes(router: Router, room: Room): void {
   const { operators } = room;
+  const callers = new WeakMap<IncomingMessage, Caller>();
   router.use('/ops/v1', async (ctx, next) => {
     if (!room.health.active())
       throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
@@ -65,6 +78,7 @@ export function opsRoutes(router: Router, room: Room): void {
     const caller = await room.authenticator.authenticate(ctx.req.headers.authorization);
     room.rates.demand(caller);
     requireScope(caller, OPERATOR_SCOPE, '');
+    callers.set(ctx.req, caller);
     await next();
   });
 
@@ -73,8 +87,11 @@ export function opsRoutes(router: Router, room: Room): void {
   });
   router.post('/ops/v1/orgs', readJson, async (ctx) => {
     const { name } = bodyOf(ctx, NewOrg);
-    const made = await operators.createOrg(name, room.deadlines.current());
+    const keyed = keyedBy(ctx, callers.get(ctx.req), { name });
+    const release = keyed && room.runningKeys.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
+    const made = await operators.createOrg(name, keyed).finally(release);
     if (made.outcome === 'Taken') throw refuse('AlreadyExists', `the org "${name}" already exists`);
+    if (made.replayed === true) ctx.set('idempotency-replayed', 'true');
     ctx.status = 201;
     ctx.set('cache-control', 'no-store');
     ctx.body = { org: made.org, name, key: made.key };

@@ -146,9 +146,14 @@ test("a ServiceAccount's token acts with the account's scopes, in its project, a
 });
 
 test("another org's objects are NotFound, by name, by list and by watch", async (t) => {
-  const org = await owner.post('/ops/v1/orgs', { name: 'neighbours' });
-  t.true(org.status === 201 || org.status === 200, org.text);
-  const value = textAt(org.body, 'key') || textAt(org.body, 'status', 'key');
+  const keyed = { 'idempotency-key': 'neighbours' };
+  const org = await owner.post('/ops/v1/orgs', { name: 'neighbours' }, keyed);
+  t.is(org.status, 201, org.text);
+  const value = textAt(org.body, 'key');
+  const again = await owner.post('/ops/v1/orgs', { name: 'neighbours' }, keyed);
+  t.deepEqual([again.status, again.headers.get('idempotency-replayed'), again.text], [201, 'true', org.text]);
+  t.is((await owner.post('/ops/v1/orgs', { name: 'others' }, keyed)).status, 422);
+  t.is((await owner.post('/ops/v1/orgs', { name: 'neighbours' })).status, 409);
   const stranger = clientWith(service.url, value);
   t.is((await owner.post(ACCOUNTS, objectOf('ServiceAccount', 'of-ours', {}))).status, 201);
   t.is((await stranger.get(ACCOUNTS)).status, 200);

@@ -5,7 +5,12 @@ import { createOrg, type OrgDeps } from '../../actors/orgs.js';
 import { refuse } from '../../src/api/refusal.js';
 import { openOrgs } from '../../storage/orgs.js';
 import { openTestDatabase } from '../support/postgres.js';
-import { openHouse } from './house.js';
+import { openHouse, type House } from './house.js';
+
+const answersOf = (house: House): OrgDeps['answers'] => ({
+  find: (holder, key) => house.store.responses.find('bootstrap', holder, key),
+  keep: (answer) => house.actors.keepAnswer('bootstrap', answer, 0),
+});
 
 test('an org whose making was cut off at any step is made when it is asked for again, with one key', async (t) => {
   const house = await openHouse((await openTestDatabase(t)).url);
@@ -25,6 +30,7 @@ test('an org whose making was cut off at any step is made when it is asked for a
       },
     },
     making: new Set(),
+    answers: answersOf(house),
     randomBytes: (length) => randomBytes(length),
     async write(address, write) {
       mayBreak();
@@ -53,7 +59,7 @@ test('two who ask for one org at the same time do not both get its key', async (
   const house = await openHouse((await openTestDatabase(t)).url);
   const rows = openOrgs(house.store.postgres);
   const deps: OrgDeps = {
-    ...{ rows, making: new Set(), write: house.actors.write },
+    ...{ rows, making: new Set(), write: house.actors.write, answers: answersOf(house) },
     randomBytes: (length) => randomBytes(length),
   };
   const outcomes = await Promise.all(
@@ -65,5 +71,34 @@ test('two who ask for one org at the same time do not both get its key', async (
     ),
   );
   t.deepEqual(outcomes.toSorted(), ['Created', 'refused']);
+  await house.drop();
+});
+
+test('a request that is sent again under its Idempotency-Key is shown the same key, also when it was cut off', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const rows = openOrgs(house.store.postgres);
+  let cut = true;
+  const deps: OrgDeps = {
+    ...{ making: new Set(), write: house.actors.write, answers: answersOf(house) },
+    rows: {
+      list: rows.list,
+      claim: rows.claim,
+      async ready(org) {
+        if (cut) throw refuse('Unavailable', 'cut off', { retryAfterSeconds: 1 });
+        await rows.ready(org);
+      },
+    },
+    randomBytes: (length) => randomBytes(length),
+  };
+  const keyed = { holder: 'h', key: 'once', fingerprint: 'f' };
+  await t.throwsAsync(createOrg('acme', deps, keyed));
+  cut = false;
+  const second = await createOrg('acme', deps, keyed);
+  const third = await createOrg('acme', deps, keyed);
+  t.like(second, { outcome: 'Created', replayed: true });
+  t.deepEqual(third, second);
+  t.is((await createOrg('acme', deps)).outcome, 'Taken');
+  await t.throwsAsync(createOrg('other', deps, { ...keyed, fingerprint: 'g' }), { message: /different request/ });
+  t.is((await rows.list()).length, 1);
   await house.drop();
 });
