@@ -1,4 +1,5 @@
 /** Owns the small vocabulary that declarations of kinds share. */
+import type { ApiObject } from '../api/object.js';
 import type { Column, Operation } from './kind.js';
 
 export const EVERY_OPERATION: ReadonlySet<Operation> = new Set([
@@ -30,8 +31,8 @@ export function phaseColumn(kind: string): Column {
     name: 'Phase',
     type: 'string',
     description: `Phase of the ${kind}.`,
-    cell: ({ status }: { readonly status: Told }) => status.phase ?? '',
-  } as Column;
+    cell: ({ status }: ApiObject<unknown, Told>) => status.phase ?? '',
+  };
 }
 
 export function reasonColumn(): Column {
@@ -40,6 +41,6 @@ export function reasonColumn(): Column {
     type: 'string',
     priority: 1,
     description: 'Why it is in this phase.',
-    cell: ({ status }: { readonly status: Told }) => status.reason ?? '',
-  } as Column;
+    cell: ({ status }: ApiObject<unknown, Told>) => status.reason ?? '',
+  };
 }

@@ -1,8 +1,11 @@
-/** Owns which catalog images there are. Images that customers build or pull are a kind of their own, which comes later. */
+/** Owns which catalog images there are. Images that customers build are objects of the kind beside this file. */
 import { BRAND } from '../../brand.js';
 
 /** Images that the embedded engine has: this machine's own system, read-only, with nothing of its users' data. */
 const CATALOG: ReadonlySet<string> = new Set([`${BRAND}/agent-tools`, `${BRAND}/workspace-cpu`]);
+
+/** Images that the interface names, whether or not this deployment's engine has them. */
+const LISTED: ReadonlySet<string> = new Set([...CATALOG, `${BRAND}/workspace-pytorch-cuda`, `${BRAND}/workspace-rocm`]);
 
 /** Work that names no image runs on this one. */
 export const DEFAULT_IMAGE = `${BRAND}/agent-tools`;
@@ -14,4 +17,9 @@ export function catalogImages(): readonly string[] {
 /** True for the full name of a catalog image: `svc/agent-tools`. */
 export function isCatalogImage(name: string): boolean {
   return CATALOG.has(name);
+}
+
+/** True for the full name of an image that the interface names. */
+export function isListedImage(name: string): boolean {
+  return LISTED.has(name);
 }

@@ -1,9 +1,9 @@
 /** Owns the declaration of Job: batch work over up to ten thousand indexes. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION } from '../declare.js';
+import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { JOB_COLUMNS } from './columns.js';
-import { estimateJob } from './estimate.js';
 import { jobMachine } from './machine.js';
 import { jobWorkPlan } from './plan.js';
 import { jobReferences } from './references.js';
@@ -34,7 +34,7 @@ export const jobKind: KindDefinition = {
   initialStatus: (job: This): JobStatus => ({
     phase: 'Pending',
     image: { reference: job.spec.image },
-    estimate: estimateJob(job),
+    estimate: estimateWork(job),
   }),
   blobs: ({ spec }: This) => (spec.source?.blob === undefined ? [] : [spec.source.blob]),
   references: jobReferences,

@@ -1,7 +1,8 @@
 /** Owns what a Job names and must exist when it is admitted. */
 import type { ApiObject } from '../../api/object.js';
 import type { Reference } from '../kind.js';
-import type { EnvVar } from '../shapes/env-var.js';
+import type { Input } from '../shapes/input.js';
+import { allNamed, envSecrets, imageRef, named, secretMounts, sidecars, volumeMounts } from '../shapes/references.js';
 import type { JobSpec } from './schema.js';
 
 export function jobReferences({ spec }: ApiObject<JobSpec>): readonly Reference[] {
@@ -11,18 +12,27 @@ export function jobReferences({ spec }: ApiObject<JobSpec>): readonly Reference[
 /** Also of a template: `at` is where the Job's spec stands, `spec.template.spec`. */
 export function jobSpecReferences(spec: Partial<JobSpec>, at: string): readonly Reference[] {
   return [
-    ...(spec.secrets ?? []).map(({ name }, index) => ({ field: `${at}.secrets[${index}].name`, kind: 'Secret', name })),
-    ...secretsOf(spec.env, `${at}.env`),
-    ...(spec.sidecars ?? []).flatMap(({ env }, index) => secretsOf(env, `${at}.sidecars[${index}].env`)),
-    ...(spec.inputs ?? []).flatMap(({ output }, index) =>
-      output === undefined ? [] : [{ field: `${at}.inputs[${index}].output.job`, kind: 'Job', name: output.job }],
+    ...secretMounts(`${at}.secrets`, spec.secrets),
+    ...envSecrets(`${at}.env`, spec.env),
+    ...sidecars(`${at}.sidecars`, spec.sidecars),
+    ...(spec.inputs ?? []).flatMap((input, index) => origin(`${at}.inputs[${index}]`, input)),
+    ...(spec.outputs ?? []).flatMap(({ sink }, index) =>
+      named('Connection', `${at}.outputs[${index}].sink.connection`, sink?.connection),
     ),
+    ...allNamed('Connection', `${at}.connections`, spec.connections),
+    ...allNamed('Secret', `${at}.imagePullSecrets`, spec.imagePullSecrets),
+    ...imageRef(`${at}.imageRef`, spec.imageRef),
+    ...named('ServiceAccount', `${at}.serviceAccountName`, spec.serviceAccountName),
+    ...volumeMounts(`${at}.volumes`, spec.volumes),
+    ...named('Pool', `${at}.placement.pool`, spec.placement?.pool),
   ];
 }
 
-function secretsOf(env: readonly EnvVar[] | undefined, path: string): readonly Reference[] {
-  return (env ?? []).flatMap(({ valueFrom }, index) => {
-    const name = valueFrom?.secretKeyRef?.name;
-    return name === undefined ? [] : [{ field: `${path}[${index}].valueFrom.secretKeyRef.name`, kind: 'Secret', name }];
-  });
+function origin(at: string, { volume, output, bucket, fromWorkspace }: Input): readonly Reference[] {
+  return [
+    ...named('Volume', `${at}.volume.name`, volume?.name),
+    ...named('Job', `${at}.output.job`, output?.job),
+    ...named('Connection', `${at}.bucket.connection`, bucket?.connection),
+    ...named('Workspace', `${at}.fromWorkspace.name`, fromWorkspace?.name),
+  ];
 }

@@ -10,6 +10,7 @@ import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
 import { argument, commandLine } from '../shapes/argument.js';
 import { distributed } from '../shapes/distributed.js';
 import { envVar } from '../shapes/env-var.js';
+import { initCommand } from '../shapes/init-command.js';
 import { input } from '../shapes/input.js';
 import { network } from '../shapes/network.js';
 import { output } from '../shapes/output.js';
@@ -50,13 +51,7 @@ export const jobFields = z.object({
   image: z.string().min(1).max(1024).default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
   imagePullSecrets: z.array(z.string().min(1)).max(4).optional().describe('Names of Secrets of type Registry.'),
   imageRef: z.string().min(1).optional().describe('Name of an Image object in the project.'),
-  initCommand: z
-    .object({
-      command: commandLine.describe('Program and arguments.'),
-      timeout: zDuration({ max: '30m' }).optional().describe('30m when unset.'),
-    })
-    .optional()
-    .describe('Runs to its end before the program; a failure fails the Attempt.'),
+  initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),
   inputs: z.array(input).optional().describe('Mounted read-only below /svc/inputs.'),
   maxCostUSD: zUsd().optional().describe('Most that the Job may cost. May only be raised.'),
   network: network.optional().describe('What the work may reach. Unset: nothing, until other policies are built.'),

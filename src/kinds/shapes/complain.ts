@@ -1,9 +1,22 @@
-/** Owns the complaints that rules over several fields of one spec make. */
-import type { z } from 'zod';
+/** Owns rules over several fields of one spec: when they are held, and the complaints that they make. */
+import { z } from 'zod';
 import type { CauseReason } from '../../api/causes.js';
 
 type Issues = z.core.ParsePayload['issues'];
 type Path = readonly (string | number)[];
+
+/**
+ * A check of a whole object: `fields.check(rules(({ value, issues }) => …))`. Unlike a plain one it is also held where a
+ * field has a bad value, so that one answer tells everything; not where a value has the wrong type, since it reads them.
+ */
+export function rules<Value>(hold: (payload: z.core.ParsePayload<Value>) => void): z.core.$ZodCheck<Value> {
+  // oxlint-disable-next-line no-underscore-dangle -- zod's own name; its `check` takes no `when`
+  return z.core._check<Value>(hold, { when: ({ issues }) => issues.every(keepsItsType) });
+}
+
+function keepsItsType(issue: Issues[number]): boolean {
+  return issue.continue === true || issue.code === 'custom' || issue.code === 'invalid_value';
+}
 
 export function complain(
   issues: Issues,
@@ -12,7 +25,7 @@ export function complain(
   reason: CauseReason = 'FieldValueInvalid',
   input?: unknown,
 ): void {
-  issues.push({ code: 'custom', message, input, path: [...path], params: { reason } });
+  issues.push({ code: 'custom', message, input, path: [...path], params: { reason }, continue: true });
 }
 
 /** Names every value that stands in the list again. `last` is the member that holds it, where the elements are objects. */

@@ -4,8 +4,8 @@ import { mountPath } from './paths.js';
 
 export const volumeMount = z
   .object({
-    volume: z.string().min(1).optional().describe('Name of a Volume in the project.'),
-    mountPath: mountPath.optional().describe('Absolute; system paths are refused.'),
+    volume: z.string().min(1).describe('Name of a Volume in the project.'),
+    mountPath: mountPath.describe('Absolute; system paths are refused.'),
     readOnly: z.boolean().optional().describe('Mount without the right to write.'),
     revision: z.string().min(1).optional().describe('An exact revision; only with readOnly.'),
   })
