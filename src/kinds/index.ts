@@ -10,15 +10,17 @@ import type { KindDefinition } from './kind.js';
 import { memberKind } from './member/index.js';
 import { nodeKind } from './node/index.js';
 import { offeringKind } from './offering/index.js';
+import { pipelineKind } from './pipeline/index.js';
 import { poolKind } from './pool/index.js';
 import { poolActionKind } from './poolaction/index.js';
 import { namespaceKind } from './project/index.js';
-import { pipelineKind } from './pipeline/index.js';
+import { sandboxKind } from './sandbox/index.js';
 import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
+import { sweepKind } from './sweep/index.js';
 import { topUpKind } from './topup/index.js';
 import { webhookEndpointKind } from './webhookendpoint/index.js';
-import { sweepKind } from './sweep/index.js';
+import { workspaceKind } from './workspace/index.js';
 
 export const KINDS: readonly KindDefinition[] = [
   namespaceKind,
@@ -40,6 +42,8 @@ export const KINDS: readonly KindDefinition[] = [
   poolKind,
   poolActionKind,
   enrollmentTokenKind,
+  sandboxKind,
+  workspaceKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

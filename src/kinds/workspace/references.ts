@@ -1,0 +1,18 @@
+/** Owns what a Workspace names and must exist when it is admitted. */
+import type { ApiObject } from '../../api/object.js';
+import type { Reference } from '../kind.js';
+import { allNamed, envSecrets, image, named, secretMounts } from '../shapes/references.js';
+import type { WorkspaceSpec } from './schema.js';
+
+export function workspaceReferences({ spec }: ApiObject<WorkspaceSpec>): readonly Reference[] {
+  return [
+    ...allNamed('Connection', 'spec.connections', spec.connections),
+    ...envSecrets('spec.env', spec.env),
+    ...image('spec.image', spec.image),
+    ...allNamed('Secret', 'spec.imagePullSecrets', spec.imagePullSecrets),
+    ...named('Pool', 'spec.placement.pool', spec.placement?.pool),
+    ...secretMounts('spec.secrets', spec.secrets),
+    ...named('ServiceAccount', 'spec.serviceAccountName', spec.serviceAccountName),
+    ...named('Volume', 'spec.volume', spec.volume),
+  ];
+}

@@ -1,0 +1,151 @@
+/**
+ * Owns the fields of a Workspace: a development machine with SSH, a browser IDE and a notebook.
+ * That `schedule.readyBy` lies far enough ahead needs the clock and is the machine's. Source: spec, "Workspace".
+ */
+import { z } from 'zod';
+import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
+import { parseTime } from '../../api/time.js';
+import { BRAND } from '../../brand.js';
+import { conditionField } from '../fields.js';
+import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
+import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { cost } from '../shapes/cost.js';
+import { envVar } from '../shapes/env-var.js';
+import { estimate } from '../shapes/estimate.js';
+import { imageName } from '../shapes/image-name.js';
+import { network } from '../shapes/network.js';
+import { objectName } from '../shapes/object-name.js';
+import { placement } from '../shapes/placement.js';
+import { resources } from '../shapes/resources.js';
+import { secretMount } from '../shapes/secret-mount.js';
+import { sshPublicKey } from '../shapes/ssh-key.js';
+
+const TOOLS = ['VSCode', 'Jupyter', 'SSH'] as const;
+
+const fields = z.object({
+  connections: z
+    .array(objectName('Name of a Connection in the project.'))
+    .max(4)
+    .optional()
+    .describe('Connections that it may use; their hosts may be reached.'),
+  env: z.array(envVar).max(256).optional().describe('Environment of every program.'),
+  ephemeral: z
+    .boolean()
+    .optional()
+    .describe('True: no home Volume; local files are lost on stop. Exactly one of volume and ephemeral: true.'),
+  idleTimeout: zDuration({ min: '10m', max: '24h', also: ['0s'] })
+    .default('1h')
+    .describe('Time without SSH sessions, tool traffic and Processes until it is stopped; 0s never.'),
+  image: imageName
+    .optional()
+    .describe(
+      `Unset: ${BRAND}/workspace-pytorch-cuda with GPUs and ${BRAND}/workspace-cpu without. A change applies on the next start.`,
+    ),
+  imagePullSecrets: z
+    .array(objectName('Name of a Secret of type Registry.'))
+    .max(4)
+    .optional()
+    .describe('Credentials of registries.'),
+  maxCostUSD: zUsd().optional().describe('Most that it may cost; reaching it stops it. May only be raised.'),
+  network: network.optional().describe('What it may reach.'),
+  placement: placement.optional().describe('Where it may run.'),
+  resources: resources.optional().describe('What it gets.'),
+  schedule: z
+    .object({
+      readyBy: zTimestamp()
+        .optional()
+        .describe('The machine starts 15 minutes earlier; at least 15 minutes from now when it is written.'),
+      stopAt: zTimestamp().optional().describe('When it is stopped; after readyBy.'),
+    })
+    .optional()
+    .describe('When it is started and stopped by itself.'),
+  secrets: z
+    .array(secretMount)
+    .max(32)
+    .optional()
+    .describe('Mounted whole: each key as an environment variable and as a file below /run/secrets.'),
+  serviceAccountName: objectName('Name of a ServiceAccount in the project.')
+    .default(DEFAULT_SERVICE_ACCOUNT)
+    .describe('Identity of what runs inside.'),
+  sshKeys: z
+    .array(sshPublicKey)
+    .max(100)
+    .optional()
+    .describe(
+      'Keys that may log in. Empty: every key of members who may use the project. Removing a key ends its sessions.',
+    ),
+  state: z
+    .enum(['Running', 'Stopped'])
+    .default('Running')
+    .describe(`Stopped saves /home/${BRAND} and releases the machine.`),
+  tools: z
+    .array(z.enum(TOOLS))
+    .max(TOOLS.length)
+    .default([...TOOLS])
+    .describe('What is started inside.'),
+  volume: objectName('Name of a Volume in the project.')
+    .optional()
+    .describe(`ReadWriteOnce Volume that is mounted at /home/${BRAND}. Exactly one of volume and ephemeral: true.`),
+});
+
+export const workspaceSpec = fields.check(
+  rules(({ value, issues }) => {
+    const { connections, ephemeral, resources: wanted, schedule, secrets, sshKeys, tools, volume } = value;
+    const home = 'exactly one of volume and ephemeral: true must be given';
+    if (volume === undefined && ephemeral !== true) complain(issues, ['volume'], home, 'FieldValueRequired');
+    if (volume !== undefined && ephemeral === true) complain(issues, ['ephemeral'], home, 'FieldValueForbidden');
+    const readyBy = parseTime(schedule?.readyBy ?? '');
+    const stopAt = parseTime(schedule?.stopAt ?? '');
+    if (readyBy !== undefined && stopAt !== undefined && stopAt <= readyBy) {
+      complain(issues, ['schedule', 'stopAt'], 'must be after readyBy', 'FieldValueInvalid', schedule?.stopAt);
+    }
+    if ((wanted?.nodes ?? 0) > 1) {
+      complain(issues, ['resources', 'nodes'], 'a Workspace runs on one node', 'FieldValueInvalid', wanted?.nodes);
+    }
+    const mounted = secrets?.map(({ name }) => name);
+    complainOfRepeats(issues, ['secrets'], mounted, ['name']);
+    complainOfRepeats(issues, ['connections'], connections);
+    complainOfRepeats(issues, ['sshKeys'], sshKeys);
+    complainOfRepeats(issues, ['tools'], tools);
+  }),
+);
+
+export type WorkspaceSpec = z.infer<typeof fields>;
+
+/** Source: decisions, "Phases not named by the spec". */
+export const WORKSPACE_PHASES = ['Pending', 'Starting', 'Running', 'Stopping', 'Stopped', 'Failed'] as const;
+
+const place = z.object({ url: z.string().optional() });
+
+export const workspaceStatus = z.object({
+  conditions: z
+    .array(conditionField)
+    .optional()
+    .describe('Scheduled, Funded, Ready, Stopped, NodeUnreachable, SetupComplete, StateSaved.'),
+  connect: z
+    .object({
+      jupyter: place.optional(),
+      vscode: place.optional(),
+      ssh: z
+        .object({
+          command: z.string().optional(),
+          host: z.string().optional(),
+          hostKey: z.string().optional().describe('Stable across sessions.'),
+        })
+        .optional(),
+    })
+    .optional()
+    .describe('How to get in.'),
+  cost: cost.optional(),
+  endpoints: z
+    .array(z.object({ name: z.string(), port: z.int32(), url: z.string() }))
+    .optional()
+    .describe('Ports that are served.'),
+  estimate: estimate.optional(),
+  message: z.string().optional(),
+  observedGeneration: z.int().optional(),
+  phase: z.enum(WORKSPACE_PHASES).optional(),
+  reason: z.string().optional().describe('Such as MaxCostReached or NodeLost.'),
+});
+
+export type WorkspaceStatus = z.infer<typeof workspaceStatus>;
