@@ -7,6 +7,7 @@ import { decodeObject } from '../../src/api/encode.js';
 import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
 import { isUseNews } from '../../src/kinds/plain-machine.js';
+import { Expansion, ExpansionTooLarge } from './expand.js';
 import type { Inputs } from './inputs.js';
 import type { SecretVersions } from '../../storage/store.js';
 
@@ -52,20 +53,21 @@ export async function resolveOrder(
     inputs.push({ path, source, unpack, writable });
   }
   const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
-  const process = (planned: PlannedProcess): OrderedProcess => ({
-    name: planned.name,
-    command: planned.command,
-    env: environment(planned.env, mounted, opened),
-    timeoutSeconds: planned.timeoutSeconds,
-  });
+  const process = (planned: PlannedProcess): OrderedProcess => processOf(planned, mounted, opened);
+  let processes: Pick<WorkOrder, 'main' | 'init' | 'sidecars'>;
+  try {
+    const { main, init, sidecars } = plan;
+    processes = { main: process(main), init: init && process(init), sidecars: sidecars.map(process) };
+  } catch (error) {
+    if (!(error instanceof ExpansionTooLarge)) throw error;
+    return missing('ExpansionTooLarge', 'with its $(NAME) references expanded, a command or environment is too large');
+  }
   return {
     outcome: 'Order',
     order: {
       id,
       image: plan.image,
-      main: process(plan.main),
-      init: plan.init && process(plan.init),
-      sidecars: plan.sidecars.map(process),
+      ...processes,
       workingDir: plan.workingDir,
       secretFiles: new Map(mounted.flatMap(({ values }) => [...values])),
       inputs,
@@ -76,11 +78,23 @@ export async function resolveOrder(
   };
 }
 
+function processOf(
+  planned: PlannedProcess,
+  mounted: readonly OpenedSecret[],
+  opened: readonly OpenedSecret[],
+): OrderedProcess {
+  const expansion = new Expansion();
+  const env = environment(planned.env, mounted, opened, expansion);
+  const command = planned.command.map((word) => expansion.expand(word, env));
+  return { name: planned.name, command, env, timeoutSeconds: planned.timeoutSeconds };
+}
+
 /** Mounted secrets first, so that what the spec says in `env` wins; a key that is no variable name is a file only. */
 function environment(
   planned: readonly PlannedEnv[],
   mounted: readonly OpenedSecret[],
   opened: readonly OpenedSecret[],
+  expansion: Expansion,
 ): Record<string, string> {
   const env: Record<string, string> = {};
   for (const { values } of mounted) {
@@ -91,7 +105,8 @@ function environment(
       const bytes = opened.find((secret) => secret.name === fromSecret.name)?.values.get(fromSecret.key);
       if (bytes) env[name] = bytes.toString('utf8');
     } else {
-      env[name] = value ?? '';
+      // What stands above it; what comes from a secret is nobody's text to expand.
+      env[name] = expansion.expand(value ?? '', env);
     }
   }
   return env;

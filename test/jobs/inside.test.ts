@@ -137,3 +137,13 @@ test('work cannot see other work: neither its processes nor its files', async (t
     t.regex(log, /^\/tmp:\n\n\/workspace:\nx\n[1-9]\n$/);
   }
 });
+
+test("variables are expanded in command, args and env, and a written reference stays the shell's", async (t) => {
+  const job = await jobs.run('expands', {
+    env: [{ name: 'PLACE', value: 'part-$(SVC_INDEX)' }],
+    command: ['sh', '-ec', 'echo $(PLACE) "$@" $$(pwd) $(whoami)', 'sh'],
+    args: ['of-$(SVC_JOB_NAME)'],
+  });
+  t.is(outcomeOf(job), 'Succeeded Completed', saidOf(job));
+  t.is(await jobs.log('expands'), 'part-0 of-expands /workspace root\n');
+});

@@ -22,7 +22,7 @@ export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number
   const { spec } = job;
   const standing = serviceEnv(job, slot, epoch);
   const workingDir = spec.workingDir ?? DEFAULT_WORKING_DIR;
-  const env = [...(spec.env ?? []).map(planEnv), ...standing];
+  const env = between(standing, spec.env);
   const init = spec.initCommand;
   return {
     image: spec.image,
@@ -34,7 +34,7 @@ export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number
     sidecars: (spec.sidecars ?? []).map((sidecar) => ({
       name: sidecar.name,
       command: sidecar.command,
-      env: [...(sidecar.env ?? []).map(planEnv), ...standing],
+      env: between(standing, sidecar.env),
     })),
     secrets: (spec.secrets ?? []).map(({ name, version }) => (version === undefined ? { name } : { name, version })),
     workingDir,
@@ -49,7 +49,12 @@ export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number
   };
 }
 
-/** Variables that the service sets. They come last, so that no variable of the client's hides them. */
+/** First, so that the client's variables can refer to them by `$(NAME)`, and last, so that none of these hides them. */
+function between(standing: readonly PlannedEnv[], env: readonly EnvVar[] | undefined): readonly PlannedEnv[] {
+  return env === undefined || env.length === 0 ? standing : [...standing, ...env.map(planEnv), ...standing];
+}
+
+/** Variables that the service sets. */
 function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch: number): readonly PlannedEnv[] {
   return [
     { name: `${ENV_PREFIX}INDEX`, value: String(slot) },

@@ -41,7 +41,9 @@ export const jobFields = z.object({
     .max(100)
     .default(DEFAULT_BACKOFF_LIMIT)
     .describe('Failures of the work, such as non-zero exits, over all indexes before the Job fails. Mutable.'),
-  command: commandLine.optional().describe('Program and arguments.'),
+  command: commandLine
+    .optional()
+    .describe('Program and arguments. `$(NAME)` stands for a variable of the environment, `$$(NAME)` for itself.'),
   completeByTime: zTimestamp().optional().describe('Finish-by hint; never stops the Job.'),
   completions: z.int32().min(1).max(10_000).default(1).describe('Indexes that must succeed.'),
   connections: z.array(z.string().min(1)).optional().describe('Names of Connections.'),
