@@ -8,7 +8,9 @@ import { decodeObject } from '../src/api/encode.js';
 import type { ApiObject } from '../src/api/object.js';
 import type { Cause, Refusal } from '../src/api/refusal.js';
 import type { KindDefinition, Reference } from '../src/kinds/kind.js';
+import type { SecretStatus } from '../src/kinds/secret/schema.js';
 import type { CommittedChange } from '../storage/commit/member.js';
+import type { SecretVersions } from '../storage/store.js';
 
 export interface Admission {
   /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
@@ -30,6 +32,7 @@ const MAX_PROJECTS = 20_000;
 export function openAdmission(
   read: (address: Address) => Promise<Buffer | undefined>,
   search: (org: string, kind: string, project: string) => AsyncIterable<readonly Buffer[]>,
+  secrets: Pick<SecretVersions, 'recognise'>,
 ): Admission {
   const projects = new Map<string, ProjectState>();
   /** Grows with every change of a project, so that a read which began before it is not remembered. */
@@ -115,6 +118,27 @@ export function openAdmission(
     return undefined;
   }
 
+  /** Values of Secrets that the work gets, written out beside them: who reads the object would read the Secret. */
+  async function checkPlainSight(kind: KindDefinition, { org, project }: Address, object: ApiObject): Promise<Cause[]> {
+    const seen = kind.plainSight?.(object);
+    if (seen === undefined || seen.texts.length === 0) return [];
+    const found = new Map<number, string>();
+    const texts = seen.texts.map(({ text }) => text);
+    for (const { name, version } of seen.secrets) {
+      const body = await read({ org, kind: 'Secret', project, name });
+      if (!body) continue; // a missing one is a cause of its own
+      const secret = decodeObject<unknown, SecretStatus>(body);
+      const wanted = version ?? secret.status.version ?? 1;
+      const positions = await secrets.recognise(org, secret.metadata.uid, wanted, texts);
+      for (const position of positions) found.set(position, name);
+    }
+    return [...found].map(([position, name]) => ({
+      field: seen.texts[position]?.field ?? 'spec.env',
+      reason: 'SecretValueInEnv',
+      message: `holds a value of Secret "${name}", which this work mounts; refer to it with valueFrom.secretKeyRef`,
+    }));
+  }
+
   return {
     async check(kind, address, object, before) {
       // As in Kubernetes, what is in a project that goes may still be changed: cancelled, say.
@@ -122,11 +146,17 @@ export function openAdmission(
         const refusal = await checkProject(address);
         if (refusal) return refusal;
       }
-      if (!kind.references) return undefined;
-      const causes = await checkReferences(kind, address, object, before);
+      const target = { kind: address.kind, name: address.name };
+      const shown = kind.plainSight ? await checkPlainSight(kind, address, object) : [];
+      const missing = kind.references ? await checkReferences(kind, address, object, before) : [];
+      const causes = [...missing, ...shown];
       if (causes.length === 0) return undefined;
+      if (missing.length === 0) {
+        const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
+        return { code: 'SecretValueInEnv', message, causes, target };
+      }
       const message = `${address.kind} "${address.name}" names what does not exist: ${causes.map(({ field }) => field).join(', ')}`;
-      return { code: 'Invalid', message, causes, target: { kind: address.kind, name: address.name } };
+      return { code: 'Invalid', message, causes, target };
     },
     enter(org, project) {
       const key = `${org}/${project}`;

@@ -113,8 +113,10 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
   const cache = openCache(deps.settings.cacheBytes);
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
-  const admission = openAdmission(read, (org, kind, project) =>
-    searchObjects({ org, kind, project }, stopping, { cache, objects }),
+  const admission = openAdmission(
+    read,
+    (org, kind, project) => searchObjects({ org, kind, project }, stopping, { cache, objects }),
+    deps.secrets,
   );
   const supervision = openSupervision();
   const hub = openHub({

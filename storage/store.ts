@@ -132,6 +132,8 @@ export interface Responses {
 export interface SecretVersions {
   /** The opened values of one version; undefined when there is none. Only the effect that mounts them calls this (I11). */
   open(org: string, uid: string, version: number): Promise<ReadonlyMap<string, Buffer> | undefined>;
+  /** Positions of the texts in which a value of this version stands; the values themselves stay here (I11). */
+  recognise(org: string, uid: string, version: number, texts: readonly string[]): Promise<readonly number[]>;
   /** Seals values for `Member.secrets`. */
   seal(org: string, uid: string, version: number, values: ReadonlyMap<string, Uint8Array>): Buffer;
 }

@@ -41,6 +41,13 @@ export interface Reference {
   objection?(found: ApiObject): string | undefined;
 }
 
+/** What stands in plain text in an object, and the Secrets that its work gets. */
+export interface PlainSight {
+  readonly texts: readonly { readonly field: string; readonly text: string }[];
+  /** Without a version: the newest. */
+  readonly secrets: readonly { readonly name: string; readonly version?: number | undefined }[];
+}
+
 /** Several objects made by one create: a body of kind `<Kind>List`. */
 export interface Batch {
   /** Most objects of one body. */
@@ -109,6 +116,8 @@ export interface KindDefinition {
   blobs?(object: ApiObject): readonly string[];
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
+  /** For kinds whose work gets Secrets: no value of them may stand in its plain text (SecretValueInEnv). */
+  plainSight?(object: ApiObject): PlainSight;
   /**
    * Its machinery is not built yet: objects validate whole and can be rehearsed (dry run), a real create answers 501
    * Unsupported (except in the catalog's project, where only the service writes). Whoever builds the machinery removes the mark and names in `unsupported` what is still left.

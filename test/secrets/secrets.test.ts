@@ -55,6 +55,25 @@ test.serial('a Job sees the values of the newest version, also those that a patc
   });
   t.true(Math.abs(Date.now() - Date.parse(used)) < 60_000, used);
 
+  const shown = await client.post(
+    JOBS,
+    objectOf('Job', 'shown', {
+      command: ['true'],
+      secrets: ['mounted'],
+      env: [
+        { name: 'HARMLESS', value: 'hunter2' },
+        { name: 'URL', value: `postgres://me:${VALUES[1]}@db` },
+      ],
+    }),
+  );
+  t.is(shown.status, 422, shown.text);
+  t.is(textAt(shown.body, 'reason'), 'SecretValueInEnv');
+  t.deepEqual(
+    listAt(shown.body, 'details', 'causes').map((cause) => textAt(cause, 'field')),
+    ['spec.env[1].value'],
+  );
+  t.false(shown.text.includes(VALUES[1]));
+
   const patched = await client.merge(`${SECRETS}/mounted`, { spec: { stringData: { FIRST: VALUES[2] } } });
   t.is(patched.status, 200, patched.text);
   t.deepEqual(listAt(patched.body, 'status', 'keys'), ['FIRST', 'SECOND']);

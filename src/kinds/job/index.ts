@@ -3,6 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
 import { JOB_COLUMNS } from './columns.js';
 import { jobMachine } from './machine.js';
 import { jobWorkPlan } from './plan.js';
@@ -38,6 +39,7 @@ export const jobKind: KindDefinition = {
   }),
   blobs: ({ spec }: This) => (spec.source?.blob === undefined ? [] : [spec.source.blob]),
   references: jobReferences,
+  plainSight: (job: This) => plainSightOf(job.spec),
   unsupported: unsupportedFields,
   machine: jobMachine,
   workPlan: jobWorkPlan,
