@@ -1,4 +1,7 @@
 /** Owns the list of all kinds. A kind that is not in it does not exist. */
+import { agentKind } from './agent/index.js';
+import { agentGroupKind } from './agentgroup/index.js';
+import { agentRunKind } from './agentrun/index.js';
 import { apiKeyKind } from './apikey/index.js';
 import { attemptKind } from './attempt/index.js';
 import { budgetKind } from './budget/index.js';
@@ -32,6 +35,9 @@ export const KINDS: readonly KindDefinition[] = [
   jobKind,
   sweepKind,
   pipelineKind,
+  agentKind,
+  agentRunKind,
+  agentGroupKind,
   attemptKind,
   nodeKind,
   webhookEndpointKind,

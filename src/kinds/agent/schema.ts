@@ -1,0 +1,96 @@
+/**
+ * Owns the fields of an Agent: what its runs are told, which models serve them, and what each may cost.
+ * Source: spec, "Agent". A run keeps what its Agent said when it was created, so every field may change.
+ */
+import { z } from 'zod';
+import { zUsd } from '../../api/schema.js';
+import { BRAND } from '../../brand.js';
+import { conditionField } from '../fields.js';
+import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
+import { boundedText } from '../shapes/bounded.js';
+import { complain, complainOfRepeats } from '../shapes/complain.js';
+
+export const DEFAULT_MAX_TOKENS = 8192;
+export const DEFAULT_MAX_TOOL_CALLS = 50;
+
+/** Runs on a hosted model, or on one that the customer's own key pays for. */
+const HOSTED = 'Nodus-hosted';
+const OWN_KEY = 'BYOK';
+
+const model = z
+  .object({
+    access: z
+      .enum([HOSTED, OWN_KEY])
+      .default(HOSTED)
+      .describe('A hosted model, or one that your own key pays for (BYOK).'),
+    apiKeySecret: z
+      .string()
+      .min(1)
+      .max(253)
+      .optional()
+      .describe("Secret in the project that holds the vendor's key; BYOK only."),
+    families: z
+      .array(z.enum(['haiku', 'sonnet', 'opus', 'fable']))
+      .max(4)
+      .optional()
+      .describe('Families that the router may choose from; all when empty. Hosted access only.'),
+    name: z.string().min(1).max(253).optional().describe('Id of the model of every turn; BYOK only.'),
+  })
+  .check(({ value, issues }) => {
+    const own = value.access === OWN_KEY;
+    for (const field of ['apiKeySecret', 'name'] as const) {
+      if (own && value[field] === undefined)
+        complain(issues, [field], `is needed with access ${OWN_KEY}`, 'FieldValueRequired');
+      if (!own && value[field] !== undefined)
+        complain(issues, [field], `is for access ${OWN_KEY} only`, 'FieldValueForbidden');
+    }
+    if (own && (value.families ?? []).length > 0) {
+      complain(issues, ['families'], `is for access ${HOSTED} only`, 'FieldValueForbidden');
+    }
+    complainOfRepeats(issues, ['families'], value.families);
+  });
+
+export const agentSpec = z
+  .object({
+    image: z.string().min(1).max(1024).default(DEFAULT_IMAGE).describe("Image of the runs' Sandboxes."),
+    maxTokens: z
+      .int()
+      .min(0)
+      .default(DEFAULT_MAX_TOKENS)
+      .describe('Most tokens that one model call may answer; 8192 when zero.'),
+    maxToolCalls: z
+      .int32()
+      .min(0)
+      .default(DEFAULT_MAX_TOOL_CALLS)
+      .describe('Most tool calls of one turn; 50 when zero.'),
+    model: model.prefault({}).describe('Which models serve the runs.'),
+    perRunMaxCostUSD: zUsd({ min: '0.01', max: '1000', description: 'Most that one run may cost.' }).default('1.00'),
+    state: z
+      .enum(['Running', 'Stopped'])
+      .default('Running')
+      .describe('Stopped refuses new runs and leaves queued ones.'),
+    system: boundedText(64 * 1024, '64 KiB')
+      .optional()
+      .describe('System prompt.'),
+  })
+  .check(({ value: { image }, issues }) => {
+    if (image.startsWith(`${BRAND}/`) && !isCatalogImage(image)) {
+      issues.push({
+        code: 'custom',
+        path: ['image'],
+        input: image,
+        message: 'is not in the catalog',
+        params: { reason: 'ImageNotFound' },
+      });
+    }
+  });
+
+export const agentStatus = z.object({
+  conditions: z.array(conditionField).optional().describe('What is known of the Agent.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  phase: z.enum(['Running', 'Stopped']).optional().describe('Whether it takes new runs.'),
+  revision: z.string().optional().describe('Names this spec; a run keeps the revision that it was admitted with.'),
+});
+
+export type AgentSpec = z.infer<typeof agentSpec>;
+export type AgentStatus = z.infer<typeof agentStatus>;

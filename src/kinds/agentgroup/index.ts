@@ -1,0 +1,66 @@
+/** Owns the declaration of AgentGroup: many AgentRuns of one Agent, with limits, dependencies, one cap and one end. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import type { KindDefinition } from '../kind.js';
+import { plainMachine } from '../plain-machine.js';
+import { catalogReference } from '../shapes/catalog-name.js';
+import { agentGroupSpec, agentGroupStatus, type AgentGroupSpec, type AgentGroupStatus } from './schema.js';
+
+type This = ApiObject<AgentGroupSpec, AgentGroupStatus>;
+
+export const agentGroupKind: KindDefinition = {
+  kind: 'AgentGroup',
+  plural: 'agentgroups',
+  singular: 'agentgroup',
+  shortNames: ['ag'],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description:
+    'Many AgentRuns of one Agent, with a limit on how many go on at once, a graph of dependencies, a shared cap and one cancel.',
+  schema: {
+    spec: agentGroupSpec,
+    status: agentGroupStatus,
+    immutable: ['spec.agent', 'spec.evaluation'],
+    raiseOnly: ['spec.maxCostUSD', 'spec.sealed'],
+  },
+  columns: [
+    phaseColumn('group'),
+    { name: 'Agent', type: 'string', description: 'Its Agent.', cell: ({ spec }: This) => spec.agent ?? '' },
+    {
+      name: 'Active',
+      type: 'integer',
+      description: 'Members that run.',
+      cell: ({ status }: This) => status.counts?.active ?? 0,
+    },
+    {
+      name: 'Succeeded',
+      type: 'string',
+      description: 'Members that succeeded, of all.',
+      cell: ({ status }: This) => `${status.counts?.succeeded ?? 0}/${status.counts?.total ?? 0}`,
+    },
+    {
+      name: 'Cost',
+      type: 'string',
+      priority: 1,
+      description: 'What it has cost, in USD.',
+      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
+    },
+    reasonColumn(),
+  ],
+  selectableFields: {
+    'spec.agent': ({ spec }: This) => spec.agent,
+    'status.reason': ({ status }: This) => status.reason,
+  },
+  initialStatus: (): AgentGroupStatus => ({ phase: 'Running' }),
+  references: ({ spec: { agent, evaluation } }: This) => [
+    catalogReference('Agent', 'spec.agent', agent),
+    ...(evaluation === undefined
+      ? []
+      : [catalogReference('Environment', 'spec.evaluation.environment', evaluation.environment)]),
+  ],
+  unbuilt: true,
+  machine: plainMachine<AgentGroupSpec, AgentGroupStatus>(),
+};
