@@ -6,8 +6,10 @@ import { apiKeyKind } from './apikey/index.js';
 import { attemptKind } from './attempt/index.js';
 import { budgetKind } from './budget/index.js';
 import { cloudAccountKind } from './cloudaccount/index.js';
+import { connectionKind } from './connection/index.js';
 import { creditGrantKind } from './creditgrant/index.js';
 import { enrollmentTokenKind } from './enrollmenttoken/index.js';
+import { imageKind } from './image/index.js';
 import { jobKind } from './job/index.js';
 import type { KindDefinition } from './kind.js';
 import { memberKind } from './member/index.js';
@@ -22,6 +24,7 @@ import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
 import { sweepKind } from './sweep/index.js';
 import { topUpKind } from './topup/index.js';
+import { volumeKind } from './volume/index.js';
 import { webhookEndpointKind } from './webhookendpoint/index.js';
 import { workspaceKind } from './workspace/index.js';
 
@@ -50,6 +53,9 @@ export const KINDS: readonly KindDefinition[] = [
   enrollmentTokenKind,
   sandboxKind,
   workspaceKind,
+  imageKind,
+  volumeKind,
+  connectionKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

@@ -87,27 +87,27 @@ export const SANDBOX_PHASES = [
 ] as const;
 
 export const sandboxStatus = z.object({
-  activity: z.enum(['Busy', 'Idle']).optional(),
+  activity: z.enum(['Busy', 'Idle']).optional().describe('Busy while something runs in it or is asked of it.'),
   attempt: z
     .object({
       epoch: z.int().optional().describe('Grows with every start and every recovery.'),
-      name: z.string().optional(),
+      name: z.string().optional().describe('Name of the Attempt.'),
     })
     .optional()
     .describe('The Attempt that runs it.'),
   conditions: z.array(conditionField).optional().describe('Scheduled, Funded, Ready, StateSaved.'),
-  cost: cost.optional(),
-  estimate: estimate.optional(),
+  cost: cost.optional().describe('What it has cost.'),
+  estimate: estimate.optional().describe('What it is expected to cost.'),
   expirationTime: zTimestamp('When it is deleted at the latest.').optional(),
   handledRequests: z
     .record(z.string(), z.string())
     .optional()
     .describe('Last value that was carried out, by the name of the request annotation.'),
   image: imageStatus.optional(),
-  lastActivityTime: zTimestamp().optional(),
-  message: z.string().optional(),
-  phase: z.enum(SANDBOX_PHASES).optional(),
-  reason: z.string().optional().describe('Such as StartupFailed or NodeLost.'),
+  lastActivityTime: zTimestamp('When something last ran in it or was asked of it.').optional(),
+  message: z.string().optional().describe('Why it is in this phase, for people.'),
+  phase: z.enum(SANDBOX_PHASES).optional().describe('Where it is in its life.'),
+  reason: z.string().optional().describe('Why it is in this phase, as one word, such as StartupFailed or NodeLost.'),
   secretVersionIDs: z.record(z.string(), z.string()).optional().describe('Versions mounted now, by Secret.'),
   secretVersions: z
     .record(z.string(), z.int32())
@@ -116,7 +116,7 @@ export const sandboxStatus = z.object({
   snapshot: z
     .object({
       reason: z.enum(['Stop']).optional().describe('Why it was taken.'),
-      time: zTimestamp().optional(),
+      time: zTimestamp('When it was taken.').optional(),
     })
     .optional()
     .describe(`The saved ${WORKSPACE_DIR}.`),

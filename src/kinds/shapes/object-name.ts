@@ -4,5 +4,5 @@ import { zName } from '../../api/schema.js';
 
 /** `what`: a sentence, such as "Name of a Secret in the project." */
 export function objectName(what: string): z.ZodType<string, string> {
-  return zName({ description: what });
+  return zName().describe(what);
 }

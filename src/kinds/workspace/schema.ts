@@ -19,6 +19,7 @@ import { placement } from '../shapes/placement.js';
 import { resources } from '../shapes/resources.js';
 import { secretMount } from '../shapes/secret-mount.js';
 import { sshPublicKey } from '../shapes/ssh-key.js';
+import { told } from '../shapes/told.js';
 
 const TOOLS = ['VSCode', 'Jupyter', 'SSH'] as const;
 
@@ -115,37 +116,42 @@ export type WorkspaceSpec = z.infer<typeof fields>;
 /** Source: decisions, "Phases not named by the spec". */
 export const WORKSPACE_PHASES = ['Pending', 'Starting', 'Running', 'Stopping', 'Stopped', 'Failed'] as const;
 
-const place = z.object({ url: z.string().optional() });
+const place = z.object({ url: z.string().optional().describe('Address to open in a browser.') });
 
 export const workspaceStatus = z.object({
+  ...told,
   conditions: z
     .array(conditionField)
     .optional()
     .describe('Scheduled, Funded, Ready, Stopped, NodeUnreachable, SetupComplete, StateSaved.'),
   connect: z
     .object({
-      jupyter: place.optional(),
-      vscode: place.optional(),
+      jupyter: place.optional().describe('The notebook.'),
+      vscode: place.optional().describe('The IDE.'),
       ssh: z
         .object({
-          command: z.string().optional(),
-          host: z.string().optional(),
-          hostKey: z.string().optional().describe('Stable across sessions.'),
+          command: z.string().optional().describe('Command that opens a session.'),
+          host: z.string().optional().describe('Host and port of the front door.'),
+          hostKey: z.string().optional().describe('Key of the host, stable across sessions.'),
         })
-        .optional(),
+        .optional()
+        .describe('A session over SSH.'),
     })
     .optional()
     .describe('How to get in.'),
-  cost: cost.optional(),
+  cost: cost.optional().describe('What it has cost.'),
   endpoints: z
-    .array(z.object({ name: z.string(), port: z.int32(), url: z.string() }))
+    .array(
+      z.object({
+        name: z.string().describe('Name of the endpoint.'),
+        port: z.int32().describe('Port inside.'),
+        url: z.string().describe('Address outside.'),
+      }),
+    )
     .optional()
     .describe('Ports that are served.'),
-  estimate: estimate.optional(),
-  message: z.string().optional(),
-  observedGeneration: z.int().optional(),
-  phase: z.enum(WORKSPACE_PHASES).optional(),
-  reason: z.string().optional().describe('Such as MaxCostReached or NodeLost.'),
+  estimate: estimate.optional().describe('What it is expected to cost.'),
+  phase: z.enum(WORKSPACE_PHASES).optional().describe('Where it is in its life.'),
 });
 
 export type WorkspaceStatus = z.infer<typeof workspaceStatus>;
