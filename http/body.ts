@@ -3,7 +3,7 @@
  * Resource bodies are read here and not by koa-body: their parser must see the bytes (duplicate members, surrogates,
  * `__proto__`), YAML must be possible, and koa-body leaves `body` undefined for merge patches and unknown types.
  *
- * I10: at most `limit` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB); more is answered 413. A body that
+ * I10: at most `usual` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB), or 32 MiB of a list; more is answered 413. A body that
  * trickles in is cut after BODY_MS: a slow client must not hold a place in flight. A body that says beforehand that it is
  * too large is thrown away as it comes, up to MAX_DISCARDED; all others close the connection, because the rest of the
  * body would otherwise have to be read. One sweep looks after all bodies; a timer each would cost more than
@@ -20,10 +20,12 @@ const EMPTY = Buffer.alloc(0);
 
 export interface Bodies {
   /**
-   * The body, or an empty Buffer.
+   * The body, or an empty Buffer. `most`: a larger bound in bytes, for routes that take more.
    * Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short or too slow).
    */
-  read(x: Exchange): Promise<Buffer>;
+  read(x: Exchange, most?: number): Promise<Buffer>;
+  /** Refuses a body that was read with a larger bound and is none of those that may be so large. */
+  checkSize(body: Buffer): void;
   close(): void;
 }
 
@@ -33,7 +35,7 @@ interface Pending {
   cut(error: Error): void;
 }
 
-export function openBodies(limit: number): Bodies {
+export function openBodies(usual: number): Bodies {
   const pending = new Set<Pending>();
   const timer = setInterval(() => {
     const now = performance.now();
@@ -45,7 +47,8 @@ export function openBodies(limit: number): Bodies {
   timer.unref();
 
   return {
-    read(x) {
+    read(x, most = 0) {
+      const limit = Math.max(usual, most);
       const { headers } = x.req;
       const coding = headers['content-encoding'];
       if (coding !== undefined && coding !== 'identity') {
@@ -63,6 +66,9 @@ export function openBodies(limit: number): Bodies {
         return Promise.reject(tooLarge(limit));
       }
       return collect(x, limit, pending);
+    },
+    checkSize(body) {
+      if (body.length > usual) throw tooLarge(usual);
     },
     close() {
       clearInterval(timer);

@@ -7,8 +7,10 @@ import { addressOf, authorise, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
-import { invalid, readWriteOptions } from './options.js';
-import { isRecord, mediaType, parseObject } from './parse.js';
+import { createBatch, isBatch } from './create-batch.js';
+import { named, nameIn, sameProject } from './identity.js';
+import { readWriteOptions } from './options.js';
+import { mediaType, parseObject } from './parse.js';
 import { parseProtobuf, PROTOBUF } from './protobuf.js';
 import { answerWrite, sendWrite, type Done } from './write.js';
 
@@ -25,17 +27,23 @@ export async function createObject(
   const form = readForm(x);
   // Before the body is read: who may not write here must not make us read 3 MiB.
   authorise(caller, kind, project, '', 'write');
-  const bytes = await room.bodies.read(x);
+  const { batch } = kind;
+  const bytes = await room.bodies.read(x, batch?.bytes);
   const options = readWriteOptions(x, bytes);
   if (options.ifMatch !== undefined) {
     throw refuse('Unsupported', 'If-Match on create (binding to an estimate) is not supported yet', {
       causes: [{ field: 'If-Match', reason: 'Unsupported', message: 'the header is not supported on create' }],
     });
   }
-  const { value, duplicates } =
+  const parsed =
     isProjectKind(kind) && mediaType(x, '') === PROTOBUF
       ? { value: parseProtobuf(bytes), duplicates: [] }
       : parseObject(x, bytes);
+  const { value, duplicates } = parsed;
+  if (batch !== undefined && isBatch(kind, value)) {
+    return createBatch(x, room, caller, kind, batch, project, parsed, options);
+  }
+  room.bodies.checkSize(bytes);
   const { name, base } = nameIn(value);
   sameProject(value, project);
 
@@ -55,29 +63,4 @@ export async function createObject(
 
 function isTaken(error: unknown): boolean {
   return error instanceof RefusalError && error.refusal.code === 'AlreadyExists';
-}
-
-function nameIn(body: Record<string, unknown>): { name: string | undefined; base: string } {
-  const metadata = body['metadata'];
-  if (isRecord(metadata)) {
-    const { name, generateName: base } = metadata;
-    if (typeof name === 'string' && name !== '') return { name, base: '' };
-    if (typeof base === 'string' && base !== '') return { name: undefined, base };
-  }
-  const message = 'name or generateName is required';
-  throw invalid(`metadata.name: Required value: ${message}`, [
-    { field: 'metadata.name', reason: 'FieldValueRequired', message },
-  ]);
-}
-
-function named(body: Record<string, unknown>, name: string): Record<string, unknown> {
-  return { ...body, metadata: { ...(body['metadata'] as Record<string, unknown>), name } };
-}
-
-/** The project stands in the URL; a body that names another one is a mistake. */
-export function sameProject(body: Record<string, unknown>, project: string): void {
-  const metadata = body['metadata'];
-  const said = isRecord(metadata) ? metadata['namespace'] : undefined;
-  if (said === undefined || said === null || said === '' || said === project) return;
-  throw refuse('BadRequest', 'the namespace of the provided object does not match the namespace sent on the request');
 }

@@ -5,7 +5,7 @@ import type { Caller } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
-import { sameProject } from './create.js';
+import { sameProject } from './identity.js';
 import { isRecord, parseObject } from './parse.js';
 import { writeObject } from './write.js';
 
