@@ -263,3 +263,23 @@ each('a client of the previous protocol is served by a new runner in its own wor
     { message: /ended the connection/ },
   );
 });
+
+each(
+  'a journal of a newer version is refused at once, with words that say what to do, and left alone',
+  async (t, ground, h) => {
+    // Or its link would start a runner at once that writes the journal anew.
+    await h.close();
+    process.kill(ground.runnerPid() ?? 0, 'SIGKILL');
+    const newer = '{"r":"format","format":99}\n{"r":"accept","id":"x.1","at":1,"containers":["main"],"new":true}\n';
+    await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
+    writeFileSync(ground.place.layout.journal, newer);
+    if (ground.setup.uid !== process.getuid?.()) ground.share(ground.place.layout.journal);
+    const said = /journal is of format 99, written by a newer version of this program.*start that version again/;
+    const began = Date.now();
+    await t.throwsAsync(ground.open(2), { name: 'EngineRefusal', code: 'Failed', message: said });
+    // It used to take as long as a runner that may still come.
+    t.true(Date.now() - began < 15_000);
+    t.is(readFileSync(ground.place.layout.journal, 'utf8'), newer);
+    t.is(ground.runnerPid(), undefined);
+  },
+);

@@ -9,6 +9,7 @@ import type { EngineLog } from './log.js';
 import { Connection, type Ask } from './connection.js';
 import { ConnectionEnded, EngineRefusal } from './refusal.js';
 import { lastWords, pause, startRunner, type RunnerPlace } from './start-runner.js';
+import { NEWER_JOURNAL_EXIT } from '../runner/journal/format.js';
 import type { Event } from '../runner/protocol/messages.js';
 
 /** How long a request waits for a runner before it is refused as Unavailable. */
@@ -80,9 +81,13 @@ export class Link {
     this.state = { kind: 'closed' };
   }
 
-  /** Never gives up but when closed: a runner that cannot start now may do so later, and callers have their own patience. */
+  /**
+   * Gives up only when closed, or when no runner of this version can ever start here: one that cannot start now may do so later,
+   * and callers have their own patience.
+   */
   private async connect(): Promise<Connection> {
     let startedAt = 0;
+    let refusal: EngineRefusal | undefined;
     for (let attempt = 0; ; attempt++) {
       try {
         const connection = await Connection.open(this.place.layout.socket, this.epoch, (event) =>
@@ -92,6 +97,7 @@ export class Link {
         return connection;
       } catch (error) {
         this.over.signal.throwIfAborted();
+        if (refusal !== undefined) throw refusal;
         const { code } = error as NodeJS.ErrnoException;
         const absent = code === 'ENOENT' || code === 'ECONNREFUSED';
         if (!absent) this.log.warn({ error: (error as Error).message }, 'the runner does not answer');
@@ -101,6 +107,7 @@ export class Link {
             // It ended before it served: begin anew, after a pause that grows.
             this.log.warn({ exitCode, said: lastWords(this.place) }, 'the runner ended');
             startedAt = 0;
+            if (exitCode === NEWER_JOURNAL_EXIT) refusal = new EngineRefusal('Failed', reasonOf(lastWords(this.place)));
           });
         }
         await pause(attempt, this.over.signal);
@@ -143,4 +150,9 @@ export class Link {
       signal.removeEventListener('abort', abort);
     }
   }
+}
+
+/** Without the time and what the log says before it. */
+function reasonOf(words: string): string {
+  return words.replace(/^\S+ cannot start: /, '');
 }

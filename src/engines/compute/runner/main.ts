@@ -2,12 +2,13 @@
  * The runner: a program of its own, one per machine and cluster, which outlives the service and knows nothing of it. It is
  * started under a lock on its directory (`namespaces/start.ts`), with its settings as one JSON argument.
  *
- * Order of the start: directories → what the machine can do → the journal of the runner before (its running work is lost,
+ * Order of the start: is the journal ours to read → directories → what the machine can do → the journal of the runner before (its running work is lost,
  * and cleaned up) → the socket. It ends itself when it had neither work nor a connection for a while; SIGTERM ends it at
  * once, and with it all work (`--die-with-parent`), which the next runner reports as Lost.
  */
 import { randomUUID } from 'node:crypto';
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { NEWER_JOURNAL_EXIT, NewerJournal } from './journal/format.js';
 import { openRunner } from './runner.js';
 import type { RunnerSettings } from './settings.js';
 
@@ -43,5 +44,5 @@ try {
   await openRunner(settings, randomUUID(), report);
 } catch (error) {
   report(`cannot start: ${(error as Error).message}`);
-  process.exit(1);
+  process.exit(error instanceof NewerJournal ? NEWER_JOURNAL_EXIT : 1);
 }

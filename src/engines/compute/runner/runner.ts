@@ -10,6 +10,7 @@ import type { EngineFacts } from '../engine.js';
 import { collectOutputs } from './work/outputs.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
 import { openIsolation } from './isolation/probe.js';
+import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from './layout.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
 import { probeGroups } from './limits/probe.js';
@@ -29,6 +30,8 @@ export async function openRunner(
 ): Promise<void> {
   const layout = layoutOf(settings.runnerDir, settings.runtimeDir);
   const uid = process.getuid?.() ?? 0;
+  // Before anything else: what a newer program left is not ours to clear.
+  await Journal.checkFormat(layout.journal);
   for (const path of [layout.logs, layout.outputs]) await mkdir(path, { recursive: true, mode: 0o700 });
   await mkdir(layout.scratch, { recursive: true, mode: 0o711 });
   await chmod(layout.scratch, 0o711);

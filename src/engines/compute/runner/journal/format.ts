@@ -29,6 +29,20 @@ export interface JournalContents {
   readonly works: ReadonlyMap<string, JournaledWork>;
 }
 
+/** A newer program wrote it: this one can never read it, and must not touch it. */
+export class NewerJournal extends Error {
+  constructor(format: number) {
+    super(
+      `the runner's journal is of format ${format}, written by a newer version of this program, which reads up to ` +
+        `${JOURNAL_FORMAT}: start that version again`,
+    );
+    this.name = 'NewerJournal';
+  }
+}
+
+/** Exit code of a runner that found one; unlike any other end, trying again is of no use. */
+export const NEWER_JOURNAL_EXIT = 43;
+
 const upcasters: Readonly<Record<number, (line: Record<string, unknown>) => Record<string, unknown>>> = {
   1: (line) => {
     if (line['r'] !== 'end' || line['state'] !== undefined) return line;
@@ -60,9 +74,8 @@ export function readJournal(text: string): JournalContents {
     }
     if (raw['r'] === 'format') {
       format = Number(raw['format']);
-      if (!(format >= 1 && format <= JOURNAL_FORMAT)) {
-        throw new Error(`journal has format ${format}; this program reads up to ${JOURNAL_FORMAT}`);
-      }
+      if (format > JOURNAL_FORMAT) throw new NewerJournal(format);
+      if (!(format >= 1)) throw new Error(`journal line ${index + 1} has no format`);
       continue;
     }
     let upcast = raw;

@@ -14,6 +14,9 @@ import { compactJournal, encodeRecord, readJournal, type JournalContents, type J
 /** Bytes appended since the last compaction after which a file of mostly dead records is rewritten. */
 const COMPACT_BYTES = 4 * 1024 * 1024;
 
+/** More than the line of the format takes. */
+const HEAD_BYTES = 256;
+
 interface Waiter {
   readonly done: () => void;
   readonly failed: (error: Error) => void;
@@ -43,6 +46,22 @@ export class Journal {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
     return readJournal(text);
+  }
+
+  /** Throws NewerJournal when a newer program wrote it. Reads no more than its first line, which says so. */
+  static async checkFormat(path: string): Promise<void> {
+    const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    if (file === undefined) return;
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+      const head = buffer.toString('utf8', 0, bytesRead);
+      const end = head.indexOf('\n');
+      if (end >= 0 && head.startsWith('{"r":"format"')) readJournal(head.slice(0, end + 1));
+    } finally {
+      await file.close();
+    }
   }
 
   /** Opens the journal freshly compacted. `contents` says what a compacted journal must hold, whenever asked. */
