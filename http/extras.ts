@@ -1,14 +1,21 @@
 /** Owns the list of routes that stand beside the kinds (blobs, events) and below their objects (logs, outputs). */
-import type { Extras } from './handle.js';
+import { noSuchPath, type Beside, type Extras } from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
 import { serveEvents } from './routes/events.js';
 import { serveLogs } from './routes/logs.js';
 import { serveOutputs } from './routes/outputs.js';
+import { BESIDE, refuseBelow, refuseBeside } from './routes/unbuilt.js';
 import type { Room } from './room.js';
+
+const notServed: Beside = async (x, caller, target) => {
+  refuseBeside(x, caller, target);
+  throw noSuchPath(x);
+};
 
 export function openExtras(room: Room): Extras {
   return {
     beside: new Map([
+      ...[...BESIDE].map((name) => [`v1/${name}`, notServed] as const),
       ['v1/blobs', (x, caller, target) => serveBlobs(x, room, caller, target)],
       ['v1/events', (x, caller, target) => serveEvents(x, room, caller, target)],
       ['core/events', (x, caller, target) => serveEvents(x, room, caller, target)],
@@ -18,5 +25,6 @@ export function openExtras(room: Room): Extras {
       ['attempts/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['jobs/outputs', (x, caller, target) => serveOutputs(x, room, caller, target)],
     ]),
+    notServed: (x, caller, target) => refuseBelow(x, room, caller, target),
   };
 }

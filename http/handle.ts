@@ -12,10 +12,14 @@ import type { Target, Targets } from './target.js';
 export type ExtraTarget = Extract<Target, { at: 'extra' }>;
 export type BelowTarget = Extract<Target, { at: 'below' }>;
 
+export type Beside = (x: Exchange, caller: Caller, target: ExtraTarget) => Promise<void>;
+
 /** Routes beside and below the kinds, by name: `core/events`, `v1/blobs`; `jobs/logs`. */
 export interface Extras {
-  readonly beside: ReadonlyMap<string, (x: Exchange, caller: Caller, target: ExtraTarget) => Promise<void>>;
+  readonly beside: ReadonlyMap<string, Beside>;
   readonly below: ReadonlyMap<string, (x: Exchange, caller: Caller, target: BelowTarget) => Promise<void>>;
+  /** Refuses a route below an object that is declared and not served yet; comes back when nothing is declared there. */
+  notServed(x: Exchange, caller: Caller, target: BelowTarget): Promise<void>;
 }
 
 export interface HandleDeps {
@@ -69,8 +73,9 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
     case 'below': {
       if (await serveBelow(x, room, caller, target)) return;
       const serve = extras.below.get(`${target.kind.plural}/${target.below}`);
-      if (serve === undefined) throw noSuchPath(x);
-      return serve(x, caller, target);
+      if (serve !== undefined) return serve(x, caller, target);
+      await extras.notServed(x, caller, target);
+      throw noSuchPath(x);
     }
     case 'extra': {
       const serve = extras.beside.get(`${target.group}/${target.name}`);

@@ -5,6 +5,7 @@ import { kindSchemas, sharedSchemas } from './components.js';
 import { fixedPaths } from './fixed-paths.js';
 import { kindPaths } from './operations.js';
 import type { Node } from './schema.js';
+import { WEBHOOK_DELIVERY } from './webhook-delivery.js';
 
 export interface DocumentFacts {
   readonly title: string;
@@ -19,9 +20,15 @@ const SECURITY: Node = {
   },
 };
 
-function document(facts: DocumentFacts, kinds: readonly KindDefinition[], more: Record<string, Node>): Node {
-  const schemas = Object.assign(sharedSchemas(), ...kinds.map((kind) => kindSchemas(facts.group, kind))) as Node;
-  const paths = Object.assign({}, ...kinds.map((kind) => kindPaths(facts.group, kind)), more) as Node;
+function document(
+  facts: DocumentFacts,
+  kinds: readonly KindDefinition[],
+  morePaths: Record<string, Node>,
+  moreSchemas: Record<string, Node>,
+): Node {
+  const known = kinds.map((kind) => kindSchemas(facts.group, kind));
+  const schemas = Object.assign(sharedSchemas(), ...known, moreSchemas) as Node;
+  const paths = Object.assign({}, ...kinds.map((kind) => kindPaths(facts.group, kind)), morePaths) as Node;
   return {
     openapi: '3.0.3',
     info: {
@@ -41,10 +48,10 @@ function document(facts: DocumentFacts, kinds: readonly KindDefinition[], more: 
 
 /** `/openapi.json`: everything. */
 export function wholeDocument(facts: DocumentFacts): Node {
-  return document(facts, facts.kinds, fixedPaths(facts.group));
+  return document(facts, facts.kinds, fixedPaths(facts.group, facts.kinds), { WebhookDelivery: WEBHOOK_DELIVERY });
 }
 
 /** `/openapi/v3/…`: the kinds of one group version. */
 export function groupVersionDocument(facts: DocumentFacts, group: 'core' | 'api', version: string): Node {
-  return document(facts, kindsOf(facts.kinds, group, version), {});
+  return document(facts, kindsOf(facts.kinds, group, version), {}, {});
 }

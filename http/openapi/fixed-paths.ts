@@ -1,71 +1,15 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, operators, health. Pure. */
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import { LOG_PARAMETERS } from '../routes/declared/logs.js';
+import { declaredPaths } from './declared-paths.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
-import { failure } from './operations.js';
+import { BOOLEAN, BYTES, INTEGER, list, OBJECT, path, query, route, TEXT, type Route } from './route.js';
 import type { Node } from './schema.js';
-
-interface Answer {
-  readonly status?: number;
-  readonly type?: string;
-  readonly schema?: Node;
-  readonly description: string;
-}
-
-interface Route {
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly parameters?: readonly Node[];
-  readonly body?: Node;
-  readonly answer: Answer;
-  /** Needs no key. */
-  readonly open?: true;
-}
-
-const TEXT: Node = { type: 'string' };
-const BYTES: Node = { type: 'string', format: 'binary' };
-const OBJECT: Node = { type: 'object', additionalProperties: true };
-const INTEGER: Node = { type: 'integer', format: 'int64' };
-const BOOLEAN: Node = { type: 'boolean' };
-
-function query(name: string, description: string, schema: Node = TEXT): Node {
-  return { name, in: 'query', description, schema };
-}
-
-function path(name: string, description: string): Node {
-  return { name, in: 'path', required: true, description, schema: TEXT };
-}
-
-function route(of: Route): Node {
-  const { status = 200, type = 'application/json', schema = OBJECT, description } = of.answer;
-  return {
-    operationId: of.id,
-    summary: of.summary,
-    tags: [of.tag],
-    ...(of.open ? { security: [] } : {}),
-    ...(of.parameters ? { parameters: of.parameters } : {}),
-    ...(of.body ? { requestBody: of.body } : {}),
-    responses: { [String(status)]: { description, content: { [type]: { schema } } }, default: failure() },
-  };
-}
-
-function list(items: Node, more: Node = {}): Node {
-  return { type: 'object', properties: { items: { type: 'array', items }, ...more } };
-}
 
 const OUTPUT: Node = {
   type: 'object',
   properties: { name: TEXT, index: INTEGER, size: INTEGER, sha256: TEXT, time: TEXT, error: TEXT },
 };
-
-const LOG_PARAMETERS: readonly Node[] = [
-  query('index', 'Index of the Job; may be left out when it has one only.', INTEGER),
-  query('epoch', 'Epoch of the index; the newest by default.', INTEGER),
-  query('container', '`main` by default; `init`, or the name of a sidecar.'),
-  query('follow', 'Go on until the work ends.', BOOLEAN),
-  query('tail', 'Only the last so many lines.', INTEGER),
-  query('since', 'Only lines of the last so long (`15m`) or after a time (RFC 3339).'),
-  query('timestamps', 'Put the time before each line.', BOOLEAN),
-];
 
 function logs(id: string, what: string): Node {
   return route({
@@ -77,7 +21,7 @@ function logs(id: string, what: string): Node {
   });
 }
 
-export function fixedPaths(group: string): Record<string, Node> {
+export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Record<string, Node> {
   const base = `/apis/${group}/v1`;
   const project = `${base}/namespaces/{namespace}`;
   const place = [NAMESPACE as unknown as Node];
@@ -93,6 +37,7 @@ export function fixedPaths(group: string): Record<string, Node> {
   const ops = (id: string, summary: string, more: Partial<Route> = {}): Node =>
     route({ id, tag: 'Operators', summary, answer: { description: 'Done.' }, ...more });
   return {
+    ...declaredPaths(group, kinds),
     [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
     [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
     [`${project}/jobs/{name}/outputs`]: {

@@ -1,4 +1,5 @@
 /** Owns calling one of a kind's actions: `POST …/{name}/{path}`, decided by the object's machine. */
+import { refuse } from '../../src/api/refusal.js';
 import type { KindAction, KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { authorise, homeOrg, requireScope } from '../auth/authorise.js';
@@ -21,6 +22,11 @@ export async function callAction(
 ): Promise<void> {
   authorise(caller, kind, project, name, 'read');
   requireScope(caller, action.scope, project);
+  if (kind.unbuilt === true) {
+    throw refuse('Unsupported', `POST …/${kind.plural}/{name}/${action.path} is not served yet`, {
+      target: { kind: kind.kind, name },
+    });
+  }
   const address = { org: homeOrg(caller, kind, project), kind: kind.kind, project, name };
   await writeObject(x, room, caller, kind, address, (bytes) => {
     const { value, duplicates } = bytes.length === 0 ? NO_BODY : parseObject(x, bytes);

@@ -5,10 +5,12 @@ import { openapiRoutes } from '../openapi/serve.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
 import { opsRoutes } from './ops.js';
+import { unbuiltRoutes } from './unbuilt.js';
 
 export function fixedRoutes(router: Router, room: Room): void {
   healthRoutes(router, room);
   docsRoutes(router);
   openapiRoutes(router, room);
   opsRoutes(router, room);
+  unbuiltRoutes(router, room);
 }

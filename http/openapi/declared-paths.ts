@@ -1,0 +1,45 @@
+/** Owns the OpenAPI paths of routes that are declared and not served yet. Pure. */
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from '../routes/declared/index.js';
+import { openapiPath, type AbsoluteRoute, type BelowRoute, type BesideRoute } from '../routes/declared/declared.js';
+import { basePath } from './operations.js';
+import { NAME, NAMESPACE } from './parameters.js';
+import { route } from './route.js';
+import type { Node } from './schema.js';
+
+/** Said by every one of them, so that a reader of the document is not surprised. */
+const NOT_SERVED = 'Not served yet: answers 501 Unsupported.';
+
+function operation(of: AbsoluteRoute | BelowRoute | BesideRoute, names: readonly object[]): Node {
+  const { id, tag, summary, parameters = [], body, answer } = of;
+  const all = [...names, ...parameters].map((parameter): Node => ({ ...parameter }));
+  return route({
+    id,
+    tag,
+    summary,
+    description: NOT_SERVED,
+    answer,
+    ...(all.length === 0 ? {} : { parameters: all }),
+    ...(body === undefined ? {} : { body }),
+  });
+}
+
+export function declaredPaths(group: string, kinds: readonly KindDefinition[]): Record<string, Node> {
+  const paths: Record<string, Record<string, Node>> = {};
+  const add = (at: string, of: AbsoluteRoute | BelowRoute | BesideRoute, names: readonly object[]): void => {
+    (paths[openapiPath(at)] ??= {})[of.method.toLowerCase()] = operation(of, names);
+  };
+  for (const of of DECLARED_BELOW) {
+    const kind = kinds.find(({ plural }) => plural === of.plural);
+    if (kind === undefined) continue;
+    const base = basePath(group, kind);
+    if (kind.scope === 'org') add(`${base}/${of.plural}/{name}/${of.path}`, of, [NAME]);
+    else add(`${base}/namespaces/{namespace}/${of.plural}/{name}/${of.path}`, of, [NAMESPACE, NAME]);
+  }
+  for (const of of DECLARED_BESIDE) {
+    const base = `/apis/${group}/v1/${of.beside}`;
+    add(of.path === '' ? base : `${base}/${of.path}`, of, []);
+  }
+  for (const of of DECLARED_ABSOLUTE) add(of.at, of, []);
+  return paths;
+}

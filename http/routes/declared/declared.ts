@@ -1,0 +1,57 @@
+/**
+ * Owns what a route that is not served yet says about itself: enough for the OpenAPI document, and enough to refuse a
+ * request as the built one will (credentials, scope, method) before it answers 501. Whoever builds a route takes its
+ * entry out here and describes it in `http/openapi/fixed-paths.ts`, or keeps the description with what serves it.
+ */
+import type { AccessVerb } from '../../auth/authorise.js';
+import type { Answer } from '../../openapi/route.js';
+import type { Node } from '../../openapi/schema.js';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+
+interface Described {
+  readonly method: Method;
+  /** operationId. */
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  /** Of query and headers, and of the names in `path`. */
+  readonly parameters?: readonly Node[];
+  readonly body?: Node;
+  readonly answer: Answer;
+}
+
+/** `…/{plural}/{name}/{path}`. */
+export interface BelowRoute extends Described {
+  readonly plural: string;
+  /** `processes/{id}/stdin`. A last segment `{path+}` stands for any rest. */
+  readonly path: string;
+  readonly verb: AccessVerb;
+}
+
+/** `/apis/{group}/v1/{name}[/{path}]`, at org level. */
+export interface BesideRoute extends Described {
+  readonly beside: string;
+  readonly path: string;
+  readonly scope: string;
+}
+
+/** Outside the API group: the inference data plane, the API of attempts. */
+export interface AbsoluteRoute extends Described {
+  readonly at: string;
+  /** Scope that the caller needs; absent: any credential. */
+  readonly scope?: string | undefined;
+}
+
+/** True when the segments fit the template. */
+export function fits(template: string, segments: readonly string[]): boolean {
+  const parts = template === '' ? [] : template.split('/');
+  const open = parts.at(-1)?.endsWith('+}') ?? false;
+  if (open ? segments.length < parts.length : segments.length !== parts.length) return false;
+  return parts.every((part, index) => part.startsWith('{') || part === segments[index]);
+}
+
+/** The template as OpenAPI writes it. */
+export function openapiPath(template: string): string {
+  return template.replace('+}', '}');
+}

@@ -1,0 +1,37 @@
+/** Owns the description of logs: of work whose log is served already, its parameters; of all other work, the routes. */
+import { BOOLEAN, INTEGER, query, TEXT } from '../../openapi/route.js';
+import type { Node } from '../../openapi/schema.js';
+import { path } from '../../openapi/route.js';
+import type { BelowRoute } from './declared.js';
+
+export const LOG_PARAMETERS: readonly Node[] = [
+  query('index', 'Index of the Job; may be left out when it has one only.', INTEGER),
+  query('epoch', 'Epoch of the index; the newest by default.', INTEGER),
+  query('container', '`main` by default; `init`, or the name of a sidecar.'),
+  query('follow', 'Go on until the work ends.', BOOLEAN),
+  query('tail', 'Only the last so many lines.', INTEGER),
+  query('since', 'Only lines of the last so long (`15m`) or after a time (RFC 3339).'),
+  query('timestamps', 'Put the time before each line.', BOOLEAN),
+];
+
+function logsOf(plural: string, kind: string, at = 'logs', more: readonly Node[] = []): BelowRoute {
+  return {
+    plural,
+    path: at,
+    verb: 'read',
+    method: 'GET',
+    id: `read${kind}Logs`,
+    tag: 'Logs',
+    summary: `Read the output of a ${kind}`,
+    parameters: [...more, ...LOG_PARAMETERS],
+    answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
+  };
+}
+
+export const LOG_ROUTES: readonly BelowRoute[] = [
+  logsOf('sandboxes', 'Sandbox'),
+  logsOf('workspaces', 'Workspace'),
+  logsOf('functions', 'Function'),
+  logsOf('images', 'Image'),
+  logsOf('pipelines', 'PipelineStage', 'stages/{stage}/logs', [path('stage', 'Name of the stage.')]),
+];

@@ -1,0 +1,81 @@
+/**
+ * Owns the answer of routes that are declared and not served yet: what the built route will refuse is refused already
+ * (credentials, scope, method, an object that does not exist), and then 501 Unsupported names the route.
+ */
+import type { Router } from '@koa/router';
+import { refuse } from '../../src/api/refusal.js';
+import type { Caller } from '../../actors/stage.js';
+import { addressOf, requireScope } from '../auth/authorise.js';
+import type { Exchange } from '../exchange.js';
+import type { BelowTarget, ExtraTarget } from '../handle.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { readBytes } from '../resources/read.js';
+import type { Room } from '../room.js';
+import { fits } from './declared/declared.js';
+import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from './declared/index.js';
+
+function notServed(method: string, path: string): Error {
+  const route = `${method} ${path}`;
+  return refuse('Unsupported', `${route} is not served yet`, {
+    fix: '/openapi.json describes every route and says which are not served yet.',
+    causes: [{ field: '', reason: 'Unsupported', message: `${route} is not served yet` }],
+  });
+}
+
+/** The declared route that fits; refuses a method that no route of this path has. Undefined: no route has this path. */
+function choose<R extends { readonly method: string }>(x: Exchange, candidates: readonly R[]): R | undefined {
+  if (candidates.length === 0) return undefined;
+  const found = candidates.find(({ method }) => method === x.method);
+  if (found !== undefined) return found;
+  throw methodNotAllowed(
+    x,
+    candidates.map(({ method }) => method),
+  );
+}
+
+/** Comes back when nothing is declared at this path. */
+export async function refuseBelow(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+  const { kind, project, name, below, rest } = target;
+  const segments = [below, ...rest];
+  const candidates = DECLARED_BELOW.filter(({ plural, path }) => plural === kind.plural && fits(path, segments));
+  const route = choose(x, candidates);
+  if (route === undefined) return;
+  x.verb = route.verb;
+  const address = addressOf(caller, kind, project, name, route.verb);
+  // No object of a kind that is not built can exist, so asking for one would hide what is missing.
+  if (kind.unbuilt !== true) await readBytes(room, kind, address);
+  throw notServed(route.method, `…/${kind.plural}/{name}/${route.path}`);
+}
+
+/** `/apis/{group}/v1/wallet`. Comes back when nothing is declared at this path. */
+export function refuseBeside(x: Exchange, caller: Caller, target: ExtraTarget): void {
+  if (target.project !== undefined) return;
+  const route = choose(
+    x,
+    DECLARED_BESIDE.filter(({ beside, path }) => beside === target.name && fits(path, target.rest)),
+  );
+  if (route === undefined) return;
+  x.verb = 'get';
+  requireScope(caller, route.scope, '');
+  throw notServed(route.method, `…/${route.beside}${route.path === '' ? '' : `/${route.path}`}`);
+}
+
+/** Names that stand beside the kinds in `/apis/{group}/v1`. */
+export const BESIDE: ReadonlySet<string> = new Set(DECLARED_BESIDE.map(({ beside }) => beside));
+
+/** The routes outside the API group. */
+export function unbuiltRoutes(router: Router, room: Room): void {
+  for (const { method, at, scope, id } of DECLARED_ABSOLUTE) {
+    router.register(
+      at.replaceAll(/\{(\w+)\}/g, ':$1'),
+      [method],
+      async (ctx) => {
+        const caller = await room.authenticator.authenticate(ctx.get('authorization'));
+        room.rates.demand(caller);
+        if (scope !== undefined) requireScope(caller, scope, ctx.params['project'] ?? '');
+        throw notServed(method, at);
+      },
+      { name: id },
+    );
+  }
+}

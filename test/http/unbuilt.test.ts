@@ -1,0 +1,121 @@
+/** Routes that are declared and not served yet: they say so with 501, after everything that the built ones will refuse. */
+import test from 'ava';
+import { wholeDocument } from '../../http/openapi/document.js';
+import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from '../../http/routes/declared/index.js';
+import { openapiPath } from '../../http/routes/declared/declared.js';
+import { API_GROUP } from '../../src/brand.js';
+import { KINDS } from '../../src/kinds/index.js';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { at, json } from './support/json.js';
+
+const WITHOUT_KEY = { authorization: '' };
+
+/** Every name in the template becomes `a`. */
+function filled(template: string): string {
+  return openapiPath(template).replaceAll(/\{\w+\}/g, 'a');
+}
+
+interface Case {
+  readonly method: string;
+  readonly path: string;
+  /** As the answer names it. */
+  readonly route: string;
+}
+
+const BELOW = DECLARED_BELOW.flatMap(({ method, plural, path, verb }) => {
+  const kind = KINDS.find((candidate) => candidate.plural === plural);
+  if (kind === undefined) return [];
+  const base = kind.scope === 'org' ? BASE : IN_DEFAULT;
+  return [{ kind, verb, method, path: `${base}/${plural}/a/${filled(path)}`, route: `…/${plural}/{name}/${path}` }];
+});
+
+const CASES: readonly Case[] = [
+  ...BELOW,
+  ...DECLARED_BESIDE.map(({ method, beside, path }) => {
+    const rest = path === '' ? beside : `${beside}/${path}`;
+    return { method, path: `${BASE}/${rest}`, route: `…/${rest}` };
+  }),
+  ...DECLARED_ABSOLUTE.map(({ method, at: path }) => ({ method, path: filled(path), route: path })),
+];
+
+async function withObjects(door: Door): Promise<void> {
+  for (const { kind } of BELOW) {
+    const project = kind.scope === 'org' ? '' : 'default';
+    await door.stage.put({ org: 'acme', kind: kind.kind, project, name: 'a' }, object(kind.kind, 'a', project));
+  }
+}
+
+test('each answers 501 and names itself', async (t) => {
+  const door = await openDoor(t);
+  await withObjects(door);
+  for (const { method, path, route } of CASES) {
+    const answer = await door.call(path, { method });
+    t.is(answer.status, 501, `${method} ${path}`);
+    if (method === 'HEAD') continue;
+    const status = await json(answer);
+    t.is(at(status, 'reason'), 'Unsupported');
+    t.true(String(at(status, 'message')).includes(`${method} ${route}`), String(at(status, 'message')));
+  }
+});
+
+test('without a key each is Unauthorized', async (t) => {
+  const door = await openDoor(t);
+  for (const { method, path } of CASES) {
+    t.is((await door.call(path, { method, headers: WITHOUT_KEY })).status, 401, `${method} ${path}`);
+  }
+});
+
+test('a Viewer is Forbidden to write and to go inside', async (t) => {
+  const door = await openDoor(t);
+  await withObjects(door);
+  for (const { method, path, verb } of BELOW) {
+    const { status } = await door.call(path, { method, headers: bearer(KEYS.viewer) });
+    if (verb !== 'read') t.is(status, 403, `${method} ${path}`);
+  }
+  const invoke = await door.call('/v1/chat/completions', { method: 'POST', headers: bearer(KEYS.viewer) });
+  t.is(invoke.status, 403);
+});
+
+test('an object that does not exist is NotFound, where objects of its kind can exist', async (t) => {
+  const door = await openDoor(t);
+  t.is((await door.call(`${IN_DEFAULT}/jobs/none/checkpoints`)).status, 404);
+  await withObjects(door);
+  const other = await door.call(`${IN_DEFAULT}/jobs/a/checkpoints`, { headers: bearer(KEYS.other) });
+  t.is(other.status, 404);
+});
+
+test('another method is refused with those that there will be, and another path does not exist', async (t) => {
+  const door = await openDoor(t);
+  await withObjects(door);
+  const answer = await door.call(`${IN_DEFAULT}/jobs/a/checkpoints`, { method: 'PUT' });
+  t.is(answer.status, 405);
+  t.is(answer.headers.get('allow'), 'GET, POST');
+  t.is((await door.call(`${IN_DEFAULT}/jobs/a/checkpoints/1`)).status, 404);
+  t.is((await door.call(`${BASE}/wallet/none`)).status, 404);
+  t.is((await door.call(`${IN_DEFAULT}/wallet`)).status, 404);
+});
+
+test('every operation of the OpenAPI document is there: served, or 501', async (t) => {
+  const door = await openDoor(t, {
+    events: { list: async () => ({ items: [] }) },
+    blobs: {
+      put: async () => ({ outcome: 'Created', digest: `sha256:${'0'.repeat(64)}`, size: 0 }),
+      head: async () => undefined,
+      get: async () => undefined,
+    },
+  });
+  const document = wholeDocument({ title: 'test', version: '1', group: API_GROUP, kinds: KINDS });
+  const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options']);
+  for (const [template, item] of Object.entries(Object(at(document, 'paths')) as Record<string, object>)) {
+    // What operators do is not wired in this test.
+    if (template.startsWith('/ops/')) continue;
+    for (const method of Object.keys(item).filter((key) => methods.has(key))) {
+      const answer = await door.call(filled(template), { method: method.toUpperCase() });
+      const said = `${method} ${template}: ${answer.status}`;
+      t.true(answer.status < 500 || answer.status === 501, said);
+      t.not(answer.status, 405, said);
+      if (answer.status !== 404 || method === 'head') continue;
+      t.notRegex(await answer.text(), /the path .* does not exist/, said);
+    }
+  }
+});
