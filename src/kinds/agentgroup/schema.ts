@@ -86,7 +86,7 @@ export const agentGroupStatus = z.object({
     .optional()
     .describe('Why runs stay queued.'),
   cleanup: z.enum(['Pending', 'Complete']).optional().describe('Whether what cancelled members had is gone.'),
-  completionTime: zTimestamp().optional(),
+  completionTime: zTimestamp('When it ended.').optional(),
   cost: cost.optional().describe('What it has cost.'),
   counts: z
     .object({
@@ -127,7 +127,7 @@ export const agentGroupStatus = z.object({
     .optional()
     .describe('Phase of the group.'),
   reason: z.string().optional().describe('Why it is in this phase: RunsFailed, say.'),
-  startTime: zTimestamp().optional(),
+  startTime: zTimestamp('When it began.').optional(),
 });
 
 export type AgentGroupSpec = z.infer<typeof agentGroupSpec>;

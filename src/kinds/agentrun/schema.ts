@@ -76,7 +76,7 @@ export const agentRunStatus = z.object({
     })
     .optional()
     .describe('What it answered.'),
-  completionTime: zTimestamp().optional(),
+  completionTime: zTimestamp('When it ended.').optional(),
   cost: cost.optional().describe('What it has cost.'),
   dispatches: z.int().optional().describe('How often it was started; more than 1 means that it recovered.'),
   message: z.string().optional().describe('Why it is in this phase, for people.'),
@@ -85,7 +85,7 @@ export const agentRunStatus = z.object({
   reason: z.string().optional().describe('Why it is in this phase: WaitingForMessage or MaxCostReached, say.'),
   revision: z.string().optional().describe('Revision of the Agent that it was admitted with.'),
   sandbox: z.string().optional().describe('Its Sandbox, which goes when the run ends.'),
-  startTime: zTimestamp().optional(),
+  startTime: zTimestamp('When it began.').optional(),
   steps: z
     .object({ total: z.int().optional().describe('Steps in the journal.') })
     .optional()

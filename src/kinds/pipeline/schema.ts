@@ -116,7 +116,7 @@ export const pipelineSpec = z
 export const STAGE_PHASES = [...JOB_PHASES, 'Skipped'] as const;
 
 export const pipelineStatus = z.object({
-  completionTime: zTimestamp().optional(),
+  completionTime: zTimestamp('When it ended.').optional(),
   conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
   cost: cost.optional().describe('What it has cost.'),
   estimate: estimate.optional().describe('What it is expected to cost.'),
@@ -140,7 +140,7 @@ export const pipelineStatus = z.object({
     )
     .optional()
     .describe('The stages, as in the spec.'),
-  startTime: zTimestamp().optional(),
+  startTime: zTimestamp('When it began.').optional(),
 });
 
 export type PipelineSpec = z.infer<typeof pipelineSpec>;

@@ -14,14 +14,16 @@ export const costSegments = z.object({
     .describe('Segments that the service paid for.'),
 });
 
-export const cost = z.object({
-  bySegment: costSegments.optional().describe('By what it was for.'),
-  final: z.boolean().optional().describe('True once the final charge is posted.'),
-  fundedUntilTime: zTimestamp('Until then the hold pays for it.').optional(),
-  heldUSD: zUsd({ description: 'Held for it now.' }).optional(),
-  limitUSD: zUsd().optional().describe("The object's maxCostUSD, if any."),
-  rateUSDPerHour: zUsd().optional().describe('Sum of the hourly rates of capacity that is still billing.'),
-  totalUSD: zUsd({ description: 'Charged so far.' }).optional(),
-});
+export const cost = z
+  .object({
+    bySegment: costSegments.optional().describe('By what it was for.'),
+    final: z.boolean().optional().describe('True once the final charge is posted.'),
+    fundedUntilTime: zTimestamp('Until then the hold pays for it.').optional(),
+    heldUSD: zUsd({ description: 'Held for it now.' }).optional(),
+    limitUSD: zUsd().optional().describe("The object's maxCostUSD, if any."),
+    rateUSDPerHour: zUsd().optional().describe('Sum of the hourly rates of capacity that is still billing.'),
+    totalUSD: zUsd({ description: 'Charged so far.' }).optional(),
+  })
+  .describe('What it has cost; a display copy of the ledger.');
 
 export type Cost = z.infer<typeof cost>;

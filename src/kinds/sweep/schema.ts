@@ -99,7 +99,7 @@ export const sweepStatus = z.object({
     )
     .optional()
     .describe('The cells, by index.'),
-  completionTime: zTimestamp().optional(),
+  completionTime: zTimestamp('When it ended.').optional(),
   conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
   cost: cost.optional().describe('What it has cost.'),
   estimate: estimate.optional().describe('What it is expected to cost.'),
@@ -107,7 +107,7 @@ export const sweepStatus = z.object({
   observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
   phase: z.enum(JOB_PHASES).optional().describe('Phase of the Sweep.'),
   reason: z.string().optional().describe('Why it is in this phase: MaxCostReached, say.'),
-  startTime: zTimestamp().optional(),
+  startTime: zTimestamp('When it began.').optional(),
 });
 
 export type SweepSpec = z.infer<typeof sweepSpec>;
