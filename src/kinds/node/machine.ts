@@ -35,6 +35,7 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBo
       case 'TimerFired':
         if (message.timer === 'count') step.countAgain();
         else if (message.timer === 'summary') step.summarize();
+        else if (message.timer === 'heartbeat') step.listen();
         else return IGNORED;
         break;
       case 'Told':

@@ -22,7 +22,7 @@ export interface PlaceRequest {
 }
 
 export type PlacementChange =
-  | { readonly change: 'Counting'; readonly count: string }
+  | { readonly change: 'Counting'; readonly count: string; readonly at: number }
   | { readonly change: 'Counted' }
   | { readonly change: 'Waits'; readonly request: PlaceRequest }
   /** `heard`: it has said so itself; otherwise it was granted and is told again until it does. */
@@ -46,6 +46,8 @@ export class PlacementBook {
   count: 'Unknown' | 'Counting' | 'Counted' = 'Unknown';
   /** Names this book: what was said to one before it does not count here. */
   name: string | undefined;
+  /** When it was opened, in ms since the epoch: nothing was heard of the machine before. */
+  since: number | undefined;
   timerArmed = false;
   #load: Load = NOTHING;
   readonly #held = new Map<string, PlaceRequest>();
@@ -110,6 +112,7 @@ export class PlacementBook {
       case 'Counting':
         this.count = 'Counting';
         this.name = change.count;
+        this.since ??= change.at;
         return;
       case 'Counted':
         this.count = 'Counted';

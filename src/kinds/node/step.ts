@@ -2,7 +2,7 @@
  * Owns one decision of a Node while it is made: the book as it is, and what this decision changes, sends and shows.
  */
 import { setCondition } from '../../api/conditions.js';
-import { rfc3339 } from '../../api/time.js';
+import { parseTime, rfc3339 } from '../../api/time.js';
 import type { ResourceAmounts } from '../amounts.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { Letter, Sender } from '../letter.js';
@@ -18,6 +18,8 @@ export interface NodePrivate {
   readonly capacity?: ResourceAmounts | undefined;
   /** Why no work can run here. */
   readonly refusal?: string | undefined;
+  /** Its engine says nothing any more: for so long that no work is given to it, or that the machine is taken for lost. */
+  readonly silence?: 'Silent' | 'Lost' | undefined;
 }
 
 export type This = Current<NodeSpec, NodeStatus, NodePrivate>;
@@ -29,6 +31,10 @@ export const IGNORED: NodeDecision = { outcome: 'Ignored' };
 export const SUMMARY_MS = 5_000;
 /** When the count is not answered by then, it is asked for again: nobody may wait for ever for a lost answer. */
 const COUNT_MS = 15_000;
+/** The engine is asked once a minute. When it has not answered for so long, nothing new is started there. */
+export const SILENT_MS = 3 * 60_000;
+/** And for so long: an operator has to look. What ran there ends by its engine's word alone, since it may still run. */
+export const LOST_MS = 10 * 60_000;
 /** Waiting Attempts that are told why, and looked at, per summary. */
 const TOLD_AT_ONCE = 64;
 const LOOKED_AT = 1_000;
@@ -44,6 +50,8 @@ export class Step {
   #private: NodePrivate;
   /** Somebody waits who will be told why at a later summary. */
   #untold = false;
+  /** When to look whether the machine was heard of. */
+  #listenAt: number | undefined;
 
   constructor(current: This, book: PlacementBook, now: number) {
     this.#current = current;
@@ -55,7 +63,9 @@ export class Step {
 
   /** `count` is the book's name: an answer to an earlier one, which other letters were put into, does not end this count. */
   beginCount(count: string): void {
-    this.#changes.push({ change: 'Counting', count });
+    this.#changes.push({ change: 'Counting', count, at: this.#now });
+    // A process that has just begun has heard nothing yet, however long the one before it is gone.
+    if (this.#book.since === undefined) this.#listenAt = this.#now + SILENT_MS;
     this.#effects.push({ type: 'CountPlaces', count }, { type: 'ArmTimer', timer: 'count', at: this.#now + COUNT_MS });
   }
 
@@ -143,36 +153,65 @@ export class Step {
       ...(letter.version !== undefined && { agentVersion: letter.version }),
       lastHeartbeatTime: rfc3339(this.#now),
     };
+    this.#listenAt = this.#now + SILENT_MS;
     this.show();
     this.#showLoad();
     this.grant(this.#book.load);
     this.#sayAgain();
   }
 
+  /** Judges how long the machine has said nothing. */
+  listen(): void {
+    const heard = Math.max(parseTime(this.#status.lastHeartbeatTime ?? '') ?? 0, this.#book.since ?? this.#now);
+    const silent = this.#now - heard;
+    if (silent < SILENT_MS) {
+      this.#listenAt = heard + SILENT_MS;
+      return;
+    }
+    const silence = silent < LOST_MS ? 'Silent' : 'Lost';
+    if (silence === 'Silent') this.#listenAt = heard + LOST_MS;
+    this.#private = { ...this.#private, silence };
+    this.show();
+  }
+
   /** Phase and condition, from what the engine and the operator say. */
   show(): void {
-    const { refusal, capacity } = this.#private;
-    const ready = capacity !== undefined && refusal === undefined;
+    const { refusal, capacity, silence } = this.#private;
+    const ready = capacity !== undefined && refusal === undefined && silence === undefined;
     const cordoned = this.#current.object.spec.unschedulable === true;
     const conditions = setCondition(
       this.#status.conditions,
       {
         type: 'Ready',
-        status: ready ? 'True' : 'False',
-        reason: ready ? 'EngineReady' : capacity === undefined ? 'EngineUnknown' : 'EngineRefuses',
-        message: refusal ?? (ready ? 'work can run here' : 'the engine has not said what it has'),
+        status: ready ? 'True' : silence === undefined ? 'False' : 'Unknown',
+        ...this.#readiness(),
       },
       this.#now,
     );
     this.#status = {
       ...this.#status,
       conditions: [...conditions],
-      phase: !ready ? 'NotReady' : cordoned ? 'Cordoned' : 'Ready',
+      phase: silence === 'Lost' ? 'Lost' : !ready ? 'NotReady' : cordoned ? 'Cordoned' : 'Ready',
     };
   }
 
+  #readiness(): { readonly reason: string; readonly message: string } {
+    const { refusal, capacity, silence } = this.#private;
+    if (silence !== undefined) return { reason: 'NodeStatusUnknown', message: this.#notHeard() };
+    if (refusal !== undefined) return { reason: 'EngineRefuses', message: refusal };
+    if (capacity === undefined) return { reason: 'EngineUnknown', message: 'the engine has not said what it has' };
+    return { reason: 'EngineReady', message: 'work can run here' };
+  }
+
+  #notHeard(): string {
+    return `the machine was last heard of at ${this.#status.lastHeartbeatTime ?? 'no time'}`;
+  }
+
   #mayGrant(counted = this.#book.count === 'Counted'): boolean {
-    return counted && this.#private.refusal === undefined && this.#current.object.spec.unschedulable !== true;
+    const { refusal, silence } = this.#private;
+    return (
+      counted && refusal === undefined && silence === undefined && this.#current.object.spec.unschedulable !== true
+    );
   }
 
   /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
@@ -232,12 +271,17 @@ export class Step {
   }
 
   #whyNot(request: PlaceRequest, load: Load): string {
+    const { capacity, refusal, silence } = this.#private;
     const cordoned = this.#current.object.spec.unschedulable === true;
-    return whyNot(request, load, { ...this.#private, cordoned });
+    const cannot = silence === undefined ? refusal : this.#notHeard();
+    return whyNot(request, load, { capacity, refusal: cannot, cordoned });
   }
 
   conclude(): NodeDecision {
     this.#armSummary();
+    if (this.#listenAt !== undefined) {
+      this.#effects.push({ type: 'ArmTimer', timer: 'heartbeat', at: this.#listenAt });
+    }
     const { object, private: before } = this.#current;
     const unchanged = this.#status === object.status && this.#private === (before ?? this.#private);
     if (this.#effects.length === 0 && unchanged) {

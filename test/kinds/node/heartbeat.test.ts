@@ -1,0 +1,112 @@
+/** What a Node says of a machine that says nothing. */
+import test from 'ava';
+import type { ApiObject } from '../../../src/api/object.js';
+import { parseTime } from '../../../src/api/time.js';
+import type { Message } from '../../../src/kinds/machine.js';
+import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
+import { nodeMachine } from '../../../src/kinds/node/machine.js';
+import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
+import type { NodeSpec, NodeStatus } from '../../../src/kinds/node/schema.js';
+import { LOST_MS, SILENT_MS, type NodePrivate } from '../../../src/kinds/node/step.js';
+
+const CAPACITY = { milliCpu: 1_000, memory: 2 ** 30, disk: 2 ** 30 };
+const START = parseTime('2026-01-02T03:04:05Z') ?? 0;
+const JOB = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
+
+class Bench {
+  now = START;
+  book = new PlacementBook();
+  status: NodeStatus = { phase: 'NotReady' };
+  kept: NodePrivate | undefined;
+  timer: number | undefined;
+  readonly granted = new Set<string>();
+  readonly denied: string[] = [];
+
+  send(message: Message<NodeSpec, NodeStatus>): void {
+    const object = { metadata: {}, spec: {}, status: this.status } as unknown as ApiObject<NodeSpec, NodeStatus>;
+    const moment = { now: this.now, uid: () => 'book', randomBytes: () => new Uint8Array() };
+    const current = { address: LOCAL_NODE, object, private: this.kept };
+    const decision = nodeMachine.decide(current, this.book, message, moment);
+    if (decision.outcome !== 'Next' && decision.outcome !== 'Volatile') return;
+    for (const change of decision.changes ?? []) this.book.apply(change);
+    for (const effect of decision.letters ?? []) {
+      if (effect.type !== 'Tell') continue;
+      if (effect.letter.letter === 'PlaceGranted') this.granted.add(effect.to.name);
+      if (effect.letter.letter === 'PlaceDenied') this.denied.push(effect.letter.reason);
+    }
+    if (decision.outcome === 'Volatile') return;
+    this.status = decision.status;
+    this.kept = decision.private ?? this.kept;
+    const armed = decision.effects.filter((effect) => effect.type === 'ArmTimer' && effect.timer === 'heartbeat');
+    for (const effect of armed) if (effect.type === 'ArmTimer') this.timer = effect.at;
+  }
+
+  observe(): void {
+    const from = { address: LOCAL_NODE, uid: '', version: 0 };
+    const letter = { letter: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY } as const;
+    this.send({ type: 'Told', from, letter });
+    this.send({ type: 'Told', from, letter: { letter: 'PlacesCounted', count: 'book' } });
+  }
+
+  wants(name: string): void {
+    const from = { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 };
+    const amounts = { milliCpu: 1, memory: 1, disk: 1 };
+    const letter = { letter: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
+    this.send({ type: 'Told', from, letter });
+  }
+
+  /** Lets the timer fire when it is due. */
+  wait(): void {
+    this.now = this.timer ?? this.now;
+    this.timer = undefined;
+    this.send({ type: 'TimerFired', timer: 'heartbeat', generation: 1 });
+  }
+
+  get ready(): string {
+    const found = this.status.conditions?.find(({ type }) => type === 'Ready');
+    return `${this.status.phase} ${found?.status} ${found?.reason}`;
+  }
+}
+
+test('a machine that says nothing for minutes gets no new work, is Lost after ten, and is back with a word', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.observe();
+  bench.wants('first');
+  t.is(bench.granted.size, 1);
+  t.is(bench.ready, 'Ready True EngineReady');
+  bench.wait();
+  t.is(bench.now, START + SILENT_MS);
+  t.is(bench.ready, 'NotReady Unknown NodeStatusUnknown');
+  bench.wants('second');
+  t.is(bench.granted.size, 1);
+  bench.now += 5_000;
+  bench.send({ type: 'TimerFired', timer: 'summary', generation: 1 });
+  t.deepEqual(bench.denied, ['the machine was last heard of at 2026-01-02T03:04:05Z']);
+  bench.wait();
+  t.is(bench.now, START + LOST_MS);
+  t.is(bench.status.phase, 'Lost');
+  t.is(bench.timer, undefined);
+  bench.observe();
+  t.is(bench.ready, 'Ready True EngineReady');
+  t.is(bench.granted.size, 2);
+  t.is(bench.timer, bench.now + SILENT_MS);
+});
+
+test('a machine that goes on speaking is never silent, and a service that was away takes no machine for lost', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  for (let minute = 0; minute < 20; minute += 1) {
+    bench.now += 60_000;
+    bench.observe();
+  }
+  t.is(bench.ready, 'Ready True EngineReady');
+  bench.now += 3_600_000;
+  bench.book = new PlacementBook();
+  // Overdue since long: the first thing that the new process hears.
+  bench.send({ type: 'TimerFired', timer: 'heartbeat', generation: 1 });
+  t.is(bench.ready, 'Ready True EngineReady');
+  t.is(bench.timer, bench.now + SILENT_MS);
+  bench.wait();
+  t.is(bench.ready, 'NotReady Unknown NodeStatusUnknown');
+});
