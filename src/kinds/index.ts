@@ -3,12 +3,15 @@ import { agentKind } from './agent/index.js';
 import { agentGroupKind } from './agentgroup/index.js';
 import { agentRunKind } from './agentrun/index.js';
 import { apiKeyKind } from './apikey/index.js';
+import { appKind } from './app/index.js';
 import { attemptKind } from './attempt/index.js';
 import { budgetKind } from './budget/index.js';
 import { cloudAccountKind } from './cloudaccount/index.js';
 import { connectionKind } from './connection/index.js';
 import { creditGrantKind } from './creditgrant/index.js';
 import { enrollmentTokenKind } from './enrollmenttoken/index.js';
+import { functionKind } from './function/index.js';
+import { functionCallKind } from './functioncall/index.js';
 import { imageKind } from './image/index.js';
 import { jobKind } from './job/index.js';
 import type { KindDefinition } from './kind.js';
@@ -56,6 +59,9 @@ export const KINDS: readonly KindDefinition[] = [
   imageKind,
   volumeKind,
   connectionKind,
+  functionKind,
+  functionCallKind,
+  appKind,
 ];
 
 const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));

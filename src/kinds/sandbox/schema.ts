@@ -37,12 +37,17 @@ const fields = z.object({
   image: imageName.describe('Image that it runs; pinned to a digest at create. Immutable.'),
   lifecycle: z
     .object({
-      idleTimeout: zDuration({ min: '1m', max: '24h', also: ['0s'] })
-        .default('5m')
-        .describe('Time without a running command, file request or terminal input until onIdle; 0s never.'),
-      maxLifetime: zDuration({ min: '1m', max: '720h' })
-        .default('24h')
-        .describe('Time from creation, stopped time included, until it is deleted.'),
+      idleTimeout: zDuration({
+        min: '1m',
+        max: '24h',
+        also: ['0s'],
+        description: 'Time without a running command, file request or terminal input until onIdle; 0s never.',
+      }).default('5m'),
+      maxLifetime: zDuration({
+        min: '1m',
+        max: '720h',
+        description: 'Time from creation, stopped time included, until it is deleted.',
+      }).default('24h'),
       onIdle: z.enum(['Stop', 'Delete']).default('Stop').describe('What follows when idleTimeout has passed.'),
     })
     .prefault({})

@@ -12,9 +12,11 @@ export const volumeSpec = z.object({
     .describe(
       'ReadWriteOnce: one writer under a lease. ReadOnlyMany: the latest Ready revision. ReadWriteMany: each attempt commits the paths that it changed, and the last writer wins per path. Immutable.',
     ),
-  commitInterval: zDuration({ min: '1m', max: '1h' })
-    .optional()
-    .describe('How often a writer commits a revision while it runs; only at its end when unset.'),
+  commitInterval: zDuration({
+    min: '1m',
+    max: '1h',
+    description: 'How often a writer commits a revision while it runs; only at its end when unset.',
+  }).optional(),
   maxCostUSD: zUsd().optional().describe('Most that its import and export attempts may cost. May only be raised.'),
   revisionHistoryLimit: z.int32().min(1).max(100).optional().describe('Revisions that are kept.'),
   size: zBytes({ min: '1' }).optional().describe('Most logical bytes of a revision.'),

@@ -34,9 +34,12 @@ const fields = z.object({
     .boolean()
     .optional()
     .describe('True: no home Volume; local files are lost on stop. Exactly one of volume and ephemeral: true.'),
-  idleTimeout: zDuration({ min: '10m', max: '24h', also: ['0s'] })
-    .default('1h')
-    .describe('Time without SSH sessions, tool traffic and Processes until it is stopped; 0s never.'),
+  idleTimeout: zDuration({
+    min: '10m',
+    max: '24h',
+    also: ['0s'],
+    description: 'Time without SSH sessions, tool traffic and Processes until it is stopped; 0s never.',
+  }).default('1h'),
   image: imageName
     .optional()
     .describe(

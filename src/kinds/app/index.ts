@@ -1,0 +1,61 @@
+/** Owns the declaration of App: a group of Functions that is deployed as one. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import type { KindDefinition } from '../kind.js';
+import { plainMachine } from '../plain-machine.js';
+import { allNamed } from '../shapes/references.js';
+import { appSpec, appStatus, type AppSpec, type AppStatus } from './schema.js';
+
+type This = ApiObject<AppSpec, AppStatus>;
+
+export const appKind: KindDefinition = {
+  kind: 'App',
+  plural: 'apps',
+  singular: 'app',
+  shortNames: [],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  unbuilt: true,
+  description: 'A group of Functions that is deployed as one version, with the schedules on which they are called.',
+  schema: { spec: appSpec, status: appStatus, immutable: [], raiseOnly: [] },
+  columns: [
+    phaseColumn('App'),
+    {
+      name: 'Version',
+      type: 'string',
+      description: 'Version that is deployed.',
+      cell: (object: This) => object.status.version ?? '',
+    },
+    {
+      name: 'Functions',
+      type: 'integer',
+      description: 'How many Functions it has.',
+      cell: (object: This) => object.spec.functions?.length ?? 0,
+    },
+    {
+      name: 'Schedules',
+      type: 'integer',
+      description: 'How many schedules it has.',
+      cell: (object: This) => object.spec.schedules?.length ?? 0,
+    },
+    {
+      name: 'Description',
+      type: 'string',
+      priority: 1,
+      description: 'What it is for.',
+      cell: (object: This) => object.spec.description ?? '',
+    },
+    reasonColumn(),
+  ],
+  selectableFields: {
+    'spec.version': (object: This) => object.spec.version,
+    'status.version': (object: This) => object.status.version,
+  },
+  initialStatus: (): AppStatus => ({ phase: 'Pending' }),
+  // Schedules name only what `functions` names.
+  references: ({ spec }: This) => allNamed('Function', 'spec.functions', spec.functions, 'FunctionNotFound'),
+  machine: plainMachine<AppSpec, AppStatus>(),
+};
