@@ -131,12 +131,12 @@ export class ResourceActor implements Self {
         await handleFold(this, this.mailbox, this.#deps, taken);
       }
     } catch (error) {
-      if (error instanceof RefusalError && error.refusal.code === 'Unavailable') {
-        // Nothing was written, and the book may be half changed.
+      if (error instanceof RefusalError && (writing !== undefined || error.refusal.code === 'Unavailable')) {
+        // Nothing was written, and the book may be half changed. A write that is refused from below is no crash.
         this.state = UNKNOWN;
         writing?.settle({ outcome: 'Refused', refusal: error.refusal });
         for (const item of taken) item.settle('Retry');
-        return delay(AWAY_MS, this.#deps.stopping);
+        return error.refusal.code === 'Unavailable' ? delay(AWAY_MS, this.#deps.stopping) : undefined;
       }
       await this.#crashed(error);
       writing?.settle({
