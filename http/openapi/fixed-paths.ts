@@ -159,6 +159,15 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     ...open('/readyz', 'readReadiness', 'May it be sent requests, and what is missing', 'application/json'),
     ...open('/metrics', 'readMetrics', 'Prometheus metrics', 'text/plain'),
     ...open('/version', 'readVersion', 'Version of the program', 'application/json'),
+    '/docs/errors': {
+      get: route({
+        id: 'listErrorDocs',
+        tag: 'Health',
+        summary: 'All error codes',
+        open: true,
+        answer: { type: 'text/html', schema: TEXT, description: 'The page.' },
+      }),
+    },
     '/docs/errors/{code}': {
       get: route({
         id: 'readErrorDocs',

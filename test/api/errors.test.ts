@@ -12,6 +12,40 @@ test('every code has a complete entry, and every entry is a code', (t) => {
   }
 });
 
+/** HTTP status of every registered code; the spec names the codes and leaves most statuses open. */
+const STATUSES: Readonly<Record<number, string>> = {
+  400: 'BadRequest OutputIndexRequired',
+  401: 'Unauthorized EnrollmentTokenInvalid',
+  402: 'ArrearsOutstanding BudgetExceeded InsufficientCredits PaymentDisputed PaymentMethodRequired PriceConsentRequired',
+  403: 'Forbidden QuotaExceeded TopUpLimitReached WorkerNotAllowed',
+  404: 'NotFound FunctionNotFound ImageNotFound OutputNotFound',
+  405: 'MethodNotAllowed',
+  409:
+    'AgentGroupClosed AgentGroupFull AgentRunFinished AgentStopped AlreadyExists CloudAccountNotVerified Conflict ' +
+    'ConnectionNotReady ImageNotReady NoSSHKey PoolActPaused PoolActionNotPending PoolActionNotReversible PoolInUse ' +
+    'PromoCodeUsed RequestInProgress SandboxFailed SandboxNotRunning SandboxStarting VolumeBusy WorkspaceStarting ' +
+    'WorkspaceToolUnavailable',
+  410: 'Expired PromoCodeExpired',
+  412: 'PreconditionFailed',
+  413: 'FileTooLarge FunctionCallBatchTooLarge RequestEntityTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'FieldImmutable IdempotencyKeyReused ImagePullFailed Invalid SecretValueInEnv SHA256Mismatch',
+  429: 'StdinBackpressure TooManyRequests',
+  500: 'EncryptionFailed InternalError',
+  501: 'PaymentsNotConfigured Unsupported',
+  503: 'AdmissionsPaused CapacityUnavailable ImageBuildUnavailable PaymentVerificationUnavailable Unavailable',
+};
+
+test('the codes and their statuses are those that are written down', (t) => {
+  const table: Record<string, string[]> = {};
+  for (const code of ERROR_CODES) (table[ERROR_TABLE[code].status] ??= []).push(code);
+  for (const [status, codes] of Object.entries(STATUSES)) {
+    t.deepEqual(table[status]?.toSorted(), codes.split(' ').toSorted(), status);
+  }
+  t.deepEqual(Object.keys(table).toSorted(), Object.keys(STATUSES).toSorted());
+  t.is(ERROR_CODES.length, 65);
+});
+
 test('what can be tried again says when: 429, 503, *Starting and RequestInProgress', (t) => {
   for (const code of ERROR_CODES) {
     const entry = ERROR_TABLE[code];

@@ -295,6 +295,11 @@ test('every error code has its page, and every answer counts in the metrics', as
     t.regex(await page.text(), new RegExp(`<h1>${code}</h1>`));
   }
   t.is((await fetch(`${door.url}/docs/errors/Nope`)).status, 404);
+  const index = await (await fetch(`${door.url}/docs/errors`, { headers: { accept: 'text/html' } })).text();
+  for (const code of ERROR_CODES) t.true(index.includes(`<a href="/docs/errors/${code}">`), code);
+  const plain = await fetch(`${door.url}/docs/errors/NotFound`, { headers: { accept: 'text/markdown' } });
+  t.regex(plain.headers.get('content-type') ?? '', /markdown/);
+  t.regex(await plain.text(), /^# NotFound/);
   await door.make('Secret', 'secrets', 'a');
   for (let i = 0; i < 3; i++) await door.call(`${IN_DEFAULT}/secrets/a`);
   await door.call(`${IN_DEFAULT}/secrets/b`);

@@ -1,0 +1,194 @@
+/** Owns how each code that the service can answer with so far is raised over HTTP: against a whole service, or at its front door. */
+import { Client as Database } from 'pg';
+import type { ErrorCode } from '../../src/api/errors/codes.js';
+import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
+import type { Running } from '../e2e/running.js';
+import { BASE, IN_DEFAULT, openDoor, type Door, type DoorOptions } from '../http/support/door.js';
+
+const ACCOUNTS = path('serviceaccounts', 'default');
+const SECRETS = path('secrets', 'default');
+const JOBS = path('jobs', 'default');
+const BLOBS = path('blobs', 'default');
+
+/** As the service of these tests is set: one byte more is too much. */
+export const BODY_BYTES = 2 ** 17;
+export const BLOB_BYTES = 2 ** 20;
+
+export type Raise = (service: Running, client: Client) => Promise<Answer>;
+
+let names = 0;
+const fresh = (): string => `e${(names += 1)}`;
+
+async function made(client: Client, to: string, object: unknown): Promise<Answer> {
+  const answer = await client.post(to, object);
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer;
+}
+
+async function account(client: Client): Promise<string> {
+  const name = fresh();
+  await made(client, ACCOUNTS, objectOf('ServiceAccount', name, {}));
+  return `${ACCOUNTS}/${name}`;
+}
+
+async function job(client: Client, completions: number): Promise<string> {
+  const name = fresh();
+  await made(client, JOBS, objectOf('Job', name, { command: ['true'], completions }));
+  return `${JOBS}/${name}`;
+}
+
+/** Of a whole service. */
+export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
+  async AdmissionsPaused(_service, client) {
+    await client.post('/ops/v1/admissions', { paused: true });
+    try {
+      return await client.post(JOBS, objectOf('Job', fresh(), { command: ['true'] }));
+    } finally {
+      await client.post('/ops/v1/admissions', { paused: false });
+    }
+  },
+  async AlreadyExists(_service, client) {
+    const to = await account(client);
+    return client.post(ACCOUNTS, objectOf('ServiceAccount', to.slice(ACCOUNTS.length + 1), {}));
+  },
+  BadRequest: (_service, client) => client.ask('POST', ACCOUNTS, { raw: '{"kind":', contentType: 'application/json' }),
+  async Conflict(_service, client) {
+    const to = await account(client);
+    const name = to.slice(ACCOUNTS.length + 1);
+    return client.put(to, objectOf('ServiceAccount', name, { description: 'b' }, { resourceVersion: '1' }));
+  },
+  /** The stored answer was damaged, so that the same request cannot be answered again. */
+  async EncryptionFailed(service, client) {
+    const key = { 'idempotency-key': fresh() };
+    const body = { expiresIn: '1h' };
+    await client.post(`${await account(client)}/tokens`, body, key);
+    const database = new Database({ connectionString: service.databaseUrl });
+    await database.connect();
+    try {
+      const { rows } = await database.query<{ path: string }>(
+        `UPDATE idempotency SET response = set_byte(response, length(response) - 1, get_byte(response, length(response) - 1) # 1)
+         WHERE response IS NOT NULL AND key = $1 RETURNING key AS path`,
+        [key['idempotency-key']],
+      );
+      if (rows.length !== 1) throw new Error(`${rows.length} answers are kept`);
+    } finally {
+      await database.end();
+    }
+    return client.post(`${ACCOUNTS}/e${names}/tokens`, body, key);
+  },
+  async FieldImmutable(_service, client) {
+    const name = fresh();
+    await made(client, SECRETS, objectOf('Secret', name, { type: 'Opaque' }));
+    return client.merge(`${SECRETS}/${name}`, { spec: { type: 'Registry' } });
+  },
+  async Forbidden(_service, client) {
+    const key = await made(client, path('apikeys', ''), objectOf('APIKey', fresh(), { scopes: ['jobs:read'] }));
+    return client.ask('POST', ACCOUNTS, {
+      body: objectOf('ServiceAccount', fresh(), {}),
+      key: textAt(key.body, 'status', 'key'),
+    });
+  },
+  async IdempotencyKeyReused(_service, client) {
+    const key = { 'idempotency-key': fresh() };
+    await client.post(ACCOUNTS, objectOf('ServiceAccount', fresh(), {}), key);
+    return client.post(ACCOUNTS, objectOf('ServiceAccount', fresh(), {}), key);
+  },
+  Invalid: (_service, client) => client.post(JOBS, objectOf('Job', fresh(), { command: ['true'], completions: 0 })),
+  MethodNotAllowed: (_service, client) => client.put(ACCOUNTS, objectOf('ServiceAccount', fresh(), {})),
+  NotFound: (_service, client) => client.get(`${ACCOUNTS}/nobody`),
+  OutputIndexRequired: async (_service, client) => client.get(`${await job(client, 2)}/logs`),
+  OutputNotFound: async (_service, client) => client.get(`${await job(client, 1)}/outputs/nothing`),
+  async PreconditionFailed(_service, client) {
+    const to = await account(client);
+    return client.merge(to, { spec: { description: 'b' } }, { 'if-match': '"1"' });
+  },
+  QuotaExceeded: (_service, client) =>
+    client.ask('POST', BLOBS, { raw: new Uint8Array(BLOB_BYTES + 1), contentType: 'application/octet-stream' }),
+  RequestEntityTooLarge: (_service, client) =>
+    client.ask('POST', ACCOUNTS, { raw: `"${'a'.repeat(BODY_BYTES)}"`, contentType: 'application/json' }),
+  SHA256Mismatch: (_service, client) =>
+    client.ask('POST', BLOBS, {
+      raw: 'bytes',
+      contentType: 'application/octet-stream',
+      headers: { 'x-content-sha256': '0'.repeat(64) },
+    }),
+  async SecretValueInEnv(_service, client) {
+    const name = fresh();
+    await made(client, SECRETS, objectOf('Secret', name, { stringData: { TOKEN: 'correct-horse-battery-staple' } }));
+    const env = [{ name: 'PLAIN', value: 'correct-horse-battery-staple' }];
+    return client.post(JOBS, objectOf('Job', fresh(), { command: ['true'], secrets: [{ name }], env }));
+  },
+  Unauthorized: (_service, client) => client.ask('GET', ACCOUNTS, { key: null }),
+  Unsupported: (_service, client) => client.post(path('budgets', ''), objectOf('Budget', fresh(), { limitUSD: '1' })),
+  UnsupportedMediaType: (_service, client) => client.ask('POST', ACCOUNTS, { raw: 'x', contentType: 'text/plain' }),
+};
+
+type Teardown = Parameters<typeof openDoor>[0];
+
+interface AtDoor {
+  readonly options?: DoorOptions;
+  raise(door: Door): Promise<Response>;
+}
+
+const ONE = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
+
+/** What needs a clock, a crowd or a fault: at the front door alone. */
+export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
+  Expired: {
+    async raise(door) {
+      for (const name of ['a', 'b', 'c']) await door.make('Secret', 'secrets', name);
+      const page = (await (await door.call(`${IN_DEFAULT}/secrets?limit=1`)).json()) as {
+        readonly metadata: { readonly continue: string };
+      };
+      door.stage.compact(door.stage.version() + 1);
+      return door.call(`${IN_DEFAULT}/secrets?limit=1&continue=${page.metadata.continue}`);
+    },
+  },
+  InternalError: {
+    options: {
+      events: {
+        async list() {
+          throw new Error('a fault of our own');
+        },
+      },
+    },
+    raise: (door) => door.call(`${BASE}/events`),
+  },
+  RequestInProgress: {
+    async raise(door) {
+      const release = door.stage.hold();
+      const body = JSON.stringify({ apiVersion: BASE.slice('/apis/'.length), kind: 'Secret', metadata: { name: 'a' } });
+      const send = (): Promise<Response> =>
+        door.call(`${IN_DEFAULT}/secrets`, { ...ONE, headers: { ...ONE.headers, 'idempotency-key': 'k' }, body });
+      const first = send();
+      while (door.stage.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      const second = await send();
+      release();
+      await first;
+      return second;
+    },
+  },
+  TooManyRequests: {
+    options: { limits: { rates: { key: 1, org: 1 } } },
+    async raise(door) {
+      const burst = await Promise.all(Array.from({ length: 50 }, () => door.call(`${IN_DEFAULT}/secrets`)));
+      return burst.find(({ status }) => status === 429) ?? burst[0] ?? Response.error();
+    },
+  },
+  Unavailable: {
+    async raise(door) {
+      door.health.active = false;
+      return door.call(`${IN_DEFAULT}/secrets`);
+    },
+  },
+};
+
+export async function raiseAtDoor(t: Teardown, { options, raise }: AtDoor): Promise<Response> {
+  return raise(await openDoor(t, options));
+}
+
+/** Codes that stand in the source and that no request can bring about yet. */
+export const NOT_RAISED: ReadonlyMap<string, string> = new Map([
+  ['BudgetExceeded', 'the commit can refuse a hold, and no kind places one yet'],
+  ['FileTooLarge', 'blobs have a limit in bytes for outputs of work only; uploads are bound by the quota'],
+]);
