@@ -10,6 +10,7 @@ import { cloudAccountKind } from './cloudaccount/index.js';
 import { connectionKind } from './connection/index.js';
 import { creditGrantKind } from './creditgrant/index.js';
 import { enrollmentTokenKind } from './enrollmenttoken/index.js';
+import { environmentKind } from './environment/index.js';
 import { functionKind } from './function/index.js';
 import { functionCallKind } from './functioncall/index.js';
 import { imageKind } from './image/index.js';
@@ -27,6 +28,8 @@ import { secretKind } from './secret/index.js';
 import { serviceAccountKind } from './serviceaccount/index.js';
 import { sweepKind } from './sweep/index.js';
 import { topUpKind } from './topup/index.js';
+import { trainingJobKind } from './trainingjob/index.js';
+import { trainingRuntimeKind } from './trainingruntime/index.js';
 import { volumeKind } from './volume/index.js';
 import { webhookEndpointKind } from './webhookendpoint/index.js';
 import { workspaceKind } from './workspace/index.js';
@@ -44,6 +47,9 @@ export const KINDS: readonly KindDefinition[] = [
   agentKind,
   agentRunKind,
   agentGroupKind,
+  environmentKind,
+  trainingRuntimeKind,
+  trainingJobKind,
   attemptKind,
   nodeKind,
   webhookEndpointKind,

@@ -3,6 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { image, named } from '../shapes/references.js';
 import { agentSpec, agentStatus, type AgentSpec, type AgentStatus } from './schema.js';
 
 type This = ApiObject<AgentSpec, AgentStatus>;
@@ -49,10 +50,10 @@ export const agentKind: KindDefinition = {
   ],
   selectableFields: { 'spec.model.access': ({ spec }: This) => spec.model?.access },
   initialStatus: ({ spec }: This): AgentStatus => ({ phase: spec.state }),
-  references: ({ spec: { model } }: This) =>
-    model.apiKeySecret === undefined
-      ? []
-      : [{ field: 'spec.model.apiKeySecret', kind: 'Secret', name: model.apiKeySecret }],
+  references: ({ spec }: This) => [
+    ...named('Secret', 'spec.model.apiKeySecret', spec.model.apiKeySecret),
+    ...image('spec.image', spec.image),
+  ],
   unbuilt: true,
   machine: plainMachine<AgentSpec, AgentStatus>(),
 };

@@ -4,11 +4,12 @@
  */
 import { z } from 'zod';
 import { zUsd } from '../../api/schema.js';
-import { BRAND } from '../../brand.js';
 import { conditionField } from '../fields.js';
-import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
+import { DEFAULT_IMAGE } from '../image/catalog.js';
 import { boundedText } from '../shapes/bounded.js';
-import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { imageName } from '../shapes/image-name.js';
+import { objectName } from '../shapes/object-name.js';
 
 export const DEFAULT_MAX_TOKENS = 8192;
 export const DEFAULT_MAX_TOOL_CALLS = 50;
@@ -23,12 +24,7 @@ const model = z
       .enum([HOSTED, OWN_KEY])
       .default(HOSTED)
       .describe('A hosted model, or one that your own key pays for (BYOK).'),
-    apiKeySecret: z
-      .string()
-      .min(1)
-      .max(253)
-      .optional()
-      .describe("Secret in the project that holds the vendor's key; BYOK only."),
+    apiKeySecret: objectName("Secret in the project that holds the vendor's key; BYOK only.").optional(),
     families: z
       .array(z.enum(['haiku', 'sonnet', 'opus', 'fable']))
       .max(4)
@@ -36,54 +32,37 @@ const model = z
       .describe('Families that the router may choose from; all when empty. Hosted access only.'),
     name: z.string().min(1).max(253).optional().describe('Id of the model of every turn; BYOK only.'),
   })
-  .check(({ value, issues }) => {
-    const own = value.access === OWN_KEY;
-    for (const field of ['apiKeySecret', 'name'] as const) {
-      if (own && value[field] === undefined)
-        complain(issues, [field], `is needed with access ${OWN_KEY}`, 'FieldValueRequired');
-      if (!own && value[field] !== undefined)
-        complain(issues, [field], `is for access ${OWN_KEY} only`, 'FieldValueForbidden');
-    }
-    if (own && (value.families ?? []).length > 0) {
-      complain(issues, ['families'], `is for access ${HOSTED} only`, 'FieldValueForbidden');
-    }
-    complainOfRepeats(issues, ['families'], value.families);
-  });
+  .check(
+    rules(({ value, issues }) => {
+      const own = value.access === OWN_KEY;
+      for (const field of ['apiKeySecret', 'name'] as const) {
+        if (own && value[field] === undefined)
+          complain(issues, [field], `is needed with access ${OWN_KEY}`, 'FieldValueRequired');
+        if (!own && value[field] !== undefined)
+          complain(issues, [field], `is for access ${OWN_KEY} only`, 'FieldValueForbidden');
+      }
+      if (own && (value.families ?? []).length > 0) {
+        complain(issues, ['families'], `is for access ${HOSTED} only`, 'FieldValueForbidden');
+      }
+      complainOfRepeats(issues, ['families'], value.families);
+    }),
+  );
 
-export const agentSpec = z
-  .object({
-    image: z.string().min(1).max(1024).default(DEFAULT_IMAGE).describe("Image of the runs' Sandboxes."),
-    maxTokens: z
-      .int()
-      .min(0)
-      .default(DEFAULT_MAX_TOKENS)
-      .describe('Most tokens that one model call may answer; 8192 when zero.'),
-    maxToolCalls: z
-      .int32()
-      .min(0)
-      .default(DEFAULT_MAX_TOOL_CALLS)
-      .describe('Most tool calls of one turn; 50 when zero.'),
-    model: model.prefault({}).describe('Which models serve the runs.'),
-    perRunMaxCostUSD: zUsd({ min: '0.01', max: '1000', description: 'Most that one run may cost.' }).default('1.00'),
-    state: z
-      .enum(['Running', 'Stopped'])
-      .default('Running')
-      .describe('Stopped refuses new runs and leaves queued ones.'),
-    system: boundedText(64 * 1024, '64 KiB')
-      .optional()
-      .describe('System prompt.'),
-  })
-  .check(({ value: { image }, issues }) => {
-    if (image.startsWith(`${BRAND}/`) && !isCatalogImage(image)) {
-      issues.push({
-        code: 'custom',
-        path: ['image'],
-        input: image,
-        message: 'is not in the catalog',
-        params: { reason: 'ImageNotFound' },
-      });
-    }
-  });
+export const agentSpec = z.object({
+  image: imageName.default(DEFAULT_IMAGE).describe("Image of the runs' Sandboxes."),
+  maxTokens: z
+    .int()
+    .min(0)
+    .default(DEFAULT_MAX_TOKENS)
+    .describe('Most tokens that one model call may answer; 8192 when zero.'),
+  maxToolCalls: z.int32().min(0).default(DEFAULT_MAX_TOOL_CALLS).describe('Most tool calls of one turn; 50 when zero.'),
+  model: model.prefault({}).describe('Which models serve the runs.'),
+  perRunMaxCostUSD: zUsd({ min: '0.01', max: '1000', description: 'Most that one run may cost.' }).default('1.00'),
+  state: z.enum(['Running', 'Stopped']).default('Running').describe('Stopped refuses new runs and leaves queued ones.'),
+  system: boundedText(64 * 1024, '64 KiB')
+    .optional()
+    .describe('System prompt.'),
+});
 
 export const agentStatus = z.object({
   conditions: z.array(conditionField).optional().describe('What is known of the Agent.'),

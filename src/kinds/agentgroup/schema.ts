@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { catalogName, versionedName } from '../shapes/catalog-name.js';
-import { complain } from '../shapes/complain.js';
+import { complain, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 
 export const DEFAULT_MAX_ACTIVE = 10;
@@ -30,16 +30,18 @@ const evaluation = z
     tasks: z.int32().min(1).max(MOST_TASK_RUNS).describe("The first so many tasks, in the manifest's order."),
     timeout: zDuration({ min: '1m', max: '24h', description: 'From the creation of the group.' }).default('30m'),
   })
-  .check(({ value: { tasks, repetitions }, issues }) => {
-    if (tasks * repetitions <= MOST_TASK_RUNS) return;
-    complain(
-      issues,
-      ['repetitions'],
-      `tasks times repetitions must be at most ${MOST_TASK_RUNS}`,
-      undefined,
-      repetitions,
-    );
-  });
+  .check(
+    rules(({ value: { tasks, repetitions }, issues }) => {
+      if (tasks * repetitions <= MOST_TASK_RUNS) return;
+      complain(
+        issues,
+        ['repetitions'],
+        `tasks times repetitions must be at most ${MOST_TASK_RUNS}`,
+        undefined,
+        repetitions,
+      );
+    }),
+  );
 
 const limits = z.object({
   maxActive: z

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { boundedJson } from '../shapes/bounded.js';
 import { catalogName } from '../shapes/catalog-name.js';
-import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 
 export const AGENT_RUN_PHASES = ['Queued', 'Running', 'Waiting', 'Succeeded', 'Failed', 'Cancelled'] as const;
@@ -28,20 +28,22 @@ export const agentRunSpec = z
     state: z.enum(['Running', 'Cancelled']).default('Running').describe('Cancelled ends the run for good. Mutable.'),
     taskKey: zName({ form: 'label', description: 'Unique in the group; needed with a group.' }).optional(),
   })
-  .check(({ value: { group, taskKey, dependsOn }, issues }) => {
-    if (group !== undefined && taskKey === undefined) {
-      complain(issues, ['taskKey'], 'is needed with a group', 'FieldValueRequired');
-    }
-    if (group === undefined && taskKey !== undefined) {
-      complain(issues, ['taskKey'], 'is for runs of a group only', 'FieldValueForbidden');
-    }
-    if (group === undefined && (dependsOn ?? []).length > 0) {
-      complain(issues, ['dependsOn'], 'is for runs of a group only', 'FieldValueForbidden');
-    }
-    complainOfRepeats(issues, ['dependsOn'], dependsOn);
-    const itself = taskKey === undefined ? -1 : (dependsOn ?? []).indexOf(taskKey);
-    if (itself >= 0) complain(issues, ['dependsOn', itself], 'is the run itself', undefined, taskKey);
-  });
+  .check(
+    rules(({ value: { group, taskKey, dependsOn }, issues }) => {
+      if (group !== undefined && taskKey === undefined) {
+        complain(issues, ['taskKey'], 'is needed with a group', 'FieldValueRequired');
+      }
+      if (group === undefined && taskKey !== undefined) {
+        complain(issues, ['taskKey'], 'is for runs of a group only', 'FieldValueForbidden');
+      }
+      if (group === undefined && (dependsOn ?? []).length > 0) {
+        complain(issues, ['dependsOn'], 'is for runs of a group only', 'FieldValueForbidden');
+      }
+      complainOfRepeats(issues, ['dependsOn'], dependsOn);
+      const itself = taskKey === undefined ? -1 : (dependsOn ?? []).indexOf(taskKey);
+      if (itself >= 0) complain(issues, ['dependsOn', itself], 'is the run itself', undefined, taskKey);
+    }),
+  );
 
 /** All of it but whether it goes on. */
 export const AGENT_RUN_IMMUTABLE: readonly string[] = [

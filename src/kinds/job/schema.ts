@@ -8,6 +8,7 @@ import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js'
 import { BRAND } from '../../brand.js';
 import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
 import { argument, commandLine } from '../shapes/argument.js';
+import { rules } from '../shapes/complain.js';
 import { distributed } from '../shapes/distributed.js';
 import { envVar } from '../shapes/env-var.js';
 import { initCommand } from '../shapes/init-command.js';
@@ -97,7 +98,7 @@ export const jobFields = z.object({
   workingDir: zAbsolutePath().optional().describe('Working directory of the program; /workspace when unset.'),
 });
 
-export const jobSpec = jobFields.check(({ value, issues }) => checkJob(value, 'Job', issues, []));
+export const jobSpec = jobFields.check(rules(({ value, issues }) => checkJob(value, 'Job', issues, [])));
 
 /** A Job's spec in parts: each field by its own rule, none of them needed, nothing filled in. */
 export const jobParts: z.ZodType<JobParts> = z.object(withoutDefaults(jobFields.shape));
@@ -156,7 +157,7 @@ export function checkJob(
     reason = 'FieldValueInvalid',
     value?: unknown,
   ): void => {
-    issues.push({ code: 'custom', message, input: value, path: [...at, ...path], params: { reason } });
+    issues.push({ code: 'custom', message, input: value, path: [...at, ...path], params: { reason }, continue: true });
   };
   if (spec.completions >= 1 && spec.parallelism > spec.completions) {
     complain(['parallelism'], 'must be at most completions', 'FieldValueInvalid', spec.parallelism);

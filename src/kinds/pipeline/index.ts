@@ -1,9 +1,11 @@
 /** Owns the declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, PlainSight } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
 import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
 
 type This = ApiObject<PipelineSpec, PipelineStatus>;
@@ -41,11 +43,18 @@ export const pipelineKind: KindDefinition = {
     reasonColumn(),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
-  initialStatus: (): PipelineStatus => ({ phase: 'Pending' }),
+  initialStatus: (pipeline: This): PipelineStatus => ({ phase: 'Pending', estimate: estimateWork(pipeline) }),
   references: ({ spec }: This) => [
     ...jobSpecReferences(spec.defaults ?? {}, 'spec.defaults'),
     ...spec.stages.flatMap(({ template = {} }, index) => jobSpecReferences(template, `spec.stages[${index}].template`)),
   ],
+  plainSight({ spec }: This): PlainSight {
+    const parts = [
+      plainSightOf(spec.defaults ?? {}, 'spec.defaults'),
+      ...spec.stages.map(({ template = {} }, index) => plainSightOf(template, `spec.stages[${index}].template`)),
+    ];
+    return { texts: parts.flatMap(({ texts }) => texts), secrets: parts.flatMap(({ secrets }) => secrets) };
+  },
   unbuilt: true,
   machine: plainMachine<PipelineSpec, PipelineStatus>(),
 };

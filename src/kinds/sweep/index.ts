@@ -1,9 +1,11 @@
 /** Owns the declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
 import { sweepSpec, sweepStatus, type SweepSpec, type SweepStatus } from './schema.js';
 
 type This = ApiObject<SweepSpec, SweepStatus>;
@@ -53,8 +55,9 @@ export const sweepKind: KindDefinition = {
     reasonColumn(),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
-  initialStatus: (): SweepStatus => ({ phase: 'Pending' }),
+  initialStatus: (sweep: This): SweepStatus => ({ phase: 'Pending', estimate: estimateWork(sweep) }),
   references: ({ spec }: This) => jobSpecReferences(spec.template.spec, 'spec.template.spec'),
+  plainSight: ({ spec }: This) => plainSightOf(spec.template.spec, 'spec.template.spec'),
   unbuilt: true,
   machine: plainMachine<SweepSpec, SweepStatus>(),
 };

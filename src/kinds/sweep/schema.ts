@@ -7,7 +7,7 @@ import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { jobSpec } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
-import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
 
@@ -57,22 +57,25 @@ export const sweepSpec = z
       })
       .describe('What each cell runs.'),
   })
-  .check(({ value, issues }) => {
-    const { gpu = [], params = {}, regions = [] } = value.matrix ?? {};
-    complainOfRepeats(issues, ['matrix', 'gpu'], gpu);
-    complainOfRepeats(issues, ['matrix', 'regions'], regions);
-    for (const [name, values] of Object.entries(params)) complainOfRepeats(issues, ['matrix', 'params', name], values);
-    const allowed = value.template.spec.placement?.regions ?? [];
-    for (const [index, region] of regions.entries()) {
-      if (allowed.length === 0 || allowed.includes(region)) continue;
-      complain(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
-    }
-    const cells = [gpu, regions, ...Object.values(params)].reduce(
-      (product, values) => product * Math.max(1, values.length),
-      value.repetitions,
-    );
-    if (cells > MOST_CELLS) complain(issues, ['matrix'], `must make at most ${MOST_CELLS} cells, and makes ${cells}`);
-  });
+  .check(
+    rules(({ value, issues }) => {
+      const { gpu = [], params = {}, regions = [] } = value.matrix ?? {};
+      complainOfRepeats(issues, ['matrix', 'gpu'], gpu);
+      complainOfRepeats(issues, ['matrix', 'regions'], regions);
+      for (const [name, values] of Object.entries(params))
+        complainOfRepeats(issues, ['matrix', 'params', name], values);
+      const allowed = value.template.spec.placement?.regions ?? [];
+      for (const [index, region] of regions.entries()) {
+        if (allowed.length === 0 || allowed.includes(region)) continue;
+        complain(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
+      }
+      const cells = [gpu, regions, ...Object.values(params)].reduce(
+        (product, values) => product * Math.max(1, values.length),
+        value.repetitions,
+      );
+      if (cells > MOST_CELLS) complain(issues, ['matrix'], `must make at most ${MOST_CELLS} cells, and makes ${cells}`);
+    }),
+  );
 
 export const sweepStatus = z.object({
   best: z

@@ -18,9 +18,9 @@ holdRules(test, {
   ],
   limits: [
     {
-      rule: 'an image of the catalog is in it',
+      rule: 'an image is one',
       within: [['spec.image', 'svc/workspace-cpu']],
-      beyond: [['spec.image', 'svc/none']],
+      beyond: [['spec.image', 'Not An Image']],
     },
     { rule: 'an image is not empty', within: [['spec.image', 'a']], beyond: [['spec.image', '']] },
     { rule: 'zero tokens stand for the default', within: [['spec.maxTokens', 0]], beyond: [['spec.maxTokens', -1]] },

@@ -1,0 +1,74 @@
+/** Owns the declaration of TrainingJob (beta): a model trained or evaluated, one Job per stage. */
+import type { ApiObject } from '../../api/object.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { estimateWork } from '../estimate.js';
+import type { KindDefinition } from '../kind.js';
+import { plainMachine } from '../plain-machine.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
+import { trainingJobReferences } from './references.js';
+import {
+  comparison,
+  environmentBinding,
+  TRAINING_JOB_IMMUTABLE,
+  trainingJobSpec,
+  trainingJobStatus,
+  type TrainingJobSpec,
+  type TrainingJobStatus,
+} from './schema.js';
+
+type This = ApiObject<TrainingJobSpec, TrainingJobStatus>;
+
+export const trainingJobKind: KindDefinition = {
+  kind: 'TrainingJob',
+  plural: 'trainingjobs',
+  singular: 'trainingjob',
+  shortNames: ['tj'],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1beta1',
+  operations: EVERY_OPERATION,
+  description: 'Trains a model with a TrainingRuntime, or evaluates it on an Environment; each stage is a Job (beta).',
+  schema: {
+    spec: trainingJobSpec,
+    status: trainingJobStatus,
+    immutable: TRAINING_JOB_IMMUTABLE,
+    raiseOnly: ['spec.maxCostUSD'],
+  },
+  components: { Comparison: comparison, EnvironmentBinding: environmentBinding },
+  columns: [
+    phaseColumn('TrainingJob'),
+    { name: 'Runtime', type: 'string', description: 'Its runtime.', cell: ({ spec }: This) => spec.runtime ?? '' },
+    { name: 'Mode', type: 'string', description: 'Train or Evaluate.', cell: ({ spec }: This) => spec.mode ?? '' },
+    {
+      name: 'Change',
+      type: 'string',
+      description: 'Change of the pass rate in percentage points.',
+      cell: ({ status }: This) => status.evaluation?.comparison?.changePP ?? '',
+    },
+    {
+      name: 'Model',
+      type: 'string',
+      priority: 1,
+      description: 'Its model.',
+      cell: ({ spec }: This) => spec.model ?? '',
+    },
+    {
+      name: 'Cost',
+      type: 'string',
+      priority: 1,
+      description: 'What it has cost, in USD.',
+      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
+    },
+    reasonColumn(),
+  ],
+  selectableFields: {
+    'spec.runtime': ({ spec }: This) => spec.runtime,
+    'status.reason': ({ status }: This) => status.reason,
+  },
+  initialStatus: (training: This): TrainingJobStatus => ({ phase: 'Pending', estimate: estimateWork(training) }),
+  references: trainingJobReferences,
+  plainSight: ({ spec }: This) => plainSightOf(spec.overrides ?? {}, 'spec.overrides'),
+  unbuilt: true,
+  machine: plainMachine<TrainingJobSpec, TrainingJobStatus>(),
+};
