@@ -11,6 +11,7 @@ import { argument, commandLine } from '../shapes/argument.js';
 import { rules } from '../shapes/complain.js';
 import { distributed } from '../shapes/distributed.js';
 import { envVar } from '../shapes/env-var.js';
+import { imageName } from '../shapes/image-name.js';
 import { initCommand } from '../shapes/init-command.js';
 import { input } from '../shapes/input.js';
 import { network } from '../shapes/network.js';
@@ -51,7 +52,7 @@ export const jobFields = z.object({
   distributed: distributed.optional().describe('A gang of nodes (beta).'),
   env: z.array(envVar).optional().describe('Environment of the program.'),
   expectedDuration: zDuration().optional().describe('How long one index is expected to run.'),
-  image: z.string().min(1).max(1024).default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
+  image: imageName.default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
   imagePullSecrets: z.array(z.string().min(1)).max(4).optional().describe('Names of Secrets of type Registry.'),
   imageRef: z.string().min(1).optional().describe('Name of an Image object in the project.'),
   initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),

@@ -4,6 +4,7 @@ import { zDuration } from '../../api/schema.js';
 import { checkLabelName } from '../../api/names.js';
 import { commandLine } from './argument.js';
 import { envVar } from './env-var.js';
+import { imageName } from './image-name.js';
 
 /** Names of the processes that the service itself starts; logs are asked for by these names. */
 const TAKEN = new Set(['main', 'init', 'system']);
@@ -16,7 +17,7 @@ export const sidecar = z.object({
     .describe('Unique in the Job; also names its log.'),
   command: commandLine.describe('Program and arguments.'),
   env: z.array(envVar).optional().describe("Its environment, beside the service's own variables."),
-  image: z.string().min(1).optional().describe("The Job's image when unset."),
+  image: imageName.optional().describe("The Job's image when unset."),
   startupTimeout: zDuration().optional().describe('How long it may take to start.'),
 });
 
