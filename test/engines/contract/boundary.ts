@@ -79,12 +79,15 @@ export const boundaryCases: readonly ContractCase[] = [
     run: async (t, h) => {
       const script =
         'mkdir -p /data /svc/mine /var/lib/x /opt; echo treasure >/data/f; echo treasure >/svc/mine/f; echo treasure >/treasure; ln -sfn /etc /var/tmp; cat /data/f; ls -d /etc/passwd';
-      t.is(await h.output(order(script)), 'treasure\n/etc/passwd\n');
-      const looks = Array.from({ length: 4 }, () =>
-        order('ls -d /data /svc/mine /var/lib /opt /treasure 2>/dev/null; readlink /var/tmp; ls -A /run /svc /var'),
-      );
+      const look = 'ls -d /data /svc/mine /var/lib /opt /treasure 2>/dev/null; readlink /var/tmp; ls -A /run /svc /var';
       const clean = '../tmp\n/run:\nsecrets\n\n/svc:\ninputs\noutputs\nstate\n\n/var:\nrun\ntmp\n';
-      for (const look of looks) t.is(await h.output(look), clean);
+      // Again and again, so that also roots are used that were kept from work which did not touch them.
+      for (let round = 0; round < 2; round++) {
+        const spoiled = Array.from({ length: 3 }, () => h.output(order(script)));
+        t.deepEqual(new Set(await Promise.all(spoiled)), new Set(['treasure\n/etc/passwd\n']));
+        const looked = Array.from({ length: 6 }, () => h.output(order(look)));
+        t.deepEqual(new Set(await Promise.all(looked)), new Set([clean]));
+      }
     },
   },
   {
