@@ -14,9 +14,11 @@ import { environmentKind } from './environment/index.js';
 import { functionKind } from './function/index.js';
 import { functionCallKind } from './functioncall/index.js';
 import { imageKind } from './image/index.js';
+import { inferenceEndpointKind } from './inferenceendpoint/index.js';
 import { jobKind } from './job/index.js';
 import type { KindDefinition } from './kind.js';
 import { memberKind } from './member/index.js';
+import { modelKind } from './model/index.js';
 import { nodeKind } from './node/index.js';
 import { offeringKind } from './offering/index.js';
 import { pipelineKind } from './pipeline/index.js';
@@ -50,6 +52,8 @@ export const KINDS: readonly KindDefinition[] = [
   environmentKind,
   trainingRuntimeKind,
   trainingJobKind,
+  modelKind,
+  inferenceEndpointKind,
   attemptKind,
   nodeKind,
   webhookEndpointKind,

@@ -47,5 +47,5 @@ export const ORG_PLURALS = [
   'webhookendpoints',
 ] as const;
 
-/** Org-level kinds that are the same for everybody, so a key that is held to some projects may read them too. */
-export const CATALOG_PLURALS: ReadonlySet<string> = new Set(['offerings']);
+/** Kinds that are the same for everybody, so a key that is held to some projects may read them at org level too. */
+export const CATALOG_PLURALS: ReadonlySet<string> = new Set(['models', 'offerings']);

@@ -3,10 +3,18 @@
  * Every dependency must be a stage, and no stage may wait for itself, through whichever others.
  */
 import type { z } from 'zod';
+import type { JobParts } from '../job/schema.js';
 import { complain } from '../shapes/complain.js';
-import type { Stage } from './schema.js';
 
 type Path = readonly (string | number)[];
+
+/** What of a stage says when it may start. */
+interface Stage {
+  readonly name: string;
+  readonly dependsOn?: readonly string[] | undefined;
+  readonly inputs?: readonly { readonly fromStage: string }[] | undefined;
+  readonly template?: Pick<JobParts, 'inputs'> | undefined;
+}
 
 /** `path` is where the spec says so, below the stage. */
 interface Need {

@@ -39,8 +39,6 @@ const stage = z.object({
   template: jobParts.optional().describe("Spec of the stage's Job, laid over defaults."),
 });
 
-export type Stage = z.infer<typeof stage>;
-
 export const pipelineSpec = z
   .object({
     defaults: jobParts.optional().describe('Spec that the templates of all stages are laid over.'),

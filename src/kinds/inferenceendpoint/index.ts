@@ -1,0 +1,82 @@
+/** Owns the declaration of InferenceEndpoint: a named access policy over one model of the catalog. */
+import type { ApiObject } from '../../api/object.js';
+import { BRAND, CATALOG_PROJECT } from '../../brand.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import type { KindDefinition, Reference } from '../kind.js';
+import type { ModelSpec } from '../model/schema.js';
+import { plainMachine } from '../plain-machine.js';
+import {
+  inferenceEndpointSpec,
+  inferenceEndpointStatus,
+  type InferenceEndpointSpec,
+  type InferenceEndpointStatus,
+} from './schema.js';
+
+type This = ApiObject<InferenceEndpointSpec, InferenceEndpointStatus>;
+
+export const inferenceEndpointKind: KindDefinition = {
+  kind: 'InferenceEndpoint',
+  plural: 'inferenceendpoints',
+  singular: 'inferenceendpoint',
+  shortNames: ['ie'],
+  categories: ['all'],
+  scope: 'project',
+  group: 'api',
+  version: 'v1',
+  operations: EVERY_OPERATION,
+  description:
+    'A named access policy over one model of the catalog, with a base URL of its own, rate limits, allowed keys and a cap. It runs no compute.',
+  schema: {
+    spec: inferenceEndpointSpec,
+    status: inferenceEndpointStatus,
+    immutable: ['spec.deployment'],
+    raiseOnly: ['spec.maxCostUSD'],
+  },
+  columns: [
+    phaseColumn('endpoint'),
+    { name: 'Model', type: 'string', description: 'Its model.', cell: ({ spec }: This) => spec.model ?? '' },
+    {
+      name: 'Requests',
+      type: 'integer',
+      description: 'Requests in the last 24 hours.',
+      cell: ({ status }: This) => status.usage24h?.requests ?? 0,
+    },
+    {
+      name: 'Cost',
+      type: 'string',
+      description: 'What was charged in the last 24 hours, in USD.',
+      cell: ({ status }: This) => status.usage24h?.costUSD ?? '',
+    },
+    {
+      name: 'RPM',
+      type: 'integer',
+      priority: 1,
+      description: 'Requests per minute that it takes.',
+      cell: ({ spec }: This) => spec.limits?.rpm ?? null,
+    },
+    reasonColumn(),
+  ],
+  selectableFields: { 'spec.model': ({ spec }: This) => spec.model },
+  initialStatus: ({ spec }: This): InferenceEndpointStatus => ({ phase: spec.state }),
+  references: ({ spec }: This) => [
+    modelReference(spec.model),
+    ...(spec.allowedKeys ?? []).map((name, index) => ({
+      ...{ field: `spec.allowedKeys[${index}]`, kind: 'APIKey', project: '', name },
+    })),
+  ],
+  unbuilt: true,
+  machine: plainMachine<InferenceEndpointSpec, InferenceEndpointStatus>(),
+};
+
+/** A Model goes by its name, with or without the catalog before it, by its id and by its aliases. */
+function modelReference(text: string): Reference {
+  const prefix = `${BRAND}/`;
+  const name = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+  return {
+    ...{ field: 'spec.model', kind: 'Model', project: CATALOG_PROJECT, name },
+    meant(found) {
+      const { id, aliases = [] } = found.spec as ModelSpec;
+      return id === text || aliases.includes(text);
+    },
+  };
+}
