@@ -13,7 +13,7 @@ import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, St
 import { openAdmission } from './admission.js';
 import { openCache } from './cache.js';
 import { SERVICE_HOLDER, serviceRequest } from './caller.js';
-import { carryOut } from './effects/carry-out.js';
+import { carryOut, type CarryOutDeps } from './effects/carry-out.js';
 import type { ChildrenDeps } from './effects/children.js';
 import { openEffectRunner } from './effects/runner.js';
 import type { WorkDeps } from './effects/work.js';
@@ -55,6 +55,7 @@ export interface ActorsDeps {
   readonly settings: ActorSettings;
   readonly stopping: AbortSignal;
   readonly admissions: AdmissionSwitch;
+  readonly abandonDeliveries: CarryOutDeps['abandonDeliveries'];
   /** Every committed change, in version order, before it is acknowledged. Must be quick. */
   onChange(change: CommittedChange): void;
   /** A commit was fenced: another process is the active one now. */
@@ -223,6 +224,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       carryOut(task, signal, {
         ...{ children, work, attempts, post, pending: deps.pending, stopping },
         lettersSent: (to) => effects.lettersSent(to),
+        abandonDeliveries: deps.abandonDeliveries,
       }),
     async giveBack({ row, effect }, reason, message) {
       const delivery = await post.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });

@@ -18,6 +18,8 @@ export interface CarryOutDeps {
   readonly stopping: AbortSignal;
   /** Resolves when the unstored letters to this address that are in hand now have been taken. */
   lettersSent(to: Address): Promise<void>;
+  /** Gives up what is pending for this endpoint of events up to the version. */
+  abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
 }
 
 export async function carryOut(
@@ -48,5 +50,8 @@ export async function carryOut(
       return removeWork(row, effect, work, signal);
     case 'CountPlaces':
       return countPlaces(row, effect, deps);
+    case 'AbandonDeliveries':
+      await deps.abandonDeliveries(row.address.org, row.uid, row.version);
+      return DONE;
   }
 }

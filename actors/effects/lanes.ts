@@ -38,6 +38,8 @@ export function targetOf(address: Address, effect: LaterEffect): string {
       return 'work';
     case 'CountPlaces':
       return addressKey(address);
+    case 'AbandonDeliveries':
+      return 'deliveries';
   }
 }
 

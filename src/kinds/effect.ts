@@ -95,7 +95,9 @@ export type LaterEffect =
    * makes it ask again, speak for those that are parked and hold one, then put the letter `PlacesCounted` behind their
    * letters in the Node's mailbox. `count` names the book; absent: stored before books had names.
    */
-  | { readonly type: 'CountPlaces'; readonly count?: string | undefined };
+  | { readonly type: 'CountPlaces'; readonly count?: string | undefined }
+  /** A WebhookEndpoint is paused or going: its deliveries of events up to this commit that are still pending are given up. */
+  | { readonly type: 'AbandonDeliveries' };
 
 export type Effect = CommitEffect | LaterEffect;
 
@@ -110,6 +112,7 @@ export function isLater(effect: Effect): effect is LaterEffect {
     case 'CollectChildren':
     case 'CollectProject':
     case 'CountPlaces':
+    case 'AbandonDeliveries':
       return true;
     default:
       return false;

@@ -72,6 +72,20 @@ export type Letter =
   | { readonly letter: 'ChildGone'; readonly uid: string; readonly kind: string }
   /** Answer of a `CollectProject` pass, from the object to itself: so many objects are still in the project. */
   | { readonly letter: 'ProjectCollected'; readonly project: string; readonly remaining: number }
+  /**
+   * Sender → WebhookEndpoint: how its deliveries stand now. `recent` is the latest attempt of each of the latest deliveries,
+   * newest delivery first, at most three; the counts are those of 24 hours. Times in ms since the epoch.
+   */
+  | {
+      readonly letter: 'DeliveriesSeen';
+      readonly recent: readonly { readonly succeeded: boolean; readonly time: number }[];
+      readonly succeeded: number;
+      readonly failed: number;
+      /** The latest attempt since the last such letter; `status` 0: no response. */
+      readonly last?:
+        | { readonly attempt: number; readonly event: string; readonly status: number; readonly time: number }
+        | undefined;
+    }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
   | { readonly letter: 'Used'; readonly time: number };
 
