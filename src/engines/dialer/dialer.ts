@@ -7,6 +7,7 @@
  * - A name is resolved once. Only its addresses on the public internet (or allowed ones) are dialled, and exactly those:
  *   the connection gets them instead of the name, so a second answer of the name server changes nothing.
  * - Every wait has a bound: name and connection, the first byte of the answer, silence within it.
+ * - A connection is kept only for who asks for it, and taken again only for addresses that were checked anew (`kept.ts`).
  * - Messages name the host only: paths and queries may carry secrets (I11).
  */
 import { once } from 'node:events';
@@ -14,7 +15,8 @@ import { lookup as systemLookup } from 'node:dns/promises';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { rootCertificates } from 'node:tls';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { openKeptAgents, type KeptAgents } from './kept.js';
 import { allowAddresses, specialAddress, type AllowedAddresses } from './special-addresses.js';
 
 /** Bound for the name, the connection and TLS together (ms). */
@@ -40,6 +42,8 @@ export interface DialRequest {
   readonly headers?: OutgoingHttpHeaders | undefined;
   readonly body?: Uint8Array | undefined;
   readonly signal: AbortSignal;
+  /** A connection of an earlier request may serve this one, and this one's a later. For what may be sent twice: default no. */
+  readonly keep?: boolean | undefined;
 }
 
 export type DialFailure = {
@@ -64,25 +68,30 @@ export type DialResult =
 
 export interface Dialer {
   dial(url: string, request: DialRequest): Promise<DialResult>;
+  /** Ends what was kept. */
+  close(): void;
 }
 
 export function openDialer(options: DialerOptions = {}): Dialer {
   const allowed = allowAddresses(options.allow ?? []);
   const lookup = options.lookup ?? lookupAll;
-  const ca = options.ca === undefined ? undefined : [...rootCertificates, ...options.ca];
+  // Made once: to read all authorities takes longer than to shake hands.
+  const ca = options.ca?.length ? createSecureContext({ ca: [...rootCertificates, ...options.ca] }) : undefined;
   const connectMs = options.connectMs ?? CONNECT_MS;
   const silenceMs = options.silenceMs ?? SILENCE_MS;
+  const kept = openKeptAgents(ca);
 
   return {
     async dial(text, request) {
       const url = checkUrl(text);
       if (!(url instanceof URL)) return url;
       const host = url.hostname.replace(/^\[|\]$/g, '');
-      const deadline = AbortSignal.timeout(connectMs);
-      const addresses = await resolve(host, lookup, allowed, AbortSignal.any([request.signal, deadline]));
+      // At every request, also when a connection is kept: what the name means now decides.
+      const addresses = await resolve(host, { lookup, allowed, connectMs, signal: request.signal });
       if ('outcome' in addresses) return request.signal.aborted ? aborted(host) : addresses;
-      return send(url, host, addresses, request, { ca, connectMs, silenceMs });
+      return send(url, host, addresses, request, { ca, connectMs, silenceMs, kept });
     },
+    close: () => kept.close(),
   };
 }
 
@@ -104,20 +113,29 @@ async function lookupAll(host: string): Promise<string[]> {
   return found.map((entry) => entry.address);
 }
 
+interface Resolving {
+  readonly lookup: (host: string) => Promise<readonly string[]>;
+  readonly allowed: AllowedAddresses;
+  readonly connectMs: number;
+  readonly signal: AbortSignal;
+}
+
 async function resolve(
   host: string,
-  lookup: (host: string) => Promise<readonly string[]>,
-  allowed: AllowedAddresses,
-  signal: AbortSignal,
+  { lookup, allowed, connectMs, signal }: Resolving,
 ): Promise<readonly string[] | DialFailure> {
   let found: readonly string[];
-  try {
-    // The system's resolver cannot be stopped; its late answer is dropped.
-    found = isIP(host) === 0 ? await orAborted(lookup(host), signal) : [host];
-  } catch {
-    return signal.aborted
-      ? { outcome: 'Failed', reason: 'TimedOut', message: `the name ${host} was not resolved in time`, retryable: true }
-      : { outcome: 'Failed', reason: 'NameNotFound', message: `the name ${host} has no address`, retryable: true };
+  if (isIP(host) === 0) {
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(connectMs)]);
+    try {
+      // The system's resolver cannot be stopped; its late answer is dropped.
+      found = await orAborted(lookup(host), bounded);
+    } catch {
+      const message = bounded.aborted ? `the name ${host} was not resolved in time` : `the name ${host} has no address`;
+      return { outcome: 'Failed', reason: bounded.aborted ? 'TimedOut' : 'NameNotFound', message, retryable: true };
+    }
+  } else {
+    found = [host];
   }
   const dialled = found.filter((address) => allowed.has(address) || specialAddress(address) === undefined);
   if (dialled.length > 0) return dialled;
@@ -142,21 +160,37 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 interface Bounds {
-  readonly ca: string[] | undefined;
+  readonly ca: SecureContext | undefined;
   readonly connectMs: number;
   readonly silenceMs: number;
+  readonly kept: KeptAgents;
 }
 
-function send(
+async function send(
   url: URL,
   host: string,
   addresses: readonly string[],
-  { method, headers, body, signal }: DialRequest,
+  request: DialRequest,
   bounds: Bounds,
 ): Promise<DialResult> {
+  const first = await sendOnce(url, host, addresses, request, bounds);
+  // The other end had closed the kept connection before it read the request, as it may at any time.
+  const result = first === 'Stale' ? await sendOnce(url, host, addresses, { ...request, keep: false }, bounds) : first;
+  return result === 'Stale' ? failure(host, new Error('stale')) : result;
+}
+
+function sendOnce(
+  url: URL,
+  host: string,
+  addresses: readonly string[],
+  { method, headers, body, signal, keep = false }: DialRequest,
+  bounds: Bounds,
+): Promise<DialResult | 'Stale'> {
   return new Promise((done) => {
-    // A connection of its own for each request: one that is kept would outlive the check of its address.
-    const agent = new Agent({ keepAlive: false, maxSockets: 1 });
+    const lent = keep ? bounds.kept.lend(url.origin, addresses) : undefined;
+    // A connection of its own for each other request: one that is kept would outlive the check of its address.
+    const agent = lent?.agent ?? new Agent({ keepAlive: false, maxSockets: 1 });
+    const over = (): void => (lent === undefined ? agent.destroy() : lent.giveBack());
     const request = httpsRequest(url, {
       method,
       headers: { 'user-agent': 'troupe', ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
@@ -164,32 +198,39 @@ function send(
       signal,
       lookup: pinned(addresses),
       maxHeaderSize: MOST_HEADER_BYTES,
-      ...(bounds.ca === undefined ? {} : { ca: bounds.ca }),
+      ...(bounds.ca === undefined ? {} : { secureContext: bounds.ca }),
     });
     const connecting = setTimeout(() => request.destroy(new SilenceError()), bounds.connectMs);
     request.once('socket', (socket) => {
-      socket.once('secureConnect', () => {
+      const checkPeer = (): void => {
         clearTimeout(connecting);
         // Cannot happen while `lookup` is honoured; an address that was not checked must not get a byte.
         if (!addresses.some((address) => sameAddress(address, socket.remoteAddress))) {
           request.destroy(new Error('the connection went to another address'));
         }
-      });
+      };
+      if (request.reusedSocket) checkPeer();
+      else socket.once('secureConnect', checkPeer);
     });
     request.setTimeout(bounds.silenceMs, () => request.destroy(new SilenceError()));
     request.once('response', (response) => {
       response.setTimeout(bounds.silenceMs, () => response.destroy(new SilenceError()));
-      response.once('close', () => agent.destroy());
+      response.once('close', over);
       done({ outcome: 'Answered', response });
     });
     // Also after the answer: whoever reads the body hears it there.
     request.on('error', (error) => {
       clearTimeout(connecting);
-      agent.destroy();
-      done(signal.aborted ? aborted(host) : failure(host, error));
+      over();
+      if (signal.aborted) done(aborted(host));
+      else done(request.reusedSocket && isReset(error) ? 'Stale' : failure(host, error));
     });
     request.end(body);
   });
+}
+
+function isReset(error: Error): boolean {
+  return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
 /** Answers every question for a name with the checked addresses. */

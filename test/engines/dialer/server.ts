@@ -1,5 +1,4 @@
 /** Owns an https server on loopback with a certificate of its own authority: the far end of the dialer's tests. */
-import type { ExecutionContext } from 'ava';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
@@ -22,7 +21,11 @@ export interface ServerUnderTest {
   readonly connections: () => number;
 }
 
-export async function openServer(t: ExecutionContext, listener: RequestListener): Promise<ServerUnderTest> {
+/** Ended by `t`. */
+export async function openServer(
+  t: { teardown(end: () => Promise<void>): void },
+  listener: RequestListener,
+): Promise<ServerUnderTest> {
   const { ca, cert, key } = await certificates();
   let connections = 0;
   const server = createServer({ cert, key }, listener);
