@@ -1,0 +1,191 @@
+/**
+ * Owns the rows of deliveries as the sender sees them: which are due, how attempts ended, what was given up, and how the
+ * receivers stand. Whole store, but for what begins with an org: it is the active process's own work.
+ */
+import type { Postgres, Statement } from '../postgres.js';
+
+export type DeliveryPhase = 'Pending' | 'Succeeded' | 'Failed' | 'Abandoned';
+
+/** A delivery that waits to be sent. */
+export interface PendingDelivery {
+  /** The webhook-id. */
+  readonly id: string;
+  readonly org: string;
+  /** uid of the WebhookEndpoint. */
+  readonly endpoint: string;
+  readonly event: string;
+  /** Attempts that have ended. */
+  readonly attempts: number;
+  /** When the time for attempts began (ms). */
+  readonly time: number;
+  readonly body: string;
+}
+
+/** What an attempt came to, or that there will be none. */
+export interface Settlement {
+  readonly id: string;
+  /** Attempts before it: a row that has moved on since is left alone. */
+  readonly before: number;
+  readonly phase: DeliveryPhase;
+  /** Absent: there was no attempt. */
+  readonly attempt?:
+    | {
+        /** ms since the epoch at its end. */
+        readonly at: number;
+        /** HTTP status; 0 when there was no response. */
+        readonly status: number;
+        readonly durationMs: number;
+        readonly error?: string | undefined;
+      }
+    | undefined;
+  /** When the next attempt is due (ms); with phase Pending only. */
+  readonly due?: number | undefined;
+}
+
+/** How one endpoint's receiver stands. */
+export interface Standing {
+  readonly endpoint: string;
+  /** The latest attempt of each of the latest deliveries, newest delivery first, at most three. */
+  readonly recent: readonly { readonly succeeded: boolean; readonly time: number }[];
+  /** Of the last 24 hours, to within ten minutes. */
+  readonly succeeded: number;
+  readonly failed: number;
+}
+
+export interface Deliveries {
+  /** Due ones of each of these endpoints, the longest due first, without those that are known. At most `limit` per endpoint. */
+  due(endpoints: readonly string[], known: readonly string[], limit: number): Promise<readonly PendingDelivery[]>;
+  /** Endpoints for which something is overdue by `graceMs`. */
+  overdue(graceMs: number, limit: number): Promise<readonly string[]>;
+  settle(settlements: readonly Settlement[]): Promise<void>;
+  /** What is pending of events up to this version is given up. */
+  abandon(org: string, endpoint: string, version: number): Promise<void>;
+  standing(endpoints: readonly string[]): Promise<readonly Standing[]>;
+}
+
+/** Rows that one statement gives up: a few hundred ms at most. */
+const ABANDONED_AT_ONCE = 5_000;
+
+type DueRow = [string, string, string, string, number, number, string];
+type StandingRow = [string, { succeeded: boolean; time: number }[] | null, number, number];
+
+export function openDeliveries(postgres: Postgres): Deliveries {
+  return {
+    async due(endpoints, known, limit) {
+      const rows = await postgres.readRows<DueRow>(DUE, [endpoints, known, limit]);
+      return rows.map(([id, org, endpoint, event, attempts, time, body]) => ({
+        ...{ id, org, endpoint, event, attempts, time, body },
+      }));
+    },
+    async overdue(graceMs, limit) {
+      const rows = await postgres.readRows<[string]>(OVERDUE, [graceMs, limit]);
+      return rows.map(([endpoint]) => endpoint);
+    },
+    async settle(settlements) {
+      const rows = settlements.map(({ id, before, phase, attempt, due }) => ({
+        ...{ id, before, phase, due, attempts: before + (attempt === undefined ? 0 : 1) },
+        ...{ at: attempt?.at, status: attempt?.status, duration: attempt?.durationMs, error: attempt?.error },
+      }));
+      await postgres.write(SETTLE, [JSON.stringify(rows)]);
+    },
+    async abandon(org, endpoint, version) {
+      let given = ABANDONED_AT_ONCE;
+      while (given === ABANDONED_AT_ONCE) {
+        given = await postgres.write(ABANDON, [org, endpoint, version, ABANDONED_AT_ONCE]);
+      }
+    },
+    async standing(endpoints) {
+      const rows = await postgres.readRows<StandingRow>(STANDING, [endpoints]);
+      return rows.map(([endpoint, recent, succeeded, failed]) => ({
+        ...{ endpoint, recent: recent ?? [], succeeded, failed },
+      }));
+    },
+  };
+}
+
+const DUE: Statement = {
+  name: 'due deliveries',
+  text: `
+SELECT d.id, d.org, d.endpoint, d.event, d.attempts, round(extract(epoch FROM d.time) * 1000)::float8, d.body
+FROM unnest($1::text[]) AS e(endpoint)
+CROSS JOIN LATERAL (
+  SELECT * FROM deliveries
+  WHERE endpoint = e.endpoint AND phase = 'Pending' AND due_at <= now() AND id <> ALL($2::text[])
+  ORDER BY due_at LIMIT $3
+) AS d`,
+};
+
+/** Hops from endpoint to endpoint, so that its cost is theirs and not that of everything that waits. */
+const OVERDUE: Statement = {
+  name: 'overdue endpoints',
+  text: `
+WITH RECURSIVE e AS (
+  (SELECT endpoint FROM deliveries WHERE phase = 'Pending' ORDER BY endpoint LIMIT 1)
+  UNION ALL
+  SELECT (SELECT d.endpoint FROM deliveries d WHERE d.phase = 'Pending' AND d.endpoint > e.endpoint
+          ORDER BY d.endpoint LIMIT 1)
+  FROM e WHERE e.endpoint IS NOT NULL
+)
+SELECT e.endpoint FROM e
+WHERE e.endpoint IS NOT NULL AND EXISTS (
+  SELECT FROM deliveries d
+  WHERE d.endpoint = e.endpoint AND d.phase = 'Pending' AND d.due_at <= now() - $1::float8 * interval '1 millisecond'
+)
+LIMIT $2`,
+};
+
+/**
+ * Precondition: the row is Pending and has had as many attempts as the sender knew of; others are left alone.
+ * Result: its attempt is noted and its phase set; ends are counted in their ten minutes.
+ */
+const SETTLE: Statement = {
+  name: 'settle deliveries',
+  text: `
+WITH settled AS (
+  UPDATE deliveries d
+  SET phase = g.phase, attempts = g.attempts, due_at = coalesce(to_timestamp(g.due / 1000), d.due_at),
+      attempted_at = coalesce(to_timestamp(g.at / 1000), d.attempted_at), status = coalesce(g.status, d.status),
+      duration_ms = coalesce(g.duration, d.duration_ms),
+      error = CASE WHEN g.at IS NULL THEN d.error ELSE g.error END
+  FROM json_to_recordset($1::json)
+    AS g(id text, before int, phase text, attempts int, due float8, at float8, status int, duration int, error text)
+  WHERE d.id = g.id AND d.phase = 'Pending' AND d.attempts = g.before
+  RETURNING d.endpoint, d.phase
+)
+INSERT INTO delivery_counts AS c (endpoint, since, succeeded, failed)
+SELECT endpoint, date_bin('10 minutes', now(), 'epoch'), count(*) FILTER (WHERE phase = 'Succeeded'),
+       count(*) FILTER (WHERE phase = 'Failed')
+FROM settled WHERE phase IN ('Succeeded', 'Failed') GROUP BY endpoint
+ON CONFLICT (endpoint, since) DO UPDATE
+SET succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed`,
+};
+
+/** Precondition: none. Result: at most $4 of the endpoint's pending deliveries of events up to version $3 are Abandoned. */
+const ABANDON: Statement = {
+  name: 'abandon deliveries',
+  text: `
+UPDATE deliveries SET phase = 'Abandoned'
+WHERE id IN (
+  SELECT id FROM deliveries
+  WHERE endpoint = $2 AND org = $1 AND phase = 'Pending' AND version <= $3 LIMIT $4
+) AND phase = 'Pending'`,
+};
+
+const STANDING: Statement = {
+  name: 'standing of endpoints',
+  text: `
+SELECT e.endpoint, r.recent, c.succeeded::float8, c.failed::float8
+FROM unnest($1::text[]) AS e(endpoint)
+CROSS JOIN LATERAL (
+  SELECT json_agg(json_build_object('succeeded', d.phase = 'Succeeded',
+                                    'time', round(extract(epoch FROM d.attempted_at) * 1000)) ORDER BY d.id DESC) AS recent
+  FROM (
+    SELECT id, phase, attempted_at FROM deliveries
+    WHERE endpoint = e.endpoint AND attempts > 0 ORDER BY id DESC LIMIT 3
+  ) AS d
+) AS r
+CROSS JOIN LATERAL (
+  SELECT coalesce(sum(succeeded), 0) AS succeeded, coalesce(sum(failed), 0) AS failed
+  FROM delivery_counts WHERE endpoint = e.endpoint AND since > now() - interval '24 hours'
+) AS c`,
+};
