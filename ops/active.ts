@@ -10,6 +10,7 @@ import { bootstrapKey, ensureBootstrapOrg, keep, type OrgDeps } from '../actors/
 import { ATTEMPT } from '../actors/work/attempts.js';
 import { openInputs } from '../actors/work/inputs.js';
 import { openLog, type LogRequest } from '../actors/work/logs.js';
+import type { Webhooks } from '../actors/delivery/open.js';
 import { BOOTSTRAP_ORG } from '../src/api/access/role.js';
 import type { Address } from '../src/api/address.js';
 import type { Config } from '../src/config.js';
@@ -31,6 +32,7 @@ import { rewrapSecrets } from '../storage/rewrap.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
 import { loadOfferings } from './catalog/load.js';
 import type { Metrics } from './metrics.js';
+import { openActiveWebhooks } from './webhooks.js';
 
 export interface ActiveDeps {
   readonly config: Config;
@@ -47,6 +49,7 @@ export interface ActiveDeps {
 
 export interface Active {
   readonly actors: Actors;
+  readonly webhooks: Webhooks;
   /** The lease certainly holds at this moment. */
   holdsLease(): boolean;
   readonly orgs: OrgDeps;
@@ -93,6 +96,8 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     output,
   });
   await inputs.clear();
+  // Before the committer: nothing changes between what is read here and the first commit that is followed.
+  const webhooks = await openActiveWebhooks(deps, stopping);
 
   const actors = await openActors({
     kinds: KINDS,
@@ -102,13 +107,15 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     pending: store.pending,
     responses: store.responses,
     secrets: deps.secrets,
-    openCommitter: (publish) =>
-      store.openCommitter({
-        lease,
-        publish,
-        onFenced: () => metrics.observe.problem('another process is the active one: nothing more is written'),
-        objectsPerOrg: config.quotaObjects,
-      }),
+    openCommitter: async (publish) =>
+      webhooks.follow(
+        await store.openCommitter({
+          lease,
+          publish,
+          onFenced: () => metrics.observe.problem('another process is the active one: nothing more is written'),
+          objectsPerOrg: config.quotaObjects,
+        }),
+      ),
     openTimers: (fire) =>
       openTimers({
         store: store.pending,
@@ -131,6 +138,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
       return { name, size: kept.size, directory, sha256: kept.digest };
     },
     admissions: openAdmissionSwitch(store.postgres),
+    abandonDeliveries: webhooks.abandon,
     settings: {
       cacheBytes: config.cacheBytes,
       ringBytes: RING_BYTES,
@@ -139,15 +147,19 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     },
     stopping,
     onFenced: () => ending.abort(),
-    onChange: deps.onChange,
+    onChange(change) {
+      webhooks.committed(change);
+      deps.onChange(change);
+    },
     observe: metrics.observe,
   });
   try {
-    return await furnish(deps, actors, stopping, ending);
+    return await furnish(deps, actors, webhooks, stopping, ending);
   } catch (error) {
     // Half an active process must not stay behind: its queue would take timers from the next one.
     ending.abort();
     await actors.close();
+    await webhooks.close();
     throw error;
   }
 }
@@ -156,6 +168,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
 async function furnish(
   deps: ActiveDeps,
   actors: Actors,
+  webhooks: Webhooks,
   stopping: AbortSignal,
   ending: AbortController,
 ): Promise<Active> {
@@ -174,6 +187,7 @@ async function furnish(
   const offerings = await loadOfferings(capacity?.refusal === undefined ? capacity : undefined);
   await keep([{ address: LOCAL_NODE, spec: {} }, ...offerings], orgs);
   await actors.start();
+  webhooks.start(actors.post);
   clearAway(deps, actors, stopping);
   let facts: EngineFacts | undefined;
   const observing = engine && observeNode(engine, actors, stopping, metrics, (seen) => (facts = seen));
@@ -182,6 +196,7 @@ async function furnish(
   if (!attemptKind) throw new Error('the registry has no Attempt');
   return {
     actors,
+    webhooks,
     holdsLease: () => deps.lease.held(),
     orgs,
     openLog: (owner, uid, request, signal) =>
@@ -192,6 +207,7 @@ async function furnish(
       ending.abort();
       clearInterval(observing);
       await actors.close();
+      await webhooks.close();
     },
   };
 }

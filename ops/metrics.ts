@@ -5,7 +5,10 @@ import type { Log } from './log.js';
 
 export interface Metrics {
   readonly registry: Registry;
-  readonly observe: ActorObserver;
+  readonly observe: ActorObserver & {
+    /** An attempt to deliver a webhook has ended. */
+    delivery(phase: string): void;
+  };
   /** Figures that are read when somebody asks, from the active process's parts. */
   follow(actors: Pick<Actors, 'health' | 'sizes'>): void;
 }
@@ -26,6 +29,12 @@ export function openMetrics(log: Log): Metrics {
     labelNames: ['type', 'outcome'],
     registers,
   });
+  const deliveries = new Counter({
+    name: 'troupe_webhook_attempts_total',
+    help: 'Attempts to deliver webhooks, by the phase that they left the delivery in.',
+    labelNames: ['phase'],
+    registers,
+  });
   const problems = new Counter({
     name: 'troupe_problems_total',
     help: 'Faults that were logged and survived.',
@@ -40,6 +49,7 @@ export function openMetrics(log: Log): Metrics {
         log.error({ kind: address.kind, name: address.name, errorClass, parked }, 'an actor crashed');
       },
       effect: (type, outcome) => effects.inc({ type, outcome }),
+      delivery: (phase) => deliveries.inc({ phase }),
       problem(message) {
         problems.inc();
         log.warn({ message }, 'a problem behind the front door');

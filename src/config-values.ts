@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { allowAddresses } from './engines/dialer/special-addresses.js';
 
 export const integer = (least: number, most: number): z.ZodType<number, string> =>
   z
@@ -89,4 +90,16 @@ export const tlsPort = z.string().transform((text, context): number | 'off' => {
   if (port.success) return port.data;
   context.addIssue('must be a port, 0 (no TLS) or any (any free port)');
   return z.NEVER;
+});
+
+/** `10.1.0.0/16`, `::1`; what a range may be is `special-addresses.ts`'s. */
+export const ranges = z.string().transform((text, context): readonly string[] => {
+  const parts = text.split(',').map((part) => part.trim());
+  try {
+    allowAddresses(parts);
+    return parts;
+  } catch (error) {
+    context.addIssue(error instanceof Error ? error.message : 'must be addresses or ranges');
+    return z.NEVER;
+  }
 });

@@ -10,7 +10,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_API_GROUP } from './brand.js';
-import { bytes, compute, dnsName, integer, masterKeys, milliCpu, path, tlsPort, url } from './config-values.js';
+import { bytes, compute, dnsName, integer, masterKeys, milliCpu, path, ranges, tlsPort, url } from './config-values.js';
 
 interface Setting<T> {
   /** Environment variable. */
@@ -268,6 +268,20 @@ export const SETTINGS = {
     '6000',
     integer(1, 10_000_000),
     'Requests of all keys of one org together, in the same way.',
+  ),
+  webhookCa: setting(
+    'TROUPE_WEBHOOK_CA',
+    'path',
+    undefined,
+    path.optional(),
+    'Certificates (PEM) of authorities that receivers of webhooks may have theirs from, beside the usual ones.',
+  ),
+  webhookAllow: setting(
+    'TROUPE_WEBHOOK_ALLOW',
+    'ranges, commas',
+    undefined,
+    ranges.optional(),
+    'Addresses and ranges outside the public internet that webhooks may be sent to, such as 10.1.0.0/16. Unset: none. Whoever may make a WebhookEndpoint can then make this service call what is there.',
   ),
 } satisfies Readonly<Record<string, Setting<unknown>>>;
 

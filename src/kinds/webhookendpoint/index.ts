@@ -3,7 +3,7 @@ import { isConditionTrue, findCondition } from '../../api/conditions.js';
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, listCell } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { webhookEndpointMachine } from './machine.js';
 import { webhookEndpointReferences } from './references.js';
 import {
   rotationInput,
@@ -76,6 +76,5 @@ export const webhookEndpointKind: KindDefinition = {
     },
   ],
   references: webhookEndpointReferences,
-  unbuilt: true,
-  machine: plainMachine<WebhookEndpointSpec, WebhookEndpointStatus>(),
+  machine: webhookEndpointMachine,
 };

@@ -1,0 +1,140 @@
+/**
+ * Owns the wiring of webhooks in the active process: endpoints → dispatcher → sender → settling → reports, and the queue in
+ * which later attempts wait (`later.ts`). It holds no rule of its own; everything in it ends when `stopping` is aborted.
+ */
+import type { Dialer } from '../../src/engines/dialer/dialer.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { CommittedChange, Committer } from '../../storage/commit/member.js';
+import type { Queue, QueueOptions } from '../../storage/queues/queue.js';
+import type { SecretVersions } from '../../storage/store.js';
+import type { Deliveries } from '../../storage/webhooks/deliveries.js';
+import type { EndpointRows } from '../../storage/webhooks/endpoints.js';
+import type { Outbox } from '../../storage/webhooks/outbox.js';
+import type { Post } from '../post.js';
+import { openDispatcher } from './dispatcher.js';
+import { openEndpoints } from './endpoints.js';
+import { openKeys } from './keys.js';
+import { openLater } from './later.js';
+import { openReports } from './reports.js';
+import { openSender, type Sender } from './sender.js';
+import { openSettling } from './settling.js';
+
+export interface WebhooksDeps {
+  readonly outbox: Outbox;
+  readonly deliveries: Deliveries;
+  readonly endpointRows: EndpointRows;
+  readonly secrets: Pick<SecretVersions, 'open'>;
+  readonly dialer: Dialer;
+  /** Of the lease. */
+  readonly epoch: number;
+  /** Version of the newest commit; nobody else commits. */
+  readonly head: number;
+  readonly kindOf: (name: string) => KindDefinition | undefined;
+  openQueue(options: Pick<QueueOptions, 'process' | 'onReconnect'>): Promise<Queue>;
+  readonly clock: () => number;
+  readonly chance: () => number;
+  onOutcome(outcome: string): void;
+  onProblem(message: string): void;
+  readonly stopping: AbortSignal;
+}
+
+export interface Webhooks {
+  /** Every committed change, in version order, before it is acknowledged. */
+  committed(change: CommittedChange): void;
+  /** Wakes the dispatcher after a commit that emitted something which somebody may want. */
+  follow(committer: Committer): Committer;
+  /** What is due is sent from now on. */
+  start(post: Pick<Post, 'deliver'>): void;
+  /** Something of this endpoint is due. */
+  look(endpoint: string): void;
+  /** For `AbandonDeliveries`. */
+  abandon(org: string, endpoint: string, version: number): Promise<void>;
+  state(): { readonly waiting: number; readonly inHand: number };
+  close(): Promise<void>;
+}
+
+interface Running {
+  readonly sender: Sender;
+  readonly ended: () => Promise<unknown>;
+}
+
+/** Precondition: the lease is held and the committer is not open yet, so that what is read here is what it goes on from. */
+export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
+  const { stopping, onProblem } = deps;
+  const endpoints = openEndpoints(await deps.endpointRows.all(), deps.head);
+  const keys = openKeys({ rows: deps.endpointRows, secrets: deps.secrets });
+  let running: Running | undefined;
+  let wake = (): void => {};
+
+  const queue = await deps.openQueue({
+    process(pointer) {
+      if (typeof pointer === 'string') running?.sender.look(pointer);
+      return Promise.resolve();
+    },
+    // What the queue has forgotten is overdue some time, and the sweep finds it.
+    onReconnect() {},
+  });
+
+  function begin(post: Pick<Post, 'deliver'>): Running {
+    const { clock, chance, dialer, deliveries, outbox, epoch, kindOf } = deps;
+    const later = openLater(queue, clock, onProblem);
+    const settling = openSettling({ write: (settlements) => deliveries.settle(settlements), onProblem, stopping });
+    const reports = openReports({
+      ...{ deliveries, endpoints, onProblem, stopping },
+      async tell({ address, uid }, letter) {
+        const from = { address, uid, version: 0 };
+        return (await post.deliver(address, uid, { type: 'Told', from, letter })) !== 'Retry';
+      },
+    });
+    const sender = openSender({
+      ...{ deliveries, endpoints, keys, settling, dialer, now: clock, chance, onProblem, stopping },
+      onAttempt({ endpoint, event, id }, { attempt, before, phase, due }) {
+        deps.onOutcome(phase);
+        if (attempt === undefined) return;
+        const number = before + 1;
+        reports.note(endpoint, { attempt: number, event, status: attempt.status, time: attempt.at });
+        if (due !== undefined) later.add({ id, number, endpoint, due });
+      },
+    });
+    const dispatcher = openDispatcher({
+      ...{ outbox, endpoints, epoch, kindOf, onProblem, stopping },
+      onDispatched: (dispatched) => sender.offer(dispatched),
+    });
+    wake = () => dispatcher.wake();
+    return {
+      sender,
+      async ended() {
+        await dispatcher.ended;
+        await sender.ended();
+        await settling.close();
+        await reports.ended;
+        later.close();
+      },
+    };
+  }
+
+  return {
+    committed(change) {
+      if (endpoints.committed(change)) keys.forget(change.uid);
+    },
+    follow: (committer) => ({
+      ...committer,
+      async commit(member, before) {
+        const result = await committer.commit(member, before);
+        if (result.outcome === 'Committed' && member.events.length > 0 && endpoints.has(member.address.org)) wake();
+        return result;
+      },
+    }),
+    start(post) {
+      running ??= begin(post);
+    },
+    look: (endpoint) => running?.sender.look(endpoint),
+    abandon: (org, endpoint, version) => deps.deliveries.abandon(org, endpoint, version),
+    state: () => running?.sender.state() ?? { waiting: 0, inHand: 0 },
+    async close() {
+      await running?.ended();
+      await queue.close();
+      deps.dialer.close();
+    },
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * Owns the life of a WebhookEndpoint: its signing secret and that one's rotation, what is given up when it is paused or
+ * deleted, and what its status says of the receiver. Deliveries themselves are rows, not messages: the sender tells how
+ * they stand (`DeliveriesSeen`), at most about once a second, and whatever it says holds then.
+ *
+ * I11: the secret leaves only through `SealSecret` and, once, the answer that made it.
+ */
+import { findCondition, setCondition } from '../../api/conditions.js';
+import { parseDuration } from '../../api/duration.js';
+import { rfc3339 } from '../../api/time.js';
+import type { Effect } from '../effect.js';
+import type { Letter } from '../letter.js';
+import type { Current, Machine, Message, Moment } from '../machine.js';
+import { IGNORED, next, type PlainDecision } from '../plain-machine.js';
+import { rotationInput, type WebhookEndpointSpec, type WebhookEndpointStatus } from './schema.js';
+import { makeSecret, SECRET_KEY } from './secret.js';
+
+/** Version of the secret that signs; the one before it signs too while `status.secretRotation` stands. */
+export interface WebhookEndpointPrivate {
+  readonly version: number;
+}
+
+type Here = Current<WebhookEndpointSpec, WebhookEndpointStatus, WebhookEndpointPrivate>;
+type Decided = PlainDecision<WebhookEndpointStatus, WebhookEndpointPrivate>;
+type Seen = Extract<Letter, { letter: 'DeliveriesSeen' }>;
+
+const PREVIOUS_ENDS = 'previous-secret-ends';
+/** So many latest deliveries have to fail before the receiver counts as failing. Source: spec, "Failure handling". */
+const FAILING_AFTER = 3;
+
+const ABANDON: Effect = { type: 'AbandonDeliveries' };
+
+function create({ object }: Here, moment: Moment): Decided {
+  const { text, bytes } = makeSecret((length) => moment.randomBytes(length));
+  const status: WebhookEndpointStatus = {
+    ...object.status,
+    observedGeneration: object.metadata.generation,
+    conditions: conditionsWith(object.status, 'Unknown', 'NoDeliveries', 'nothing has been delivered yet', moment),
+  };
+  return next<WebhookEndpointStatus, WebhookEndpointPrivate>(status, {
+    private: { version: 1 },
+    effects: [
+      { type: 'SealSecret', version: 1, values: new Map([[SECRET_KEY, bytes]]) },
+      { type: 'Emit', event: 'webhookendpoint.ping', reason: 'Ping', message: 'the endpoint was created' },
+    ],
+    reveal: { signingSecret: text },
+  });
+}
+
+function update({ object }: Here, { before }: Extract<Message, { type: 'Updated' }>): Decided {
+  const paused = !object.spec.enabled && (before.spec as WebhookEndpointSpec).enabled;
+  const status = { ...object.status, observedGeneration: object.metadata.generation };
+  return next<WebhookEndpointStatus, WebhookEndpointPrivate>(status, { effects: paused ? [ABANDON] : [] });
+}
+
+/** The old secret goes on signing for as long as was asked; one that was still older ends now. */
+function rotate({ object, private: kept }: Here, input: unknown, moment: Moment): Decided {
+  const { previousSecretTTL } = rotationInput.parse(input);
+  const ttl = parseDuration(previousSecretTTL) ?? 0;
+  const { text, bytes } = makeSecret((length) => moment.randomBytes(length));
+  const previous = kept?.version ?? 0;
+  const version = previous + 1;
+  const { secretRotation: _, ...status } = object.status;
+  const ends = moment.now + ttl;
+  const effects: Effect[] = [
+    { type: 'SealSecret', version, values: new Map([[SECRET_KEY, bytes]]) },
+    { type: 'DropSecretVersions', below: ttl === 0 ? version : previous },
+    ttl === 0 ? { type: 'CancelTimer', timer: PREVIOUS_ENDS } : { type: 'ArmTimer', timer: PREVIOUS_ENDS, at: ends },
+  ];
+  return next<WebhookEndpointStatus, WebhookEndpointPrivate>(
+    ttl === 0 ? status : { ...status, secretRotation: { previousExpirationTime: rfc3339(ends) } },
+    { private: { version }, effects, reveal: { signingSecret: text } },
+  );
+}
+
+/** A timer that comes before its time belongs to an earlier rotation. */
+function endPrevious({ object, private: kept }: Here, moment: Moment): Decided {
+  const { secretRotation, ...status } = object.status;
+  if (secretRotation === undefined || kept === undefined) return IGNORED;
+  // Whole seconds are shown, cut: the timer is never before them.
+  if (moment.now < Date.parse(secretRotation.previousExpirationTime)) return IGNORED;
+  return next<WebhookEndpointStatus, WebhookEndpointPrivate>(status, {
+    effects: [{ type: 'DropSecretVersions', below: kept.version }],
+  });
+}
+
+function see({ object }: Here, { recent, succeeded, failed, last }: Seen, moment: Moment): Decided {
+  const { deliveries24h: _, ...before } = object.status;
+  const status: WebhookEndpointStatus = {
+    ...before,
+    ...(succeeded + failed > 0 || object.status.deliveries24h ? { deliveries24h: { failed, succeeded } } : {}),
+    ...(last && isLater(last.time, before.lastDelivery?.time)
+      ? {
+          lastDelivery: {
+            ...{ attempt: last.attempt, eventType: last.event, statusCode: last.status, time: rfc3339(last.time) },
+          },
+        }
+      : {}),
+  };
+  const failing = recent.length >= FAILING_AFTER && recent.every((delivery) => !delivery.succeeded);
+  const wasFailing = findCondition(before.conditions, 'Healthy')?.status === 'False';
+  if (failing) {
+    const since = rfc3339(Math.min(...recent.map(({ time }) => time)));
+    const message = `the last ${FAILING_AFTER} deliveries failed`;
+    const conditions = conditionsWith(object.status, 'False', 'DeliveriesFailing', message, moment);
+    // Once for each time that it begins to fail.
+    const effects: Effect[] = wasFailing
+      ? []
+      : [{ type: 'Emit', event: 'webhookendpoint.deliveries_failing', reason: 'DeliveriesFailing', message }];
+    return next({ ...status, conditions, failingSince: status.failingSince ?? since }, { effects });
+  }
+  if (!recent.some((delivery) => delivery.succeeded)) return next(status);
+  const { failingSince: _healed, ...healthy } = status;
+  const conditions = conditionsWith(
+    object.status,
+    'True',
+    'DeliveriesSucceeding',
+    'the receiver takes deliveries',
+    moment,
+  );
+  return next({ ...healthy, conditions });
+}
+
+function isLater(time: number, shown: string | undefined): boolean {
+  return shown === undefined || rfc3339(time) >= shown;
+}
+
+function conditionsWith(
+  status: WebhookEndpointStatus,
+  holds: 'True' | 'False' | 'Unknown',
+  reason: string,
+  message: string,
+  moment: Moment,
+): WebhookEndpointStatus['conditions'] {
+  return [...setCondition(status.conditions, { type: 'Healthy', status: holds, reason, message }, moment.now)];
+}
+
+export const webhookEndpointMachine: Machine<
+  WebhookEndpointSpec,
+  WebhookEndpointStatus,
+  WebhookEndpointPrivate,
+  undefined,
+  never
+> = {
+  decide(current, _book, message, moment) {
+    switch (message.type) {
+      case 'Created':
+        return create(current, moment);
+      case 'Updated':
+        return update(current, message);
+      case 'Action':
+        return message.action === 'RotateSecret' ? rotate(current, message.input, moment) : IGNORED;
+      case 'DeletionRequested':
+        return next(current.object.status, { effects: [ABANDON] });
+      case 'TimerFired':
+        return message.timer === PREVIOUS_ENDS ? endPrevious(current, moment) : IGNORED;
+      case 'Told':
+        return message.letter.letter === 'DeliveriesSeen' ? see(current, message.letter, moment) : IGNORED;
+      default:
+        return IGNORED;
+    }
+  },
+};
