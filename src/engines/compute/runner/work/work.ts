@@ -1,6 +1,6 @@
 /**
  * Owns the life of one piece of work, from its order to its end: prepare → box → init → sidecars → main → stop the rest →
- * collect outputs → clean. One pass of `live` does it all; its outcome is data, and `finish` turns it into the last state.
+ * collect outputs → clean. One pass of `live` does it all; its outcome is data (`outcome.ts`), of which the last state is made.
  *
  * States that are reported: Preparing → Running → Exited, or StartFailed at any point before main was executed. `sequence`
  * grows with each. The end is reported only after nothing of the work runs any more and its logs are complete.
@@ -11,31 +11,16 @@
 import type { OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { LogWriter } from '../log/writer.js';
-import { launch, firstFeed, type Exit, type Launched } from '../process/launch.js';
+import { launch, firstFeed, type Launched } from '../process/launch.js';
 import { descendants, signalAll } from '../process/tree.js';
 import type { Box, Command, Plan } from '../isolation/isolation.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
 import type { WorkDeps } from './deps.js';
+import { failed, lastState, notExecuted, unexpected, wasExecuted, type Ending, type Outcome } from './outcome.js';
 import type { Place } from './scratch.js';
 
-/** How the work ended. */
-type Outcome =
-  | { readonly kind: 'exited'; readonly exitCode: number }
-  | {
-      readonly kind: 'failed';
-      readonly reason: string;
-      readonly message: string;
-      readonly exitCode?: number | undefined;
-    };
-
 type OrderedProcess = WireOrder['main'];
-
-/** Why the runner itself ended the work; the first reason counts. */
-interface Ending {
-  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull';
-  readonly message: string;
-}
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
@@ -316,34 +301,7 @@ export class Work {
     outputs: readonly OutputFile[] | undefined,
   ): Promise<void> {
     const endedAt = this.deps.now();
-    // Whatever made the runner end the work is the reason, unless it was asked for by `stop` and main ran.
-    const ending = this.ending?.reason === 'Stopped' ? undefined : this.ending;
-    let last: Partial<WorkState>;
-    switch (outcome.kind) {
-      case 'exited':
-        last = {
-          phase: 'Exited',
-          startedAt: this.current.startedAt ?? endedAt,
-          exitCode: outcome.exitCode,
-          signal: signalOf(outcome.exitCode),
-          outOfMemory: outOfMemory || undefined,
-          reason: ending?.reason,
-          message: ending?.message,
-          outputs,
-        };
-        break;
-      case 'failed':
-        last = {
-          phase: 'StartFailed',
-          startedAt: undefined,
-          exitCode: outcome.exitCode,
-          outOfMemory: outOfMemory || undefined,
-          reason: outcome.reason,
-          message: outcome.message,
-        };
-        break;
-    }
-    const state = { ...this.current, ...last, endedAt, sequence: this.current.sequence + 1 };
+    const state = lastState(this.current, outcome, this.ending, { endedAt, outOfMemory, outputs });
     // A report that a crash of the machine could take back would let a retry run twice.
     await this.deps.journalEnd(state).catch((error: Error) => this.deps.report(error.message));
     this.current = state;
@@ -363,38 +321,4 @@ export function containersOf(order: WireOrder): string[] {
 
 function commandOf(order: WireOrder, process: OrderedProcess): Command {
   return { command: process.command, env: process.env, workingDir: order.workingDir };
-}
-
-/** A full disk is the machine's trouble, not the sandbox's. */
-function unexpected(error: unknown): Outcome {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return failed(code === 'ENOSPC' || code === 'EDQUOT' ? 'DiskFull' : 'SandboxFailed', message);
-}
-
-function failed(reason: string, message: string, exitCode?: number): Outcome & { kind: 'failed' } {
-  return { kind: 'failed', reason, message, exitCode };
-}
-
-/** Where a process is bounded by rlimits, the program that sets them is executed in its place, and fails in its place. */
-function wasExecuted(exit: Exit): boolean {
-  return (
-    exit.executed &&
-    !(exit.exitCode >= 126 && exit.exitCode <= 127 && exit.error.startsWith('prlimit: failed to execute'))
-  );
-}
-
-/** What the isolation said when it could not execute a command. */
-function notExecuted(process: OrderedProcess, exit: Exit): Outcome {
-  const text = exit.error.trim().split('\n')[0] ?? '';
-  const [name] = process.command;
-  if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
-  if (/exec.*No such file|not found/.test(text))
-    return failed('CommandNotFound', `${process.name}: no program ${name}`);
-  if (/exec/.test(text)) return failed('CommandNotExecutable', `${process.name}: ${name} cannot be executed: ${text}`);
-  return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
-}
-
-/** By the convention of shells and container daemons: 128 + n means ended by signal n. */
-function signalOf(exitCode: number): number | undefined {
-  return exitCode > 128 && exitCode <= 128 + 64 ? exitCode - 128 : undefined;
 }
