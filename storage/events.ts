@@ -2,6 +2,7 @@
  * Owns the reading of recorded events. They are written by the commit that caused them (`commit/events.ts`); a repeat
  * moves its row to the end, so a reader that goes on after a cursor sees it again with the higher count.
  */
+import { refuse } from '../src/api/refusal.js';
 import type { Postgres, Statement } from './postgres.js';
 
 export interface EventQuery {
@@ -69,10 +70,14 @@ function toItem([id, , kind, project, name, uid, event, reason, message, count, 
 }
 
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
+const CURSOR = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
-function parseCursor(text: string): { sequence: number; id: string } {
-  const found = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(text);
-  return found ? { sequence: Number(found[1]), id: found[2] ?? NO_UUID } : { sequence: 0, id: NO_UUID };
+/** Empty: from the beginning. Refuses what is no cursor: a reader that lost its place must not begin anew unknowingly. */
+function parseCursor(text: string): { readonly sequence: number; readonly id: string } {
+  if (text === '') return { sequence: 0, id: NO_UUID };
+  const [, sequence = '', id = ''] = CURSOR.exec(text) ?? [];
+  if (id === '') throw refuse('BadRequest', 'after is no cursor of a list of events');
+  return { sequence: Number(sequence), id };
 }
 
 /** `job.*` → `job.%`; what a client sends is otherwise taken literally. */

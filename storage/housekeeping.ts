@@ -9,8 +9,8 @@ import type { ChangesLog } from './store.js';
 
 /** How often (ms). */
 const EVERY = 60_000;
-/** How long an event is kept after its last repeat (ms): a week, as long as somebody may ask what happened on Monday. */
-const EVENTS_KEPT = 7 * 24 * 3_600_000;
+/** How long an event is kept after its last repeat (ms): 30 days. */
+const EVENTS_KEPT = 30 * 24 * 3_600_000;
 /** Rounds from one sweep of events to the next: it reads the whole table, for an index on time would cost each write. */
 const EVENTS_EACH = 60;
 const REMOVED_AT_ONCE = 5_000;

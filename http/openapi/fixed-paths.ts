@@ -1,6 +1,7 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { LOG_PARAMETERS } from '../routes/declared/logs.js';
+import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { declaredPaths } from './declared-paths.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, OBJECT, path, query, route, TEXT, type Route } from './route.js';
@@ -10,6 +11,25 @@ const OUTPUT: Node = {
   type: 'object',
   properties: { name: TEXT, index: INTEGER, size: INTEGER, sha256: TEXT, time: TEXT, error: TEXT },
 };
+
+const TIME: Node = { type: 'string', format: 'date-time' };
+
+const EVENT: Node = {
+  type: 'object',
+  description: 'Something that happened to an object. Repeats raise its count and move it to the end.',
+  properties: {
+    id: TEXT,
+    type: { ...TEXT, example: 'job.failed' },
+    reason: { ...TEXT, example: 'Failed' },
+    message: TEXT,
+    count: INTEGER,
+    firstTime: TIME,
+    lastTime: TIME,
+    object: { type: 'object', properties: { kind: TEXT, name: TEXT, namespace: TEXT, uid: TEXT } },
+  },
+};
+
+const EVENTS_SAID = 'Events of the last 30 days, oldest first; as lines of JSON when following.';
 
 function logs(id: string, what: string): Node {
   return route({
@@ -29,7 +49,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
   const digest = [...place, path('digest', '`sha256:` and 64 hexadecimal digits.')];
   const events = [
     query('object', 'Events of this object: `<kind>/<name>` or a uid.'),
-    query('type', 'Event type, or a prefix such as `job.*`.'),
+    query('type', 'Event type, or a prefix such as `job.*`.', { ...TEXT, 'x-known-values': [...EVENT_TABLE.keys()] }),
     query('after', 'Cursor: events after this one.'),
     query('follow', 'Stream new events as lines.', BOOLEAN),
     ...LIST_PARAMETERS.filter((parameter) => parameter.name === 'limit').map((parameter): Node => ({ ...parameter })),
@@ -97,7 +117,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         tag: 'Events',
         summary: 'List the events of the org',
         parameters: events,
-        answer: { schema: list(OBJECT, { continue: TEXT }), description: 'Events, oldest first.' },
+        answer: { schema: list(EVENT, { continue: TEXT }), description: EVENTS_SAID },
       }),
     },
     [`${project}/events`]: {
@@ -106,7 +126,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         tag: 'Events',
         summary: 'List the events of a project',
         parameters: [...place, ...events],
-        answer: { schema: list(OBJECT, { continue: TEXT }), description: 'Events, oldest first.' },
+        answer: { schema: list(EVENT, { continue: TEXT }), description: EVENTS_SAID },
       }),
     },
     '/ops/v1/orgs': {

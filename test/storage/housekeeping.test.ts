@@ -22,7 +22,7 @@ test('each round compacts the log, forgets expired keys and old events, and goes
   await f.store.postgres.write({ name: 'age keys', text: `UPDATE idempotency SET expires = now() WHERE key = 'a'` });
   await f.store.postgres.write({
     name: 'age events',
-    text: `UPDATE events SET last_time = now() - interval '8 days' WHERE name = 'a'`,
+    text: `UPDATE events SET last_time = now() - interval '31 days' WHERE name = 'a'`,
   });
   const stop = new AbortController();
   const problems: unknown[] = [];

@@ -3,6 +3,7 @@
  * A customer's failure is retried after a delay until backoffLimit is used up over all indexes; lost capacity is replaced
  * up to recovery.maxAttempts per index and counts against nobody.
  */
+import { emit } from '../events/emit.js';
 import type { CollectedOutput, Letter } from '../letter.js';
 import type { Ending, JobDraft } from './draft.js';
 import { failureDelay, maxAttempts, replacementDelay } from './policy.js';
@@ -51,12 +52,8 @@ export function attemptFailed(draft: JobDraft, slot: Slot, letter: AttemptChange
 /** The capacity failed, not the work. `reason` is the Attempt's (`NodeLost`, …). */
 export function attemptLost(draft: JobDraft, slot: Slot, reason: string, message: string): Ending | undefined {
   const lost = (slot.detail.lost ?? 0) + 1;
-  draft.effects.push({
-    type: 'Emit',
-    event: 'job.node_lost',
-    reason: 'NodeLost',
-    message: `index ${slot.index} lost its capacity at epoch ${slot.epoch}${message === '' ? '' : `: ${message}`}`,
-  });
+  const news = `index ${slot.index} lost its capacity at epoch ${slot.epoch}${message === '' ? '' : `: ${message}`}`;
+  draft.effects.push(emit(reason === 'Preempted' ? 'job.preempted' : 'job.node_lost', news));
   const { spec } = draft.job;
   const limit = maxAttempts(spec);
   if (spec.recovery?.onInterruption === 'Fail') {

@@ -8,6 +8,7 @@
  */
 import type { Address } from '../../api/address.js';
 import type { Effect, LaterEffect } from '../effect.js';
+import { emit } from '../events/emit.js';
 import type { Letter } from '../letter.js';
 import type { Current, Decision, Machine, Message, SlotRow } from '../machine.js';
 import { askAttempt, makeAttempt, readAttemptName, stopAttempt } from './attempts.js';
@@ -154,7 +155,7 @@ function notePlaced(draft: JobDraft, slot: Slot, letter: AttemptChanged): boolea
   if (draft.private.startedAt === undefined) draft.keep({ startedAt: letter.time });
   if (restored) {
     const message = `index ${slot.index} runs again at epoch ${slot.epoch}`;
-    draft.effects.push({ type: 'Emit', event: 'job.restored', reason: 'Restored', message });
+    draft.effects.push(emit('job.restored', message));
   }
   return true;
 }

@@ -7,6 +7,7 @@
  * Attempts and takes its phase when none is left: a finished Job runs nothing.
  */
 import type { Address } from '../../api/address.js';
+import { emit } from '../events/emit.js';
 import { dropAttempt, makeAttempt, stopAttempt, supersede } from './attempts.js';
 import type { Ending, JobDraft } from './draft.js';
 import { backoffLimitExceeded } from './ended.js';
@@ -81,16 +82,19 @@ function beginEnding(draft: JobDraft, self: Address, ending: Ending): void {
   }
 }
 
+const EVENT_OF_END = { Succeeded: 'job.succeeded', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const;
+
+/** The event's own reason says only that it failed. */
+function sayEnding({ reason, message }: Ending): string {
+  return message === '' ? reason : `${reason}: ${message}`;
+}
+
 function finish(draft: JobDraft, phase: Extract<JobPhase, 'Succeeded' | 'Failed' | 'Cancelled'>): JobPhase {
   draft.keep({ finishedAt: draft.now, ...(phase === 'Succeeded' && { ending: undefined }) });
   setTimers(draft, { ttl: ttlAt(draft) });
-  const event = `job.${phase.toLowerCase()}`;
   const { ending } = draft.private;
-  const said = ending ?? {
-    reason: 'Completed',
-    message: `${draft.completed} of ${draft.job.spec.completions} succeeded`,
-  };
-  draft.effects.push({ type: 'Emit', event, reason: said.reason, message: said.message });
+  const completed = `${draft.completed} of ${draft.job.spec.completions} succeeded`;
+  draft.effects.push(emit(EVENT_OF_END[phase], ending === undefined ? completed : sayEnding(ending)));
   return phase;
 }
 
