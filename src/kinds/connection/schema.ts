@@ -11,7 +11,7 @@ import { objectName } from '../shapes/object-name.js';
 import { told } from '../shapes/told.js';
 
 const TYPES = ['Postgres', 'HostedPgA', 'HostedPgB', 'Tracker', 'GitHost', 'S3'] as const;
-type ConnectionType = (typeof TYPES)[number];
+export type ConnectionType = (typeof TYPES)[number];
 
 /** Where SQL is spoken: these have a scope, and take the rows of outputs. */
 export const DATABASES: ReadonlySet<ConnectionType> = new Set(['Postgres', 'HostedPgA', 'HostedPgB']);

@@ -4,6 +4,7 @@ import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
 import { functionReferences } from './references.js';
 import { functionSpec, functionStatus, type FunctionSpec, type FunctionStatus } from './schema.js';
 
@@ -75,6 +76,8 @@ export const functionKind: KindDefinition = {
     ...(object.spec.image === undefined ? {} : { image: { reference: object.spec.image } }),
     estimate: estimateWork(object),
   }),
+  blobs: ({ spec: { code } }: This) => (code?.blob === undefined ? [] : [code.blob]),
   references: functionReferences,
+  plainSight: (object: This) => plainSightOf(object.spec),
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };

@@ -73,6 +73,7 @@ export const functionCallKind: KindDefinition = {
     'spec.group': (object: This) => object.spec.group,
   },
   initialStatus: (): FunctionCallStatus => ({ phase: 'Queued', attempts: 0 }),
+  blobs: ({ spec: { input } }: This) => (input?.blob === undefined ? [] : [input.blob]),
   references: ({ spec }: This) => [
     { field: 'spec.function', kind: 'Function', name: spec.function, reason: 'FunctionNotFound' },
   ],

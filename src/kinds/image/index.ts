@@ -3,7 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { imageReferences } from './references.js';
+import { imageBlobs, imagePlainSight, imageReferences } from './references.js';
 import { imageObjectStatus, imageSpec, type ImageObjectStatus, type ImageSpec } from './schema.js';
 
 type This = ApiObject<ImageSpec, ImageObjectStatus>;
@@ -65,6 +65,8 @@ export const imageKind: KindDefinition = {
     'status.specHash': (object: This) => object.status.specHash,
   },
   initialStatus: (): ImageObjectStatus => ({ phase: 'Pending', progress: { stage: 'Queued' } }),
+  blobs: imageBlobs,
   references: imageReferences,
+  plainSight: imagePlainSight,
   machine: plainMachine<ImageSpec, ImageObjectStatus>(),
 };

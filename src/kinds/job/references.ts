@@ -1,5 +1,6 @@
 /** Owns what a Job names and must exist when it is admitted. */
 import type { ApiObject } from '../../api/object.js';
+import { databaseConnection, storeConnection } from '../connection/named.js';
 import type { Reference } from '../kind.js';
 import type { Input } from '../shapes/input.js';
 import { allNamed, envSecrets, imageRef, named, secretMounts, sidecars, volumeMounts } from '../shapes/references.js';
@@ -17,7 +18,7 @@ export function jobSpecReferences(spec: Partial<JobSpec>, at: string): readonly 
     ...sidecars(`${at}.sidecars`, spec.sidecars),
     ...(spec.inputs ?? []).flatMap((input, index) => origin(`${at}.inputs[${index}]`, input)),
     ...(spec.outputs ?? []).flatMap(({ sink }, index) =>
-      named('Connection', `${at}.outputs[${index}].sink.connection`, sink?.connection),
+      databaseConnection(`${at}.outputs[${index}].sink.connection`, sink?.connection),
     ),
     ...allNamed('Connection', `${at}.connections`, spec.connections),
     ...allNamed('Secret', `${at}.imagePullSecrets`, spec.imagePullSecrets),
@@ -32,7 +33,7 @@ function origin(at: string, { volume, output, bucket, fromWorkspace }: Input): r
   return [
     ...named('Volume', `${at}.volume.name`, volume?.name),
     ...named('Job', `${at}.output.job`, output?.job),
-    ...named('Connection', `${at}.bucket.connection`, bucket?.connection),
+    ...storeConnection(`${at}.bucket.connection`, bucket?.connection),
     ...named('Workspace', `${at}.fromWorkspace.name`, fromWorkspace?.name),
   ];
 }

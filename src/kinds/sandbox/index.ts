@@ -4,6 +4,7 @@ import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
 import { sandboxReferences } from './references.js';
 import { SANDBOX_IMMUTABLE, sandboxSpec, sandboxStatus, type SandboxSpec, type SandboxStatus } from './schema.js';
 
@@ -68,5 +69,6 @@ export const sandboxKind: KindDefinition = {
     estimate: estimateWork(object),
   }),
   references: sandboxReferences,
+  plainSight: (object: This) => plainSightOf(object.spec),
   machine: plainMachine<SandboxSpec, SandboxStatus>(),
 };

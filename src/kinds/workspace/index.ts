@@ -3,6 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, listCell, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
+import { plainSightOf } from '../shapes/plain-sight.js';
 import { workspaceMachine } from './machine.js';
 import { workspaceReferences } from './references.js';
 import { workspaceSpec, workspaceStatus, type WorkspaceSpec, type WorkspaceStatus } from './schema.js';
@@ -66,5 +67,6 @@ export const workspaceKind: KindDefinition = {
   },
   initialStatus: (object: This): WorkspaceStatus => ({ phase: 'Pending', estimate: estimateWork(object) }),
   references: workspaceReferences,
+  plainSight: (object: This) => plainSightOf(object.spec),
   machine: workspaceMachine,
 };

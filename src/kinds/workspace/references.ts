@@ -2,6 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import type { Reference } from '../kind.js';
 import { allNamed, envSecrets, image, named, secretMounts } from '../shapes/references.js';
+import type { VolumeSpec } from '../volume/schema.js';
 import type { WorkspaceSpec } from './schema.js';
 
 export function workspaceReferences({ spec }: ApiObject<WorkspaceSpec>): readonly Reference[] {
@@ -13,6 +14,12 @@ export function workspaceReferences({ spec }: ApiObject<WorkspaceSpec>): readonl
     ...named('Pool', 'spec.placement.pool', spec.placement?.pool),
     ...secretMounts('spec.secrets', spec.secrets),
     ...named('ServiceAccount', 'spec.serviceAccountName', spec.serviceAccountName),
-    ...named('Volume', 'spec.volume', spec.volume),
+    ...named('Volume', 'spec.volume', spec.volume).map((home) => ({ ...home, objection: notItsOwn })),
   ];
+}
+
+/** A home has one writer. */
+function notItsOwn({ metadata, spec }: ApiObject<VolumeSpec>): string | undefined {
+  if (spec.accessMode === 'ReadWriteOnce') return undefined;
+  return `Volume "${metadata.name}" is ${spec.accessMode}; a home must be ReadWriteOnce`;
 }

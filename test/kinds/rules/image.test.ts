@@ -207,3 +207,20 @@ test('Image: what it names is looked for, each by the path of its field', (t) =>
   const taken = objectOf(imageKind, { fromSandbox: { name: 'a' } });
   t.deepEqual(imageKind.references?.(taken), [{ field: 'spec.fromSandbox.name', kind: 'Sandbox', name: 'a' }]);
 });
+
+test('Image: what it is built from is kept, and what would be baked in is looked through for build secrets', (t) => {
+  const other = `sha256:${'b'.repeat(64)}`;
+  const built = objectOf(imageKind, {
+    base: BASE,
+    buildSecrets: ['token'],
+    steps: [{ copy: { blob: DIGEST, dest: '/a' } }, { uvSync: { project: other } }, { env: { A: 'x', B: '' } }],
+  });
+  t.deepEqual(imageKind.blobs?.(built), [DIGEST, other]);
+  t.deepEqual(imageKind.plainSight?.(built), {
+    texts: [{ field: 'spec.steps[2].env.A', text: 'x' }],
+    secrets: [{ name: 'token' }],
+  });
+  const file = objectOf(imageKind, { dockerfile: { blob: DIGEST, context: other, buildArgs: { V: '1' } } });
+  t.deepEqual(imageKind.blobs?.(file), [DIGEST, other]);
+  t.deepEqual(imageKind.plainSight?.(file).texts, [{ field: 'spec.dockerfile.buildArgs.V', text: '1' }]);
+});

@@ -1,5 +1,7 @@
 /** Both sides of every rule of Volume. */
 import test from 'ava';
+import type { ApiObject } from '../../../src/api/object.js';
+import { connectionKind } from '../../../src/kinds/connection/index.js';
 import { volumeKind } from '../../../src/kinds/volume/index.js';
 import { objectOf } from '../decide.js';
 import { MAX_COST } from './shared.js';
@@ -124,7 +126,10 @@ holdRules(test, {
 });
 
 test('Volume: what it names is looked for, each by the path of its field', (t) => {
-  const named = (from: object) => volumeKind.references?.(objectOf(volumeKind, { source: from }));
+  const named = (from: object) =>
+    volumeKind
+      .references?.(objectOf(volumeKind, { source: from }))
+      .map(({ field, kind, name }) => ({ field, kind, name }));
   t.deepEqual(named({ connectionQuery: query }), [
     { field: 'spec.source.connectionQuery.connection', kind: 'Connection', name: 'db' },
   ]);
@@ -133,4 +138,15 @@ test('Volume: what it names is looked for, each by the path of its field', (t) =
   ]);
   t.deepEqual(named({ s3 }), [{ field: 'spec.source.s3.connection', kind: 'Connection', name: 'store' }]);
   t.deepEqual(named({ upload: {} }), []);
+});
+
+test('Volume: its Connections must lead to what it is filled from', (t) => {
+  const database = objectOf(connectionKind, { type: 'HostedPgA', secret: 'a' });
+  const store = objectOf(connectionKind, { type: 'S3', s3: { bucket: 'data' } });
+  const objection = (from: object, found: ApiObject): string | undefined =>
+    volumeKind.references?.(objectOf(volumeKind, { source: from }))[0]?.objection?.(found);
+  t.is(objection({ connectionQuery: query }, database), undefined);
+  t.regex(objection({ connectionQuery: query }, store) ?? '', /is of type S3 and leads to no database/);
+  t.is(objection({ s3 }, store), undefined);
+  t.regex(objection({ s3 }, database) ?? '', /leads to no object storage/);
 });

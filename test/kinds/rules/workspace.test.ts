@@ -1,6 +1,7 @@
 /** Both sides of every rule of Workspace. */
 import test from 'ava';
 import { rfc3339 } from '../../../src/api/time.js';
+import { volumeKind } from '../../../src/kinds/volume/index.js';
 import { workspaceKind } from '../../../src/kinds/workspace/index.js';
 import { ask, at, momentAt, NOW, objectOf } from '../decide.js';
 import { many, names, sshKey, variables } from './samples.js';
@@ -170,7 +171,8 @@ test('Workspace: what it names is looked for, each by the path of its field', (t
     placement: { pool: 'rack' },
     secrets: ['a'],
   });
-  t.deepEqual(workspaceKind.references?.(workspace), [
+  const found = workspaceKind.references?.(workspace) ?? [];
+  t.deepEqual(JSON.parse(JSON.stringify(found)) as unknown, [
     { field: 'spec.connections[0]', kind: 'Connection', name: 'db' },
     { field: 'spec.env[0].valueFrom.secretKeyRef.name', kind: 'Secret', name: 'c' },
     { field: 'spec.image', kind: 'Image', project: 'svc', name: 'nothing', reason: 'ImageNotFound' },
@@ -180,4 +182,10 @@ test('Workspace: what it names is looked for, each by the path of its field', (t
     { field: 'spec.serviceAccountName', kind: 'ServiceAccount', name: 'default' },
     { field: 'spec.volume', kind: 'Volume', name: 'home' },
   ]);
+});
+
+test('Workspace: a home has one writer', (t) => {
+  const home = workspaceKind.references?.(objectOf(workspaceKind, { volume: 'home' })).at(-1);
+  t.is(home?.objection?.(objectOf(volumeKind, { accessMode: 'ReadWriteOnce' })), undefined);
+  t.regex(home?.objection?.(objectOf(volumeKind, { accessMode: 'ReadWriteMany' })) ?? '', /must be ReadWriteOnce/);
 });
