@@ -2,7 +2,8 @@
  * Owns the front door: the two listeners, their bounds, the order in which a request meets hot path, Koa, funnel and
  * handlers, and the drain.
  *
- * Order: hot path (`hot.ts`) → Koa: funnel → `/api`, `/apis` (`handle.ts`) → fixed routes (@koa/router).
+ * Order: hot path (`hot.ts`) → funnel → `/api`, `/apis` (`handle.ts`), or everything else: Koa, fixed routes
+ * (@koa/router).
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
  * connections 75 s, connections MAX_CONNECTIONS; requests in flight, streams, and requests a second by setting. When those are full the
@@ -86,19 +87,12 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const routed = { room, targets, extras, discovery: openDiscovery(room) };
   const hot = openHotPath(room, targets, metrics);
 
-  const app = new Koa();
-  const router = new Router();
-  fixedRoutes(router, room);
-  app.use(async (ctx, next) => {
-    const x = exchangeOf(ctx.res);
+  /** Counts a request in, and answers whatever `serve` throws: the one funnel. */
+  async function funnel(x: Exchange, serve: () => Promise<number>): Promise<void> {
     let status: number;
     if (inFlight >= limits.inFlightRequests) {
-      ctx.respond = false;
-      status = answerError(
-        x,
-        refuse('TooManyRequests', 'too many requests at once', { retryAfterSeconds: 1 }),
-        deps.log,
-      );
+      const refusal = refuse('TooManyRequests', 'too many requests at once', { retryAfterSeconds: 1 });
+      status = answerError(x, refusal, deps.log);
     } else {
       inFlight += 1;
       let counted = true;
@@ -107,27 +101,29 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
         counted = false;
       };
       try {
-        await next();
-        status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
+        status = await serve();
       } catch (error) {
-        ctx.respond = false;
         status = answerError(x, error, deps.log);
       } finally {
         x.leaveFlight();
       }
     }
     observeExchange(metrics, x, status);
-  });
+  }
+
+  const app = new Koa();
+  const router = new Router();
+  fixedRoutes(router, room);
   app.use(async (ctx, next) => {
     const x = exchangeOf(ctx.res);
-    if (x.path.startsWith('/api/') || x.path.startsWith('/apis/') || x.path === '/api' || x.path === '/apis') {
-      ctx.respond = false;
-      await handle(x, routed);
-      return;
-    }
-    ctx.set('x-request-id', x.requestId);
-    await next();
-    if (ctx.status === 404 && ctx.body === undefined) throw noSuchPath(x);
+    await funnel(x, async () => {
+      ctx.set('x-request-id', x.requestId);
+      await next();
+      if (ctx.status === 404 && ctx.body === undefined) throw noSuchPath(x);
+      return ctx.status;
+    });
+    // A refusal has been written past Koa.
+    if (ctx.res.headersSent) ctx.respond = false;
   });
   app.use(router.routes());
   app.on('error', (error: unknown) => {
@@ -153,7 +149,15 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       answerError(new Exchange(req, res, requestId), error, deps.log);
       return;
     }
-    exchanges.set(res, new Exchange(req, res, requestId));
+    const x = new Exchange(req, res, requestId);
+    if (isApi(x.path)) {
+      void funnel(x, async () => {
+        await handle(x, routed);
+        return res.statusCode;
+      });
+      return;
+    }
+    exchanges.set(res, x);
     void serveKoa(req, res);
   }
 
@@ -186,6 +190,11 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     },
     close,
   };
+}
+
+/** Answers of the API are ready-made bytes; Koa's context and the listeners it adds would be a twentieth of a write. */
+function isApi(path: string): boolean {
+  return path.startsWith('/apis/') || path.startsWith('/api/') || path === '/api' || path === '/apis';
 }
 
 const exchanges = new WeakMap<ServerResponse, Exchange>();

@@ -203,7 +203,7 @@ test('a drain ends watches cleanly, refuses writes and new streams, and lets req
 
 test('hundreds of watchers see every write, complete and in order', async (t) => {
   t.timeout(60_000);
-  const door = await openDoor(t, { limits: { streams: 2000 } });
+  const door = await openDoor(t, { limits: { streams: 2000, streamsPerKey: 2000 } });
   const from = door.stage.version();
   const watchers = await Promise.all(Array.from({ length: 300 }, () => watch(door, `resourceVersion=${from}`)));
   for (let i = 0; i < 50; i++) await door.make('Secret', 'secrets', `s${i}`);
