@@ -3,6 +3,7 @@ import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { metadataSchema } from '../../src/api/metadata.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { apiVersionOf, listKindOf } from '../table/rendering.js';
+import { mergePatchOf } from './merge-patch.js';
 import { described, mark, ref, schemaOf, type Node } from './schema.js';
 
 const text = (description: string): Node => ({ type: 'string', description });
@@ -43,6 +44,19 @@ const LIST_META: Node = {
 const STATUS: Node = {
   type: 'object',
   description: 'What went wrong: the answer to every request that fails.',
+  required: [
+    'apiVersion',
+    'kind',
+    'metadata',
+    'status',
+    'code',
+    'reason',
+    'message',
+    'details',
+    'docs',
+    'fix',
+    'requestId',
+  ],
   properties: {
     apiVersion: text('v1'),
     kind: text('Status'),
@@ -124,6 +138,7 @@ const JSON_PATCH: Node = {
 export function sharedSchemas(): Record<string, Node> {
   return {
     ObjectMeta: schemaOf(metadataSchema),
+    ObjectMetaPatch: mergePatchOf(schemaOf(metadataSchema)),
     ListMeta: LIST_META,
     Status: STATUS,
     DeleteOptions: DELETE_OPTIONS,
@@ -141,6 +156,25 @@ export function listComponent(kind: KindDefinition): string {
 
 export function batchComponent(kind: KindDefinition): string {
   return `${listKindOf(kind)}Create`;
+}
+
+/** The body of a merge patch; the status, when it is sent along, changes nothing. */
+function patchSchema(kind: KindDefinition, spec: Node): Node {
+  return {
+    type: 'object',
+    description: `What of a ${kind.kind} is to change (RFC 7396): null takes a field out.`,
+    properties: {
+      apiVersion: API_VERSION,
+      kind: KIND,
+      metadata: described('ObjectMetaPatch', 'Labels, annotations and the rest of what clients write.'),
+      spec: mergePatchOf(spec),
+      status: { type: 'object', description: 'Ignored.', additionalProperties: true },
+    },
+  };
+}
+
+export function patchComponent(kind: KindDefinition): string {
+  return `${kind.kind}Patch`;
 }
 
 /** `Job`, `JobSpec`, `JobStatus`, `JobList`, and what the kind shows beside them. */
@@ -164,6 +198,7 @@ export function kindSchemas(group: string, kind: KindDefinition): Record<string,
     [name]: {
       type: 'object',
       description: kind.description,
+      required: ['metadata', ...(kind.schema.spec.safeParse({}).success ? [] : ['spec'])],
       properties: {
         apiVersion: { ...API_VERSION, example: apiVersion },
         kind: { ...KIND, example: name },
@@ -173,10 +208,11 @@ export function kindSchemas(group: string, kind: KindDefinition): Record<string,
       },
       'x-kubernetes-group-version-kind': [gvkOf(group, kind)],
     },
+    ...(kind.operations.has('patch') && { [patchComponent(kind)]: patchSchema(kind, spec) }),
     [listComponent(kind)]: {
       type: 'object',
       description: `A list of ${kind.plural}.`,
-      required: ['items'],
+      required: ['apiVersion', 'kind', 'metadata', 'items'],
       properties: {
         ...listHead,
         items: { type: 'array', items: ref(name), description: 'The objects, by project and name.' },

@@ -1,6 +1,7 @@
 /** Owns putting documents together: the whole interface, and one per group version as Kubernetes' clients want them. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { kindsOf } from '../discovery/legacy.js';
+import { EVENT } from './answers.js';
 import { kindSchemas, sharedSchemas } from './components.js';
 import { fixedPaths } from './fixed-paths.js';
 import { kindPaths } from './operations.js';
@@ -48,7 +49,10 @@ function document(
 
 /** `/openapi.json`: everything. */
 export function wholeDocument(facts: DocumentFacts): Node {
-  return document(facts, facts.kinds, fixedPaths(facts.group, facts.kinds), { WebhookDelivery: WEBHOOK_DELIVERY });
+  return document(facts, facts.kinds, fixedPaths(facts.group, facts.kinds), {
+    Event: EVENT,
+    WebhookDelivery: WEBHOOK_DELIVERY,
+  });
 }
 
 /** `/openapi/v3/…`: the kinds of one group version. */

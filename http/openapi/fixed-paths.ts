@@ -1,31 +1,25 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import { json, said } from '../routes/declared/bodies.js';
 import { LOG_PARAMETERS } from '../routes/declared/logs.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
+import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
 import { declaredPaths } from './declared-paths.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
-import { BOOLEAN, BYTES, INTEGER, list, OBJECT, path, query, route, TEXT, type Route } from './route.js';
-import type { Node } from './schema.js';
+import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
+import { ref, type Node } from './schema.js';
 
 const OUTPUT: Node = {
   type: 'object',
-  properties: { name: TEXT, index: INTEGER, size: INTEGER, sha256: TEXT, time: TEXT, error: TEXT },
-};
-
-const TIME: Node = { type: 'string', format: 'date-time' };
-
-const EVENT: Node = {
-  type: 'object',
-  description: 'Something that happened to an object. Repeats raise its count and move it to the end.',
+  required: ['name', 'index', 'size', 'sha256'],
   properties: {
-    id: TEXT,
-    type: { ...TEXT, example: 'job.failed' },
-    reason: { ...TEXT, example: 'Failed' },
-    message: TEXT,
-    count: INTEGER,
-    firstTime: TIME,
-    lastTime: TIME,
-    object: { type: 'object', properties: { kind: TEXT, name: TEXT, namespace: TEXT, uid: TEXT } },
+    name: said('Name of the output.'),
+    index: said('Index of the Job.', INTEGER),
+    size: said('Bytes.', INTEGER),
+    sha256: said('Digest of the bytes.'),
+    directory: said('It was a directory: the bytes are its tar.zst.', BOOLEAN),
+    time: said('When it was collected.', { type: 'string', format: 'date-time' }),
+    error: said('Why it could not be collected.'),
   },
 };
 
@@ -54,8 +48,10 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     query('follow', 'Stream new events as lines.', BOOLEAN),
     ...LIST_PARAMETERS.filter((parameter) => parameter.name === 'limit').map((parameter): Node => ({ ...parameter })),
   ];
-  const ops = (id: string, summary: string, more: Partial<Route> = {}): Node =>
-    route({ id, tag: 'Operators', summary, answer: { description: 'Done.' }, ...more });
+  const ops = (id: string, summary: string, schema: Node, more: Partial<Route> = {}, status = 200): Node =>
+    route({ id, tag: 'Operators', summary, answer: { status, schema, description: 'What there is.' }, ...more });
+  const ofKind = [path('kind', 'The kind.')];
+  const ofObject = [path('uid', 'uid of the object.')];
   return {
     ...declaredPaths(group, kinds),
     [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
@@ -90,7 +86,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         body: { required: true, content: { 'application/octet-stream': { schema: BYTES } } },
         answer: {
           status: 201,
-          schema: { type: 'object', properties: { digest: TEXT, size: INTEGER } },
+          schema: { type: 'object', required: ['digest', 'size'], properties: { digest: TEXT, size: INTEGER } },
           description: 'Stored.',
         },
       }),
@@ -117,7 +113,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         tag: 'Events',
         summary: 'List the events of the org',
         parameters: events,
-        answer: { schema: list(EVENT, { continue: TEXT }), description: EVENTS_SAID },
+        answer: { schema: list(ref('Event'), { continue: TEXT }), description: EVENTS_SAID },
       }),
     },
     [`${project}/events`]: {
@@ -126,59 +122,59 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         tag: 'Events',
         summary: 'List the events of a project',
         parameters: [...place, ...events],
-        answer: { schema: list(EVENT, { continue: TEXT }), description: EVENTS_SAID },
+        answer: { schema: list(ref('Event'), { continue: TEXT }), description: EVENTS_SAID },
       }),
     },
     '/ops/v1/orgs': {
-      get: ops('listOrgs', 'List the orgs of this service'),
-      post: ops('createOrg', 'Make an org; the answer holds the key of its Owner, once', {
-        parameters: [{ ...IDEMPOTENCY_KEY }],
-        body: {
-          required: true,
-          content: {
-            'application/json': { schema: { type: 'object', required: ['name'], properties: { name: TEXT } } },
-          },
+      get: ops('listOrgs', 'List the orgs of this service', list(ORG)),
+      post: ops(
+        'createOrg',
+        'Make an org; the answer holds the key of its Owner, once',
+        NEW_ORG,
+        {
+          parameters: [{ ...IDEMPOTENCY_KEY }],
+          body: json({ type: 'object', required: ['name'], properties: { name: TEXT } }),
         },
-        answer: { status: 201, description: 'Made.' },
-      }),
+        201,
+      ),
     },
-    '/ops/v1/supervisors': { get: ops('listSupervisors', 'Actors, mailboxes, restarts and crashes of every kind') },
+    '/ops/v1/supervisors': {
+      get: ops('listSupervisors', 'Actors, mailboxes, restarts and crashes of every kind', list(SUPERVISOR)),
+    },
     '/ops/v1/supervisors/{kind}': {
-      get: ops('readSupervisor', 'The same for one kind', { parameters: [path('kind', 'Kind.')] }),
+      get: ops('readSupervisor', 'The same for one kind', SUPERVISOR, { parameters: ofKind }),
     },
     '/ops/v1/supervisors/{kind}/parked': {
-      get: ops('listParked', 'Objects of a kind whose actor is parked, a page at a time', {
-        parameters: [
-          path('kind', 'Kind.'),
-          query('limit', 'At most so many (500).', INTEGER),
-          query('continue', 'Of the page before.'),
-        ],
-      }),
+      get: ops(
+        'listParked',
+        'Objects of a kind whose actor is parked, a page at a time',
+        list(PARKED, { metadata: { type: 'object', properties: { continue: TEXT } } }),
+        {
+          parameters: [
+            ...ofKind,
+            query('limit', 'At most so many (500).', INTEGER),
+            query('continue', 'Of the page before.'),
+          ],
+        },
+      ),
     },
     '/ops/v1/supervisors/{kind}/restarts': {
-      post: ops('restartSupervisor', 'Restart all actors of a kind', { parameters: [path('kind', 'Kind.')] }),
+      post: ops('restartSupervisor', 'Restart all actors of a kind', restarted('kind'), { parameters: ofKind }, 202),
     },
     '/ops/v1/actors/{uid}': {
-      get: ops('readActor', 'The actor of one object', { parameters: [path('uid', 'uid of the object.')] }),
+      get: ops('readActor', 'The actor of one object', ACTOR, { parameters: ofObject }),
     },
     '/ops/v1/actors/{uid}/restarts': {
-      post: ops('restartActor', 'Restart the actor of one object', { parameters: [path('uid', 'uid of the object.')] }),
+      post: ops('restartActor', 'Restart the actor of one object', restarted('uid'), { parameters: ofObject }, 202),
     },
     '/ops/v1/admissions': {
-      get: ops('readAdmissions', 'Whether new work is paused'),
-      post: ops('setAdmissions', 'Pause or resume new work', {
-        body: {
-          required: true,
-          content: {
-            'application/json': { schema: { type: 'object', required: ['paused'], properties: { paused: BOOLEAN } } },
-          },
-        },
-      }),
+      get: ops('readAdmissions', 'Whether new work is paused', ADMISSIONS),
+      post: ops('setAdmissions', 'Pause or resume new work', ADMISSIONS, { body: json(ADMISSIONS) }),
     },
     ...open('/livez', 'readLiveness', 'Is the process alive and does its work move', 'text/plain'),
-    ...open('/readyz', 'readReadiness', 'May it be sent requests, and what is missing', 'application/json'),
+    ...open('/readyz', 'readReadiness', 'May it be sent requests, and what is missing', 'application/json', READINESS),
     ...open('/metrics', 'readMetrics', 'Prometheus metrics', 'text/plain'),
-    ...open('/version', 'readVersion', 'Version of the program', 'application/json'),
+    ...open('/version', 'readVersion', 'Version of the program', 'application/json', VERSION),
     '/docs/errors': {
       get: route({
         id: 'listErrorDocs',
@@ -201,8 +197,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
   };
 }
 
-function open(at: string, id: string, summary: string, type: string): Record<string, Node> {
-  const schema = type === 'application/json' ? OBJECT : TEXT;
+function open(at: string, id: string, summary: string, type: string, schema: Node = TEXT): Record<string, Node> {
   return {
     [at]: {
       get: route({ id, tag: 'Health', summary, open: true, answer: { type, schema, description: 'So it is.' } }),

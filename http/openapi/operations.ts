@@ -1,6 +1,6 @@
 /** Owns the paths that each kind gets from the generic routes. Pure. */
 import type { KindAction, KindDefinition, Operation } from '../../src/kinds/kind.js';
-import { batchComponent, gvkOf, listComponent } from './components.js';
+import { batchComponent, gvkOf, listComponent, patchComponent } from './components.js';
 import {
   DELETE_PARAMETERS,
   ETAG,
@@ -37,10 +37,10 @@ function createBody(kind: KindDefinition): Node {
   return body(kind.batch === undefined ? one : { oneOf: [one, ref(batchComponent(kind))] });
 }
 
-const PATCH_BODY = (name: string): Node => ({
+const PATCH_BODY = (kind: KindDefinition): Node => ({
   required: true,
   content: {
-    'application/merge-patch+json': { schema: ref(name) },
+    'application/merge-patch+json': { schema: ref(patchComponent(kind)) },
     'application/json-patch+json': { schema: ref('JSONPatch') },
   },
 });
@@ -189,7 +189,7 @@ function objectPath(
         id: idOf('patch', kind),
         summary: `Change parts of a ${name}`,
         parameters: written,
-        requestBody: PATCH_BODY(name),
+        requestBody: PATCH_BODY(kind),
         success: ok,
       },
     ],

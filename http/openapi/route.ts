@@ -50,5 +50,5 @@ export function route(of: Route): Node {
 }
 
 export function list(items: Node, more: Node = {}): Node {
-  return { type: 'object', properties: { items: { type: 'array', items }, ...more } };
+  return { type: 'object', required: ['items'], properties: { items: { type: 'array', items }, ...more } };
 }

@@ -1,0 +1,120 @@
+/** Owns the schemas of what routes beside the kinds answer: events, operators' views, health. Pure. */
+import type { Node } from './schema.js';
+
+type Fields = Readonly<Record<string, Node>>;
+
+const text = (description: string): Node => ({ type: 'string', description });
+const time = (description: string): Node => ({ type: 'string', format: 'date-time', description });
+const count = (description: string): Node => ({ type: 'integer', format: 'int64', minimum: 0, description });
+const flag = (description: string): Node => ({ type: 'boolean', description });
+
+/** An object in which everything but `optional` is always there. */
+function record(description: string, fields: Fields, optional: readonly string[] = []): Node {
+  const required = Object.keys(fields).filter((name) => !optional.includes(name));
+  return { type: 'object', description, ...(required.length === 0 ? {} : { required }), properties: fields };
+}
+
+const ADDRESS = record('The object.', {
+  org: text('Its org.'),
+  kind: text('Its kind.'),
+  project: text('Its project; empty at org level.'),
+  name: text('Its name.'),
+});
+
+export const EVENT: Node = record(
+  'Something that happened to an object. A repeat raises the count of the one that is there and moves it to the end.',
+  {
+    id: text('Names the event.'),
+    type: { ...text('What happened.'), example: 'job.failed' },
+    reason: text('Why, as one word.'),
+    message: text('What happened, for people.'),
+    count: { ...count('How often it has happened.'), minimum: 1 },
+    firstTime: time('When it happened first.'),
+    lastTime: time('When it happened last.'),
+    object: record(
+      'The object that it happened to.',
+      {
+        kind: text('Its kind.'),
+        name: text('Its name.'),
+        uid: text('Its uid.'),
+        namespace: text('Its project; absent at org level.'),
+      },
+      ['namespace'],
+    ),
+  },
+);
+
+export const SUPERVISOR: Node = record(
+  'The actors of one kind.',
+  {
+    kind: text('The kind.'),
+    actors: count('Actors in memory.'),
+    mailboxDepth: count('Messages that wait for them.'),
+    oldestMs: { type: 'number', description: 'Age of the oldest message that waits or is in hand, in milliseconds.' },
+    restarts: count('Restarts after crashes.'),
+    parked: count('Objects whose actor has crashed too often and waits for an operator.'),
+    lastCrash: record('The last crash.', {
+      time: { type: 'number', description: 'Milliseconds since 1970.' },
+      errorClass: text('Class of the error.'),
+      name: text('Name of the object.'),
+    }),
+  },
+  ['lastCrash'],
+);
+
+export const ACTOR: Node = record(
+  'The actor of one object.',
+  {
+    address: ADDRESS,
+    live: flag('Whether it is in memory.'),
+    busy: flag('Whether it works on a message.'),
+    mailboxDepth: count('Messages that wait for it.'),
+    oldestMs: { type: 'number', description: 'Age of the oldest message that waits or is in hand, in milliseconds.' },
+    restarts: count('Restarts after crashes.'),
+    parked: flag('Whether it has crashed too often and waits for an operator.'),
+    errorClass: text('Class of the error of the last crash.'),
+  },
+  ['errorClass'],
+);
+
+export const PARKED: Node = record('An object whose actor waits for an operator.', {
+  address: ADDRESS,
+  restarts: count('Restarts after crashes.'),
+  errorClass: text('Class of the error of the last crash.'),
+  time: { type: 'number', description: 'When it crashed last, in milliseconds since 1970.' },
+});
+
+export const ORG: Node = record('An org.', {
+  org: text('Its id.'),
+  name: text('Its name.'),
+  creationTimestamp: time('When it was made.'),
+});
+
+export const NEW_ORG: Node = record('An org that has just been made.', {
+  org: text('Its id.'),
+  name: text('Its name.'),
+  key: text('The key of its Owner. It is shown this once.'),
+});
+
+export const ADMISSIONS: Node = record('Whether new work is let in.', { paused: flag('True: it is not.') });
+
+/** What a restart answers; `names` is `kind` or `uid`. */
+export function restarted(names: 'kind' | 'uid'): Node {
+  return record('What was restarted.', { [names]: text('As it was asked for.'), restarted: flag('True.') });
+}
+
+export const READINESS: Node = {
+  ...record('Whether requests may be sent here.', {
+    ready: flag('Whether they may.'),
+    missing: { type: 'array', items: text('One thing.'), description: 'What they wait for.' },
+  }),
+  additionalProperties: true,
+};
+
+export const VERSION: Node = record('The program, in the words that kubectl knows.', {
+  ...Object.fromEntries(
+    ['major', 'minor', 'gitVersion', 'gitCommit', 'gitTreeState', 'buildDate', 'goVersion', 'compiler', 'platform'].map(
+      (name) => [name, text(name)],
+    ),
+  ),
+});
