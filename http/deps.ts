@@ -74,6 +74,35 @@ export interface Outputs {
   find(owner: Address, uid: string, name: string, index: number, signal: AbortSignal): Promise<OutputEntry | undefined>;
 }
 
+/** One delivery of the log of a WebhookEndpoint. Times in ms since the epoch. */
+export interface DeliveryEntry {
+  readonly id: string;
+  readonly eventType: string;
+  readonly phase: 'Pending' | 'Succeeded' | 'Failed' | 'Abandoned';
+  /** Attempts that have ended; what follows is of the latest one. */
+  readonly attempts: number;
+  readonly time: number;
+  /** 0: there was no response. */
+  readonly statusCode?: number | undefined;
+  readonly durationMs?: number | undefined;
+  readonly attemptTime?: number | undefined;
+  readonly error?: string | undefined;
+  readonly nextAttemptTime?: number | undefined;
+  readonly replayOf?: string | undefined;
+}
+
+export interface Deliveries {
+  /** Behind `after` (an id), newest first. `endpoint` is a uid. */
+  list(org: string, endpoint: string, after: string | undefined, limit: number): Promise<readonly DeliveryEntry[]>;
+  /** The same body under a new id. Undefined: there is no such delivery. */
+  replay(
+    org: string,
+    endpoint: string,
+    id: string,
+    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
+  ): Promise<{ readonly entry: DeliveryEntry; readonly replayed: boolean } | undefined>;
+}
+
 /** Content-addressed bytes; `storage/blobs` fits it. A digest is `sha256:<64 hex>`, with or without its prefix. */
 export interface Blobs {
   /**
@@ -189,6 +218,7 @@ export interface HttpDeps {
   readonly health: Health;
   readonly logs: Logs;
   readonly outputs: Outputs;
+  readonly deliveries: Deliveries;
   readonly blobs: Blobs;
   readonly operators: Operators;
   readonly events: Events;

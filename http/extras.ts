@@ -1,6 +1,7 @@
-/** Owns the list of routes that stand beside the kinds (blobs, events) and below their objects (logs, outputs). */
+/** Owns the list of routes that stand beside the kinds (blobs, events) and below their objects (logs, outputs, deliveries). */
 import { noSuchPath, type Beside, type Extras } from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
+import { serveDeliveries } from './routes/deliveries.js';
 import { serveEvents } from './routes/events.js';
 import { serveLogs } from './routes/logs.js';
 import { serveOutputs } from './routes/outputs.js';
@@ -24,6 +25,7 @@ export function openExtras(room: Room): Extras {
       ['jobs/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['attempts/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['jobs/outputs', (x, caller, target) => serveOutputs(x, room, caller, target)],
+      ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
     notServed: (x, caller, target) => refuseBelow(x, room, caller, target),
   };

@@ -2,7 +2,7 @@
  * Owns what a process opens when it has become the active one, in order: committer, timers, actors, what was under way,
  * and what the deployment itself keeps (orgs, this machine's Node, the catalogs). Closing leaves running work alone.
  */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { openActors, type Actors } from '../actors/open.js';
@@ -11,6 +11,7 @@ import { ATTEMPT } from '../actors/work/attempts.js';
 import { openInputs } from '../actors/work/inputs.js';
 import { openLog, type LogRequest } from '../actors/work/logs.js';
 import type { Webhooks } from '../actors/delivery/open.js';
+import { replayDelivery, type ReplayDeps } from '../actors/delivery/replays.js';
 import { BOOTSTRAP_ORG } from '../src/api/access/role.js';
 import type { Address } from '../src/api/address.js';
 import type { Config } from '../src/config.js';
@@ -28,6 +29,7 @@ import type { MasterKeys } from '../storage/envelope/master-key.js';
 import { keepHouse } from '../storage/housekeeping.js';
 import { openOrgs } from '../storage/orgs.js';
 import { openTimers } from '../storage/queues/timers.js';
+import { openDeliveryLog } from '../storage/webhooks/log.js';
 import { rewrapSecrets } from '../storage/rewrap.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
 import { loadOfferings } from './catalog/load.js';
@@ -49,7 +51,11 @@ export interface ActiveDeps {
 
 export interface Active {
   readonly actors: Actors;
-  readonly webhooks: Webhooks;
+  /** Sends a delivery again; undefined: there is no such one. */
+  replay(
+    delivery: Parameters<typeof replayDelivery>[0],
+    keyed: Parameters<typeof replayDelivery>[1],
+  ): ReturnType<typeof replayDelivery>;
   /** The lease certainly holds at this moment. */
   holdsLease(): boolean;
   readonly orgs: OrgDeps;
@@ -194,9 +200,19 @@ async function furnish(
 
   const attemptKind = kindByName(ATTEMPT);
   if (!attemptKind) throw new Error('the registry has no Attempt');
+  const replays: ReplayDeps = {
+    log: openDeliveryLog(store.postgres),
+    answers: {
+      find: (org, holder, key) => store.responses.find(org, holder, key),
+      keep: (org, answer) => actors.keepAnswer(org, answer, 0),
+    },
+    look: (endpoint) => webhooks.look(endpoint),
+    now: store.clock,
+    uid: randomUUID,
+  };
   return {
     actors,
-    webhooks,
+    replay: (delivery, keyed) => replayDelivery(delivery, keyed, replays),
     holdsLease: () => deps.lease.held(),
     orgs,
     openLog: (owner, uid, request, signal) =>
@@ -222,7 +238,7 @@ function clearAway({ config, store, keys, blobs, metrics }: ActiveDeps, actors: 
   const every = Math.min(CLEAR_AWAY_MS, (config.watchHistorySeconds * 1_000) / 2);
   void keepHouse(
     {
-      ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS },
+      ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS, now: store.clock },
       onFloor: (floor) => actors.moveFloor(floor),
       onProblem: problem('housekeeping'),
     },

@@ -8,13 +8,14 @@ import type { Stage } from '../actors/stage.js';
 import type { Authenticator } from '../http/auth/authenticator.js';
 import type { Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
-import type { Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
+import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
 import { refuse } from '../src/api/refusal.js';
 import { kindByName } from '../src/kinds/index.js';
 import { jobOutputs, locateOutput } from '../src/kinds/job/outputs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import { listEvents } from '../storage/events.js';
 import type { Store } from '../storage/open.js';
+import { openDeliveryLog } from '../storage/webhooks/log.js';
 import type { Active } from './active.js';
 
 export interface Front {
@@ -25,6 +26,7 @@ export interface Front {
   readonly health: Health;
   readonly logs: Logs;
   readonly outputs: Outputs;
+  readonly deliveries: Deliveries;
   readonly blobs: Blobs;
   readonly events: Events;
   readonly operators: Operators;
@@ -50,6 +52,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
     throw refuse('Unavailable', `this process is not the active one: ${now.missing}`, { retryAfterSeconds: 1 });
   };
   const stage = (): Stage => active().actors.stage;
+  const deliveryLog = openDeliveryLog(store.postgres);
 
   return {
     set(state) {
@@ -85,6 +88,10 @@ export function openFront(store: Store, blobs: Blobs): Front {
         const found = locateOutput(slot ? [slot] : [], name, index);
         return found.outcome === 'Found' ? found.output : undefined;
       },
+    },
+    deliveries: {
+      list: deliveryLog.list,
+      replay: (org, endpoint, id, keyed) => active().replay({ org, endpoint, id }, keyed),
     },
     blobs,
     events: { list: (org, query) => listEvents(store.postgres, org, query) },

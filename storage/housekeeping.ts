@@ -1,9 +1,10 @@
 /**
  * Owns what the active process clears away from time to time: changes below the floor, expired Idempotency-Keys, old
- * events. Nothing here is urgent: what fails is told and done again at the next round.
+ * events and deliveries. Nothing here is urgent: what fails is told and done again at the next round.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Postgres, Statement } from './postgres.js';
+import { sweepDeliveries } from './webhooks/sweep.js';
 import type { StoredResponses } from './responses.js';
 import type { ChangesLog } from './store.js';
 
@@ -11,7 +12,7 @@ import type { ChangesLog } from './store.js';
 const EVERY = 60_000;
 /** How long an event is kept after its last repeat (ms): 30 days. */
 const EVENTS_KEPT = 30 * 24 * 3_600_000;
-/** Rounds from one sweep of events to the next: it reads the whole table, for an index on time would cost each write. */
+/** Rounds from one sweep of events and deliveries to the next: it reads the whole table, for an index on time would cost each write. */
 const EVENTS_EACH = 60;
 const REMOVED_AT_ONCE = 5_000;
 
@@ -21,6 +22,8 @@ export interface HousekeepingOptions {
   readonly responses: StoredResponses;
   readonly every?: number | undefined;
   readonly eventsKept?: number | undefined;
+  /** Milliseconds on Postgres's clock. */
+  readonly now: () => number;
   /** The log's floor after a round. */
   onFloor(floor: number): void;
   onProblem(error: unknown): void;
@@ -36,6 +39,7 @@ export async function keepHouse(options: HousekeepingOptions, signal: AbortSigna
       await sweepCredentials(options.postgres);
       if (rounds >= EVENTS_EACH) {
         await sweepEvents(options.postgres, options.eventsKept ?? EVENTS_KEPT);
+        await sweepDeliveries(options.postgres, options.now());
         rounds = 0;
       }
       rounds += 1;

@@ -1,4 +1,4 @@
-/** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, operators, health. Pure. */
+/** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, deliveries, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { json, said } from '../routes/declared/bodies.js';
 import { LOG_PARAMETERS } from '../routes/declared/logs.js';
@@ -72,6 +72,31 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         summary: 'Download an output of a Job',
         parameters: [...object, path('output', 'Name of the output.'), query('index', 'Index of the Job.', INTEGER)],
         answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes; directories are tar.zst.' },
+      }),
+    },
+    [`${base}/webhookendpoints/{name}/deliveries`]: {
+      get: route({
+        id: 'listWebhookDeliveries',
+        tag: 'Webhooks',
+        summary: 'List the deliveries of a WebhookEndpoint of the last 7 days, the newest first',
+        parameters: [
+          NAME as unknown as Node,
+          query('limit', 'Most deliveries of the answer.', INTEGER),
+          query('after', 'Cursor: `continue` of the page before.'),
+        ],
+        answer: {
+          schema: list(DELIVERY, { continue: { type: 'string', description: 'Present when there are more.' } }),
+          description: 'A page.',
+        },
+      }),
+    },
+    [`${base}/webhookendpoints/{name}/deliveries/{id}/replays`]: {
+      post: route({
+        id: 'replayWebhookDelivery',
+        tag: 'Webhooks',
+        summary: 'Deliver the same body again under a new `webhook-id`',
+        parameters: [NAME as unknown as Node, path('id', 'The delivery.'), { ...IDEMPOTENCY_KEY }],
+        answer: { status: 201, schema: DELIVERY, description: 'The new delivery.' },
       }),
     },
     [`${project}/blobs`]: {

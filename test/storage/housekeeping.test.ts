@@ -37,6 +37,7 @@ test('each round compacts the log, forgets expired keys and old events, and goes
         compact: () => (failures-- > 0 ? Promise.reject(new Error('once')) : f.store.changes.compact()),
       },
       every: 10,
+      now: f.store.clock,
       onFloor(reached) {
         floor = reached;
       },

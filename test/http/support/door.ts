@@ -129,6 +129,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
     },
     logs: { open: unwired },
     outputs: { list: unwired, find: unwired },
+    deliveries: { list: unwired, replay: unwired },
     blobs: { put: unwired, head: unwired, get: unwired },
     operators: {
       supervisors: unwired,

@@ -1,0 +1,30 @@
+/** Owns the end of what is kept of deliveries: the log after 7 days, the counts when they count no more. */
+import type { Postgres, Statement } from '../postgres.js';
+import { deliveryIdFrom } from './ids.js';
+
+/** Source: spec, "Delivery rules" 4. */
+const KEPT_MS = 7 * 24 * 3_600_000;
+const REMOVED_AT_ONCE = 5_000;
+
+/** Ids are in the order of time, so that the old ones are found where the index begins. */
+export async function sweepDeliveries(postgres: Postgres, now: number): Promise<void> {
+  const before = deliveryIdFrom(now - KEPT_MS);
+  let removed = REMOVED_AT_ONCE;
+  while (removed === REMOVED_AT_ONCE) removed = await postgres.write(SWEEP, [before, REMOVED_AT_ONCE]);
+  await postgres.write(SWEEP_COUNTS);
+}
+
+/** Precondition: none. Result: at most $2 of the deliveries before $1 that have ended are gone. */
+const SWEEP: Statement = {
+  name: 'sweep deliveries',
+  text: `
+DELETE FROM deliveries WHERE id IN (
+  SELECT id FROM deliveries WHERE id < $1 AND phase <> 'Pending' ORDER BY id LIMIT $2
+)`,
+};
+
+/** Precondition: none. Result: counts of more than a day ago are gone. */
+const SWEEP_COUNTS: Statement = {
+  name: 'sweep delivery counts',
+  text: `DELETE FROM delivery_counts WHERE since < now() - interval '25 hours'`,
+};
