@@ -8,6 +8,7 @@ import { declaredPaths } from './declared-paths.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
+import { webhookLogPaths } from './webhook-log.js';
 
 const OUTPUT: Node = {
   type: 'object',
@@ -74,31 +75,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes; directories are tar.zst.' },
       }),
     },
-    [`${base}/webhookendpoints/{name}/deliveries`]: {
-      get: route({
-        id: 'listWebhookDeliveries',
-        tag: 'Webhooks',
-        summary: 'List the deliveries of a WebhookEndpoint of the last 7 days, the newest first',
-        parameters: [
-          NAME as unknown as Node,
-          query('limit', 'Most deliveries of the answer.', INTEGER),
-          query('after', 'Cursor: `continue` of the page before.'),
-        ],
-        answer: {
-          schema: list(DELIVERY, { continue: { type: 'string', description: 'Present when there are more.' } }),
-          description: 'A page.',
-        },
-      }),
-    },
-    [`${base}/webhookendpoints/{name}/deliveries/{id}/replays`]: {
-      post: route({
-        id: 'replayWebhookDelivery',
-        tag: 'Webhooks',
-        summary: 'Deliver the same body again under a new `webhook-id`',
-        parameters: [NAME as unknown as Node, path('id', 'The delivery.'), { ...IDEMPOTENCY_KEY }],
-        answer: { status: 201, schema: DELIVERY, description: 'The new delivery.' },
-      }),
-    },
+    ...webhookLogPaths(base),
     [`${project}/blobs`]: {
       post: route({
         id: 'uploadBlob',

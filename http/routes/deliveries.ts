@@ -90,7 +90,8 @@ function toJson(entry: DeliveryEntry): Record<string, unknown> {
   const { id, eventType, phase, attempts, time, statusCode, durationMs, error, replayOf } = entry;
   const at = (ms: number | undefined): string | undefined => (ms === undefined ? undefined : rfc3339Millis(ms));
   return {
-    ...{ id, eventType, phase, attempts, time: at(time), statusCode, durationMs, error, replayOf },
+    ...{ id, eventType, phase, attempts, time: at(time), statusCode, error, replayOf },
+    durationSeconds: durationMs === undefined ? undefined : durationMs / 1_000,
     lastAttemptTime: at(entry.attemptTime),
     nextAttemptTime: at(entry.nextAttemptTime),
   };

@@ -6,14 +6,12 @@ import type { BelowRoute } from './declared.js';
 import { INTERACTIVE_ROUTES } from './interactive.js';
 import { LOG_ROUTES } from './logs.js';
 import { WALLET_ROUTES } from './wallet.js';
-import { WEBHOOK_ROUTES } from './webhooks.js';
 
 export const DECLARED_BELOW: readonly BelowRoute[] = [
   ...INTERACTIVE_ROUTES,
   ...LOG_ROUTES,
   ...DATA_ROUTES,
   ...CALL_ROUTES,
-  ...WEBHOOK_ROUTES,
 ];
 
 export { ABSOLUTE_ROUTES as DECLARED_ABSOLUTE, WALLET_ROUTES as DECLARED_BESIDE };

@@ -9,6 +9,7 @@ import { findCondition, setCondition } from '../../api/conditions.js';
 import { parseDuration } from '../../api/duration.js';
 import { rfc3339 } from '../../api/time.js';
 import type { Effect } from '../effect.js';
+import { emit } from '../events/emit.js';
 import type { Letter } from '../letter.js';
 import type { Current, Machine, Message, Moment } from '../machine.js';
 import { IGNORED, next, type PlainDecision } from '../plain-machine.js';
@@ -41,7 +42,7 @@ function create({ object }: Here, moment: Moment): Decided {
     private: { version: 1 },
     effects: [
       { type: 'SealSecret', version: 1, values: new Map([[SECRET_KEY, bytes]]) },
-      { type: 'Emit', event: 'webhookendpoint.ping', reason: 'Ping', message: 'the endpoint was created' },
+      emit('webhookendpoint.ping', 'the endpoint was created'),
     ],
     reveal: { signingSecret: text },
   });
@@ -104,9 +105,7 @@ function see({ object }: Here, { recent, succeeded, failed, last }: Seen, moment
     const message = `the last ${FAILING_AFTER} deliveries failed`;
     const conditions = conditionsWith(object.status, 'False', 'DeliveriesFailing', message, moment);
     // Once for each time that it begins to fail.
-    const effects: Effect[] = wasFailing
-      ? []
-      : [{ type: 'Emit', event: 'webhookendpoint.deliveries_failing', reason: 'DeliveriesFailing', message }];
+    const effects: Effect[] = wasFailing ? [] : [emit('webhookendpoint.deliveries_failing', message)];
     return next({ ...status, conditions, failingSince: status.failingSince ?? since }, { effects });
   }
   if (!recent.some((delivery) => delivery.succeeded)) return next(status);

@@ -1,0 +1,62 @@
+/** Owns the description of the delivery log of WebhookEndpoints (`http/routes/deliveries.ts`). Source: spec, "Webhook actions". Pure. */
+import { record, said } from '../routes/declared/bodies.js';
+import { IDEMPOTENCY_KEY, NAME } from './parameters.js';
+import { INTEGER, list, path, query, route, TEXT } from './route.js';
+import type { Node } from './schema.js';
+
+const TIME: Node = { type: 'string', format: 'date-time' };
+
+const DELIVERY = record(
+  {
+    id: said('Names the delivery: the webhook-id header of its attempts.'),
+    eventType: said('Type of the event.'),
+    phase: said('Abandoned: the endpoint was deleted or paused.', {
+      type: 'string',
+      enum: ['Pending', 'Succeeded', 'Failed', 'Abandoned'],
+    }),
+    attempts: said('Attempts that have ended; what follows is of the last one.', INTEGER),
+    statusCode: said("The receiver's status; 0 when there was no response.", INTEGER),
+    durationSeconds: said('How long it took.', { type: 'number' }),
+    error: said('What went wrong.'),
+    lastAttemptTime: said('When it ended.', TIME),
+    nextAttemptTime: said('When the next one is due; while it is Pending.', TIME),
+    time: said('When the event happened, or the replay was asked for.', TIME),
+    replayOf: said('Id of the delivery whose body it has.'),
+  },
+  ['id', 'eventType', 'phase', 'attempts', 'time'],
+);
+
+const tag = 'WebhookEndpoint';
+const name = NAME as unknown as Node;
+
+/** `base` is `/apis/{group}/v1`. */
+export function webhookLogPaths(base: string): Record<string, Node> {
+  const deliveries = `${base}/webhookendpoints/{name}/deliveries`;
+  return {
+    [deliveries]: {
+      get: route({
+        ...{ id: 'listDeliveriesOfWebhookEndpoint', tag, summary: 'List deliveries of the last 7 days' },
+        parameters: [
+          name,
+          query('limit', 'At most so many.', INTEGER),
+          query('after', '`continue` of the page before.'),
+        ],
+        answer: {
+          schema: list(DELIVERY, { continue: { ...TEXT, description: 'Present when there are more.' } }),
+          description: 'Newest first.',
+        },
+      }),
+    },
+    [`${deliveries}/{id}/replays`]: {
+      post: route({
+        ...{
+          id: 'replayDeliveryOfWebhookEndpoint',
+          tag,
+          summary: 'Deliver the same body again, with a new webhook-id',
+        },
+        parameters: [name, path('id', 'Id of the delivery.'), { ...IDEMPOTENCY_KEY }],
+        answer: { status: 201, schema: DELIVERY, description: 'The new delivery.' },
+      }),
+    },
+  };
+}
