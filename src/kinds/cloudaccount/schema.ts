@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
+import { complain, rules } from '../shapes/complain.js';
 
 const OBSERVED = ['Inventory', 'GPUs', 'Spend'] as const;
 
@@ -41,21 +42,21 @@ const fields = z.object({
 });
 
 /** Exactly the block of the provider is there. */
-export const cloudAccountSpec = fields.check((ctx) => {
-  const { provider, cloudA, cloudB } = ctx.value;
-  const complain = (path: string, message: string, reason: string, input: unknown): void => {
-    ctx.issues.push({ code: 'custom', path: [path], message, input, params: { reason } });
-  };
-  const blocks = { CloudA: ['cloudA', cloudA], CloudB: ['cloudB', cloudB] } as const;
-  for (const [name, [path, block]] of Object.entries(blocks)) {
-    if (name === provider && block === undefined) {
-      complain(path, `must be given with provider ${provider}`, 'FieldValueRequired', block);
+export const cloudAccountSpec = fields.check(
+  rules(({ value: { provider, cloudA, cloudB }, issues }) => {
+    const blocks = { CloudA: ['cloudA', cloudA], CloudB: ['cloudB', cloudB] } as const;
+    // A provider that is none has no block, and is complained of by itself.
+    if (!Object.hasOwn(blocks, provider)) return;
+    for (const [name, [path, block]] of Object.entries(blocks)) {
+      if (name === provider && block === undefined) {
+        complain(issues, [path], `must be given with provider ${provider}`, 'FieldValueRequired');
+      }
+      if (name !== provider && block !== undefined) {
+        complain(issues, [path], `must not be given with provider ${provider}`, 'FieldValueForbidden');
+      }
     }
-    if (name !== provider && block !== undefined) {
-      complain(path, `must not be given with provider ${provider}`, 'FieldValueForbidden', block);
-    }
-  }
-});
+  }),
+);
 
 const amount = (what: string) => z.string().optional().describe(`${what}, as a decimal string in the currency.`);
 

@@ -1,6 +1,7 @@
 /** Owns labels and selectors of labels in a spec, as Kubernetes has them (`metav1.LabelSelector`). */
 import { z } from 'zod';
 import { checkLabelKey, checkLabelValue } from '../../api/names.js';
+import { complain, rules } from './complain.js';
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 
@@ -20,21 +21,20 @@ const requirement = z
     operator: z.enum(OPERATORS).describe('How its value is compared.'),
     values: z.array(z.string()).optional().describe('With In and NotIn, at least one; else none.'),
   })
-  .check((ctx) => {
-    const { key, operator, values = [] } = ctx.value;
-    const complain = (path: (string | number)[], message: string, input: unknown): void => {
-      ctx.issues.push({ code: 'custom', path, message, input });
-    };
-    const badKey = checkLabelKey(key);
-    if (badKey !== undefined) complain(['key'], badKey, key);
-    const compares = operator === 'In' || operator === 'NotIn';
-    if (compares && values.length === 0) complain(['values'], `must have a value with operator ${operator}`, values);
-    if (!compares && values.length > 0) complain(['values'], `must be empty with operator ${operator}`, values);
-    for (const [index, value] of values.entries()) {
-      const badValue = checkLabelValue(value);
-      if (badValue !== undefined) complain(['values', index], badValue, value);
-    }
-  });
+  .check(
+    rules(({ value: { key, operator, values = [] }, issues }) => {
+      const badKey = checkLabelKey(key);
+      if (badKey !== undefined) complain(issues, ['key'], badKey, 'FieldValueInvalid', key);
+      const compares = operator === 'In' || operator === 'NotIn';
+      const stands = operator === 'Exists' || operator === 'DoesNotExist';
+      if (compares && values.length === 0) complain(issues, ['values'], `must have a value with operator ${operator}`);
+      if (stands && values.length > 0) complain(issues, ['values'], `must be empty with operator ${operator}`);
+      for (const [index, value] of values.entries()) {
+        const badValue = checkLabelValue(value);
+        if (badValue !== undefined) complain(issues, ['values', index], badValue, 'FieldValueInvalid', value);
+      }
+    }),
+  );
 
 /** All of it must hold; an empty one selects everything. */
 export const labelSelector = z.object({

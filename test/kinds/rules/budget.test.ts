@@ -112,6 +112,12 @@ holdRules(test, {
       beyond: [requirement('Is', ['a'])],
       field: 'spec.scope.selector.matchExpressions[0].operator',
     },
+    {
+      rule: 'a key that is none is told of beside an operator that is none',
+      within: [requirement('Exists')],
+      beyond: [['spec.scope.selector.matchExpressions', [{ key: 'a b', operator: 'Is' }]]],
+      field: 'spec.scope.selector.matchExpressions[0].key',
+    },
     needsValues('In'),
     needsValues('NotIn'),
     takesNone('Exists'),

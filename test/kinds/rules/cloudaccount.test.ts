@@ -31,6 +31,15 @@ holdRules(test, {
         ['spec.provider', 'CloudB'],
       ],
     },
+    {
+      rule: 'a block that is not allowed is told of beside what else is wrong',
+      within: [],
+      beyond: [
+        ['spec.cloudB', { projectIds: [] }],
+        ['spec.cloudA.accountId', '1'],
+        ['spec.sync.interval', '1m'],
+      ],
+    },
     { rule: 'the account is required', within: [], beyond: [['spec.cloudA.accountId', undefined]] },
     {
       rule: 'the account has 12 digits and no more',
