@@ -29,7 +29,17 @@ function tidied(node: Node): Node {
     else out[key] = isNode(value) ? tidied(value) : value;
   }
   if (out['type'] === 'integer' && out['format'] === undefined) out['format'] = 'int64';
+  const common = commonType(out);
+  if (common !== undefined) out['type'] = common;
   return out;
+}
+
+/** The type of all alternatives, for readers that look at no alternative, such as `kubectl explain`. */
+function commonType({ type, anyOf, oneOf }: Node): unknown {
+  const options = anyOf ?? oneOf;
+  if (type !== undefined || !Array.isArray(options)) return undefined;
+  const types = new Set(options.map((option: unknown) => (isNode(option) ? option['type'] : undefined)));
+  return types.size === 1 ? [...types][0] : undefined;
 }
 
 /** The node at a path such as `spec.env[].name` below an object schema; undefined when it is not there. */

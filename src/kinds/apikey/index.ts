@@ -27,7 +27,7 @@ export const apiKeyKind: KindDefinition = {
   plural: 'apikeys',
   singular: 'apikey',
   shortNames: ['key', 'keys'],
-  categories: [],
+  categories: ['access'],
   scope: 'org',
   group: 'api',
   version: 'v1',

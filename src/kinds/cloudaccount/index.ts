@@ -13,7 +13,7 @@ export const cloudAccountKind: KindDefinition = {
   plural: 'cloudaccounts',
   singular: 'cloudaccount',
   shortNames: ['ca'],
-  categories: [],
+  categories: ['fleet'],
   scope: 'org',
   group: 'api',
   version: 'v1',

@@ -17,7 +17,7 @@ export const enrollmentTokenKind: KindDefinition = {
   plural: 'enrollmenttokens',
   singular: 'enrollmenttoken',
   shortNames: [],
-  categories: [],
+  categories: ['fleet'],
   scope: 'project',
   group: 'api',
   version: 'v1',

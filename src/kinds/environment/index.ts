@@ -15,7 +15,7 @@ export const environmentKind: KindDefinition = {
   plural: 'environments',
   singular: 'environment',
   shortNames: ['envs'],
-  categories: [],
+  categories: ['catalog'],
   scope: 'project',
   group: 'api',
   version: 'v1',

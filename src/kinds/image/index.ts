@@ -13,7 +13,7 @@ export const imageKind: KindDefinition = {
   plural: 'images',
   singular: 'image',
   shortNames: ['img'],
-  categories: [],
+  categories: ['catalog'],
   scope: 'project',
   group: 'api',
   version: 'v1',

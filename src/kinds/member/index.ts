@@ -12,7 +12,7 @@ export const memberKind: KindDefinition = {
   plural: 'members',
   singular: 'member',
   shortNames: [],
-  categories: [],
+  categories: ['access'],
   scope: 'org',
   group: 'api',
   version: 'v1',

@@ -13,7 +13,7 @@ export const modelKind: KindDefinition = {
   plural: 'models',
   singular: 'model',
   shortNames: [],
-  categories: [],
+  categories: ['catalog'],
   scope: 'project',
   group: 'api',
   version: 'v1',

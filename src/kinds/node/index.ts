@@ -13,7 +13,7 @@ export const nodeKind: KindDefinition = {
   plural: 'nodes',
   singular: 'node',
   shortNames: ['no'],
-  categories: [],
+  categories: ['fleet'],
   scope: 'org',
   group: 'api',
   version: 'v1',

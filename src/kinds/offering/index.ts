@@ -36,7 +36,7 @@ export const offeringKind: KindDefinition = {
   plural: 'offerings',
   singular: 'offering',
   shortNames: ['off'],
-  categories: [],
+  categories: ['catalog'],
   scope: 'org',
   group: 'api',
   version: 'v1',

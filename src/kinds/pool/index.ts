@@ -12,7 +12,7 @@ export const poolKind: KindDefinition = {
   plural: 'pools',
   singular: 'pool',
   shortNames: [],
-  categories: [],
+  categories: ['fleet'],
   scope: 'project',
   group: 'api',
   version: 'v1',

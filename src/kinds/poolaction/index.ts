@@ -17,7 +17,7 @@ export const poolActionKind: KindDefinition = {
   plural: 'poolactions',
   singular: 'poolaction',
   shortNames: [],
-  categories: [],
+  categories: ['fleet'],
   scope: 'project',
   group: 'api',
   version: 'v1',

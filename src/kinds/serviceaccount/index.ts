@@ -21,7 +21,7 @@ export const serviceAccountKind: KindDefinition = {
   plural: 'serviceaccounts',
   singular: 'serviceaccount',
   shortNames: ['sa'],
-  categories: [],
+  categories: ['access'],
   scope: 'project',
   group: 'api',
   version: 'v1',

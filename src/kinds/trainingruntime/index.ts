@@ -20,7 +20,7 @@ export const trainingRuntimeKind: KindDefinition = {
   plural: 'trainingruntimes',
   singular: 'trainingruntime',
   shortNames: ['tr'],
-  categories: [],
+  categories: ['catalog'],
   scope: 'project',
   group: 'api',
   version: 'v1beta1',
