@@ -26,7 +26,9 @@ function checked(check: Check, meta: Readonly<Record<string, unknown>>): z.ZodTy
     .string()
     .check((ctx) => {
       const complaint = check(ctx.value);
-      if (complaint !== undefined) ctx.issues.push({ code: 'custom', message: complaint, input: ctx.value });
+      // It is still text, so rules over several fields can be held beside it: one answer tells everything.
+      if (complaint === undefined) return;
+      ctx.issues.push({ code: 'custom', message: complaint, input: ctx.value, continue: true });
     })
     .meta(meta);
 }
