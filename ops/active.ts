@@ -32,8 +32,12 @@ import { openTimers } from '../storage/queues/timers.js';
 import { openDeliveryLog } from '../storage/webhooks/log.js';
 import { rewrapSecrets } from '../storage/rewrap.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
-import { loadOfferings } from './catalog/load.js';
+import { keepCatalog, type Kept } from './catalog/keep.js';
+import { readCatalog } from './catalog/read.js';
+import { openReload, tellFaults } from './catalog/reload.js';
+import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
+import { onHangup } from './signals.js';
 import { openActiveWebhooks } from './webhooks.js';
 
 export interface ActiveDeps {
@@ -46,6 +50,7 @@ export interface ActiveDeps {
   readonly blobs: Blobs;
   readonly engine: ComputeEngine | undefined;
   readonly metrics: Metrics;
+  readonly log: Log;
   onChange(change: CommittedChange): void;
 }
 
@@ -190,8 +195,16 @@ async function furnish(
   };
   await ensureBootstrapOrg(orgs);
   const capacity = await engine?.facts(stopping);
-  const offerings = await loadOfferings(capacity?.refusal === undefined ? capacity : undefined);
-  await keep([{ address: LOCAL_NODE, spec: {} }, ...offerings], orgs);
+  const readAgain = async (): Promise<Kept> => {
+    const own = capacity?.refusal === undefined ? capacity : undefined;
+    return keepCatalog(await readCatalog(own, deps.config.catalogDir), actors, stopping);
+  };
+  await keep([{ address: LOCAL_NODE, spec: {} }], orgs);
+  // Files that were broken since the start do not keep a standby from taking over: what is stored stays.
+  await readAgain().catch((error: unknown) => {
+    if (!tellFaults(error, deps.log)) throw error;
+  });
+  onHangup(openReload(readAgain, deps.log), stopping);
   await actors.start();
   webhooks.start(actors.post);
   clearAway(deps, actors, stopping);

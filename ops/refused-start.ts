@@ -1,15 +1,17 @@
 /**
- * Owns the end of a start that is refused for a reason which a person can mend: one line that says it, and an exit code.
+ * Owns the end of a start that is refused for a reason which a person can mend: the lines that say it, and an exit code.
  * Anything else is a fault of the program and shows its stack.
  */
 import { EngineRefusal } from '../src/engines/compute/namespaces/refusal.js';
+import { CatalogFault } from './catalog/read.js';
 import { DatabaseNewerError } from '../storage/newer.js';
 
 /** As a service manager may tell it apart from a crash. */
 const REFUSED = 3;
 
 export function refusedStart(error: unknown): void {
-  if (!(error instanceof DatabaseNewerError || error instanceof EngineRefusal)) throw error;
+  if (!(error instanceof DatabaseNewerError || error instanceof EngineRefusal || error instanceof CatalogFault))
+    throw error;
   console.error(error.message);
   // Ports and connections that are open already would keep the process alive.
   process.exit(REFUSED);

@@ -6,12 +6,10 @@ import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import { openActive, type Active, type ActiveDeps } from './active.js';
 import { openEngine } from './engine.js';
 import type { Front } from './front.js';
-import type { Log } from './log.js';
 import { anyAborted } from './signals.js';
 
 export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine'> {
   readonly front: Pick<Front, 'set'>;
-  readonly log: Log;
   /** Id of the data directory: a restart on the same one takes over at once. */
   readonly holder: string;
   /** What a term leaves for people, before it is called ready. */

@@ -149,6 +149,13 @@ export const SETTINGS = {
     path.optional(),
     'Blobs, by their SHA-256. Unset: `blobs` in the data directory.',
   ),
+  catalogDir: setting(
+    'TROUPE_CATALOG_DIR',
+    'path',
+    undefined,
+    path.optional(),
+    "Files of the catalogs that every org sees (models, images, …). Unset: the program's own. Read at the start and again on SIGHUP.",
+  ),
   blobKeepSeconds: setting(
     'TROUPE_BLOB_KEEP_SECONDS',
     'seconds',

@@ -6,6 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
+import { readCatalog } from '../ops/catalog/read.js';
 import { openFront } from '../ops/front.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/kubeconfig.js';
@@ -29,6 +30,8 @@ import { KINDS } from './kinds/index.js';
 async function serve(config: Config): Promise<void> {
   const log = openLog(config.logLevel);
   const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
+  // A standby finds out now as well, and not when it has to take over.
+  await readCatalog(undefined, config.catalogDir);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
 

@@ -26,6 +26,7 @@ export interface ChildrenDeps {
 /** A write of the service itself, before it is given the service's own caller. */
 export type ServiceWrite =
   | { readonly verb: 'create'; readonly body: Record<string, unknown> }
+  | { readonly verb: 'replace'; readonly body: Record<string, unknown> }
   | { readonly verb: 'patch'; readonly patch: ObjectPatch }
   | { readonly verb: 'delete'; readonly options: DeleteOptions };
 

@@ -21,7 +21,8 @@ function placeOf(kind: KindDefinition, project: string, name: string): string {
   return isProjectKind(kind) ? name : project;
 }
 
-function isCatalog(kind: KindDefinition, project: string): boolean {
+/** What nobody but the service writes: catalog kinds, and all of the catalog's project. */
+export function isCatalog(kind: KindDefinition, project: string): boolean {
   return kind.catalog === true || project === CATALOG_PROJECT;
 }
 
@@ -33,13 +34,20 @@ export function homeOrg(caller: Caller, kind: KindDefinition, project: string): 
   return isCatalog(kind, project) ? CATALOG_ORG : caller.org;
 }
 
-/** Refuses with Forbidden. `name` is empty for a collection. */
+/** Refuses with Forbidden; in the catalog, which nobody may write, with MethodNotAllowed. `name` is empty for a collection. */
 export function authorise(caller: Caller, kind: KindDefinition, project: string, name: string, verb: AccessVerb): void {
   const place = placeOf(kind, project, name);
   if (verb !== 'read' && isCatalog(kind, place)) {
-    throw refuse('Forbidden', `${kind.plural} of the catalog are read-only`, { target: { kind: kind.kind, name } });
+    throw catalogIsReadOnly({ kind: kind.kind, name });
   }
   requireScope(caller, scopeOf(kind.plural, verb), place);
+}
+
+export function catalogIsReadOnly(target?: { readonly kind: string; readonly name: string }): Error {
+  return refuse('MethodNotAllowed', 'the catalog is read-only', {
+    fix: 'Write into a project of your own: the catalog is kept by the operator of this deployment.',
+    target,
+  });
 }
 
 export function requireScope(caller: Caller, scope: string, project: string): void {

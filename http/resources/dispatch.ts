@@ -5,6 +5,7 @@
 import { refuse } from '../../src/api/refusal.js';
 import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
+import { catalogIsReadOnly, isCatalog, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 import type { Target } from '../target.js';
@@ -45,8 +46,12 @@ const OF_AN_OBJECT: Methods = [
   ['DELETE', 'delete'],
 ];
 
-/** Refuses a method that the kind has no operation for. */
-function checkMethod(x: Exchange, kind: KindDefinition, methods: Methods): void {
+/** Refuses a method that the kind has no operation for, and every write into the catalog. */
+function checkMethod(x: Exchange, kind: KindDefinition, project: string, methods: Methods): void {
+  if (x.method !== 'GET' && isCatalog(kind, project)) {
+    x.res.setHeader('allow', 'GET');
+    throw catalogIsReadOnly();
+  }
   for (const [method, operation] of methods) if (method === x.method && kind.operations.has(operation)) return;
   throw methodNotAllowed(
     x,
@@ -62,7 +67,7 @@ export async function serveCollection(
 ): Promise<void> {
   const { kind, project } = target;
   const inPlace = kind.scope === 'org' || project !== undefined;
-  checkMethod(x, kind, inPlace ? IN_ONE_PLACE : IN_EVERY_PROJECT);
+  checkMethod(x, kind, project ?? '', inPlace ? IN_ONE_PLACE : IN_EVERY_PROJECT);
   switch (x.method) {
     case 'GET':
       if (x.hasQuery && readBoolean(x.query, 'watch') === true) {
@@ -82,7 +87,7 @@ export async function serveCollection(
 
 export async function serveObject(x: Exchange, room: Room, caller: Caller, target: ObjectTarget): Promise<void> {
   const { kind, project, name } = target;
-  checkMethod(x, kind, OF_AN_OBJECT);
+  checkMethod(x, kind, isProjectKind(kind) ? name : project, OF_AN_OBJECT);
   switch (x.method) {
     case 'GET':
       x.verb = 'get';

@@ -2,7 +2,7 @@
 import { CATALOG_PROJECT } from '../../src/brand.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
-import { requireScope } from '../auth/authorise.js';
+import { catalogIsReadOnly, requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { ExtraTarget } from '../handle.js';
 import { replyJson } from '../reply.js';
@@ -45,7 +45,7 @@ function notFound(digest: string): Error {
 
 async function upload(x: Exchange, room: Room, caller: Caller, project: string): Promise<void> {
   x.verb = 'transfer';
-  if (project === CATALOG_PROJECT) throw refuse('Forbidden', 'the catalog is read-only');
+  if (project === CATALOG_PROJECT) throw catalogIsReadOnly();
   requireScope(caller, 'blobs:write', project);
   if (x.header('idempotency-key') !== undefined) {
     throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');

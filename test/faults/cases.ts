@@ -176,8 +176,8 @@ export const CASES: readonly Case[] = [
   {
     name: 'the catalog project',
     to: path('serviceaccounts', 'svc'),
-    status: 403,
-    reason: 'Forbidden',
+    status: 405,
+    reason: 'MethodNotAllowed',
     ask: body(account('x')),
   },
   {

@@ -1,31 +1,141 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+/** The catalogs' files: what they list, what is told of those that do not fit, and when they are read again. */
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test from 'ava';
-import { loadImages, loadOfferings } from '../../ops/catalog/load.js';
-import { catalogImages } from '../../src/kinds/image/catalog.js';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../ops/catalog/read.js';
+import { openReload } from '../../ops/catalog/reload.js';
+import { isCatalogImage, isListedImage } from '../../src/kinds/image/catalog.js';
 
-test('the catalog lists this machine first, when it can run work, and GPU classes that nothing here has', async (t) => {
-  const offerings = await loadOfferings({ milliCpu: 2000, memory: 4 * 2 ** 30, disk: 10 * 2 ** 30 });
-  t.like(offerings[0], {
-    address: { name: 'cpu-local' },
-    spec: { category: 'CPU', host: { cpu: '2', memory: '4Gi' } },
-  });
-  t.true(offerings.slice(1).every(({ address, spec }) => address.name.startsWith('gpu-') && spec !== undefined));
-  t.is((await loadOfferings(undefined)).length, offerings.length - 1);
-});
+const FILES = fileURLToPath(new URL('../../../ops/catalog', import.meta.url));
+const CAPACITY = { milliCpu: 2000, memory: 4 * 2 ** 30, disk: 10 * 2 ** 30 };
 
-test('the images that need no accelerator are the ones that Jobs may name', async (t) => {
-  const images = await loadImages();
-  const here = images.filter(({ source }) => source === 'machine').map(({ reference }) => reference);
-  t.deepEqual(here.toSorted(), [...catalogImages()].toSorted());
-});
-
-test('data that does not fit stops the start with the file and the place', async (t) => {
+/** A copy of the program's own files. */
+async function copy(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'troupe-test-catalog-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
-  await writeFile(join(directory, 'offerings.yaml'), 'gpu-x: { category: TPU }');
-  await t.throwsAsync(loadOfferings(undefined, directory), {
-    message: /offerings\.yaml does not fit: gpu-x\.category/,
+  for (const [file] of CATALOG_FILES) await cp(join(FILES, file), join(directory, file));
+  return directory;
+}
+
+function names(objects: readonly CatalogObject[], kind: string): string[] {
+  return objects.flatMap(({ address }) => (address.kind === kind ? [address.name] : []));
+}
+
+async function faultsOf(directory: string): Promise<readonly string[]> {
+  const error = await readCatalog(undefined, directory).catch((caught: unknown) => caught);
+  return error instanceof CatalogFault ? error.lines : [];
+}
+
+test('the catalog lists this machine first, when it can run work, and GPU classes that nothing here has', async (t) => {
+  const offerings = (await readCatalog(CAPACITY)).filter(({ address }) => address.kind === 'Offering');
+  t.like(offerings[0], {
+    address: { org: 'svc', project: '', name: 'cpu-local' },
+    spec: { category: 'CPU', host: { cpu: '2', memory: '4Gi' } },
   });
+  t.true(offerings.slice(1).every(({ address }) => address.name.startsWith('gpu-')));
+  t.is(names(await readCatalog(undefined), 'Offering').length, offerings.length - 1);
+});
+
+test('the catalog has every environment, runtime and image that the interface names', async (t) => {
+  const objects = await readCatalog(undefined);
+  t.deepEqual(names(objects, 'Environment'), [
+    'arithmetic-v2',
+    'graph-coloring',
+    'gsm8k',
+    'letter-counting-legacy-eval',
+    'letter-counting-legacy-rl',
+    'python-functions',
+    'reasoning-gym',
+  ]);
+  t.deepEqual(names(objects, 'TrainingRuntime'), [
+    'distill',
+    'dpo',
+    'evaluate',
+    'grpo-lora',
+    'kto',
+    'orpo',
+    'reward-model',
+    'sft',
+  ]);
+  const images = names(objects, 'Image');
+  t.deepEqual(images, ['agent-tools', 'workspace-cpu', 'workspace-pytorch-cuda', 'workspace-rocm']);
+  t.true(images.every((name) => isListedImage(`svc/${name}`)));
+  t.is(images.filter((name) => isCatalogImage(`svc/${name}`)).length, 2);
+  t.true(names(objects, 'Model').includes('echo'));
+});
+
+test('data that does not fit is told whole, a line for each fault, with the file, the entry and the field', async (t) => {
+  const directory = await copy(t);
+  await writeFile(join(directory, 'offerings.yaml'), 'gpu-x: { category: TPU, colour: red }\nGPU Y: {}');
+  await writeFile(join(directory, 'models.yaml'), 'a: { contextTokens: -1 }\nb: { aliases: [c, c] }');
+  await writeFile(join(directory, 'images.yaml'), '- a list');
+  await writeFile(join(directory, 'environments.yaml'), 'a: [');
+  await rm(join(directory, 'trainingruntimes.yaml'));
+  const faults = await faultsOf(directory);
+  for (const fault of [
+    /^offerings\.yaml: gpu-x: spec\.category: /,
+    /^offerings\.yaml: gpu-x: spec\.colour: there is no such field$/,
+    /^offerings\.yaml: GPU Y: /,
+    /^models\.yaml: a: spec\.contextTokens: /,
+    /^models\.yaml: b: spec\.aliases\[1\]: /,
+    /^images\.yaml: must map names to specs$/,
+    /^environments\.yaml: the file is not valid YAML: line 1/,
+    /^trainingruntimes\.yaml: cannot be read: /,
+  ]) {
+    t.is(faults.filter((line) => fault.test(line)).length, 1, `${fault} in ${faults.join('\n')}`);
+  }
+  t.true(faults.every((line) => !line.includes('\n')));
+});
+
+test('no two models go by one name, and nothing names what the catalog has not', async (t) => {
+  const directory = await copy(t);
+  await writeFile(join(directory, 'models.yaml'), 'a: { aliases: [chat] }\nb: { id: chat }\nc: { aliases: [a] }');
+  await writeFile(
+    join(directory, 'environments.yaml'),
+    'e: { version: 1.0.0, package: { pip: { name: e, version: 1.0.0 } }, examples: [{ name: x, mode: Train, runtime: svc/none }] }',
+  );
+  t.deepEqual(await faultsOf(directory), [
+    'environments.yaml: e: spec.examples[0].runtime: TrainingRuntime "none" is not in the catalog',
+    'models.yaml: b: "chat" is the name of a as well',
+    'models.yaml: c: "a" is the name of a as well',
+  ]);
+});
+
+test('an entry that stands twice is told, since one of them would be lost', async (t) => {
+  const directory = await copy(t);
+  await writeFile(join(directory, 'models.yaml'), 'a: {}\na: {}');
+  t.deepEqual(await faultsOf(directory), ['models.yaml: a: stands there twice']);
+});
+
+test('a reading that is asked for during another one follows it once, however often it was asked for', async (t) => {
+  let finish = (): void => undefined;
+  let reads = 0;
+  const nothing = { added: 0, changed: 0, removed: 0 };
+  const read = (): Promise<typeof nothing> => {
+    reads += 1;
+    if (reads === 2) throw new CatalogFault(['models.yaml: a: no', 'models.yaml: b: no']);
+    return new Promise((resolve) => {
+      finish = () => resolve(nothing);
+    });
+  };
+  const said: string[] = [];
+  const note = (_fields: object, message?: string): void => void said.push(message ?? '');
+  const reload = openReload(read, { info: note, warn: note, error: note });
+  reload();
+  reload();
+  reload();
+  t.is(reads, 1);
+  finish();
+  await new Promise((resolve) => setImmediate(resolve));
+  t.is(reads, 2);
+  t.deepEqual(said, [
+    'the catalogs are read again',
+    'a catalog does not fit: the old ones stay',
+    'a catalog does not fit: the old ones stay',
+  ]);
+  reload();
+  t.is(reads, 3, 'after files that did not fit it reads again');
+  finish();
 });

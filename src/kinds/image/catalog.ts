@@ -23,3 +23,17 @@ export function isCatalogImage(name: string): boolean {
 export function isListedImage(name: string): boolean {
   return LISTED.has(name);
 }
+
+/** Status of the catalog's Image of this name: what this machine's own system is needs no build, the others wait for an engine. */
+export function catalogStatus(name: string): CatalogImageStatus {
+  const reference = `${BRAND}/${name}`;
+  if (CATALOG.has(reference)) return { phase: 'Ready', reference };
+  return { phase: 'Pending', reason: 'NoCapacity', message: 'no engine of this deployment pulls this image' };
+}
+
+interface CatalogImageStatus {
+  readonly phase: 'Ready' | 'Pending';
+  readonly reference?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}

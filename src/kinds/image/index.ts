@@ -1,8 +1,10 @@
 /** Owns the declaration of Image: a container image that the service builds. */
 import type { ApiObject } from '../../api/object.js';
+import { CATALOG_PROJECT } from '../../brand.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { catalogStatus } from './catalog.js';
 import { imageBlobs, imagePlainSight, imageReferences } from './references.js';
 import { imageObjectStatus, imageSpec, type ImageObjectStatus, type ImageSpec } from './schema.js';
 
@@ -64,7 +66,10 @@ export const imageKind: KindDefinition = {
     'status.digest': (object: This) => object.status.digest,
     'status.specHash': (object: This) => object.status.specHash,
   },
-  initialStatus: (): ImageObjectStatus => ({ phase: 'Pending', progress: { stage: 'Queued' } }),
+  initialStatus: ({ metadata }: This): ImageObjectStatus =>
+    metadata.namespace === CATALOG_PROJECT
+      ? catalogStatus(metadata.name)
+      : { phase: 'Pending', progress: { stage: 'Queued' } },
   blobs: imageBlobs,
   references: imageReferences,
   plainSight: imagePlainSight,

@@ -1,0 +1,41 @@
+/**
+ * Owns when the catalogs' files are read again: one reading at a time, and once more when it was asked for meanwhile.
+ * Files that do not fit are refused whole, and the catalogs stay as they are.
+ */
+import type { Log } from '../log.js';
+import type { Kept } from './keep.js';
+import { CatalogFault } from './read.js';
+
+/** Says what does not fit, if that is what went wrong. */
+export function tellFaults(error: unknown, log: Pick<Log, 'warn'>): boolean {
+  if (!(error instanceof CatalogFault)) return false;
+  for (const fault of error.lines) log.warn({ fault }, 'a catalog does not fit: the old ones stay');
+  return true;
+}
+
+/** `read` reads the files and brings the catalogs in step with them. The answer asks for a reading and does not wait. */
+export function openReload(read: () => Promise<Kept>, log: Pick<Log, 'info' | 'warn' | 'error'>): () => void {
+  let running = false;
+  let again = false;
+  const run = async (): Promise<void> => {
+    running = true;
+    do {
+      again = false;
+      await once();
+    } while (again);
+    running = false;
+  };
+  async function once(): Promise<void> {
+    try {
+      log.info({ ...(await read()) }, 'the catalogs are read again');
+    } catch (error) {
+      if (tellFaults(error, log)) return;
+      const message = error instanceof Error ? error.message : 'unknown error';
+      log.error({ message }, 'the catalogs could not be brought in step with their files: ask again');
+    }
+  }
+  return () => {
+    again = true;
+    if (!running) void run();
+  };
+}

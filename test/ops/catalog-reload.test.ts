@@ -1,0 +1,99 @@
+/** The catalogs of a running service: seen by every org, written by nobody, and in step with their files after a SIGHUP. */
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { API_GROUP } from '../../src/brand.js';
+import { client as clientWith } from '../e2e/client.js';
+import { startRunning } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+const FILES = fileURLToPath(new URL('../../../ops/catalog', import.meta.url));
+const IN_SVC = `/apis/${API_GROUP}/v1/namespaces/svc`;
+
+test('catalogs: read at the start, seen by all, written by nobody, read again on SIGHUP, refused when they do not fit', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'troupe-test-catalog-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  await cp(FILES, directory, { recursive: true });
+  const service = await startRunning(t, { env: { TROUPE_CATALOG_DIR: directory } });
+  const owner = service.client();
+  const made = await owner.post('/ops/v1/orgs', { name: 'second' });
+  t.is(made.status, 201, made.text);
+  const other = clientWith(service.url, (made.body as { key: string }).key);
+
+  for (const [to, name] of [
+    [`${IN_SVC}/models`, 'echo'],
+    [`${IN_SVC}/images`, 'agent-tools'],
+    [`${IN_SVC}/environments`, 'gsm8k'],
+    [`/apis/${API_GROUP}/v1beta1/namespaces/svc/trainingruntimes`, 'sft'],
+    [`/apis/${API_GROUP}/v1/offerings`, 'gpu-h100-80gb-8'],
+  ] as const) {
+    for (const client of [owner, other]) {
+      const found = await client.get(`${to}/${name}`);
+      t.is(found.status, 200, found.text);
+      t.true((await client.get(to)).text.includes(`"name":"${name}"`));
+      for (const [method, at] of [
+        ['POST', to],
+        ['PUT', `${to}/${name}`],
+        ['PATCH', `${to}/${name}`],
+        ['DELETE', `${to}/${name}`],
+        ['DELETE', to],
+      ] as const) {
+        const answer = await client.ask(method, at, { body: found.body });
+        t.is(answer.status, 405, `${method} ${at}: ${answer.text}`);
+        t.is((answer.body as { reason: string }).reason, 'MethodNotAllowed');
+      }
+    }
+  }
+  const intoSvc = await other.post(`${IN_SVC}/secrets`, { kind: 'Secret', metadata: { name: 'mine' }, spec: {} });
+  t.is(intoSvc.status, 405, intoSvc.text);
+  const echo = (await other.get(`${IN_SVC}/models/echo`)).body as {
+    status: object;
+    metadata: { resourceVersion: string };
+  };
+  const why = { status: 'False', reason: 'UpstreamUnavailable' };
+  t.like(echo.status, { available: false, conditions: [why, why] });
+
+  const models = join(directory, 'models.yaml');
+  const before = await readFile(models, 'utf8');
+  const after = before
+    .replace(/^kokoro-82m:\n(?: .*\n)*/m, '')
+    .replace('displayName: Haiku 4.5', 'displayName: Haiku, changed')
+    .concat('brand-new: { family: new }\n');
+  t.not(after, before);
+  await writeFile(models, after);
+  service.signal('SIGHUP');
+  await until(
+    'the new model is there',
+    async () => (await other.get(`${IN_SVC}/models/brand-new`)).status === 200,
+    20_000,
+  );
+  await until(
+    'the old one is gone',
+    async () => (await other.get(`${IN_SVC}/models/kokoro-82m`)).status === 404,
+    20_000,
+  );
+  t.true((await other.get(`${IN_SVC}/models/haiku-4.5`)).text.includes('Haiku, changed'));
+  const same = (await other.get(`${IN_SVC}/models/echo`)).body as typeof echo;
+  t.is(same.metadata.resourceVersion, echo.metadata.resourceVersion, 'what did not change is not written');
+
+  await writeFile(models, 'echo: { contextTokens: none }\nbrand-new: {}\n');
+  service.signal('SIGHUP');
+  await until(
+    'the bad file is told',
+    async () => service.log().includes('models.yaml: echo: spec.contextTokens'),
+    20_000,
+  );
+  t.is((await other.get(`${IN_SVC}/models/haiku-4.5`)).status, 200, 'the old catalog stays');
+  t.true(service.alive());
+
+  await service.kill();
+  service.launch();
+  await until('the start is refused', async () => !service.alive(), 60_000);
+  t.regex(service.log(), /models\.yaml: echo: spec\.contextTokens: [^\n]*\n?/);
+  await writeFile(models, before);
+  await service.start();
+  t.is((await owner.get(`${IN_SVC}/models/kokoro-82m`)).status, 200);
+  t.is((await owner.get(`${IN_SVC}/models/brand-new`)).status, 404);
+});
