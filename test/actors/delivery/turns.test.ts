@@ -1,0 +1,81 @@
+/** Turns: whatever comes in whatever order, the bounds hold, nobody is held up, and nothing is lost or sent twice. */
+import test from 'ava';
+import * as fc from 'fast-check';
+import { AT_ONCE, AT_ONCE_PER_ENDPOINT, openTurns } from '../../../actors/delivery/turns.js';
+import type { PendingDelivery } from '../../../storage/webhooks/deliveries.js';
+
+function delivery(endpoint: string, id: string, body = '{}'): PendingDelivery {
+  return { id, org: 'o-1', endpoint, event: 'job.failed', attempts: 0, time: 0, body };
+}
+
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant('offer' as const), endpoint: fc.nat(12), id: fc.nat(400) }),
+    fc.record({ do: fc.constant('take' as const) }),
+    fc.record({ do: fc.constant('end' as const), which: fc.nat(100) }),
+  ),
+  { maxLength: 800 },
+);
+
+test('in any order of offers, takes and ends the bounds hold, and each delivery goes out once', (t) => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const turns = openTurns();
+      const offered = new Set<string>();
+      const out: PendingDelivery[] = [];
+      const perEndpoint = (endpoint: string) => out.filter((one) => one.endpoint === endpoint).length;
+      const taken = new Set<string>();
+      const take = (): boolean => {
+        const next = turns.take();
+        if (next === undefined) return false;
+        t.false(taken.has(next.id));
+        taken.add(next.id);
+        out.push(next);
+        t.true(out.length <= AT_ONCE && perEndpoint(next.endpoint) <= AT_ONCE_PER_ENDPOINT);
+        return true;
+      };
+      const end = (which: number): void => {
+        const [one] = out.splice(which % out.length, 1);
+        if (one === undefined) return;
+        turns.free(one);
+        turns.forget(one);
+      };
+      for (const step of all) {
+        if (step.do === 'offer') {
+          const one = delivery(`e${step.endpoint}`, `d${step.endpoint}-${step.id}`);
+          const known = offered.has(one.id) && !(taken.has(one.id) && !out.some(({ id }) => id === one.id));
+          if (taken.has(one.id) && !known) continue;
+          t.is(turns.offer(one), known ? 'Known' : 'Taken');
+          offered.add(one.id);
+        } else if (step.do === 'take') take();
+        else if (out.length > 0) end(step.which);
+        t.is(turns.inHand(), out.length);
+      }
+      while (take() || out.length > 0) if (out.length > 0) end(0);
+      t.deepEqual([...taken].toSorted(), [...offered].toSorted());
+      t.is(turns.size(), 0);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('an endpoint with many goes to the end of the line after each', (t) => {
+  const turns = openTurns();
+  for (let i = 0; i < 100; i += 1) turns.offer(delivery('many', `m${i}`));
+  turns.offer(delivery('few', 'f0'));
+  turns.offer(delivery('few', 'f1'));
+  const order = Array.from({ length: 5 }, () => turns.take()?.endpoint);
+  t.deepEqual(order, ['many', 'few', 'many', 'few', 'many']);
+});
+
+test('a full line leaves deliveries in storage, by number and by size, and one endpoint cannot fill it for others', (t) => {
+  const turns = openTurns();
+  let taken = 0;
+  while (turns.offer(delivery('many', `m${taken}`)) === 'Taken') taken += 1;
+  t.is(taken, 1_000);
+  t.is(turns.offer(delivery('other', 'o')), 'Taken');
+  const large = 'x'.repeat(64 * 1024);
+  let count = 0;
+  while (turns.offer(delivery('large', `l${count}`, large)) === 'Taken') count += 1;
+  t.is(count, 128);
+});
