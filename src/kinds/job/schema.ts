@@ -147,7 +147,7 @@ export const JOB_RAISE_ONLY: readonly string[] = ['spec.maxCostUSD'];
 
 /** The rules over several fields. In a Pipeline's stage an input may be an output of an earlier stage. */
 export function checkJob(
-  spec: JobSpec,
+  spec: Ruled,
   where: 'Job' | 'Stage',
   issues: z.core.ParsePayload['issues'],
   at: readonly (string | number)[],
@@ -196,9 +196,40 @@ export function checkJob(
 /** What a Job has where nothing is written. */
 const UNSAID = jobFields.parse({});
 
-/** A part laid over another one, and both over the defaults: the spec of the Job that they make. */
-export function layOver(under: JobParts | undefined, over: JobParts | undefined): JobSpec {
-  return { ...UNSAID, ...under, ...over };
+/** What the rules over several fields look at. */
+export type Ruled = Pick<
+  JobSpec,
+  | 'args'
+  | 'command'
+  | 'completions'
+  | 'distributed'
+  | 'image'
+  | 'inputs'
+  | 'outputs'
+  | 'parallelism'
+  | 'resources'
+  | 'secrets'
+  | 'sidecars'
+>;
+
+/**
+ * A part laid over another one, and both over the defaults: of the Job that they make, what the rules look at. Written out,
+ * since spreading all fields of a spec costs more than all the rules.
+ */
+export function laidOver(under: JobParts, over: JobParts): Ruled {
+  return {
+    args: over.args ?? under.args,
+    command: over.command ?? under.command,
+    completions: over.completions ?? under.completions ?? UNSAID.completions,
+    distributed: over.distributed ?? under.distributed,
+    image: over.image ?? under.image ?? UNSAID.image,
+    inputs: over.inputs ?? under.inputs,
+    outputs: over.outputs ?? under.outputs,
+    parallelism: over.parallelism ?? under.parallelism ?? UNSAID.parallelism,
+    resources: over.resources ?? under.resources,
+    secrets: over.secrets ?? under.secrets,
+    sidecars: over.sidecars ?? under.sidecars,
+  };
 }
 
 /** What is written in a part must not be hidden by a default of the part that it is laid over. */

@@ -9,7 +9,7 @@ import { complain } from '../shapes/complain.js';
 type Path = readonly (string | number)[];
 
 /** What of a stage says when it may start. */
-interface Stage {
+interface Waiting {
   readonly name: string;
   readonly dependsOn?: readonly string[] | undefined;
   readonly inputs?: readonly { readonly fromStage: string }[] | undefined;
@@ -23,7 +23,7 @@ interface Need {
 }
 
 /** What the stage waits for. */
-export function needsOf({ dependsOn = [], inputs = [], template }: Stage): readonly Need[] {
+export function needsOf({ dependsOn = [], inputs = [], template }: Waiting): readonly Need[] {
   return [
     ...dependsOn.map((stage, index) => ({ stage, path: ['dependsOn', index] })),
     ...inputs.map(({ fromStage }, index) => ({ stage: fromStage, path: ['inputs', index, 'fromStage'] })),
@@ -36,7 +36,7 @@ export function needsOf({ dependsOn = [], inputs = [], template }: Stage): reado
 }
 
 /** Complains of names that are no stage, and of the first need of each stage that leads back to it. */
-export function checkGraph(stages: readonly Stage[], issues: z.core.ParsePayload['issues']): void {
+export function checkGraph(stages: readonly Waiting[], issues: z.core.ParsePayload['issues']): void {
   const needs = new Map(stages.map((stage) => [stage.name, needsOf(stage)]));
   const endless = circling(needs);
   for (const [index, stage] of stages.entries()) {

@@ -7,13 +7,14 @@
 import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { checkJob, jobParts, layOver } from '../job/schema.js';
+import { jobParts } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
 import { STANDING_OUTPUT } from '../shapes/output.js';
 import { checkGraph } from './graph.js';
+import { checkStages } from './stages.js';
 
 const MAX_INT32 = 2 ** 31 - 1;
 /** What one decision may have to weigh. */
@@ -67,49 +68,8 @@ export const pipelineSpec = z
   })
   .check(
     rules(({ value: { defaults, stages }, issues }) => {
-      complainOfRepeats(
-        issues,
-        ['stages'],
-        stages.map(({ name }) => name),
-        ['name'],
-      );
       checkGraph(stages, issues);
-      const outputs = new Map<string, ReadonlySet<string>>();
-      for (const { name, template } of stages) {
-        const declared = layOver(defaults, template).outputs ?? [];
-        outputs.set(name, new Set([STANDING_OUTPUT.name, ...declared.map((output) => output.name)]));
-      }
-      const check = (path: (string | number)[], from: string, output: string): void => {
-        if (outputs.get(from)?.has(output) !== false) return;
-        complain(issues, path, `is no output of stage "${from}"`, 'FieldValueNotFound', output);
-      };
-      for (const [index, { dependsOn, inputs = [], template }] of stages.entries()) {
-        const at = ['stages', index];
-        complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
-        const job = layOver(defaults, template);
-        checkJob(job, 'Stage', issues, [...at, 'template']);
-        const taken = new Set((job.inputs ?? []).map(({ name }) => name));
-        for (const [i, { name, fromStage, output }] of inputs.entries()) {
-          if (taken.has(name))
-            complain(issues, [...at, 'inputs', i, 'name'], 'must be unique', 'FieldValueDuplicate', name);
-          taken.add(name);
-          check([...at, 'inputs', i, 'output'], fromStage, output);
-        }
-        for (const [i, { fromStage }] of (template?.inputs ?? []).entries()) {
-          if (fromStage)
-            check([...at, 'template', 'inputs', i, 'fromStage', 'output'], fromStage.stage, fromStage.output);
-        }
-      }
-      // Taken by every stage, so it would have to be made by a stage that waits for itself.
-      for (const [index, { fromStage }] of (defaults?.inputs ?? []).entries()) {
-        if (fromStage)
-          complain(
-            issues,
-            ['defaults', 'inputs', index, 'fromStage'],
-            'is for a stage of its own only',
-            'FieldValueForbidden',
-          );
-      }
+      checkStages(defaults ?? {}, stages, issues);
     }),
   );
 

@@ -1,0 +1,60 @@
+/**
+ * Owns what each stage of a Pipeline must be: the Job that its template makes over the defaults holds the rules of a Job,
+ * its inputs have names of their own, and what they take is an output that the other stage has. Pure.
+ */
+import type { z } from 'zod';
+import { checkJob, laidOver, type JobParts } from '../job/schema.js';
+import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { STANDING_OUTPUT } from '../shapes/output.js';
+
+type Issues = z.core.ParsePayload['issues'];
+
+interface Stage {
+  readonly name: string;
+  readonly dependsOn?: readonly string[] | undefined;
+  readonly inputs?:
+    | readonly { readonly name: string; readonly fromStage: string; readonly output: string }[]
+    | undefined;
+  readonly template?: JobParts | undefined;
+}
+
+const NOTHING: JobParts = {};
+
+export function checkStages(defaults: JobParts, stages: readonly Stage[], issues: Issues): void {
+  const byName = new Map<string, Stage>();
+  for (const [index, stage] of stages.entries()) {
+    if (byName.has(stage.name)) {
+      complain(issues, ['stages', index, 'name'], 'must be unique', 'FieldValueDuplicate', stage.name);
+    } else byName.set(stage.name, stage);
+  }
+  const checkOutput = (path: (string | number)[], from: string, output: string): void => {
+    const stage = byName.get(from);
+    // That there is no such stage is told where the graph is checked.
+    if (stage === undefined || output === STANDING_OUTPUT.name) return;
+    const declared = stage.template?.outputs ?? defaults.outputs ?? [];
+    if (declared.some(({ name }) => name === output)) return;
+    complain(issues, path, `is no output of stage "${from}"`, 'FieldValueNotFound', output);
+  };
+  for (const [index, { dependsOn, inputs = [], template = NOTHING }] of stages.entries()) {
+    const at = ['stages', index];
+    complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
+    const job = laidOver(defaults, template);
+    checkJob(job, 'Stage', issues, [...at, 'template']);
+    const taken = new Set((job.inputs ?? []).map(({ name }) => name));
+    for (const [i, { name, fromStage, output }] of inputs.entries()) {
+      const input = [...at, 'inputs', i];
+      if (taken.has(name)) complain(issues, [...input, 'name'], 'must be unique', 'FieldValueDuplicate', name);
+      taken.add(name);
+      checkOutput([...input, 'output'], fromStage, output);
+    }
+    for (const [i, { fromStage }] of (template.inputs ?? []).entries()) {
+      const path = [...at, 'template', 'inputs', i, 'fromStage', 'output'];
+      if (fromStage) checkOutput(path, fromStage.stage, fromStage.output);
+    }
+  }
+  // Every stage would take it, the one that makes it too.
+  for (const [index, { fromStage }] of (defaults.inputs ?? []).entries()) {
+    const path = ['defaults', 'inputs', index, 'fromStage'];
+    if (fromStage) complain(issues, path, 'is for a stage of its own only', 'FieldValueForbidden');
+  }
+}
