@@ -19,6 +19,15 @@ import { openRelay } from './relay.js';
 const PASSWORD = 'for-this-test-only';
 const WRITERS = 8;
 
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A Postgres of this test's own, behind a relay with a fixed port, since a restarted server takes another one. */
 async function ownPostgres(t: ExecutionContext): Promise<{
   readonly url: string;
@@ -43,8 +52,11 @@ async function ownPostgres(t: ExecutionContext): Promise<{
   return {
     url: `postgres://${CLUSTER_USER}:${PASSWORD}@127.0.0.1:${relay.port}/postgres`,
     async restart(how) {
-      if (how === 'kill') process.kill(server.pid, 'SIGQUIT');
-      else await stopServer(directory);
+      if (how === 'kill') {
+        process.kill(server.pid, 'SIGQUIT');
+        // Until it is gone its file says that it is ready, and a start would take it for a server that runs.
+        await until('the killed server is gone', () => !isAlive(server.pid));
+      } else await stopServer(directory);
       server = await start();
     },
   };
