@@ -15,10 +15,11 @@ import { list } from './parts/list.js';
 import { memory } from './parts/memory.js';
 import { start } from './parts/start.js';
 import { watch } from './parts/watch.js';
+import { webhooks } from './parts/webhooks.js';
 import { isMet, keep, machine, table } from './report.js';
 import { newDataDir, removeDataDir, startService, type Service } from './service.js';
 
-const PARTS: readonly Part[] = [start, create, get, patch, watch, list, memory, jobs];
+const PARTS: readonly Part[] = [start, create, get, patch, watch, list, memory, jobs, webhooks];
 /** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
 const SOURCES = new URL('../../../ops/bench/', import.meta.url);
 

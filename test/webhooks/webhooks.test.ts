@@ -184,8 +184,8 @@ run("a receiver that never answers holds up its own deliveries and nobody else's
     async () => (await log(client, 'slow')).length > 0 && log(client, 'slow'),
   );
   for (let i = 0; i < 80; i += 1) {
-    const { status } = await client.post(`${ENDPOINTS}/slow/deliveries/${textAt(ping, 'id')}/replays`, {});
-    if (status !== 201) t.fail(String(status));
+    const { status: code } = await client.post(`${ENDPOINTS}/slow/deliveries/${textAt(ping, 'id')}/replays`, {});
+    if (code !== 201) t.fail(String(code));
   }
   await slow.until('its places are full', (received) => received.length === 8);
   const quick = receiver.hook('quick');
@@ -302,8 +302,8 @@ run('the log is read in pages, the newest first', async (t) => {
   await make(client, 'paged', hook, { eventTypes: ['job.cancelled'] });
   for (let i = 0; i < 4; i += 1) await cancelled(client, `paged-${i}`);
   await hook.until('all five', (received) => received.length === 5);
-  const whole = (await log(client, 'paged')).map((entry) => textAt(entry, 'id'));
-  t.deepEqual(whole, whole.toSorted().toReversed());
+  const all = (await log(client, 'paged')).map((entry) => textAt(entry, 'id'));
+  t.deepEqual(all, all.toSorted().toReversed());
   const pages: string[][] = [];
   let after = '';
   do {
@@ -317,7 +317,7 @@ run('the log is read in pages, the newest first', async (t) => {
     pages.map((page) => page.length),
     [2, 2, 1],
   );
-  t.deepEqual(pages.flat(), whole);
+  t.deepEqual(pages.flat(), all);
   t.is((await client.get(`${ENDPOINTS}/paged/deliveries?after=x`)).status, 400);
   t.is((await client.get(`${ENDPOINTS}/none/deliveries`)).status, 404);
   t.is((await client.post(`${ENDPOINTS}/paged/deliveries`, {})).status, 405);
