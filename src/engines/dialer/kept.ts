@@ -10,8 +10,8 @@ import type { SecureContext } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 
 const MOST_ORIGINS = 256;
-/** Idle connections kept per origin: as many as are in use at once. */
-const MOST_IDLE = 16;
+/** Idle connections kept per origin: as many as deliveries are in hand at once, which may all be for one. Fewer: handshakes. */
+const MOST_IDLE = 64;
 /** An idle connection is closed after this (ms): before most servers and middle boxes do it themselves. */
 const IDLE_MS = 20_000;
 
