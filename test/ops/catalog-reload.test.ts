@@ -43,6 +43,7 @@ test('catalogs: read at the start, seen by all, written by nobody, read again on
         const answer = await client.ask(method, at, { body: found.body });
         t.is(answer.status, 405, `${method} ${at}: ${answer.text}`);
         t.is((answer.body as { reason: string }).reason, 'MethodNotAllowed');
+        t.is(answer.headers.get('allow'), 'GET');
       }
     }
   }
@@ -96,4 +97,45 @@ test('catalogs: read at the start, seen by all, written by nobody, read again on
   await service.start();
   t.is((await owner.get(`${IN_SVC}/models/kokoro-82m`)).status, 200);
   t.is((await owner.get(`${IN_SVC}/models/brand-new`)).status, 404);
+});
+
+test('what an object names is looked for in the catalog, by any name that it goes by and at the version that it has', async (t) => {
+  const service = await startRunning(t, { env: { TROUPE_COMPUTE: 'off' } });
+  const owner = service.client();
+  const causes = async (kind: string, spec: object, version = 'v1'): Promise<string[]> => {
+    const to = `/apis/${API_GROUP}/${version}/namespaces/default/${kind.toLowerCase()}s?dryRun=All`;
+    const answer = await owner.post(to, { apiVersion: `${API_GROUP}/${version}`, kind, metadata: { name: 'a' }, spec });
+    if (answer.status === 201) return [];
+    t.is(answer.status, 422, answer.text);
+    const { details } = answer.body as { details: { causes: { field: string; reason: string }[] } };
+    return details.causes.map(({ field, reason }) => `${field} ${reason}`);
+  };
+  for (const model of ['echo', 'svc/echo', 'sonnet', 'meta-llama/Llama-3.3-70B-Instruct']) {
+    t.deepEqual(await causes('InferenceEndpoint', { model }), [], model);
+  }
+  t.deepEqual(await causes('InferenceEndpoint', { model: 'sonata', allowedKeys: ['none'] }), [
+    'spec.model NotFound',
+    'spec.allowedKeys[0] NotFound',
+  ]);
+  const group = (environment: string): object => ({ agent: 'coder', evaluation: { environment, tasks: 1 } });
+  t.deepEqual(await causes('AgentGroup', group('svc/gsm8k@1.0.0')), ['spec.agent NotFound']);
+  t.deepEqual(await causes('AgentGroup', group('svc/gsm8k@9.9.9')), [
+    'spec.agent NotFound',
+    'spec.evaluation.environment FieldValueInvalid',
+  ]);
+  t.deepEqual(await causes('AgentGroup', group('gsm8k')), [
+    'spec.agent NotFound',
+    'spec.evaluation.environment NotFound',
+  ]);
+  const model = `hf://acme/tiny@${'a'.repeat(40)}`;
+  const data = { url: { url: 'https://example.com/data' } };
+  t.deepEqual(await causes('TrainingJob', { runtime: 'svc/sft', model, data }, 'v1beta1'), []);
+  t.deepEqual(await causes('TrainingJob', { runtime: 'svc/sft', model }, 'v1beta1'), [
+    'spec.runtime FieldValueInvalid',
+  ]);
+  t.deepEqual(await causes('TrainingJob', { runtime: 'sft', model, data }, 'v1beta1'), ['spec.runtime NotFound']);
+  t.deepEqual(await causes('Agent', { image: 'svc/none' }), ['spec.image ImageNotFound']);
+  t.deepEqual(await causes('Agent', { model: { access: 'BYOK', name: 'm', apiKeySecret: 'none' } }), [
+    'spec.model.apiKeySecret NotFound',
+  ]);
 });
