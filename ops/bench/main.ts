@@ -13,13 +13,15 @@ import { create, get, patch } from './parts/plain.js';
 import { jobs } from './parts/jobs.js';
 import { list } from './parts/list.js';
 import { memory } from './parts/memory.js';
+import { openapi } from './parts/openapi.js';
 import { start } from './parts/start.js';
+import { validate } from './parts/validate.js';
 import { watch } from './parts/watch.js';
 import { webhooks } from './parts/webhooks.js';
 import { isMet, keep, machine, table } from './report.js';
 import { newDataDir, removeDataDir, startService, type Service } from './service.js';
 
-const PARTS: readonly Part[] = [start, create, get, patch, watch, list, memory, jobs, webhooks];
+const PARTS: readonly Part[] = [start, create, get, patch, watch, list, openapi, validate, memory, jobs, webhooks];
 /** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
 const SOURCES = new URL('../../../ops/bench/', import.meta.url);
 
