@@ -10,7 +10,7 @@ import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import type { CommittedChange, Committer } from '../storage/commit/member.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
-import { openAdmission } from './admission.js';
+import { openAdmission } from './admission/admission.js';
 import { openCache } from './cache.js';
 import { SERVICE_HOLDER, serviceRequest } from './caller.js';
 import { carryOut, type CarryOutDeps } from './effects/carry-out.js';
@@ -114,11 +114,11 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
   const cache = openCache(deps.settings.cacheBytes);
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
-  const admission = openAdmission(
+  const admission = openAdmission({
     read,
-    (org, kind, project) => searchObjects({ org, kind, project }, stopping, { cache, objects }),
-    deps.secrets,
-  );
+    search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, { cache, objects }),
+    secrets: deps.secrets,
+  });
   const supervision = openSupervision();
   const hub = openHub({
     log: deps.log,

@@ -7,7 +7,7 @@ import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
-import type { Admission } from './admission.js';
+import type { Admission } from './admission/admission.js';
 import type { Item } from './mailbox.js';
 import { replay } from './resource/replay.js';
 import type { WriteReply, WriteRequest } from './stage.js';

@@ -118,6 +118,8 @@ export interface KindDefinition {
   references?(object: ApiObject): readonly Reference[];
   /** For kinds whose work gets Secrets: no value of them may stand in its plain text (SecretValueInEnv). */
   plainSight?(object: ApiObject): PlainSight;
+  /** It runs Attempts (or will): its name becomes a label value of theirs, so it has at most 63 characters. */
+  readonly runsWork?: boolean | undefined;
   /**
    * Its machinery is not built yet: objects validate whole and can be rehearsed (dry run), a real create answers 501
    * Unsupported (except in the catalog's project, where only the service writes). Whoever builds the machinery removes the mark and names in `unsupported` what is still left.

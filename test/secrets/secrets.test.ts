@@ -74,6 +74,22 @@ test.serial('a Job sees the values of the newest version, also those that a patc
   );
   t.false(shown.text.includes(VALUES[1]));
 
+  const variables = (count: number, value: object): object[] =>
+    Array.from({ length: count }, (_, i) => ({ name: `V${i}`, ...value }));
+  const many = variables(2_001, { valueFrom: { secretKeyRef: { name: 'mounted', key: 'FIRST' } } });
+  const large = variables(20, { value: 'x'.repeat(60_000) });
+  for (const [env, field] of [
+    [many, 'spec'],
+    [large, 'spec.env'],
+  ] as const) {
+    const refused = await client.post(JOBS, objectOf('Job', 'large', { command: ['true'], secrets: ['mounted'], env }));
+    t.is(refused.status, 422, refused.text);
+    t.deepEqual(
+      listAt(refused.body, 'details', 'causes').map((cause) => textAt(cause, 'field')),
+      [field],
+    );
+  }
+
   const patched = await client.merge(`${SECRETS}/mounted`, { spec: { stringData: { FIRST: VALUES[2] } } });
   t.is(patched.status, 200, patched.text);
   t.deepEqual(listAt(patched.body, 'status', 'keys'), ['FIRST', 'SECOND']);

@@ -58,6 +58,7 @@ export const agentRunKind: KindDefinition = {
   initialStatus: (): AgentRunStatus => ({ phase: 'Queued' }),
   references: ({ spec }: This) => [catalogReference('Agent', 'spec.agent', spec.agent), ...groupOf(spec)],
   unbuilt: true,
+  runsWork: true,
   machine: plainMachine<AgentRunSpec, AgentRunStatus>(),
 };
 

@@ -21,6 +21,7 @@ export const functionKind: KindDefinition = {
   version: 'v1',
   operations: EVERY_OPERATION,
   unbuilt: true,
+  runsWork: true,
   description:
     'Deployed Python that a pool of warm workers serves. A change of code, image or resources rolls the workers; calls in flight finish on the old ones.',
   schema: { spec: functionSpec, status: functionStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },

@@ -21,6 +21,7 @@ export const imageKind: KindDefinition = {
   version: 'v1',
   operations: EVERY_OPERATION,
   unbuilt: true,
+  runsWork: true,
   description:
     'A container image, built from a base with steps, from a Dockerfile or from a Sandbox. An identical spec on the same base is not built twice.',
   schema: { spec: imageSpec, status: imageObjectStatus, immutable: [], raiseOnly: [] },

@@ -42,5 +42,6 @@ export const jobKind: KindDefinition = {
   plainSight: (job: This) => plainSightOf(job.spec),
   unsupported: unsupportedFields,
   machine: jobMachine,
+  runsWork: true,
   workPlan: jobWorkPlan,
 };

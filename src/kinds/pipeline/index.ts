@@ -56,5 +56,6 @@ export const pipelineKind: KindDefinition = {
     return { texts: parts.flatMap(({ texts }) => texts), secrets: parts.flatMap(({ secrets }) => secrets) };
   },
   unbuilt: true,
+  runsWork: true,
   machine: plainMachine<PipelineSpec, PipelineStatus>(),
 };

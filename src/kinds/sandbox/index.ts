@@ -21,6 +21,7 @@ export const sandboxKind: KindDefinition = {
   version: 'v1',
   operations: EVERY_OPERATION,
   unbuilt: true,
+  runsWork: true,
   description:
     'An isolated container on CPU nodes, driven by commands and files. It bills per second while it holds compute, stops when it is idle, and keeps /workspace.',
   schema: {

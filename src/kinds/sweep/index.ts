@@ -59,5 +59,6 @@ export const sweepKind: KindDefinition = {
   references: ({ spec }: This) => jobSpecReferences(spec.template.spec, 'spec.template.spec'),
   plainSight: ({ spec }: This) => plainSightOf(spec.template.spec, 'spec.template.spec'),
   unbuilt: true,
+  runsWork: true,
   machine: plainMachine<SweepSpec, SweepStatus>(),
 };

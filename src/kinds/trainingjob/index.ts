@@ -70,5 +70,6 @@ export const trainingJobKind: KindDefinition = {
   references: trainingJobReferences,
   plainSight: ({ spec }: This) => plainSightOf(spec.overrides ?? {}, 'spec.overrides'),
   unbuilt: true,
+  runsWork: true,
   machine: plainMachine<TrainingJobSpec, TrainingJobStatus>(),
 };

@@ -19,6 +19,7 @@ export const volumeKind: KindDefinition = {
   version: 'v1',
   operations: EVERY_OPERATION,
   unbuilt: true,
+  runsWork: true,
   description:
     'Named storage of immutable revisions, filled by work, by uploads or from a source, and mounted into work.',
   schema: {

@@ -21,6 +21,7 @@ export const workspaceKind: KindDefinition = {
   version: 'v1',
   operations: EVERY_OPERATION,
   unbuilt: true,
+  runsWork: true,
   description:
     'A development machine with SSH, a browser IDE and a notebook. Its home outlives the machine, which is released when the Workspace is stopped or idle.',
   schema: { spec: workspaceSpec, status: workspaceStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },

@@ -49,9 +49,9 @@ export function checkName(kind: KindDefinition, name: string): Cause | undefined
   const complaint =
     kind.group === 'core'
       ? checkLabelName(name)
-      : kind.workPlan === undefined
-        ? checkSubdomainName(name)
-        : checkSubdomainName(name, MAX_LABEL);
+      : kind.runsWork === true
+        ? checkSubdomainName(name, MAX_LABEL)
+        : checkSubdomainName(name);
   if (complaint === undefined) return undefined;
   const shown = JSON.stringify(name.length <= 300 ? name : `${name.slice(0, 300)}…`);
   return { field: 'metadata.name', reason: 'FieldValueInvalid', message: `Invalid value: ${shown}: ${complaint}` };

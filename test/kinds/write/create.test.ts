@@ -188,10 +188,6 @@ test('a valid field that is not built is 501 by name, unless it is a dry run', (
   t.is(verdict(create(body({ network: { policy: 'Maybe' } }))), 'Invalid spec.network.policy/FieldValueNotSupported');
 });
 
-function neverPlanned(): never {
-  throw new Error('no work is planned here');
-}
-
 const random = (length: number) => new Uint8Array(length);
 
 test('names that cannot be stored, routed or used as labels are refused', (t) => {
@@ -210,7 +206,7 @@ test('names that cannot be stored, routed or used as labels are refused', (t) =>
   for (const bad of ['A', '../x', 'a/b', 'a'.repeat(254), 'a_b', '-a', '%2e%2e', 'a\u0000b']) {
     t.is(name({ name: bad }), 'Invalid metadata.name/FieldValueInvalid', bad);
   }
-  const running = { ...sampleKind, workPlan: neverPlanned };
+  const running = { ...sampleKind, runsWork: true };
   t.is(nameForCreate(running, { metadata: { name: 'a'.repeat(64) } }, random).outcome, 'Refused');
   t.is(nameForCreate(sampleKind, { metadata: { name: 'a'.repeat(64) } }, random).outcome, 'Named');
   t.is(nameForCreate({ ...sampleKind, group: 'core' }, { metadata: { name: 'a.b' } }, random).outcome, 'Refused');

@@ -2,15 +2,16 @@
  * Owns the checks of a write that need to look at other objects: the project it goes into, and what its spec names.
  * They are made at the door, before the object's own commit; what changes afterwards is the machines' matter.
  */
-import { addressKey, type Address } from '../src/api/address.js';
-import { CATALOG_ORG, CATALOG_PROJECT } from '../src/brand.js';
-import { decodeObject } from '../src/api/encode.js';
-import type { ApiObject } from '../src/api/object.js';
-import type { Cause, Refusal } from '../src/api/refusal.js';
-import type { KindDefinition, Reference } from '../src/kinds/kind.js';
-import type { SecretStatus } from '../src/kinds/secret/schema.js';
-import type { CommittedChange } from '../storage/commit/member.js';
-import type { SecretVersions } from '../storage/store.js';
+import { addressKey, type Address } from '../../src/api/address.js';
+import { CATALOG_PROJECT } from '../../src/brand.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { ApiObject } from '../../src/api/object.js';
+import type { Refusal } from '../../src/api/refusal.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { CommittedChange } from '../../storage/commit/member.js';
+import type { SecretVersions } from '../../storage/store.js';
+import { checkPlainSight } from './plain-sight.js';
+import { checkReferences, type ReferenceDeps } from './references.js';
 
 export interface Admission {
   /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
@@ -28,12 +29,12 @@ type ProjectState = 'Active' | 'Terminating';
 /** Projects remembered; beyond it they are read again (I10). */
 const MAX_PROJECTS = 20_000;
 
-/** `search`: every object of a kind in one project, for what goes by another name than its own. */
-export function openAdmission(
-  read: (address: Address) => Promise<Buffer | undefined>,
-  search: (org: string, kind: string, project: string) => AsyncIterable<readonly Buffer[]>,
-  secrets: Pick<SecretVersions, 'recognise'>,
-): Admission {
+export interface AdmissionDeps extends ReferenceDeps {
+  readonly secrets: Pick<SecretVersions, 'recognise'>;
+}
+
+export function openAdmission(deps: AdmissionDeps): Admission {
+  const { read } = deps;
   const projects = new Map<string, ProjectState>();
   /** Grows with every change of a project, so that a read which began before it is not remembered. */
   let changes = 0;
@@ -75,70 +76,6 @@ export function openAdmission(
     }
   }
 
-  async function checkReferences(
-    kind: KindDefinition,
-    address: Address,
-    object: ApiObject,
-    before: ApiObject | undefined,
-  ): Promise<Cause[]> {
-    const causes: Cause[] = [];
-    const had = (before && kind.references?.(before)) ?? [];
-    for (const reference of kind.references?.(object) ?? []) {
-      if (had.some((known) => sameTarget(known, reference))) continue;
-      const project = reference.project ?? address.project;
-      const found = await find(reference, address.org, project);
-      if (!found) {
-        const where = project === '' ? '' : ` in project "${project}"`;
-        causes.push({
-          field: reference.field,
-          message: `${reference.kind} "${reference.name}" does not exist${where}`,
-          reason: reference.reason ?? 'NotFound',
-        });
-        continue;
-      }
-      const message = reference.objection?.(found);
-      if (message !== undefined) causes.push({ field: reference.field, message, reason: 'FieldValueInvalid' });
-    }
-    return causes;
-  }
-
-  async function find(reference: Reference, own: string, project: string): Promise<ApiObject | undefined> {
-    // The catalog is everybody's, and lives in an org of its own.
-    const org = project === CATALOG_PROJECT ? CATALOG_ORG : own;
-    const { kind, name } = reference;
-    const body = await read({ org, kind, project, name });
-    if (body) return decodeObject(body);
-    if (!reference.meant) return undefined;
-    for await (const bodies of search(org, kind, project)) {
-      for (const candidate of bodies) {
-        const object = decodeObject(candidate);
-        if (reference.meant(object)) return object;
-      }
-    }
-    return undefined;
-  }
-
-  /** Values of Secrets that the work gets, written out beside them: who reads the object would read the Secret. */
-  async function checkPlainSight(kind: KindDefinition, { org, project }: Address, object: ApiObject): Promise<Cause[]> {
-    const seen = kind.plainSight?.(object);
-    if (seen === undefined || seen.texts.length === 0) return [];
-    const found = new Map<number, string>();
-    const texts = seen.texts.map(({ text }) => text);
-    for (const { name, version } of seen.secrets) {
-      const body = await read({ org, kind: 'Secret', project, name });
-      if (!body) continue; // a missing one is a cause of its own
-      const secret = decodeObject<unknown, SecretStatus>(body);
-      const wanted = version ?? secret.status.version ?? 1;
-      const positions = await secrets.recognise(org, secret.metadata.uid, wanted, texts);
-      for (const position of positions) found.set(position, name);
-    }
-    return [...found].map(([position, name]) => ({
-      field: seen.texts[position]?.field ?? 'spec.env',
-      reason: 'SecretValueInEnv',
-      message: `holds a value of Secret "${name}", which this work mounts; refer to it with valueFrom.secretKeyRef`,
-    }));
-  }
-
   return {
     async check(kind, address, object, before) {
       // As in Kubernetes, what is in a project that goes may still be changed: cancelled, say.
@@ -147,15 +84,16 @@ export function openAdmission(
         if (refusal) return refusal;
       }
       const target = { kind: address.kind, name: address.name };
-      const shown = kind.plainSight ? await checkPlainSight(kind, address, object) : [];
-      const missing = kind.references ? await checkReferences(kind, address, object, before) : [];
+      const shown = kind.plainSight ? await checkPlainSight(kind, address, object, deps) : [];
+      const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
       const causes = [...missing, ...shown];
       if (causes.length === 0) return undefined;
-      if (missing.length === 0) {
+      if (causes.every(({ reason }) => reason === 'SecretValueInEnv')) {
         const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
         return { code: 'SecretValueInEnv', message, causes, target };
       }
-      const message = `${address.kind} "${address.name}" names what does not exist: ${causes.map(({ field }) => field).join(', ')}`;
+      const fields = causes.map(({ field }) => field);
+      const message = `${address.kind} "${address.name}" cannot be as it is: ${fields.slice(0, 20).join(', ')}`;
       return { code: 'Invalid', message, causes, target };
     },
     enter(org, project) {
@@ -185,8 +123,4 @@ export function openAdmission(
 
 function stateOf(body: Buffer): ProjectState {
   return decodeObject(body).metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating';
-}
-
-function sameTarget(one: Reference, other: Reference): boolean {
-  return one.kind === other.kind && one.name === other.name && one.project === other.project;
 }
