@@ -43,7 +43,8 @@ export async function openServer(
 
 const SUBJECT = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
 
-async function certificates(): Promise<{ ca: string; cert: string; key: string }> {
+/** Of a server on 127.0.0.1, with that of its authority (PEM). */
+export async function certificates(): Promise<{ ca: string; cert: string; key: string }> {
   const dir = await mkdtemp(join(tmpdir(), 'troupe-tls-'));
   try {
     const at = (name: string): string => join(dir, name);
