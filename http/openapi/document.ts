@@ -21,15 +21,25 @@ const SECURITY: Node = {
   },
 };
 
-function document(
+/** A document under way. Turning schemas takes a few ms for each kind, so it stops after each for whoever waits. */
+export type Making = Generator<undefined, Node, undefined>;
+
+function* making(
   facts: DocumentFacts,
   kinds: readonly KindDefinition[],
-  morePaths: Record<string, Node>,
-  moreSchemas: Record<string, Node>,
-): Node {
-  const known = kinds.map((kind) => kindSchemas(facts.group, kind));
-  const schemas = Object.assign(sharedSchemas(), ...known, moreSchemas) as Node;
-  const paths = Object.assign({}, ...kinds.map((kind) => kindPaths(facts.group, kind)), morePaths) as Node;
+  more: () => { readonly paths: Record<string, Node>; readonly schemas: Record<string, Node> },
+): Making {
+  const schemas: Node = sharedSchemas();
+  const paths: Node = {};
+  for (const kind of kinds) {
+    yield;
+    Object.assign(schemas, kindSchemas(facts.group, kind));
+    Object.assign(paths, kindPaths(facts.group, kind));
+  }
+  yield;
+  const beside = more();
+  Object.assign(schemas, beside.schemas);
+  Object.assign(paths, beside.paths);
   return {
     openapi: '3.0.3',
     info: {
@@ -48,14 +58,29 @@ function document(
 }
 
 /** `/openapi.json`: everything. */
-export function wholeDocument(facts: DocumentFacts): Node {
-  return document(facts, facts.kinds, fixedPaths(facts.group, facts.kinds), {
-    Event: EVENT,
-    WebhookDelivery: WEBHOOK_DELIVERY,
-  });
+export function makingWhole(facts: DocumentFacts): Making {
+  return making(facts, facts.kinds, () => ({
+    paths: fixedPaths(facts.group, facts.kinds),
+    schemas: { Event: EVENT, WebhookDelivery: WEBHOOK_DELIVERY },
+  }));
 }
 
 /** `/openapi/v3/…`: the kinds of one group version. */
+export function makingGroupVersion(facts: DocumentFacts, group: 'core' | 'api', version: string): Making {
+  return making(facts, kindsOf(facts.kinds, group, version), () => ({ paths: {}, schemas: {} }));
+}
+
+export function wholeDocument(facts: DocumentFacts): Node {
+  return finished(makingWhole(facts));
+}
+
 export function groupVersionDocument(facts: DocumentFacts, group: 'core' | 'api', version: string): Node {
-  return document(facts, kindsOf(facts.kinds, group, version), {}, {});
+  return finished(makingGroupVersion(facts, group, version));
+}
+
+function finished(under: Making): Node {
+  for (;;) {
+    const step = under.next();
+    if (step.done === true) return step.value;
+  }
 }

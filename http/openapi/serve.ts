@@ -1,30 +1,37 @@
 /**
  * Owns answering `/openapi.json` and `/openapi/v3[/…]`. Documents depend on the program alone: each is made once, on its
  * first request, and then is a Buffer with its hash as ETag (the index names it, and kubectl caches by it for ever).
+ * The making takes tenths of a second, a few ms at a time, so that nobody else's request waits for it.
  */
 import { createHash } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { refuse } from '../../src/api/refusal.js';
 import { versionsOf } from '../discovery/legacy.js';
 import type { Room } from '../room.js';
-import { groupVersionDocument, wholeDocument, type DocumentFacts } from './document.js';
-import type { Node } from './schema.js';
+import { makingGroupVersion, makingWhole, type DocumentFacts, type Making } from './document.js';
 
 interface Made {
   readonly body: Buffer;
   readonly hash: string;
 }
 
-function lazily(make: () => Node): () => Made {
-  let made: Made | undefined;
-  return () => {
-    if (made === undefined) {
-      const body = Buffer.from(JSON.stringify(make()));
-      made = { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
+/** Whoever asks while it is made waits for the same one. */
+function lazily(begin: () => Making): () => Promise<Made> {
+  let made: Promise<Made> | undefined;
+  return () => (made ??= make(begin()));
+}
+
+async function make(under: Making): Promise<Made> {
+  for (;;) {
+    const step = under.next();
+    if (step.done === true) {
+      const body = Buffer.from(JSON.stringify(step.value));
+      return { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
     }
-    return made;
-  };
+    await turn();
+  }
 }
 
 function answer(ctx: Context, { body, hash }: Made): void {
@@ -42,26 +49,26 @@ function answer(ctx: Context, { body, hash }: Made): void {
 export function openapiRoutes(router: Router, room: Room): void {
   const { group, productVersion } = room.config;
   const facts: DocumentFacts = { title: 'Troupe', version: productVersion.replace(/^v/, ''), group, kinds: room.kinds };
-  const whole = lazily(() => wholeDocument(facts));
-  const parts = new Map<string, () => Made>([
-    ['api/v1', lazily(() => groupVersionDocument(facts, 'core', 'v1'))],
+  const whole = lazily(() => makingWhole(facts));
+  const parts = new Map<string, () => Promise<Made>>([
+    ['api/v1', lazily(() => makingGroupVersion(facts, 'core', 'v1'))],
     ...versionsOf(room.kinds).map(
-      (version) => [`apis/${group}/${version}`, lazily(() => groupVersionDocument(facts, 'api', version))] as const,
+      (version) => [`apis/${group}/${version}`, lazily(() => makingGroupVersion(facts, 'api', version))] as const,
     ),
   ]);
 
-  router.get('openapi', '/openapi.json', (ctx) => answer(ctx, whole()));
-  router.get('openapi-index', '/openapi/v3', (ctx) => {
-    const paths = [...parts].map(([name, made]) => [
-      name,
-      { serverRelativeURL: `/openapi/v3/${name}?hash=${made().hash}` },
-    ]);
-    ctx.body = { paths: Object.fromEntries(paths) as unknown };
+  router.get('openapi', '/openapi.json', async (ctx) => answer(ctx, await whole()));
+  router.get('openapi-index', '/openapi/v3', async (ctx) => {
+    const paths: Record<string, { readonly serverRelativeURL: string }> = {};
+    for (const [name, made] of parts) {
+      paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${(await made()).hash}` };
+    }
+    ctx.body = { paths };
   });
-  router.get('openapi-part', '/openapi/v3/*part', (ctx) => {
+  router.get('openapi-part', '/openapi/v3/*part', async (ctx) => {
     const name = ctx.path.slice('/openapi/v3/'.length);
     const made = parts.get(name);
     if (made === undefined) throw refuse('NotFound', `there is no OpenAPI document for ${name.slice(0, 128)}`);
-    answer(ctx, made());
+    answer(ctx, await made());
   });
 }
