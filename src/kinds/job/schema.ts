@@ -169,18 +169,19 @@ export function checkJob(
   if (spec.image.startsWith(`${BRAND}/`) && !isCatalogImage(spec.image)) {
     complain(['image'], 'is not in the catalog', 'ImageNotFound', spec.image);
   }
-  for (const [list, names] of [
-    ['inputs', spec.inputs?.map((item) => item.name)],
-    ['outputs', spec.outputs?.map((item) => item.name)],
-    ['secrets', spec.secrets?.map((item) => item.name)],
-    ['sidecars', spec.sidecars?.map((item) => item.name)],
-  ] as const) {
+  const complainOfSameNames = (list: string, items: readonly { readonly name: string }[] | undefined): void => {
+    // Most lists have one item or none: nothing is built for them.
+    if (items === undefined || items.length < 2) return;
     const seen = new Set<string>();
-    for (const [index, name] of (names ?? []).entries()) {
+    for (const [index, { name }] of items.entries()) {
       if (seen.has(name)) complain([list, index, 'name'], 'must be unique', 'FieldValueDuplicate', name);
       seen.add(name);
     }
-  }
+  };
+  complainOfSameNames('inputs', spec.inputs);
+  complainOfSameNames('outputs', spec.outputs);
+  complainOfSameNames('secrets', spec.secrets);
+  complainOfSameNames('sidecars', spec.sidecars);
   for (const [index, item] of (where === 'Job' ? (spec.inputs ?? []) : []).entries()) {
     if (item.fromStage !== undefined) {
       complain(['inputs', index, 'fromStage'], 'is for stages of a Pipeline only', 'FieldValueForbidden');

@@ -37,28 +37,45 @@ export function needsOf({ dependsOn = [], inputs = [], template }: Waiting): rea
 
 /** Complains of names that are no stage, and of the first need of each stage that leads back to it. */
 export function checkGraph(stages: readonly Waiting[], issues: z.core.ParsePayload['issues']): void {
-  const needs = new Map(stages.map((stage) => [stage.name, needsOf(stage)]));
-  const endless = circling(needs);
-  for (const [index, stage] of stages.entries()) {
-    for (const { stage: needed, path } of needsOf(stage)) {
-      if (needs.has(needed)) continue;
-      complain(issues, ['stages', index, ...path], 'is not the name of a stage', 'FieldValueNotFound', needed);
+  const needs = stages.map((stage) => needsOf(stage));
+  if (needs.every((own) => own.length === 0)) return;
+  const byName = new Map(stages.map(({ name }, index) => [name, needs[index] ?? []]));
+  const endless = circling(byName);
+  for (const [index, own] of needs.entries()) {
+    for (const { stage, path } of own) {
+      if (byName.has(stage)) continue;
+      complain(issues, ['stages', index, ...path], 'is not the name of a stage', 'FieldValueNotFound', stage);
     }
-    if (!endless.has(stage.name)) continue;
-    const back = needs.get(stage.name)?.find(({ stage: needed }) => endless.has(needed));
-    if (back !== undefined)
-      complain(issues, ['stages', index, ...back.path], 'makes the stages wait for each other in a circle');
+    if (!endless.has(stages[index]?.name ?? '')) continue;
+    const back = own.find(({ stage }) => endless.has(stage));
+    if (back === undefined) continue;
+    complain(issues, ['stages', index, ...back.path], 'makes the stages wait for each other in a circle');
   }
 }
 
-/** Stages that lie on a circle or lead into one: what is left when all that can run has run. */
+/** Stages that lie on a circle or wait for one: what is left when all that can run has run. Linear in the needs. */
 function circling(needs: ReadonlyMap<string, readonly Need[]>): ReadonlySet<string> {
-  const left = new Set(needs.keys());
-  for (let before = -1; before !== left.size;) {
-    before = left.size;
-    for (const name of left) {
-      if ((needs.get(name) ?? []).every(({ stage }) => !left.has(stage))) left.delete(name);
+  const waitsFor = new Map<string, number>();
+  const waiters = new Map<string, string[]>();
+  for (const [name, own] of needs) {
+    let count = 0;
+    for (const { stage } of own) {
+      if (!needs.has(stage)) continue;
+      count += 1;
+      const others = waiters.get(stage);
+      if (others === undefined) waiters.set(stage, [name]);
+      else others.push(name);
+    }
+    waitsFor.set(name, count);
+  }
+  const free = [...waitsFor].flatMap(([name, count]) => (count === 0 ? [name] : []));
+  for (let name = free.pop(); name !== undefined; name = free.pop()) {
+    waitsFor.delete(name);
+    for (const waiter of waiters.get(name) ?? []) {
+      const count = (waitsFor.get(waiter) ?? 0) - 1;
+      waitsFor.set(waiter, count);
+      if (count === 0) free.push(waiter);
     }
   }
-  return left;
+  return new Set(waitsFor.keys());
 }

@@ -37,10 +37,10 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
   };
   for (const [index, { dependsOn, inputs = [], template = NOTHING }] of stages.entries()) {
     const at = ['stages', index];
-    complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
+    if (dependsOn !== undefined) complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
     const job = laidOver(defaults, template);
     checkJob(job, 'Stage', issues, [...at, 'template']);
-    const taken = new Set((job.inputs ?? []).map(({ name }) => name));
+    const taken = new Set(inputs.length === 0 ? [] : (job.inputs ?? []).map(({ name }) => name));
     for (const [i, { name, fromStage, output }] of inputs.entries()) {
       const input = [...at, 'inputs', i];
       if (taken.has(name)) complain(issues, [...input, 'name'], 'must be unique', 'FieldValueDuplicate', name);
