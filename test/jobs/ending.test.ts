@@ -194,7 +194,7 @@ test('work that uses more memory than it may fails as OutOfMemory', async (t) =>
 });
 
 const UNSUPPORTED: readonly (readonly [string, object])[] = [
-  ['spec.volumes', { volumes: [{ name: 'v', path: '/data' }] }],
+  ['spec.volumes', { volumes: [{ volume: 'v', mountPath: '/data' }] }],
   ['spec.resources.gpu', { resources: { gpu: { count: 1 } } }],
   ['spec.distributed', { distributed: { nodes: 2 } }],
   ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
