@@ -56,6 +56,7 @@ export interface ActiveDeps {
 
 export interface Active {
   readonly actors: Actors;
+  readonly webhooks: Pick<Webhooks, 'state'>;
   /** Sends a delivery again; undefined: there is no such one. */
   replay(
     delivery: Parameters<typeof replayDelivery>[0],
@@ -184,7 +185,7 @@ async function furnish(
   ending: AbortController,
 ): Promise<Active> {
   const { store, engine, metrics } = deps;
-  metrics.follow(actors);
+  metrics.follow(actors, webhooks);
   const orgs: OrgDeps = {
     ...{ rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes },
     // Operators have their keys in the bootstrap org.
@@ -225,6 +226,7 @@ async function furnish(
   };
   return {
     actors,
+    webhooks,
     replay: (delivery, keyed) => replayDelivery(delivery, keyed, replays),
     holdsLease: () => deps.lease.held(),
     orgs,
@@ -233,6 +235,7 @@ async function furnish(
     engineFacts: () => facts,
     newOwnerKey: () => bootstrapKey(orgs),
     async close() {
+      await webhooks.drain();
       ending.abort();
       clearInterval(observing);
       await actors.close();

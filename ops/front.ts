@@ -2,7 +2,6 @@
  * Owns what the front door sees of the rooms behind it, which come and go with the lease: the same interfaces all the
  * time, served by the active process's parts, and `Unavailable` while there are none (standby, take-over, drain).
  */
-import type { Actors } from '../actors/open.js';
 import { createOrg } from '../actors/orgs.js';
 import type { Stage } from '../actors/stage.js';
 import type { Authenticator } from '../http/auth/authenticator.js';
@@ -71,7 +70,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
     },
     health: {
       active: () => now.state === 'Active' && now.active.holdsLease(),
-      stuck: () => (now.state === 'Active' ? stuck(now.active.actors) : undefined),
+      stuck: () => (now.state === 'Active' ? stuck(now.active) : undefined),
       missing: () => (now.state === 'Active' ? [] : [now.missing]),
       facts: () => ({
         cluster: store.clusterId,
@@ -109,10 +108,12 @@ export function openFront(store: Store, blobs: Blobs): Front {
 }
 
 /** I13: what counts is the age of what waits. */
-function stuck(actors: Actors): string | undefined {
+function stuck({ actors, webhooks }: Pick<Active, 'actors' | 'webhooks'>): string | undefined {
   const { oldestMessageMs, oldestEffectMs, oldestCommitMs } = actors.health();
   const oldest = Math.max(oldestMessageMs, oldestCommitMs);
   if (oldest > STUCK_MS) return `a message has been waiting for ${Math.round(oldest / 1_000)} s`;
+  const { idleMs } = webhooks.state();
+  if (idleMs > STUCK_MS) return `events have not been delivered for ${Math.round(idleMs / 1_000)} s`;
   // Effects wait for whole machines at times; only long silence counts.
   return oldestEffectMs > STUCK_MS * 20
     ? `an effect has been waiting for ${Math.round(oldestEffectMs / 1_000)} s`

@@ -1,6 +1,7 @@
 /** Owns the metrics of everything behind the front door. Labels are kinds and outcomes only: few, and never a name. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { ActorObserver, Actors } from '../actors/open.js';
+import type { Webhooks } from '../actors/delivery/open.js';
 import type { Log } from './log.js';
 
 export interface Metrics {
@@ -10,7 +11,7 @@ export interface Metrics {
     delivery(phase: string): void;
   };
   /** Figures that are read when somebody asks, from the active process's parts. */
-  follow(actors: Pick<Actors, 'health' | 'sizes'>): void;
+  follow(actors: Pick<Actors, 'health' | 'sizes'>, webhooks: Pick<Webhooks, 'state'>): void;
 }
 
 export function openMetrics(log: Log): Metrics {
@@ -55,7 +56,7 @@ export function openMetrics(log: Log): Metrics {
         log.warn({ message }, 'a problem behind the front door');
       },
     },
-    follow(actors) {
+    follow(actors, webhooks) {
       const gauge = (name: string, help: string, read: () => number): void => {
         registry.removeSingleMetric(name);
         const made = new Gauge({
@@ -74,6 +75,8 @@ export function openMetrics(log: Log): Metrics {
       gauge('troupe_effects_in_hand', 'Effects not yet carried out.', () => actors.health().effects);
       gauge('troupe_oldest_message_ms', 'Age of the oldest unhandled message.', () => actors.health().oldestMessageMs);
       gauge('troupe_oldest_effect_ms', 'Age of the oldest effect in hand.', () => actors.health().oldestEffectMs);
+      gauge('troupe_webhooks_waiting', 'Due deliveries in memory.', () => webhooks.state().waiting);
+      gauge('troupe_webhooks_in_hand', 'Attempts under way.', () => webhooks.state().inHand);
       gauge('troupe_commits_waiting', 'Commits waiting for a transaction.', () => actors.health().commitsWaiting);
       gauge('troupe_oldest_commit_ms', 'Age of the oldest waiting commit.', () => actors.health().oldestCommitMs);
     },

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { openWebhooks, type Webhooks } from '../actors/delivery/open.js';
 import { openDialer, type Dialer } from '../src/engines/dialer/dialer.js';
+import { openResolver } from '../src/engines/dialer/resolve.js';
 import { kindByName } from '../src/kinds/index.js';
 import type { Config } from '../src/config.js';
 import type { Store } from '../storage/open.js';
@@ -58,5 +59,6 @@ export async function openActiveWebhooks(
 
 async function webhookDialer({ webhookCa, webhookAllow }: Config): Promise<Dialer> {
   const ca = webhookCa === undefined ? undefined : [await readFile(webhookCa, 'utf8')];
-  return openDialer({ allow: webhookAllow, ca });
+  // Owners of endpoints choose the names, and who answers for them.
+  return openDialer({ allow: webhookAllow, ca, lookup: openResolver() });
 }

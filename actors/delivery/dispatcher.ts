@@ -38,6 +38,8 @@ export interface DispatcherDeps {
 export interface Dispatcher {
   /** Something was emitted. */
   wake(): void;
+  /** Age of the last round that went well (ms): no more than a few seconds (I13). */
+  idleMs(): number;
   /** Resolves after the stop, when nothing is in hand. */
   readonly ended: Promise<void>;
 }
@@ -45,6 +47,7 @@ export interface Dispatcher {
 export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   const { outbox, endpoints, epoch, stopping } = deps;
   let woken = false;
+  let wentWell = performance.now();
   let interrupt = new AbortController();
 
   async function run(): Promise<void> {
@@ -52,7 +55,9 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       woken = false;
       let pause = SWEEP_MS;
       try {
-        if (await round()) continue;
+        const more = await round();
+        wentWell = performance.now();
+        if (more) continue;
       } catch (error) {
         if (stopping.aborted) return;
         deps.onProblem(`webhooks: ${error instanceof Error ? error.message : 'events cannot be read'}`);
@@ -108,6 +113,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       woken = true;
       interrupt.abort();
     },
+    idleMs: () => performance.now() - wentWell,
     ended,
   };
 }

@@ -19,6 +19,9 @@ import { openReports } from './reports.js';
 import { openSender, type Sender } from './sender.js';
 import { openSettling } from './settling.js';
 
+/** Most receivers answer within this; a stop does not wait for the others (ms). */
+const DRAIN_MS = 2_000;
+
 export interface WebhooksDeps {
   readonly outbox: Outbox;
   readonly deliveries: Deliveries;
@@ -49,12 +52,16 @@ export interface Webhooks {
   look(endpoint: string): void;
   /** For `AbandonDeliveries`. */
   abandon(org: string, endpoint: string, version: number): Promise<void>;
-  state(): { readonly waiting: number; readonly inHand: number };
+  /** Deliveries in memory and under way, and how long no event was looked for (ms, I13). */
+  state(): { readonly waiting: number; readonly inHand: number; readonly idleMs: number };
+  /** Begins nothing more, and gives what is in hand a moment to end: what is cut off is sent again by the next process. */
+  drain(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Running {
   readonly sender: Sender;
+  readonly idleMs: () => number;
   readonly ended: () => Promise<unknown>;
 }
 
@@ -103,6 +110,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     wake = () => dispatcher.wake();
     return {
       sender,
+      idleMs: () => dispatcher.idleMs(),
       async ended() {
         await dispatcher.ended;
         await sender.ended();
@@ -130,7 +138,9 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     },
     look: (endpoint) => running?.sender.look(endpoint),
     abandon: (org, endpoint, version) => deps.deliveries.abandon(org, endpoint, version),
-    state: () => running?.sender.state() ?? { waiting: 0, inHand: 0 },
+    state: () =>
+      running ? { ...running.sender.state(), idleMs: running.idleMs() } : { waiting: 0, inHand: 0, idleMs: 0 },
+    drain: () => running?.sender.drain(DRAIN_MS) ?? Promise.resolve(),
     async close() {
       await running?.ended();
       await queue.close();

@@ -57,6 +57,8 @@ export interface Sender {
   /** Something of this endpoint is due: its rows are read. */
   look(endpoint: string): void;
   state(): { readonly waiting: number; readonly inHand: number };
+  /** Begins nothing more; resolves when what is in hand has ended and is written, or after `ms`. */
+  drain(ms: number): Promise<void>;
   /** Resolves after the stop, when nothing is in hand. */
   ended(): Promise<void>;
 }
@@ -70,6 +72,7 @@ export function openSender(deps: SenderDeps): Sender {
   const wanted = new Set<string>();
   const inHand = new Set<Promise<void>>();
   let reading: Promise<void> | undefined;
+  let draining = false;
 
   function offer(deliveries: readonly PendingDelivery[]): void {
     for (const delivery of deliveries) if (turns.offer(delivery) === 'Full') more.add(delivery.endpoint);
@@ -77,7 +80,7 @@ export function openSender(deps: SenderDeps): Sender {
   }
 
   function pump(): void {
-    while (!stopping.aborted && deps.settling.depth() < MOST_UNWRITTEN) {
+    while (!stopping.aborted && !draining && deps.settling.depth() < MOST_UNWRITTEN) {
       const next = turns.take();
       if (next === undefined) break;
       const sent = send(next).finally(() => inHand.delete(sent));
@@ -94,7 +97,8 @@ export function openSender(deps: SenderDeps): Sender {
       if (!stopping.aborted) deps.onProblem(`a delivery: ${error instanceof Error ? error.message : 'failed'}`);
       await sleep(AGAIN_MS, undefined, { signal: stopping }).catch(() => {});
     }
-    turns.free(delivery);
+    // One that was not sent says nothing of its receiver.
+    turns.free(delivery, settlement?.attempt === undefined || settlement.attempt.status > 0);
     pump();
     if (settlement) {
       await deps.settling.settle(settlement);
@@ -172,6 +176,12 @@ export function openSender(deps: SenderDeps): Sender {
     offer,
     look,
     state: () => ({ waiting: turns.size(), inHand: turns.inHand() }),
+    async drain(ms) {
+      draining = true;
+      const over = AbortSignal.any([stopping, AbortSignal.timeout(ms)]);
+      const waited = sleep(ms, undefined, { signal: over }).catch(() => {});
+      await Promise.race([Promise.allSettled(inHand), waited]);
+    },
     async ended() {
       await sweeping;
       await reading;

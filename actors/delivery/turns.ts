@@ -1,9 +1,12 @@
 /**
  * Owns whose turn it is: due deliveries wait here, endpoint by endpoint, and go out in turns, so many at once in all and so
- * many per endpoint. A slow receiver fills its own places and its own queue, and nobody else's. Pure bookkeeping.
+ * many per endpoint. A slow receiver fills its own places and its own queue, and nobody else's. One that does not answer gets
+ * fewer places with each attempt, down to one, and more again when it does: a handful of dead receivers must not hold all
+ * places for as long as an attempt may take. Pure bookkeeping.
  *
  * I10: full (for one endpoint or for all) means that a delivery is not taken; its row waits in storage.
  */
+import { LRUCache } from 'lru-cache';
 import type { PendingDelivery } from '../../storage/webhooks/deliveries.js';
 
 export const AT_ONCE = 64;
@@ -14,14 +17,16 @@ const MOST_WAITING_PER_ENDPOINT = 1_000;
 /** Characters of waiting bodies. */
 const MOST_CHARACTERS = 32 * 2 ** 20;
 const MOST_CHARACTERS_PER_ENDPOINT = 8 * 2 ** 20;
+/** Endpoints of which it is remembered that they do not answer; the longest unused is given all its places again. */
+const MOST_SLOWED = 4_096;
 
 export interface Turns {
   /** `Full`: not taken. A delivery that is known already is not taken twice. */
   offer(delivery: PendingDelivery): 'Taken' | 'Known' | 'Full';
   /** The next one to send, which has a place from now on; undefined while none may go. */
   take(): PendingDelivery | undefined;
-  /** Its place is free; it stays known until `forget`. */
-  free(delivery: PendingDelivery): void;
+  /** Its place is free; it stays known until `forget`. `answered`: the receiver did, whatever it said. */
+  free(delivery: PendingDelivery, answered: boolean): void;
   /** Its row says what became of it. */
   forget(delivery: PendingDelivery): void;
   /** How many wait for the endpoint. */
@@ -50,7 +55,23 @@ export function openTurns(): Turns {
   let characters = 0;
   let inHand = 0;
 
+  /** How many places an endpoint has, when not all. */
+  const places = new LRUCache<string, number>({ max: MOST_SLOWED });
+
   const lengthOf = (queue: Queue): number => queue.waiting.length - queue.first;
+  const placesOf = (endpoint: string): number => places.get(endpoint) ?? AT_ONCE_PER_ENDPOINT;
+
+  function line(endpoint: string, queue: Queue): void {
+    if (lengthOf(queue) > 0 && queue.inHand < placesOf(endpoint)) ready.add(endpoint);
+    else ready.delete(endpoint);
+  }
+
+  function resize(endpoint: string, answered: boolean): void {
+    const now = placesOf(endpoint);
+    const next = answered ? now * 2 : Math.max(1, Math.floor(now / 2));
+    if (next >= AT_ONCE_PER_ENDPOINT) places.delete(endpoint);
+    else places.set(endpoint, next);
+  }
 
   function queueOf(endpoint: string): Queue {
     let queue = queues.get(endpoint);
@@ -95,7 +116,7 @@ export function openTurns(): Turns {
       queue.characters += delivery.body.length;
       characters += delivery.body.length;
       waiting += 1;
-      if (queue.inHand < AT_ONCE_PER_ENDPOINT) ready.add(delivery.endpoint);
+      line(delivery.endpoint, queue);
       return 'Taken';
     },
     take() {
@@ -108,15 +129,16 @@ export function openTurns(): Turns {
       if (next === undefined) return undefined;
       queue.inHand += 1;
       inHand += 1;
-      // To the end of the line.
-      if (lengthOf(queue) > 0 && queue.inHand < AT_ONCE_PER_ENDPOINT) ready.add(endpoint);
+      // To the end of the line, since it was taken out above.
+      line(endpoint, queue);
       return next;
     },
-    free({ endpoint }) {
+    free({ endpoint }, answered) {
       const queue = queueOf(endpoint);
       queue.inHand -= 1;
       inHand -= 1;
-      if (lengthOf(queue) > 0) ready.add(endpoint);
+      resize(endpoint, answered);
+      line(endpoint, queue);
     },
     forget({ endpoint, id }) {
       const queue = queues.get(endpoint);

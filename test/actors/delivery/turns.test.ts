@@ -12,7 +12,7 @@ const steps = fc.array(
   fc.oneof(
     fc.record({ do: fc.constant('offer' as const), endpoint: fc.nat(12), id: fc.nat(400) }),
     fc.record({ do: fc.constant('take' as const) }),
-    fc.record({ do: fc.constant('end' as const), which: fc.nat(100) }),
+    fc.record({ do: fc.constant('end' as const), which: fc.nat(100), answered: fc.boolean() }),
   ),
   { maxLength: 800 },
 );
@@ -34,10 +34,10 @@ test('in any order of offers, takes and ends the bounds hold, and each delivery 
         t.true(out.length <= AT_ONCE && perEndpoint(next.endpoint) <= AT_ONCE_PER_ENDPOINT);
         return true;
       };
-      const end = (which: number): void => {
+      const end = (which: number, answered: boolean): void => {
         const [one] = out.splice(which % out.length, 1);
         if (one === undefined) return;
-        turns.free(one);
+        turns.free(one, answered);
         turns.forget(one);
       };
       for (const step of all) {
@@ -48,10 +48,10 @@ test('in any order of offers, takes and ends the bounds hold, and each delivery 
           t.is(turns.offer(one), known ? 'Known' : 'Taken');
           offered.add(one.id);
         } else if (step.do === 'take') take();
-        else if (out.length > 0) end(step.which);
+        else if (out.length > 0) end(step.which, step.answered);
         t.is(turns.inHand(), out.length);
       }
-      while (take() || out.length > 0) if (out.length > 0) end(0);
+      while (take() || out.length > 0) if (out.length > 0) end(0, true);
       t.deepEqual([...taken].toSorted(), [...offered].toSorted());
       t.is(turns.size(), 0);
     }),
@@ -78,4 +78,30 @@ test('a full line leaves deliveries in storage, by number and by size, and one e
   let count = 0;
   while (turns.offer(delivery('large', `l${count}`, large)) === 'Taken') count += 1;
   t.is(count, 128);
+});
+
+test('receivers that do not answer lose places down to one, so that many of them leave room; answers give them back', (t) => {
+  const turns = openTurns();
+  const takeAll = (): PendingDelivery[] => {
+    const taken: PendingDelivery[] = [];
+    for (let next = turns.take(); next !== undefined; next = turns.take()) taken.push(next);
+    return taken;
+  };
+  const end = (all: readonly PendingDelivery[], answered: boolean): void => {
+    for (const one of all) {
+      turns.free(one, answered);
+      turns.forget(one);
+    }
+  };
+  for (let e = 0; e < 8; e += 1) for (let i = 0; i < 100; i += 1) turns.offer(delivery(`dead${e}`, `d${e}-${i}`));
+  const first = takeAll();
+  t.is(first.length, 64);
+  turns.offer(delivery('live', 'l'));
+  t.is(turns.take(), undefined);
+  end(first, false);
+  const second = takeAll();
+  t.is(second.length, 8 + 1);
+  t.true(second.some(({ endpoint }) => endpoint === 'live'));
+  end(second, true);
+  t.is(takeAll().length, 16);
 });
