@@ -9,10 +9,8 @@ const { SECRETS, TLS_CERT, TLS_KEY, PORT = '9443' } = process.env;
 const seen = new Set();
 
 function keys() {
-  const lines = readFileSync(SECRETS, 'utf8').split('\n');
-  return lines
-    .filter((line) => line.startsWith('whsec_'))
-    .map((line) => Buffer.from(line.slice('whsec_'.length), 'base64'));
+  const lines = readFileSync(SECRETS, 'utf8').matchAll(/^whsec_(.+)$/gm);
+  return Array.from(lines, ([, key]) => Buffer.from(key, 'base64'));
 }
 
 function isSigned({ 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': given = '' }, body) {
@@ -23,17 +21,19 @@ function isSigned({ 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signat
   return right.some((one) => sent.some((other) => one.length === other.length && timingSafeEqual(one, other)));
 }
 
-const server = createServer({ cert: readFileSync(TLS_CERT), key: readFileSync(TLS_KEY) }, async (request, response) => {
+async function take(request, response) {
   const body = await buffer(request);
   const id = request.headers['webhook-id'];
   if (!isSigned(request.headers, body)) return response.writeHead(401).end();
   if (!seen.has(id)) {
     const { type, data } = JSON.parse(body);
-    const { kind, metadata } = data.object;
-    process.stdout.write(`${type} ${kind}/${metadata.name} ${data.event.message}\n`);
+    process.stdout.write(`${type} ${data.object.kind}/${data.object.metadata.name} ${data.event.message}\n`);
     seen.add(id); // in earnest: in the transaction of what the event makes you do
     if (seen.size > 10_000) seen.delete(seen.values().next().value);
   }
   return response.writeHead(204).end();
-});
+}
+
+const tls = { cert: readFileSync(TLS_CERT), key: readFileSync(TLS_KEY) };
+const server = createServer(tls, (request, response) => void take(request, response).catch(() => response.destroy()));
 server.listen(Number(PORT), () => process.stdout.write(`listening on port ${PORT}\n`));
