@@ -2,17 +2,19 @@
 
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
-let lastSecond = Number.NaN;
-let lastText = '';
+/** Many writes share a second, and each writes a few: now, an hour on. Full (16), it is begun anew. */
+const recent = new Map<number, string>();
 
-/** `2026-01-02T03:04:05Z`: whole seconds, cut and not rounded. Many writes share a second, so the last text is kept. */
+/** `2026-01-02T03:04:05Z`: whole seconds, cut and not rounded. */
 export function rfc3339(ms: number): string {
   const second = Math.floor(ms / 1000);
-  if (second !== lastSecond) {
-    lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
-    lastSecond = second;
+  let text = recent.get(second);
+  if (text === undefined) {
+    text = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+    if (recent.size >= 16) recent.clear();
+    recent.set(second, text);
   }
-  return lastText;
+  return text;
 }
 
 /** `2026-01-02T03:04:05.678Z`, for attempt timings and other places where less than a second matters. */
