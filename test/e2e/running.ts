@@ -61,6 +61,8 @@ export interface Setup {
   /** An own database instead of a fresh one. `embedded`: none, so that the service starts its own Postgres. */
   readonly databaseUrl?: string | undefined;
   readonly ports?: { readonly http: number; readonly tls: number } | undefined;
+  /** Told everything that the process prints, as it comes; `log()` keeps the last lines only. */
+  readonly hear?: ((text: string) => void) | undefined;
 }
 
 interface Teardown {
@@ -106,6 +108,7 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
   const lines: string[] = [];
 
   const keep = (chunk: Buffer): void => {
+    setup.hear?.(chunk.toString());
     lines.push(...chunk.toString().split('\n'));
     lines.splice(0, Math.max(0, lines.length - LOG_LINES));
   };
