@@ -168,7 +168,7 @@ export const SETTINGS = {
     'level',
     'info',
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'must be fatal, error, warn, info, debug or trace'),
-    'Least level that is logged. `debug` logs each request and costs about a fifth of the throughput.',
+    'Least level that is logged. Requests are counted at /metrics and not logged.',
   ),
   watchHistorySeconds: setting(
     'TROUPE_WATCH_HISTORY_SECONDS',
