@@ -6,7 +6,6 @@
  * Events are taken up to the version that `endpoints` knows, so an event never meets an older state than its own commit's.
  * I5: a delivery is named by its event and endpoint, and is written in the statement that removes the event's row.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { apiVersionOf } from '../../src/kinds/versions.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { deliveryBody } from '../../src/kinds/webhookendpoint/body.js';
@@ -48,7 +47,8 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   const { outbox, endpoints, epoch, stopping } = deps;
   let woken = false;
   let wentWell = performance.now();
-  let interrupt = new AbortController();
+  /** Ends the pause between two rounds. */
+  let interrupt = (): void => {};
 
   async function run(): Promise<void> {
     while (!stopping.aborted) {
@@ -63,10 +63,18 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
         deps.onProblem(`webhooks: ${error instanceof Error ? error.message : 'events cannot be read'}`);
         pause = AGAIN_MS;
       }
-      if (woken) continue;
-      interrupt = new AbortController();
-      await sleep(pause, undefined, { signal: AbortSignal.any([interrupt.signal, stopping]) }).catch(() => {});
+      if (!woken && !stopping.aborted) await sleep(pause);
     }
+  }
+
+  function sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      interrupt = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** True when there may be more. */
@@ -107,11 +115,12 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     return deliveryBody({ type: event, time, reason, message, count, object });
   }
 
+  stopping.addEventListener('abort', () => interrupt(), { once: true });
   const ended = run();
   return {
     wake() {
       woken = true;
-      interrupt.abort();
+      interrupt();
     },
     idleMs: () => performance.now() - wentWell,
     ended,

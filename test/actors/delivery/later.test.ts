@@ -1,0 +1,48 @@
+/** Later attempts wait in the queue, and wake their endpoint when they are due. */
+import test from 'ava';
+import { openLater } from '../../../actors/delivery/later.js';
+import { openQueue } from '../../../storage/queues/queue.js';
+import { until } from '../../e2e/until.js';
+import { DRIVERS } from '../../storage-queues/backends.js';
+
+for (const driver of DRIVERS) {
+  const run = driver.missing === undefined ? test : test.skip;
+  run(
+    `${driver.name}: an attempt that is put in wakes its endpoint at its time; a queue that is away loses nothing else`,
+    async (t) => {
+      const { backend } = await driver.open(t);
+      const woken: { endpoint: unknown; at: number }[] = [];
+      const queue = await openQueue(backend, {
+        name: 'deliveries-test',
+        concurrency: 2,
+        process(endpoint) {
+          woken.push({ endpoint, at: Date.now() });
+          return Promise.resolve();
+        },
+        onReconnect() {},
+        onError: (error) => t.log(error.message),
+      });
+      t.teardown(() => queue.close());
+      const problems: string[] = [];
+      let away = true;
+      const later = openLater(
+        { add: (jobs) => (away ? Promise.reject(new Error('away')) : queue.add(jobs)) },
+        Date.now,
+        (problem) => problems.push(problem),
+      );
+      later.add({ id: 'msg_0', number: 1, endpoint: 'lost', due: Date.now() });
+      await until('it is told', () => problems.length === 1);
+      away = false;
+      const due = Date.now() + 400;
+      later.add({ id: 'msg_1', number: 1, endpoint: 'one', due });
+      later.add({ id: 'msg_1', number: 2, endpoint: 'two', due: due - 300 });
+      await until('both are woken', () => woken.length === 2);
+      later.close();
+      t.deepEqual(
+        woken.map(({ endpoint }) => endpoint),
+        ['two', 'one'],
+      );
+      t.true((woken[1]?.at ?? 0) >= due - 20);
+    },
+  );
+}
