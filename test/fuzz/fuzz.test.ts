@@ -2,7 +2,7 @@
  * The whole surface under objects that nobody thought of: what a kind's schema accepts, the service accepts and gives
  * back as it was sent; what is wrong at one place is refused with a cause that names the place; nothing is a 5xx.
  *
- * `FUZZ_SEED` repeats a run (the seed stands in every complaint), `FUZZ_CASES` sets its length.
+ * `FUZZ_SEED` begins elsewhere (the seed stands in every complaint), `FUZZ_CASES` sets how long it goes on.
  */
 import { Agent, request } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
@@ -20,7 +20,8 @@ import { mutate } from './mutate.js';
 
 /** Requests in all. */
 const CASES = Number(process.env['FUZZ_CASES'] ?? 21_000);
-const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000_007);
+/** Fixed, so that a change is judged by what it changes; `FUZZ_SEED=$RANDOM` looks elsewhere. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
 const AT_ONCE = 16;
 /** A kind for which fewer than this part of the tries come to an accepted spec is hardly tested. */
 const LEAST_MADE = 0.5;
@@ -32,6 +33,8 @@ const NOT_SHOWN: Readonly<Record<string, readonly string[]>> = {
   Secret: ['data', 'stringData'],
   Job: ['activeDeadlineSeconds', 'timeout'],
   TopUp: ['successURL'],
+  // Cut to what its creator may do, each once.
+  ServiceAccount: ['scopes'],
 };
 
 interface Case {
