@@ -50,6 +50,8 @@ export interface ActiveDeps {
   readonly blobs: Blobs;
   readonly engine: ComputeEngine | undefined;
   readonly metrics: Metrics;
+  /** `readWebhookCa`'s. */
+  readonly webhookCa: readonly string[] | undefined;
   readonly log: Log;
   onChange(change: CommittedChange): void;
 }

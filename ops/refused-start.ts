@@ -5,13 +5,14 @@
 import { EngineRefusal } from '../src/engines/compute/namespaces/refusal.js';
 import { CatalogFault } from './catalog/read.js';
 import { DatabaseNewerError } from '../storage/newer.js';
+import { WebhookCaFault } from './webhook-ca.js';
 
 /** As a service manager may tell it apart from a crash. */
 const REFUSED = 3;
 
 export function refusedStart(error: unknown): void {
-  if (!(error instanceof DatabaseNewerError || error instanceof EngineRefusal || error instanceof CatalogFault))
-    throw error;
+  const refusals = [DatabaseNewerError, EngineRefusal, CatalogFault, WebhookCaFault];
+  if (!(error instanceof Error) || !refusals.some((refusal) => error instanceof refusal)) throw error;
   console.error(error.message);
   // Ports and connections that are open already would keep the process alive.
   process.exit(REFUSED);

@@ -1,7 +1,6 @@
 /** Owns opening webhooks from the settings: their dialer, and the queue of later attempts. */
-import { readFile } from 'node:fs/promises';
 import { openWebhooks, type Webhooks } from '../actors/delivery/open.js';
-import { openDialer, type Dialer } from '../src/engines/dialer/dialer.js';
+import { openDialer } from '../src/engines/dialer/dialer.js';
 import { openResolver } from '../src/engines/dialer/resolve.js';
 import { kindByName } from '../src/kinds/index.js';
 import type { Config } from '../src/config.js';
@@ -23,10 +22,12 @@ export interface WebhookOptions {
   readonly lease: Lease;
   readonly secrets: SecretVersions;
   readonly metrics: Metrics;
+  /** Certificates (PEM) that are trusted beside the usual ones. */
+  readonly webhookCa: readonly string[] | undefined;
 }
 
 export async function openActiveWebhooks(
-  { config, databaseUrl, store, lease, secrets, metrics }: WebhookOptions,
+  { config, databaseUrl, store, lease, secrets, metrics, webhookCa }: WebhookOptions,
   stopping: AbortSignal,
 ): Promise<Webhooks> {
   const { postgres, clock, clusterId } = store;
@@ -35,7 +36,8 @@ export async function openActiveWebhooks(
     deliveries: openDeliveries(postgres),
     endpointRows: openEndpointRows(postgres),
     secrets,
-    dialer: await webhookDialer(config),
+    // Owners of endpoints choose the names, and who answers for them.
+    dialer: openDialer({ allow: config.webhookAllow, ca: webhookCa, lookup: openResolver() }),
     epoch: lease.epoch,
     head: await store.changes.head(),
     kindOf: kindByName,
@@ -55,10 +57,4 @@ export async function openActiveWebhooks(
     onProblem: metrics.observe.problem,
     stopping,
   });
-}
-
-async function webhookDialer({ webhookCa, webhookAllow }: Config): Promise<Dialer> {
-  const ca = webhookCa === undefined ? undefined : [await readFile(webhookCa, 'utf8')];
-  // Owners of endpoints choose the names, and who answers for them.
-  return openDialer({ allow: webhookAllow, ca, lookup: openResolver() });
 }

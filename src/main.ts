@@ -18,6 +18,7 @@ import { privateOnce } from '../ops/private-file.js';
 import { closing, refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
 import { serveTerms } from '../ops/terms.js';
+import { readWebhookCa } from '../ops/webhook-ca.js';
 import { welcome } from '../ops/welcome.js';
 import { openBlobs } from '../storage/blobs/blobs.js';
 import { byteSealer } from '../storage/envelope/bytes.js';
@@ -32,6 +33,7 @@ async function serve(config: Config): Promise<void> {
   const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
   // A standby finds out now as well, and not when it has to take over.
   await readCatalog(undefined, config.catalogDir);
+  const webhookCa = await readWebhookCa(config.webhookCa);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
 
@@ -75,7 +77,7 @@ async function serve(config: Config): Promise<void> {
 
   await serveTerms(
     {
-      ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder },
+      ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
       onChange: front.onChange(http.authenticator),
       drain: () => http.drain(),
       async welcome({ newOwnerKey }) {

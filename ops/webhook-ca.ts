@@ -1,0 +1,31 @@
+/** Owns reading the authorities that receivers of webhooks may have their certificates from: at the start, so that a bad file stops it. */
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+
+const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** `TROUPE_WEBHOOK_CA` cannot be used: for whoever set it. */
+export class WebhookCaFault extends Error {
+  constructor(file: string, why: string) {
+    super(`TROUPE_WEBHOOK_CA: ${file} ${why}`);
+    this.name = 'WebhookCaFault';
+  }
+}
+
+/** PEM certificates; undefined when the setting is unset. */
+export async function readWebhookCa(file: string | undefined): Promise<readonly string[] | undefined> {
+  if (file === undefined) return undefined;
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new WebhookCaFault(file, `cannot be read (${error instanceof Error ? error.message : 'unknown'})`);
+  });
+  const certificates = text.match(PEM) ?? [];
+  if (certificates.length === 0) throw new WebhookCaFault(file, 'holds no certificate (PEM)');
+  for (const certificate of certificates) {
+    try {
+      new X509Certificate(certificate);
+    } catch {
+      throw new WebhookCaFault(file, 'holds a certificate that cannot be parsed');
+    }
+  }
+  return certificates;
+}
