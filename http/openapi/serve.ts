@@ -34,16 +34,22 @@ async function make(under: Making): Promise<Made> {
   }
 }
 
+/** A year, in seconds: an address that names the hash of what it answers never answers anything else. */
+const FOR_EVER = 31_536_000;
+
 function answer(ctx: Context, { body, hash }: Made): void {
+  const named = new URLSearchParams(ctx.querystring).get('hash') === hash;
   ctx.set('etag', `"${hash}"`);
   ctx.set('vary', 'Accept');
-  ctx.set('cache-control', 'public, max-age=0, must-revalidate');
+  ctx.set('cache-control', named ? `public, max-age=${FOR_EVER}, immutable` : 'public, max-age=0, must-revalidate');
   ctx.type = 'application/json';
-  if (ctx.get('if-none-match') === `"${hash}"`) {
-    ctx.status = 304;
-    return;
-  }
-  ctx.body = body;
+  if (holds(ctx.get('if-none-match'), hash)) ctx.status = 304;
+  else ctx.body = body;
+}
+
+/** Also one of several tags, and one that a proxy has made weak. (Koa's own `fresh` gives in to `no-cache`, which fetch adds.) */
+function holds(tags: string, hash: string): boolean {
+  return tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === `"${hash}"`);
 }
 
 export function openapiRoutes(router: Router, room: Room): void {

@@ -80,7 +80,21 @@ test('kubectl finds what it needs for apply: the kind on the patch, with fieldVa
 
 test('a document that has not changed is 304', async (t) => {
   const door = await openDoor(t);
-  const first = await door.call('/openapi.json');
-  const again = await door.call('/openapi.json', { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });
-  t.is(again.status, 304);
+  const tag = (await door.call('/openapi.json')).headers.get('etag') ?? '';
+  for (const known of [tag, `W/${tag}`, `"other", ${tag}`]) {
+    const again = await door.call('/openapi.json', { headers: { 'if-none-match': known } });
+    t.is(again.status, 304, known);
+    t.is(await again.text(), '');
+  }
+  t.is((await door.call('/openapi.json', { headers: { 'if-none-match': '"other"' } })).status, 200);
+});
+
+test('an address that names the hash may be kept for ever, one of another hash may not', async (t) => {
+  const door = await openDoor(t);
+  const [part] = Object.values(Object(at(await json(door.call('/openapi/v3')), 'paths')));
+  const address = text(part, 'serverRelativeURL');
+  t.regex((await door.call(address)).headers.get('cache-control') ?? '', /immutable/);
+  const older = await door.call(address.replace(/hash=\w+/, 'hash=ABC'));
+  t.is(older.status, 200);
+  t.regex(older.headers.get('cache-control') ?? '', /max-age=0/);
 });
