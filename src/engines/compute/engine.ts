@@ -128,6 +128,44 @@ export interface EngineFacts {
   readonly refusal?: string | undefined;
 }
 
+/** A command to run beside what runs already in a piece of work, in the same box, with nobody's secrets but its own env. */
+export interface ExecOrder {
+  /** Id of the work, which names its epoch: a command never reaches a successor (I8). */
+  readonly work: string;
+  readonly command: readonly string[];
+  /** Complete environment. May hold secrets: never journaled. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+  /** Kill everything that it started after this long; absent: no limit. */
+  readonly timeoutSeconds?: number | undefined;
+}
+
+export type ExecStart =
+  | { readonly outcome: 'Started'; readonly execution: Execution }
+  /** There is no such work, or its main program does not run (yet, or any more). */
+  | { readonly outcome: 'NotRunning' };
+
+/** A command under way. It ends with the caller: when the signal aborts or the connection breaks, it is killed. */
+export interface Execution {
+  /** Output as it comes; one who stops reading pauses the program, not the service. Ends before `ended` resolves. */
+  readonly output: AsyncIterable<{ readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array }>;
+  /** Never rejects. */
+  readonly ended: Promise<ExecEnd>;
+  /** Resolves when there is room for more. Input for a program that has ended is dropped. */
+  write(data: Uint8Array): Promise<void>;
+  endInput(): void;
+  /** To every process that the command started. */
+  signal(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): void;
+}
+
+export type ExecEnd =
+  /** 128 + n when signal n ended it. */
+  | { readonly end: 'Exited'; readonly exitCode: number; readonly timedOut: boolean }
+  /** It was never executed: `CommandNotFound`, `CommandNotExecutable`, `WorkingDirNotFound`, `SandboxFailed`. */
+  | { readonly end: 'NotExecuted'; readonly reason: string; readonly message: string }
+  /** The work ended, or its engine was lost, before the command did. */
+  | { readonly end: 'WorkGone' };
+
 export interface ComputeEngine {
   readonly name: string;
   facts(signal: AbortSignal): Promise<EngineFacts>;
