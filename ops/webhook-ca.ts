@@ -20,12 +20,14 @@ export async function readWebhookCa(file: string | undefined): Promise<readonly 
   });
   const certificates = text.match(PEM) ?? [];
   if (certificates.length === 0) throw new WebhookCaFault(file, 'holds no certificate (PEM)');
-  for (const certificate of certificates) {
-    try {
-      new X509Certificate(certificate);
-    } catch {
-      throw new WebhookCaFault(file, 'holds a certificate that cannot be parsed');
-    }
-  }
+  if (!certificates.every(isCertificate)) throw new WebhookCaFault(file, 'holds a certificate that cannot be parsed');
   return certificates;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -350,3 +350,25 @@ run('three failed deliveries make it unhealthy, with one event; a success heals 
   const told = await witness.until('it is told', (all) => all.some((one) => nameOf(one) === 'failing'));
   t.is(told.filter((one) => nameOf(one) === 'failing').length, 1);
 });
+
+run('who may read endpoints reads their log, and only who may write them sends again', async (t) => {
+  const { client, receiver } = t.context;
+  const hook = receiver.hook('allowed');
+  await make(client, 'allowed', hook, { eventTypes: ['job.failed'] });
+  const [ping] = await hook.until('the ping', (received) => received.length === 1);
+  const made = await client.post(
+    path('apikeys', ''),
+    objectOf('APIKey', 'reader', { scopes: ['webhookendpoints:read'] }),
+  );
+  t.is(made.status, 201, made.text);
+  const key = textAt(made.body, 'status', 'key');
+  const seen = await client.ask('GET', `${ENDPOINTS}/allowed/deliveries`, { key });
+  t.is(seen.status, 200, seen.text);
+  t.is(textAt(listAt(seen.body, 'items')[0], 'id'), ping?.id ?? '');
+  const route = `${ENDPOINTS}/allowed/deliveries/${ping?.id}/replays`;
+  t.is((await client.ask('POST', route, { key, body: {} })).status, 403);
+  t.is((await client.ask('POST', `${ENDPOINTS}/allowed/rotations`, { key, body: {} })).status, 403);
+  t.is((await client.ask('GET', `${ENDPOINTS}/allowed/deliveries`, { key: null })).status, 401);
+  t.is((await client.post(route, { url: 'https://elsewhere.test' })).status, 400, 'nothing is accepted and ignored');
+  t.is((await client.post(`${route}?dryRun=All`, {})).status, 400);
+});
