@@ -160,6 +160,8 @@ export function zTimestamp(description?: string): z.ZodType<string, string> {
 }
 
 const LONGEST_PATH = 4096;
+/** `.` or `..` between slashes. */
+const DOTS = /(?:^|\/)\.\.?(?:\/|$)/;
 
 export function zAbsolutePath(description?: string): z.ZodType<string, string> {
   return checked(
@@ -167,9 +169,7 @@ export function zAbsolutePath(description?: string): z.ZodType<string, string> {
       if (!text.startsWith('/')) return 'must be an absolute path';
       if (text.length > LONGEST_PATH) return `must be no more than ${LONGEST_PATH} characters`;
       if (text.includes('\0')) return 'must not contain a NUL character';
-      return text.split('/').some((part) => part === '..' || part === '.')
-        ? "must not have '.' or '..' as a part"
-        : undefined;
+      return DOTS.test(text) ? "must not have '.' or '..' as a part" : undefined;
     },
     { pattern: '^/', maxLength: LONGEST_PATH, description: describe(description, 'Absolute path.') },
   );

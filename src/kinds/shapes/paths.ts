@@ -6,14 +6,19 @@ import type { z } from 'zod';
 import { zAbsolutePath } from '../../api/schema.js';
 import { WORK_ROOT } from '../../brand.js';
 
+const below = (roots: readonly string[]): readonly string[] => roots.map((root) => `${root}/`);
+
 /** Mounting over these would break the image or the isolation. */
-const SYSTEM = ['/bin', '/boot', '/dev', '/etc', '/lib', '/lib32', '/lib64', '/proc', '/run', '/sbin', '/sys', '/usr'];
+const SYSTEM = below([
+  ...['/bin', '/boot', '/dev', '/etc', '/lib', '/lib32', '/lib64', '/proc', '/run', '/sbin', '/sys', '/usr'],
+  WORK_ROOT,
+]);
 /** Collecting these would take a kernel's live files, or a Secret's values (I11), for results. */
-const UNREADABLE = ['/dev', '/proc', '/run', '/sys'];
+const UNREADABLE = below(['/dev', '/proc', '/run', '/sys']);
 
 /** Where something of the client's may be mounted. */
 export const mountPath: z.ZodType<string, string> = zAbsolutePath().refine(
-  (path) => !isRoot(path) && !isBelow(path, [...SYSTEM, WORK_ROOT]),
+  (path) => !isRoot(path) && !isBelow(path, SYSTEM),
   'is a system path',
 );
 
@@ -27,7 +32,9 @@ function isRoot(path: string): boolean {
   return /^\/+$/.test(path);
 }
 
+/** `roots` end with a slash. */
 function isBelow(path: string, roots: readonly string[]): boolean {
-  const plain = `${path.replaceAll(/\/+/g, '/').replace(/\/$/, '')}/`;
-  return roots.some((root) => plain.startsWith(`${root}/`));
+  const single = path.includes('//') ? path.replaceAll(/\/+/g, '/') : path;
+  const plain = single.endsWith('/') ? single : `${single}/`;
+  return roots.some((root) => plain.startsWith(root));
 }
