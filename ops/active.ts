@@ -166,6 +166,10 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
       deps.onChange(change);
     },
     observe: metrics.observe,
+  }).catch(async (error: unknown) => {
+    ending.abort();
+    await webhooks.close();
+    throw error;
   });
   try {
     return await furnish(deps, actors, webhooks, stopping, ending);
