@@ -24,8 +24,11 @@ import { inOrder } from './order.js';
 const MOST_MEMBERS = 64;
 /** Bytes of bodies per transaction, so that large objects do not make large transactions. One member always goes. */
 const MOST_BYTES = 8 * 1024 * 1024;
-/** So many must wait before a second transaction starts beside the first (measured). */
-const SECOND_FROM = 32;
+/**
+ * So many must wait before a second transaction starts beside the first. More of them leave this process idle while
+ * Postgres works, fewer make transactions that cost more than they carry (measured: patches 10 % faster than from 32).
+ */
+const SECOND_FROM = 8;
 const LANES = 2;
 /** Members that wait, at most. At 5,000 commits/s this is what LONGEST_WAIT can take anyway. */
 const MOST_WAITING = 50_000;
