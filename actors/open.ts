@@ -207,6 +207,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     read,
     inputs: deps.inputs,
     deliver: reported,
+    tell: post.tell,
     // Lost in a crash, like any use that nobody has noted yet.
     used(address, uid) {
       const from = { address, uid, version: 0 };

@@ -5,6 +5,7 @@ import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { mayStart } from '../../src/kinds/attempt/state.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Letter } from '../../src/kinds/letter.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
 import type { Inputs } from '../work/inputs.js';
@@ -18,6 +19,7 @@ export interface WorkDeps extends OrderDeps {
   readonly engine: ComputeEngine | undefined;
   readonly reports: Reports | undefined;
   deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
 }
 
 type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
@@ -57,6 +59,12 @@ export async function startWork(
       case 'Later':
         return retry(resolved.message);
       case 'Order':
+        // Before the work begins: a start that is carried out again finds what this one has taken.
+        if (plan.notesSecrets === true && plan.secrets.length > 0) {
+          const letter: Letter = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
+          const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
+          if (told.outcome !== 'Done') return told;
+        }
         await deps.engine.start(resolved.order, signal);
         return DONE;
     }

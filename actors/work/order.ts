@@ -5,6 +5,7 @@
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
+import type { Letter } from '../../src/kinds/letter.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
 import { isUseNews } from '../../src/kinds/plain-machine.js';
 import { Expansion, ExpansionTooLarge } from './expand.js';
@@ -21,7 +22,12 @@ export interface OrderDeps {
 }
 
 export type ResolvedOrder =
-  | { readonly outcome: 'Order'; readonly order: WorkOrder }
+  | {
+      readonly outcome: 'Order';
+      readonly order: WorkOrder;
+      /** What the work mounts, by Secret. */
+      readonly mounted: PinnedVersions;
+    }
   | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string }
   | { readonly outcome: 'Later'; readonly message: string };
 
@@ -30,8 +36,12 @@ const PIDS_LIMIT = 1_024;
 /** Log kept per process of one piece of work. */
 const LOG_BYTES = 64 * 1024 * 1024;
 
+type PinnedVersions = Extract<Letter, { letter: 'SecretsPinned' }>['versions'];
+
 interface OpenedSecret {
   readonly name: string;
+  readonly version: number;
+  readonly uid: string;
   readonly values: ReadonlyMap<string, Buffer>;
 }
 
@@ -75,6 +85,7 @@ export async function resolveOrder(
       limits: { ...plan.amounts, pids: PIDS_LIMIT, logBytes: LOG_BYTES },
       labels,
     },
+    mounted: Object.fromEntries(mounted.map(({ name, version, uid }) => [name, { version, id: `${uid}.${version}` }])),
   };
 }
 
@@ -133,7 +144,7 @@ async function openSecrets(
     const version = pinned ?? (status as { version?: number }).version ?? 0;
     const values = await deps.secrets.open(place.org, metadata.uid, version);
     if (!values) return missing('SecretNotFound', `secret "${name}" has no version ${version}`);
-    opened.push({ name, values });
+    opened.push({ name, version, uid: metadata.uid, values });
     // What it says already is as good as now: a Job of ten thousand indexes costs its Secret one commit a minute.
     if (isUseNews(status as { lastUsedTime?: string }, deps.now())) deps.used(address, metadata.uid);
   }

@@ -28,6 +28,8 @@ export type Letter =
       /** Milliseconds since the epoch at which the change happened. */
       readonly time: number;
       readonly outputs?: readonly CollectedOutput[] | undefined;
+      /** It has ended, and nothing of its work is left on any machine. Owners that wait for this get a letter for it (`toldOfProof`). */
+      readonly gone?: boolean | undefined;
     }
   /** Owner → Attempt: stop, for this reason (`Stopped`, `Suspended`, `Released`, …: spec, Attempt status.reason). */
   | { readonly letter: 'StopAttempt'; readonly epoch: number; readonly reason: string; readonly graceSeconds: number }
@@ -35,6 +37,21 @@ export type Letter =
   | { readonly letter: 'AttemptAsked'; readonly epoch: number }
   /** Owner → Attempt whose capacity was lost: this Attempt has taken your slot. */
   | { readonly letter: 'AttemptSuperseded'; readonly epoch: number; readonly by: string }
+  /**
+   * Effect runner → owner, before the work of this epoch begins: these versions of the Secrets that it mounts are taken, by
+   * Secret. The first letter of an epoch holds; a start that is carried out again takes what was noted then.
+   */
+  | {
+      readonly letter: 'SecretsPinned';
+      readonly epoch: number;
+      readonly versions: Readonly<Record<string, { readonly version: number; readonly id: string }>>;
+    }
+  /**
+   * Front door → Sandbox: at `at` (ms since the epoch) something ran in it or was asked of it; `busy`: and is under way still.
+   * Said when the first thing begins, when the last one has ended, and every minute between: a busy one that is not
+   * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).
+   */
+  | { readonly letter: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
   /** Attempt → Node: I ask for a place, or I say that I have one. Asked again after every restart of either side. */
   | {
       readonly letter: 'PlaceWanted';

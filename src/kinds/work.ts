@@ -37,6 +37,8 @@ export interface WorkPlan {
   readonly sidecars: readonly PlannedProcess[];
   /** Mounted whole: every key as an environment variable and as a 0400 file under /run/secrets/. */
   readonly secrets: readonly SecretRef[];
+  /** The owner notes which versions are mounted before the work begins, by the letter `SecretsPinned`. */
+  readonly notesSecrets?: boolean | undefined;
   readonly workingDir: string;
   readonly inputs: readonly PlannedInput[];
   readonly outputs: readonly { readonly name: string; readonly path: string }[];

@@ -3,7 +3,7 @@ import test from 'ava';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { OVERRULED } from '../../actors/effects/outcome.js';
+import { DONE, OVERRULED } from '../../actors/effects/outcome.js';
 import { startWork, type WorkDeps } from '../../actors/effects/work.js';
 import { openInputs } from '../../actors/work/inputs.js';
 import { encodeObject } from '../../src/api/encode.js';
@@ -68,6 +68,7 @@ for (const [phase, told] of [
         engine: { start: async () => void (started += 1) } as unknown as WorkDeps['engine'],
         reports: undefined,
         used: () => undefined,
+        tell: async () => DONE,
         deliver: async (_address: unknown, _uid: string, report: WorkReport) => {
           reports.push(report.report === 'StartFailed' ? `StartFailed ${report.reason}` : report.report);
           return 'Done' as const;
