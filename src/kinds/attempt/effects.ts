@@ -6,7 +6,7 @@ import type { LaterEffect } from '../effect.js';
 import type { Letter } from '../letter.js';
 import { LOCAL_NODE } from '../node/local.js';
 import { readPlace } from './place-annotation.js';
-import type { AttemptStatus } from './schema.js';
+import { hasEnded, type AttemptStatus } from './schema.js';
 import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type This } from './state.js';
 
 /** Between SIGTERM and SIGKILL when nobody says otherwise. */
@@ -79,6 +79,7 @@ export function tellOwner(current: This, status: AttemptStatus, kept: AttemptPri
         exitCode: status.exitCode,
         time: kept.since ?? 0,
         outputs: kept.outputs,
+        gone: (hasEnded(status.phase) && (kept.work === 'None' || kept.work === 'Gone')) || undefined,
       },
     },
   ];

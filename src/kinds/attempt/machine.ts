@@ -19,6 +19,7 @@ import type { WorkReport } from '../report.js';
 import { releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
 import { end, failed, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
+import { wantsProof } from './proof-annotation.js';
 import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
 
 type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;
@@ -285,12 +286,15 @@ function removed(current: This, kept: AttemptPrivate, time: number): AttemptDeci
       teardownSeconds: seconds(finished, time),
     },
   };
+  const after: AttemptPrivate = { ...ended.private, work: 'Gone' };
   const release = hasEnded(before.phase) ? [releasePlace()] : [];
+  // An end that is told only now says so itself.
+  const proof = hasEnded(before.phase) && wantsProof(metadata.annotations) ? tellOwner(current, status, after) : [];
   return next({
     status,
-    private: { ...ended.private, work: 'Gone' },
+    private: after,
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
-    effects: [...ended.effects, ...release],
+    effects: [...ended.effects, ...release, ...proof],
   });
 }
 
