@@ -18,6 +18,8 @@ export interface Basis {
   readonly body: Buffer;
   /** Owners as last written, to see whether the rows for garbage collection change. */
   readonly owners: readonly string[];
+  /** Blobs as last written, to see whether the rows that keep them change. */
+  readonly blobs: readonly string[];
 }
 
 /** `secrets` are the draft's sealed values. Undefined when the draft changes nothing: then nothing is written and the version stays. */
@@ -105,12 +107,16 @@ export function memberOf(
   };
 }
 
-/** Kept from the admission on, let go at the end: a terminal object is written seldom, so that it may say so each time. */
+/**
+ * Kept from the decision that names them to the one that names them no more, or to the end: a terminal object is written
+ * seldom, so that it may say each time that it keeps none.
+ */
 function blobsOf(draft: Draft, kind: KindDefinition, basis: Basis | undefined): Member['blobs'] {
   const needed = kind.blobs?.(draft.object) ?? [];
-  if (needed.length === 0 || draft.gone) return undefined;
+  const before = basis?.blobs ?? [];
+  if (draft.gone || (needed.length === 0 && before.length === 0)) return undefined;
   if (kind.machine.isTerminal?.(draft.object.status) === true) return [];
-  return basis === undefined ? needed : undefined;
+  return basis === undefined || needed.join() !== before.join() ? needed : undefined;
 }
 
 function writeOf(draft: Draft, body: Buffer, basis: Basis | undefined): ObjectWrite {

@@ -67,5 +67,6 @@ export async function settle(
 function basisOf(self: Self): Basis | undefined {
   if (self.state.at !== 'Present') return undefined;
   const { version, body, object } = self.state;
-  return { version, body, owners: (object.metadata.ownerReferences ?? []).map((owner) => owner.uid) };
+  const owners = (object.metadata.ownerReferences ?? []).map((owner) => owner.uid);
+  return { version, body, owners, blobs: self.kind.blobs?.(object) ?? [] };
 }

@@ -110,8 +110,9 @@ export interface KindDefinition {
   patchBase?(object: ApiObject): ApiObject;
   readonly actions?: readonly KindAction[] | undefined;
   /**
-   * Digests (`sha256:…`) of the blobs that the object needs from its admission to its end. They are kept alive so long, however
-   * long nothing reads them; one that nobody has stored is kept by nothing, and the work that wants it says so.
+   * Digests (`sha256:…`) of the blobs that the object needs as it stands now, until a later state names others or its end.
+   * They are kept alive so long, however long nothing reads them; one that nobody has stored is kept by nothing, and the
+   * work that wants it says so.
    */
   blobs?(object: ApiObject): readonly string[];
   /** References of this spec that admission checks in the same project. */

@@ -1,4 +1,4 @@
-/** Which blobs a Job's commits say that it keeps. */
+/** Which blobs the commits of an object say that it keeps. */
 import test from 'ava';
 import { openDraft, type Draft } from '../../actors/resource/draft.js';
 import { memberOf, type Basis } from '../../actors/resource/member.js';
@@ -23,7 +23,12 @@ function keptBy(
 ): readonly string[] | undefined {
   const next = draft(phase, source);
   next.gone = gone;
-  const basis: Basis = { version: 1, body: encodeObject(draft('Before', source).object), owners: [] };
+  const basis: Basis = {
+    version: 1,
+    body: encodeObject(draft('Before', source).object),
+    owners: [],
+    blobs: source === undefined ? [] : (jobKind.blobs?.(draft('Before', source).object) ?? []),
+  };
   const member = memberOf(next, jobKind, isNew ? undefined : basis, [], { nextGeneration: () => 1 });
   return member?.blobs;
 }
