@@ -6,8 +6,8 @@ import { ENV_PREFIX } from '../../brand.js';
 import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { STANDING_OUTPUT, type Output } from '../shapes/output.js';
+import { between } from '../shapes/planned-env.js';
 import { limitsOf } from '../shapes/resources.js';
-import type { EnvVar } from '../shapes/env-var.js';
 import type { Input } from '../shapes/input.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
 import type { JobSpec } from './schema.js';
@@ -49,11 +49,6 @@ export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number
   };
 }
 
-/** First, so that the client's variables can refer to them by `$(NAME)`, and last, so that none of these hides them. */
-function between(standing: readonly PlannedEnv[], env: readonly EnvVar[] | undefined): readonly PlannedEnv[] {
-  return env === undefined || env.length === 0 ? standing : [...standing, ...env.map(planEnv), ...standing];
-}
-
 /** Variables that the service sets. */
 function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch: number): readonly PlannedEnv[] {
   return [
@@ -64,12 +59,6 @@ function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch:
     { name: `${ENV_PREFIX}JOB_NAME`, value: metadata.name },
     { name: `${ENV_PREFIX}PROJECT`, value: metadata.namespace ?? '' },
   ];
-}
-
-function planEnv(variable: EnvVar): PlannedEnv {
-  const ref = variable.valueFrom?.secretKeyRef;
-  if (ref === undefined) return { name: variable.name, value: variable.value ?? '' };
-  return { name: variable.name, fromSecret: { name: ref.name, key: ref.key ?? variable.name } };
 }
 
 /** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupported.ts`). */
