@@ -5,6 +5,7 @@ import { memberOf, type Basis } from '../../actors/resource/member.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { jobKind } from '../../src/kinds/job/index.js';
+import { sandboxKind } from '../../src/kinds/sandbox/index.js';
 
 const blob = `sha256:${'a'.repeat(64)}`;
 const ADDRESS = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
@@ -40,4 +41,22 @@ test('a Job keeps the blob of its source from its admission to its end, however 
   t.is(keptBy('Running', { blob }, false, true), undefined, 'its deletion lets go by itself');
   t.is(keptBy('Suspended', undefined, true), undefined);
   t.is(keptBy('Suspended', { git: { repo: 'a/b' } }, true), undefined);
+});
+
+/** `digest` stands in the snapshot of its status, where `before` stood. */
+function keptBySandbox(digest: string | undefined, before: string | undefined): readonly string[] | undefined {
+  const next = draft('Stopped', undefined);
+  next.object = { ...next.object, kind: 'Sandbox', status: { snapshot: { digest } } };
+  const blobs = before === undefined ? [] : [before];
+  const basis: Basis = { version: 1, body: encodeObject(draft('Before', undefined).object), owners: [], blobs };
+  return memberOf(next, sandboxKind, basis, [], { nextGeneration: () => 1 })?.blobs;
+}
+
+test('a Sandbox keeps its snapshot until the next one replaces it, in the commit that does', (t) => {
+  const newer = `sha256:${'b'.repeat(64)}`;
+  t.deepEqual(keptBySandbox(blob, undefined), [blob]);
+  t.is(keptBySandbox(blob, blob), undefined, 'as before');
+  t.deepEqual(keptBySandbox(newer, blob), [newer]);
+  t.deepEqual(keptBySandbox(undefined, blob), [], 'an Ephemeral one keeps nothing');
+  t.is(keptBySandbox(undefined, undefined), undefined);
 });

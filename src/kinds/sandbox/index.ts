@@ -3,10 +3,12 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
+import { sandboxMachine } from './machine.js';
+import { sandboxWorkPlan } from './plan.js';
 import { sandboxReferences } from './references.js';
 import { SANDBOX_IMMUTABLE, sandboxSpec, sandboxStatus, type SandboxSpec, type SandboxStatus } from './schema.js';
+import { unsupportedFields } from './unsupported.js';
 
 type This = ApiObject<SandboxSpec, SandboxStatus>;
 
@@ -20,7 +22,6 @@ export const sandboxKind: KindDefinition = {
   group: 'api',
   version: 'v1',
   operations: EVERY_OPERATION,
-  unbuilt: true,
   runsWork: true,
   description:
     'An isolated container on CPU nodes, driven by commands and files. It bills per second while it holds compute, stops when it is idle, and keeps /workspace.',
@@ -69,7 +70,10 @@ export const sandboxKind: KindDefinition = {
     image: { reference: object.spec.image },
     estimate: estimateWork(object),
   }),
+  blobs: ({ status }: This) => (status.snapshot?.digest === undefined ? [] : [status.snapshot.digest]),
   references: sandboxReferences,
   plainSight: (object: This) => plainSightOf(object.spec),
-  machine: plainMachine<SandboxSpec, SandboxStatus>(),
+  unsupported: unsupportedFields,
+  machine: sandboxMachine,
+  workPlan: sandboxWorkPlan,
 };

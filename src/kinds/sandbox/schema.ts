@@ -17,7 +17,7 @@ import { resources } from '../shapes/resources.js';
 import { secretMount } from '../shapes/secret-mount.js';
 
 /** Saved on stop and restored on start, where continuity is Snapshotted. */
-const WORKSPACE_DIR = '/workspace';
+export const WORKSPACE_DIR = '/workspace';
 
 const fields = z.object({
   args: z.array(argument).optional().describe('Arguments, after those of command.'),
@@ -122,12 +122,15 @@ export const sandboxStatus = z.object({
     .object({
       reason: z.enum(['Stop']).optional().describe('Why it was taken.'),
       time: zTimestamp('When it was taken.').optional(),
+      digest: z.string().optional().describe('sha256:<64 hexadecimal digits> of the saved files, a tar.zst.'),
+      size: z.int().optional().describe('Bytes of it.'),
     })
     .optional()
     .describe(`The saved ${WORKSPACE_DIR}.`),
   stopReason: z.string().optional().describe('Why it was stopped last.'),
 });
 
+export type SandboxPhase = (typeof SANDBOX_PHASES)[number];
 export type SandboxStatus = z.infer<typeof sandboxStatus>;
 
 export const SANDBOX_IMMUTABLE: readonly string[] = ['spec.image'];

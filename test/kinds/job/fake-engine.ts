@@ -4,9 +4,11 @@
  * crash, and reports of one piece of work come in order.
  */
 import type { Address } from '../../../src/api/address.js';
+import type { CollectedOutput } from '../../../src/kinds/letter.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 
-export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang';
+/** `hang`: does not even heed a stop. `stay`: runs until it is stopped. */
+export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang' | 'stay';
 
 export interface Work {
   readonly id: string;
@@ -14,6 +16,7 @@ export interface Work {
   readonly uid: string;
   readonly epoch: number;
   readonly fate: Fate;
+  readonly outputs?: readonly CollectedOutput[] | undefined;
   ended: boolean;
   readonly said: WorkReport[];
 }
@@ -49,7 +52,8 @@ export class FakeEngine {
   stop(id: string, now: number): void {
     const work = this.works.get(id);
     if (work === undefined || work.ended || work.fate === 'hang') return;
-    this.#end(work, { report: 'Exited', epoch: work.epoch, time: now, signal: 15, outOfMemory: false, outputs: [] });
+    const { epoch, outputs = [] } = work;
+    this.#end(work, { report: 'Exited', epoch, time: now, signal: 15, outOfMemory: false, outputs });
   }
 
   remove(id: string): void {
@@ -58,7 +62,7 @@ export class FakeEngine {
 
   /** Programs that can come to their end now. */
   running(): readonly Work[] {
-    return [...this.works.values()].filter(({ ended, fate }) => !ended && fate !== 'hang');
+    return [...this.works.values()].filter(({ ended, fate }) => !ended && fate !== 'hang' && fate !== 'stay');
   }
 
   goOn(work: Work, now: number): void {
@@ -68,7 +72,7 @@ export class FakeEngine {
       return;
     }
     const good = work.fate === 'succeed';
-    const outputs = good ? [{ name: 'outputs', sha256: 'ab'.repeat(32), size: 1 }] : [];
+    const outputs = work.outputs ?? (good ? [{ name: 'outputs', sha256: 'ab'.repeat(32), size: 1 }] : []);
     const outOfMemory = work.fate === 'outOfMemory';
     this.#end(work, { report: 'Exited', ...base, exitCode: good ? 0 : 1, outOfMemory, outputs });
   }

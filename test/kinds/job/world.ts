@@ -10,24 +10,20 @@ import type { Address } from '../../../src/api/address.js';
 import { addressKey } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
-import { attemptKind } from '../../../src/kinds/attempt/index.js';
 import { isLater, type Effect, type LaterEffect } from '../../../src/kinds/effect.js';
-import { jobKind } from '../../../src/kinds/job/index.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
-import type { KindDefinition } from '../../../src/kinds/kind.js';
-import type { Letter } from '../../../src/kinds/letter.js';
+import type { CollectedOutput, Letter } from '../../../src/kinds/letter.js';
 import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
-import { LOCAL_NODE, nodeKind } from '../../../src/kinds/node/index.js';
+import { LOCAL_NODE } from '../../../src/kinds/node/index.js';
 import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
-import { asRow, isStartable, jobSpecOf, jobStatusOf } from './views.js';
+import { asRow, isStartable, jobStatusOf } from './views.js';
 import type { Entity } from './entity.js';
+import { kindOf } from './kinds.js';
 import { laneOf, type Task } from './lanes.js';
 import { FakeEngine, type Fate, type Said, type Work } from './fake-engine.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
-
-const KINDS = new Map([jobKind, attemptKind, nodeKind].map((kind) => [kind.kind, kind]));
 
 interface Timer {
   readonly uid: string;
@@ -39,6 +35,8 @@ interface Timer {
 export interface WorldRules {
   readonly capacity: ResourceAmounts;
   fate(slot: number, epoch: number): Fate;
+  /** What is collected of work that is stopped, or ends well; absent: a Job's standing output, when it ends well. */
+  outputs?(epoch: number): readonly CollectedOutput[];
 }
 
 /** Between two letters of the engine to its Node. */
@@ -132,14 +130,24 @@ export class World {
 
   /** A client's write of some fields of a Job's spec. Answers false when it is refused. */
   update(change: Partial<JobSpec>, name = 'job'): boolean {
-    const job = this.job(name);
-    if (job === undefined) return false;
-    const before = job.object;
-    const spec = { ...jobSpecOf(before), ...change };
-    job.object = { ...before, spec, metadata: { ...before.metadata, generation: before.metadata.generation + 1 } };
-    const outcome = this.decide(job, { type: 'Updated', before });
-    if (outcome === 'Refused') job.object = before;
+    return this.change(jobAddress(name), change);
+  }
+
+  /** The same for an object of any kind. */
+  change(address: Address, change: object): boolean {
+    const entity = this.entities.get(addressKey(address));
+    if (entity === undefined) return false;
+    const before = entity.object;
+    const spec = { ...Object(before.spec), ...change };
+    entity.object = { ...before, spec, metadata: { ...before.metadata, generation: before.metadata.generation + 1 } };
+    const outcome = this.decide(entity, { type: 'Updated', before });
+    if (outcome === 'Refused') entity.object = before;
     return outcome !== 'Refused';
+  }
+
+  /** A letter from outside of this world. */
+  send(to: Address, letter: Letter): void {
+    this.#tell(to, undefined, letter, LOCAL_NODE, '', 0);
   }
 
   remove(address: Address): void {
@@ -178,13 +186,13 @@ export class World {
     if (lane.length === 0) this.#lanes.delete(laneOf(task));
   }
 
-  /** Fires the next timer, if there is one; time goes on to it. */
-  tick(): boolean {
+  /** Fires the next timer, if there is one before the horizon; time goes on to it. */
+  tick(horizon = Number.POSITIVE_INFINITY): boolean {
     // The engine of this world always speaks: what comes of silence is `test/kinds/node/heartbeat.test.ts`.
     const [next] = [...this.#timers.values()]
       .filter(({ timer }) => timer !== 'heartbeat')
       .toSorted((a, b) => a.at - b.at);
-    if (next === undefined) return false;
+    if (next === undefined || next.at >= horizon) return false;
     this.now = Math.max(this.now, next.at);
     this.#timers.delete(`${next.uid}/${next.timer}`);
     const entity = this.entities.get(addressKey(next.address));
@@ -211,7 +219,7 @@ export class World {
   }
 
   /** Lets everything come to rest, in order, as long as anything can happen before `timers` more timers have fired. */
-  settle(timers = 2_000): void {
+  settle(timers = 2_000, horizon = Number.POSITIVE_INFINITY): void {
     let left = timers;
     for (let steps = 0; steps < 200_000; steps += 1) {
       const [first] = this.choices();
@@ -224,7 +232,7 @@ export class World {
       this.observe();
       if (this.choices().length > 0) continue;
       left -= 1;
-      if (left < 0 || !this.tick()) return;
+      if (left < 0 || !this.tick(horizon)) return;
     }
     throw new Error('the world does not come to rest');
   }
@@ -458,7 +466,9 @@ export class World {
       return;
     }
     const fate = this.#rules.fate(slot, epoch);
-    this.engine.start({ id: `${from.uid}.${epoch}`, attempt: from.address, uid: from.uid, epoch, fate }, this.now);
+    const id = `${from.uid}.${epoch}`;
+    const outputs = this.#rules.outputs?.(epoch);
+    this.engine.start({ id, attempt: from.address, uid: from.uid, epoch, fate, outputs }, this.now);
   }
 
   #goOn(work: Work): void {
@@ -485,10 +495,4 @@ export function jobAddress(name = 'job', org = 'bootstrap'): Address {
 export function jobStatus(world: World, name = 'job'): JobStatus {
   const job = world.job(name);
   return job === undefined ? {} : jobStatusOf(job.object);
-}
-
-function kindOf(address: Address): KindDefinition {
-  const kind = KINDS.get(address.kind);
-  if (kind === undefined) throw new Error(`no kind ${address.kind}`);
-  return kind;
 }

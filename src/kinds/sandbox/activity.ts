@@ -1,0 +1,42 @@
+/**
+ * Owns when a Sandbox is busy and when it has been idle for too long. Activity is what somebody asks of it from outside; its
+ * main command is none (decisions, "Small points").
+ */
+import { rfc3339 } from '../../api/time.js';
+import type { Letter } from '../letter.js';
+import type { SandboxDraft } from './draft.js';
+import { BUSY_LAPSE_MS, idleTimeoutMs } from './policy.js';
+
+type ActivitySeen = Extract<Letter, { letter: 'ActivitySeen' }>;
+
+/** The same said again is worth a commit after so long (ms). */
+const NEWS_MS = 30_000;
+
+/** True when it is news. */
+export function noteActivity(draft: SandboxDraft, letter: ActivitySeen): boolean {
+  const { live } = draft;
+  // I8: a door that still looks at an earlier epoch keeps nothing awake.
+  if (live?.epoch !== letter.epoch || live.phase !== 'Running' || live.stopping) return false;
+  const { activeAt = 0, busyAt } = draft.private;
+  const at = Math.min(letter.at, draft.now);
+  const sameBusy = (busyAt !== undefined) === letter.busy;
+  if (sameBusy && at - activeAt < NEWS_MS) return false;
+  const latest = Math.max(activeAt, at);
+  draft.keep({ activeAt: latest, busyAt: letter.busy ? Math.max(busyAt ?? 0, at) : undefined });
+  draft.say({ lastActivityTime: rfc3339(latest) });
+  return true;
+}
+
+export function isBusy({ private: { busyAt }, now }: SandboxDraft): boolean {
+  return busyAt !== undefined && now < busyAt + BUSY_LAPSE_MS;
+}
+
+/** When it will have been idle for too long if nothing happens any more; undefined: never. */
+export function idleAt(draft: SandboxDraft): number | undefined {
+  const { live } = draft;
+  const timeout = idleTimeoutMs(draft.sandbox.spec);
+  if (timeout === undefined || live?.phase !== 'Running' || live.stopping) return undefined;
+  const { activeAt = 0, busyAt } = draft.private;
+  const due = Math.max(live.runningSince ?? 0, activeAt) + timeout;
+  return busyAt === undefined ? due : Math.max(due, busyAt + BUSY_LAPSE_MS);
+}

@@ -1,0 +1,60 @@
+/**
+ * Owns what one Attempt of a Sandbox runs: the work plan, from the Sandbox alone. /workspace comes back from the last
+ * snapshot and is collected as the next one, under a name that no client can give an output.
+ */
+import { BRAND, ENV_PREFIX } from '../../brand.js';
+import type { ApiObject } from '../../api/object.js';
+import { between } from '../shapes/planned-env.js';
+import { limitsOf } from '../shapes/resources.js';
+import type { PlannedEnv, SecretRef, WorkPlan } from '../work.js';
+import { WORKSPACE_DIR, type SandboxSpec, type SandboxStatus } from './schema.js';
+
+/** Name of the output that the saved files are. */
+export const SNAPSHOT = `${BRAND}.workspace`;
+
+export function sandboxWorkPlan(
+  sandbox: ApiObject<SandboxSpec, SandboxStatus>,
+  _slot: number,
+  epoch: number,
+): WorkPlan {
+  const { spec, status } = sandbox;
+  const snapshotted = spec.continuity.mode === 'Snapshotted';
+  const digest = snapshotted ? status.snapshot?.digest : undefined;
+  const env = between(serviceEnv(sandbox, epoch), spec.env);
+  return {
+    image: spec.image,
+    main: { name: 'main', command: commandOf(spec), env },
+    sidecars: [],
+    secrets: secretsOf(sandbox, epoch),
+    notesSecrets: true,
+    workingDir: spec.workingDir,
+    inputs: digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR }],
+    outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR }] : [],
+    amounts: limitsOf(spec.resources),
+  };
+}
+
+/** Without a command it idles and is driven from outside. Arguments alone were refused (`unsupported.ts`). */
+function commandOf({ command, args }: SandboxSpec): readonly string[] {
+  return command === undefined ? IDLE : [...command, ...(args ?? [])];
+}
+
+const IDLE: readonly string[] = ['sleep', 'infinity'];
+
+/** Once noted for this epoch, a start that is carried out again takes the same versions. */
+function secretsOf({ spec, status }: ApiObject<SandboxSpec, SandboxStatus>, epoch: number): readonly SecretRef[] {
+  const noted = status.attempt?.epoch === epoch ? status.secretVersions : undefined;
+  return (spec.secrets ?? []).map(({ name, version }) => {
+    const pinned = version ?? noted?.[name];
+    return pinned === undefined ? { name } : { name, version: pinned };
+  });
+}
+
+/** Variables that the service sets. */
+function serviceEnv({ metadata }: ApiObject<SandboxSpec>, epoch: number): readonly PlannedEnv[] {
+  return [
+    { name: `${ENV_PREFIX}EPOCH`, value: String(epoch) },
+    { name: `${ENV_PREFIX}SANDBOX_NAME`, value: metadata.name },
+    { name: `${ENV_PREFIX}PROJECT`, value: metadata.namespace ?? '' },
+  ];
+}

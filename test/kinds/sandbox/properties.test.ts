@@ -1,0 +1,247 @@
+/** What holds of a Sandbox in any order of messages, with repeats, losses and crashes. */
+import { equal, ok } from 'node:assert/strict';
+import test from 'ava';
+import { array, assert, constantFrom, nat, property, record, type Arbitrary } from 'fast-check';
+import { SNAPSHOT } from '../../../src/kinds/sandbox/plan.js';
+import type { Fate } from '../job/fake-engine.js';
+import { World } from '../job/world.js';
+import { BOX, checkAlways, checkAtRest, savedAt, seen, type Memory } from './invariants.js';
+
+const MI = 2 ** 20;
+const CAPACITY = { milliCpu: 4_000, memory: 4_096 * MI, disk: 100_000 * MI };
+const LIFETIME_MS = 720 * 3_600_000;
+
+const FATES: readonly Fate[] = [
+  'stay',
+  'stay',
+  'stay',
+  'stay',
+  'succeed',
+  'fail',
+  'startFailed',
+  'startLost',
+  'lost',
+  'hang',
+];
+
+interface Story {
+  readonly spec: object;
+  readonly fates: readonly number[];
+  readonly tape: readonly number[];
+}
+
+const stories: Arbitrary<Story> = record({
+  state: constantFrom('Running', 'Running', 'Stopped'),
+  idleTimeout: constantFrom('0s', '5m'),
+  onIdle: constantFrom('Stop', 'Stop', 'Delete'),
+  fates: array(nat(FATES.length - 1), { minLength: 1, maxLength: 12 }),
+  tape: array(nat(1_000), { maxLength: 200, size: 'max' }),
+}).map(({ state, idleTimeout, onIdle, fates, tape }) => ({
+  spec: { image: 'svc/agent-tools', state, lifecycle: { idleTimeout, onIdle, maxLifetime: '720h' } },
+  fates,
+  tape,
+}));
+
+function begin({ spec, fates }: Story): World {
+  const world = new World({
+    capacity: CAPACITY,
+    fate: (_slot, epoch) => FATES[fates[epoch % fates.length] ?? 0] ?? 'stay',
+    outputs: (epoch) =>
+      epoch % 4 === 3
+        ? [{ name: SNAPSHOT, sha256: '', size: 0, directory: true, error: 'the quota is used up' }]
+        : [{ name: SNAPSHOT, sha256: String(epoch).padStart(64, '0'), size: 1, directory: true }],
+  });
+  world.create(BOX, spec, {});
+  return world;
+}
+
+function turn(world: World, number: number): void {
+  const kind = number % 20;
+  const pick = Math.floor(number / 20);
+  if (kind === 19) world.crash();
+  else if (kind >= 17) world.repeat(pick);
+  else if (kind === 16) world.tick(expiry(world));
+  else if (kind === 15) client(world, pick);
+  else if (kind === 14) {
+    const epoch = (seen(world)?.kept?.epoch ?? 1) - (pick % 3 === 0 ? 1 : 0);
+    world.send(BOX, { letter: 'ActivitySeen', epoch, at: world.now, busy: pick % 2 === 0 });
+  } else if (kind === 13) world.lose(pick);
+  else {
+    const choices = world.choices();
+    choices[pick % Math.max(1, choices.length)]?.();
+  }
+}
+
+function expiry(world: World): number {
+  return Date.parse(seen(world)?.status.expirationTime ?? '') || world.now + LIFETIME_MS;
+}
+
+function client(world: World, pick: number): void {
+  const box = seen(world);
+  if (box === undefined) return;
+  if (pick % 7 === 6) world.remove(BOX);
+  else if (pick % 7 === 5) world.change(BOX, { workingDir: `/w${pick}` });
+  else world.change(BOX, { state: box.spec.state === 'Running' ? 'Stopped' : 'Running' });
+}
+
+function told(story: Story): { readonly world: World; readonly memory: Memory } {
+  const world = begin(story);
+  const memory: Memory = { epoch: 0, saved: 0 };
+  checkAlways(world, memory);
+  for (const number of story.tape) {
+    turn(world, number);
+    // A start may follow in the same step as the end before it, never two.
+    checkAlways(world, memory);
+  }
+  return { world, memory };
+}
+
+/** To the rest before its expiry. */
+function rest(world: World): void {
+  world.settle(400, expiry(world) - LIFETIME_MS / 2);
+}
+
+test('At most one Attempt is left at a time, epochs grow, and Stopped means that nothing runs', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, (story) => {
+        const { world } = told(story);
+        rest(world);
+        checkAtRest(world);
+      }),
+      { numRuns: 250 },
+    ),
+  );
+});
+
+test('Its time over, or deleted, a Sandbox leaves nothing', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, nat(1), (story, how) => {
+        const { world } = told(story);
+        if (how === 0) world.remove(BOX);
+        world.settle();
+        equal(seen(world), undefined, 'it is still there');
+        checkAtRest(world);
+      }),
+      { numRuns: 150 },
+    ),
+  );
+});
+
+test('Asked to stop it comes to Stopped, whatever it was doing; asked to run, it makes a new epoch', (t) => {
+  t.notThrows(() =>
+    assert(
+      property(stories, (story) => {
+        const { world } = told(story);
+        if (!world.change(BOX, { state: 'Stopped' })) return;
+        rest(world);
+        const stopped = seen(world);
+        if (stopped === undefined) return;
+        equal(stopped.status.phase, 'Stopped');
+        checkAtRest(world);
+        world.change(BOX, { state: 'Running' });
+        rest(world);
+        const after = seen(world);
+        if (after === undefined) return;
+        ok((after.kept?.epoch ?? 0) > (stopped.kept?.epoch ?? 0));
+        checkAtRest(world);
+      }),
+      { numRuns: 150 },
+    ),
+  );
+});
+
+/** Lets everything happen that needs no time. */
+function run(world: World): void {
+  for (let [next] = world.choices(); next !== undefined; [next] = world.choices()) next();
+}
+
+/** The fates are those of its epochs, over and over. */
+function plain(fates: readonly Fate[], lifecycle: object = { idleTimeout: '0s' }): World {
+  const numbers = fates.map((fate) => FATES.indexOf(fate));
+  const last = numbers.pop() ?? 0;
+  const spec = { image: 'svc/agent-tools', lifecycle: { maxLifetime: '720h', ...lifecycle } };
+  const world = begin({ spec, fates: [last, ...numbers], tape: [] });
+  run(world);
+  return world;
+}
+
+test('A lost one is Recovering and runs again with the last snapshot; a failed collection keeps the older one', (t) => {
+  const world = plain(['stay', 'lost', 'stay', 'stay']);
+  world.change(BOX, { state: 'Stopped' });
+  run(world);
+  t.is(savedAt(seen(world)?.status ?? {}), 1);
+  world.change(BOX, { state: 'Running' });
+  run(world);
+  // Epoch 2 was lost, epoch 3 runs.
+  const back = seen(world);
+  t.is(back?.status.phase, 'Running');
+  t.is(back?.kept?.epoch, 3);
+  t.is(savedAt(back?.status ?? {}), 1);
+  const saved = (): string | undefined =>
+    seen(world)?.status.conditions?.find(({ type }) => type === 'StateSaved')?.reason;
+  t.is(saved(), 'NodeLost');
+  world.change(BOX, { state: 'Stopped' });
+  run(world);
+  t.is(savedAt(seen(world)?.status ?? {}), 1, 'what could not be collected replaces nothing');
+  t.is(saved(), 'CollectionFailed');
+  t.deepEqual(
+    world.events.map(({ event }) => event),
+    ['sandbox.started', 'sandbox.stopped', 'sandbox.started', 'sandbox.started', 'sandbox.stopped'],
+  );
+});
+
+test('The idle time begins anew with all that is asked of it, and does not run while something is under way', (t) => {
+  const world = plain(['stay'], { idleTimeout: '2m' });
+  const begun = world.now;
+  const say = (busy: boolean): void => world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy });
+  world.now = begun + 60_000;
+  say(true);
+  t.is(seen(world)?.status.activity, 'Busy');
+  for (let minute = 2; minute <= 10; minute += 1) {
+    world.now = begun + minute * 60_000;
+    say(true);
+    world.tick(world.now + 1);
+    t.is(seen(world)?.status.phase, 'Running', `after ${minute} minutes`);
+  }
+  say(false);
+  t.is(seen(world)?.status.activity, 'Idle');
+  const idle = world.now;
+  while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
+  t.is(world.now - idle, 120_000);
+  t.is(seen(world)?.status.stopReason, 'IdleTimeout');
+});
+
+test('What was under way and is not said again has ended with its front door', (t) => {
+  const world = plain(['stay'], { idleTimeout: '1m' });
+  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
+  const said = world.now;
+  while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
+  t.is(world.now - said, 180_000);
+});
+
+test('A letter of an earlier epoch keeps nothing awake', (t) => {
+  const world = plain(['stay', 'stay']);
+  world.change(BOX, { state: 'Stopped' });
+  run(world);
+  world.change(BOX, { state: 'Running' });
+  run(world);
+  const before = seen(world);
+  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
+  t.deepEqual(seen(world), before);
+});
+
+test('One that is lost again and again is given up as NodeLost, and is tried again when it is asked to', (t) => {
+  const world = plain(['startLost']);
+  rest(world);
+  t.is(seen(world)?.status.phase, 'Failed');
+  const lost = seen(world)?.kept?.epoch ?? 0;
+  t.is(lost, 9);
+  world.change(BOX, { state: 'Stopped' });
+  run(world);
+  t.is(seen(world)?.status.phase, 'Stopped');
+  world.change(BOX, { state: 'Running' });
+  run(world);
+  t.true((seen(world)?.kept?.epoch ?? 0) > lost);
+});

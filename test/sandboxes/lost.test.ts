@@ -1,0 +1,45 @@
+/** Sandboxes and what dies under them: the service, and the runner. One service: nobody else may be disturbed. */
+import test from 'ava';
+import { numberAt, textAt } from '../e2e/client.js';
+import { condition, NOTES, openSandboxes } from './sandboxes.js';
+
+test('A SIGKILLed service adopts what runs; a SIGKILLed runner is lost: the last snapshot comes back at the next epoch', async (t) => {
+  const boxes = await openSandboxes(t);
+  await boxes.post('box', { command: NOTES });
+  await boxes.phase('box', 'Running', 1);
+  await boxes.said('box', 1, '1\n');
+  await boxes.patch('box', { spec: { state: 'Stopped' } });
+  await boxes.phase('box', 'Stopped');
+  await boxes.patch('box', { spec: { state: 'Running' } });
+  await boxes.phase('box', 'Running', 2);
+  await boxes.said('box', 2, '1\n2\n');
+
+  await boxes.service.kill();
+  await boxes.service.start();
+  await boxes.phase('box', 'Running', 2);
+  t.is((await boxes.attempts('box')).length, 2, 'it runs on, and nothing was begun anew');
+
+  process.kill(await boxes.runner(), 'SIGKILL');
+  const back = await boxes.phase('box', 'Running', 3);
+  t.is(await boxes.said('box', 3, '1\n3\n'), '1\n3\n', 'what epoch 2 wrote went with its machine');
+  t.is(condition(back, 'StateSaved'), 'False NodeLost');
+  const [, second, third] = await boxes.attempts('box');
+  t.is(textAt(second, 'status', 'reason'), 'NodeLost');
+  t.is(textAt(second, 'status', 'supersededBy'), textAt(third, 'metadata', 'name'));
+  t.true(
+    Date.parse(textAt(second, 'status', 'timings', 'deletionProvenTime')) <=
+      Date.parse(textAt(third, 'status', 'timings', 'queuedTime')),
+    'no successor before the proof',
+  );
+
+  // In the middle of a stop.
+  await boxes.patch('box', { spec: { state: 'Stopped' } });
+  await boxes.service.kill();
+  await boxes.service.start();
+  const stopped = await boxes.phase('box', 'Stopped');
+  t.is(condition(stopped, 'StateSaved'), 'True Saved');
+  await boxes.patch('box', { spec: { state: 'Running' } });
+  await boxes.phase('box', 'Running', 4);
+  t.is(await boxes.said('box', 4, '1\n3\n4\n'), '1\n3\n4\n');
+  t.is(numberAt(await boxes.get('box'), 'status', 'attempt', 'epoch'), 4);
+});
