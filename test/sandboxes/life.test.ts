@@ -1,6 +1,7 @@
 /** The life of Sandboxes on a running service: start, stop, what is kept, and what ends them. */
 import test from 'ava';
 import { listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
 import { sh } from '../jobs/jobs.js';
 import { condition, NOTES, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
@@ -49,6 +50,41 @@ test('A Sandbox runs, stops with its files saved, starts again with them at the 
     .map((event) => textAt(event, 'reason'));
   t.true(told.includes('Started') && told.includes('Stopped'), events.text.slice(0, 2_000));
 });
+
+test('What stands in /workspace comes back as it was: modes, links, empty directories and times', async (t) => {
+  const make =
+    'cd /workspace; echo run > tool; chmod 750 tool; echo own > .own; chmod 600 .own; ln -s tool link; mkdir -p a/empty; ' +
+    'touch -d 2020-01-02T03:04:05Z a; chmod 1777 a/empty; ln tool hard; mkfifo pipe';
+  const list = 'cd /workspace; find . ! -name . -printf "%p %y %m %U %l\\n" | sort; stat -c %Y a';
+  const script = `if [ $SVC_EPOCH = 1 ]; then ${make}; fi; ${list}; exec sleep infinity`;
+  await boxes.post('exact', { command: sh(script) });
+  await boxes.phase('exact', 'Running', 1);
+  const log = async (epoch: number): Promise<string> => {
+    const name = textAt((await boxes.attempts('exact'))[epoch - 1], 'metadata', 'name');
+    return until('it is listed', async () => {
+      const { text } = await boxes.client().get(`${path('attempts', 'default', name)}/logs`);
+      return /^\d+\n$/m.test(text) && text;
+    });
+  };
+  const first = await log(1);
+  t.regex(first, /\.\/tool f 750 0/);
+  await boxes.patch('exact', { spec: { state: 'Stopped' } });
+  t.is(condition(await boxes.phase('exact', 'Stopped'), 'StateSaved'), 'True Saved');
+  await boxes.patch('exact', { spec: { state: 'Running' } });
+  await boxes.phase('exact', 'Running', 2);
+  t.is(await log(2), first);
+});
+
+for (const policy of ['Foreground', 'Background', 'Orphan'] as const) {
+  test(`Deleted (${policy}) while it runs, it ends its work and leaves nothing`, async (t) => {
+    const name = `goes-${policy.toLowerCase()}`;
+    await boxes.post(name, { command: NOTES });
+    await boxes.phase(name, 'Running', 1);
+    const answer = await boxes.client().remove(`${SANDBOXES}/${name}`, { propagationPolicy: policy });
+    t.is(answer.status, 200, answer.text);
+    await boxes.gone(name);
+  });
+}
 
 test('Without a command it idles, and an Ephemeral one begins anew each time', async (t) => {
   await boxes.post('idles');
