@@ -41,6 +41,7 @@ export function memberOf(
   const postings: Member['postings'][number][] = [];
   let dropSecretsBelow: number | undefined;
   let revokeCredentials = draft.gone;
+  let blobs = blobsOf(draft, kind, basis);
   for (const effect of draft.atCommit) {
     switch (effect.type) {
       case 'Emit':
@@ -68,6 +69,9 @@ export function memberOf(
       case 'RevokeCredentials':
         revokeCredentials = true;
         break;
+      case 'ReleaseBlobs':
+        blobs = draft.gone ? undefined : [];
+        break;
       case 'PlaceHold':
         holds.push(effect.hold);
         break;
@@ -91,7 +95,7 @@ export function memberOf(
     private: draft.private === undefined || draft.private === null ? null : JSON.stringify(draft.private),
     active: !draft.gone && kind.machine.isTerminal !== undefined && !kind.machine.isTerminal(draft.object.status),
     owners: basis === undefined || owners.join() !== basis.owners.join() ? owners : undefined,
-    blobs: blobsOf(draft, kind, basis),
+    blobs,
     effects: draft.later,
     events,
     timers,

@@ -38,6 +38,8 @@ export type CommitEffect =
     }
   /** All credentials of this object end. */
   | { readonly type: 'RevokeCredentials' }
+  /** The object keeps no blob any more, neither those that its state names nor those that were collected for it. */
+  | { readonly type: 'ReleaseBlobs' }
   /** Money rides in this commit; the commit may refuse it (I7). */
   | { readonly type: 'PlaceHold'; readonly hold: Hold }
   | { readonly type: 'ReleaseHold'; readonly key: string }

@@ -52,6 +52,8 @@ export type Letter =
    * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).
    */
   | { readonly letter: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
+  /** Owner → Attempt that has ended: I keep what I want of your outputs now; let go of all of them. */
+  | { readonly letter: 'OutputsTaken'; readonly epoch: number }
   /** Attempt → Node: I ask for a place, or I say that I have one. Asked again after every restart of either side. */
   | {
       readonly letter: 'PlaceWanted';

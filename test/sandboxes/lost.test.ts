@@ -1,7 +1,25 @@
 /** Sandboxes and what dies under them: the service, and the runner. One service: nobody else may be disturbed. */
 import test from 'ava';
+import { Client as Database } from 'pg';
 import { numberAt, textAt } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
 import { condition, NOTES, openSandboxes } from './sandboxes.js';
+
+/** Who keeps which blob: `uid digest` each. */
+function holdersOf(databaseUrl: string): () => Promise<readonly string[]> {
+  return async () => {
+    const database = new Database({ connectionString: databaseUrl });
+    await database.connect();
+    try {
+      const { rows } = await database.query<{ held: string }>(
+        "SELECT uid || ' ' || digest AS held FROM blob_refs ORDER BY 1",
+      );
+      return rows.map(({ held }) => held);
+    } finally {
+      await database.end();
+    }
+  };
+}
 
 test('A SIGKILLed service adopts what runs; a SIGKILLed runner is lost: the last snapshot comes back at the next epoch', async (t) => {
   const boxes = await openSandboxes(t);
@@ -38,6 +56,12 @@ test('A SIGKILLed service adopts what runs; a SIGKILLed runner is lost: the last
   await boxes.service.start();
   const stopped = await boxes.phase('box', 'Stopped');
   t.is(condition(stopped, 'StateSaved'), 'True Saved');
+  const held = holdersOf(boxes.service.databaseUrl);
+  const digest = textAt(stopped, 'status', 'snapshot', 'digest');
+  await until('the last snapshot is all that is kept, and by the Sandbox', async () => {
+    const rows = await held();
+    return rows.length === 1 && rows[0] === `${textAt(stopped, 'metadata', 'uid')} ${digest}`;
+  });
   await boxes.patch('box', { spec: { state: 'Running' } });
   await boxes.phase('box', 'Running', 4);
   t.is(await boxes.said('box', 4, '1\n3\n4\n'), '1\n3\n4\n');

@@ -114,6 +114,11 @@ function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Momen
       return letter.epoch === spec.epoch ? stop(current, kept, letter, moment) : IGNORED; // I8
     case 'AttemptAsked':
       return letter.epoch === spec.epoch ? volatile(tellOwner(current, status, kept)) : IGNORED;
+    case 'OutputsTaken': {
+      if (letter.epoch !== spec.epoch || !hasEnded(status.phase) || kept.outputs === undefined) return IGNORED;
+      const { outputs: _taken, ...rest } = kept;
+      return next({ status, private: rest, effects: [{ type: 'ReleaseBlobs' }] });
+    }
     case 'AttemptSuperseded':
       if (letter.epoch !== spec.epoch || status.supersededBy === letter.by) return IGNORED;
       return next({ status: { ...status, supersededBy: letter.by } });

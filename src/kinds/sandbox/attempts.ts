@@ -36,6 +36,11 @@ export function askAttempt(draft: SandboxDraft, epoch: number): LaterEffect {
   return tell(draft, epoch, { letter: 'AttemptAsked', epoch });
 }
 
+/** The snapshot is kept by the Sandbox: its Attempts would keep the bytes of those that it has replaced. */
+export function releaseOutputs(draft: SandboxDraft, epoch: number): LaterEffect {
+  return tell(draft, epoch, { letter: 'OutputsTaken', epoch });
+}
+
 /** Tells a lost Attempt that another has its slot. */
 export function supersede(draft: SandboxDraft, epoch: number, by: number): LaterEffect {
   return tell(draft, epoch, { letter: 'AttemptSuperseded', epoch, by: nameOf(draft, by) });

@@ -4,6 +4,7 @@
  */
 import { rfc3339 } from '../../api/time.js';
 import type { CollectedOutput, Letter } from '../letter.js';
+import { releaseOutputs } from './attempts.js';
 import type { SandboxDraft } from './draft.js';
 import { SNAPSHOT } from './plan.js';
 import { MAX_LOST, recoveryDelayMs, STEADY_MS } from './policy.js';
@@ -69,6 +70,7 @@ function keepFiles(draft: SandboxDraft, ran: boolean, letter: AttemptChanged): v
   if (output !== undefined && isWhole(output)) {
     const digest = `sha256:${output.sha256.replace(/^sha256:/, '')}`;
     draft.say({ snapshot: { reason: 'Stop', time: rfc3339(letter.time), digest, size: output.size } });
+    draft.effects.push(releaseOutputs(draft, letter.epoch));
     draft.condition('StateSaved', true, 'Saved', `${WORKSPACE_DIR} was saved`);
     return;
   }

@@ -307,6 +307,8 @@ export class World {
           metadata: { ...entity.object.metadata, deletionTimestamp: new Date(this.now).toISOString() },
         };
         return;
+      case 'ReleaseBlobs':
+        return;
       default:
         throw new Error(`nobody asked for ${effect.type}`);
     }
