@@ -245,3 +245,19 @@ test('One that is lost again and again is given up as NodeLost, and is tried aga
   run(world);
   t.true((seen(world)?.kept?.epoch ?? 0) > lost);
 });
+
+test('A start that takes longer than five minutes is told of, once', (t) => {
+  const world = begin({ spec: { image: 'svc/agent-tools', lifecycle: { idleTimeout: '0s' } }, fates: [0], tape: [] });
+  while (seen(world)?.status.phase !== 'Starting') world.choices()[0]?.();
+  const since = world.now;
+  while (world.now < since + 3_600_000 && world.tick(since + 3_600_000)) {
+    // The engine says nothing: only time goes on.
+  }
+  t.deepEqual(
+    world.events.map(({ event }) => event),
+    ['sandbox.stuck'],
+  );
+  t.is(world.now - since, 300_000);
+  run(world);
+  t.is(seen(world)?.status.phase, 'Running');
+});
