@@ -64,8 +64,8 @@ test('command and env of every process of an order are expanded, each value from
   const resolved = await resolveOrder('id', PLACE, plan(['echo', '$(BOTH)', '$$(LATE)'], env), {}, deps, never());
   if (resolved.outcome !== 'Order') return t.fail(resolved.outcome);
   for (const process of [resolved.order.main, ...resolved.order.sidecars]) {
-    t.deepEqual(process.command, ['echo', 'late/$(LATE)', '$(LATE)']);
-    t.deepEqual(process.env, { EARLY: '$(LATE)', LATE: 'late', BOTH: 'late/$(LATE)' });
+    t.deepEqual(process?.command, ['echo', 'late/$(LATE)', '$(LATE)']);
+    t.deepEqual(process?.env, { EARLY: '$(LATE)', LATE: 'late', BOTH: 'late/$(LATE)' });
   }
   const doubling = Array.from({ length: 200 }, (_, n) => ({
     name: `V${n}`,

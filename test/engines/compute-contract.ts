@@ -4,6 +4,7 @@
  */
 import type { ContractCase } from './contract/case.js';
 import { boundaryCases } from './contract/boundary.js';
+import { execCases } from './contract/exec.js';
 import { fileCases } from './contract/files.js';
 import { lifeCases } from './contract/life.js';
 import { limitCases } from './contract/limits.js';
@@ -17,4 +18,5 @@ export const computeContract: readonly ContractCase[] = [
   ...limitCases,
   ...logCases,
   ...sidecarCases,
+  ...execCases,
 ];

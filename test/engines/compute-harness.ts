@@ -3,7 +3,18 @@
  * Every id is used once, so cases may share one engine and run at the same time.
  */
 import { setMaxListeners } from 'node:events';
-import type { ComputeEngine, LogLine, LogQuery, WorkOrder, WorkState } from '../../src/engines/compute/engine.js';
+import type {
+  ComputeEngine,
+  ExecEnd,
+  ExecOrder,
+  ExecStart,
+  Execution,
+  LogLine,
+  LogQuery,
+  OrderedProcess,
+  WorkOrder,
+  WorkState,
+} from '../../src/engines/compute/engine.js';
 
 /** Nothing in these tests takes longer. */
 const PATIENCE_MS = 60_000;
@@ -20,8 +31,10 @@ export const LIMITS: WorkOrder['limits'] = {
 
 let used = 0;
 
+export type MainOrder = WorkOrder & { readonly main: OrderedProcess };
+
 /** An order for `sh -c script`, or for a command; everything else as in a plain Job. */
-export function order(command: string | readonly string[], more: Partial<WorkOrder> = {}): WorkOrder {
+export function order(command: string | readonly string[], more: Partial<MainOrder> = {}): MainOrder {
   used++;
   return {
     id: `case-${process.pid}-${used}.1`,
@@ -40,6 +53,19 @@ export function order(command: string | readonly string[], more: Partial<WorkOrd
     labels: {},
     ...more,
   };
+}
+
+export interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly end: ExecEnd;
+}
+
+/** All output of a command, and its end. */
+export async function taken(execution: Execution): Promise<Ran> {
+  const text = { stdout: '', stderr: '' };
+  for await (const { stream, data } of execution.output) text[stream] += Buffer.from(data).toString('latin1');
+  return { ...text, end: await execution.ended };
 }
 
 export class Harness {
@@ -80,6 +106,32 @@ export class Harness {
 
   start(work: WorkOrder): Promise<void> {
     return this.engine.start(work, this.patience());
+  }
+
+  /** Starts work that may be entered and waits until it can be. */
+  async running<T extends WorkOrder>(work: T): Promise<T> {
+    await this.start(work);
+    await this.state(work.id, ({ phase }) => phase !== 'Preparing');
+    return work;
+  }
+
+  tryExec(work: string, command: string | readonly string[], more: Partial<ExecOrder> = {}): Promise<ExecStart> {
+    const words = typeof command === 'string' ? ['sh', '-c', command] : command;
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
+    return this.engine.exec({ work, command: words, env, workingDir: '/workspace', ...more }, this.patience());
+  }
+
+  async exec(...asked: Parameters<Harness['tryExec']>): Promise<Execution> {
+    const start = await this.tryExec(...asked);
+    if (start.outcome !== 'Started') throw new Error(start.outcome);
+    return start.execution;
+  }
+
+  /** Runs a command without input to its end. */
+  async ran(...asked: Parameters<Harness['tryExec']>): Promise<Ran> {
+    const execution = await this.exec(...asked);
+    execution.endInput();
+    return taken(execution);
   }
 
   /** Starts the work and waits for its end. */

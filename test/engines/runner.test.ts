@@ -225,43 +225,89 @@ each('a place that another user made first is refused', async (t, ground, h) => 
 });
 
 each(
-  'an older runner and a newer service understand each other, and the other way round',
+  'an older runner and a newer service understand each other, and what it cannot do is refused with words that say so',
   async (t, ground, h) => {
     // This runner speaks the previous version only.
     const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
     const { socket } = ground.place.layout;
     const direct = await Connection.open(socket, 1, () => undefined);
-    t.is(direct.welcome.version, 1);
+    t.is(direct.welcome.version, 2);
     direct.close();
     const work = order('echo through an older runner; exit 6');
     t.is((await h.run(work)).exitCode, 6);
     t.is(await h.text(work.id), 'through an older runner\n');
-    t.deepEqual(
-      h
-        .reports(work.id)
-        .map(({ phase }) => phase)
-        .filter((phase) => phase === 'Exited'),
-      ['Exited'],
-    );
+    const said = {
+      name: 'EngineRefusal',
+      code: 'Unavailable',
+      message: /runner on this machine is of an older version/,
+    };
+    await t.throwsAsync(h.tryExec(work.id, ['true']), said);
+    await t.throwsAsync(h.start(order('true', { enterable: true })), said);
+    const { main: _, ...idle } = order('true');
+    await t.throwsAsync(h.start(idle), said);
   },
-  { protocol: [1] },
+  { protocol: [2] },
 );
 
 each('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
   const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
   const events: object[] = [];
-  const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [1]);
-  t.is(old.welcome.version, 1);
+  const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [2]);
+  t.is(old.welcome.version, 2);
   await old.ask({ op: 'watch' }, h.patience());
-  const work = order('exit 0');
-  await h.run(work);
-  await h.until('its event', () => events.find((event) => 'state' in event));
-  t.true(events.every((event) => 'state' in event && !('states' in event)));
+  const work = await h.running(order('sleep 600', { enterable: true }));
+  await h.until('its event', () => events.find((event) => 'states' in event));
+  const command = { work: work.id, command: ['true'], env: {}, workingDir: '/' };
+  await t.throwsAsync(old.ask({ op: 'exec', order: command }, h.patience()), { message: /unknown operation/ });
   old.close();
   await t.throwsAsync(
     Connection.open(ground.place.layout.socket, 1, () => undefined, [99]),
     { message: /ended the connection/ },
   );
+});
+
+each(
+  'a command is refused to a service whose lease is over, and one under way dies with its service',
+  async (t, ground, h) => {
+    const work = await h.running(order('sleep 600', { enterable: true }));
+    const running = await h.exec(work.id, 'echo ready; exec sleep 600');
+    for await (const _ of running.output) break;
+    const next = await ground.open(2);
+    await next.start(order('true'), h.patience());
+    await t.throwsAsync(h.tryExec(work.id, ['true']), { name: 'EngineRefusal', code: 'StaleEpoch' });
+    process.kill(ground.runnerPid() as number, 'SIGKILL');
+    t.deepEqual(await running.ended, { end: 'WorkGone' });
+    await next.close();
+  },
+);
+
+each('300 commands leave no process, group, mount, pipe or descriptor behind', async (t, ground, h) => {
+  const { main: _, ...idle } = order('true');
+  const work = await h.running(idle);
+  const { readdirSync } = await import('node:fs');
+  const descriptors = (): number => readdirSync(`/proc/${ground.runnerPid()}/fd`).length;
+  await Promise.all([h.ran(work.id, ['true']), h.ran(work.id, ['true'])]);
+  const before = descriptors();
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (next < 300) {
+        const index = next++;
+        const script = index % 3 === 0 ? '(sleep 600 &)' : 'true';
+        if (index % 5 === 0) {
+          const gone = new AbortController();
+          const start = await h.engine.exec({ work: work.id, command: ['cat'], env: {}, workingDir: '/' }, gone.signal);
+          gone.abort();
+          if (start.outcome === 'Started') await start.execution.ended;
+        } else t.deepEqual((await h.ran(work.id, script)).end, { end: 'Exited', exitCode: 0, timedOut: false });
+      }
+    }),
+  );
+  await h.until('the last descriptor', () => (descriptors() <= before ? true : undefined));
+  // Named pipes are made 64 at a time; those that are there wait for their first use, or are the box's own.
+  t.true(readdirSync(ground.place.layout.pipes).length <= 130);
+  await h.engine.remove(work.id, true, h.patience());
+  t.deepEqual(ground.leftOver(), []);
 });
 
 each(

@@ -15,7 +15,11 @@ export interface WorkOrder {
   /** `<attempt uid>.<epoch>`: the key of the work. */
   readonly id: string;
   readonly image: string;
-  readonly main: OrderedProcess;
+  /**
+   * The work ends with it. Absent: nothing runs but what enters (`exec`), and the work is Running until it is stopped, which ends
+   * it at once, with exit code 0.
+   */
+  readonly main?: OrderedProcess | undefined;
   readonly init?: OrderedProcess | undefined;
   /** Started before the main program, stopped after it. */
   readonly sidecars: readonly OrderedProcess[];
@@ -37,6 +41,8 @@ export interface WorkOrder {
   readonly limits: WorkLimits;
   /** Labels for logs and metrics of the engine; no secrets. */
   readonly labels: Readonly<Record<string, string>>;
+  /** Commands may be run in it (`exec`), which costs its start some milliseconds. Work without a main program always may be entered. */
+  readonly enterable?: boolean | undefined;
 }
 
 export type Unpack = 'no' | 'tar' | 'tar.gz' | 'tar.zst';
@@ -147,9 +153,9 @@ export type ExecStart =
 
 /** A command under way. It ends with the caller: when the signal aborts or the connection breaks, it is killed. */
 export interface Execution {
-  /** Output as it comes; one who stops reading pauses the program, not the service. Ends before `ended` resolves. */
+  /** Output as it comes; one who stops reading pauses the program, not the service. `ended` waits until the last of it is taken. */
   readonly output: AsyncIterable<{ readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array }>;
-  /** Never rejects. */
+  /** Never rejects; `WorkGone` also when the caller's own signal ended it. */
   readonly ended: Promise<ExecEnd>;
   /** Resolves when there is room for more. Input for a program that has ended is dropped. */
   write(data: Uint8Array): Promise<void>;
@@ -183,6 +189,12 @@ export interface ComputeEngine {
    * `onLost` is called once when the engine is known to have lost all work (the runner died).
    */
   watch(onState: (state: WorkState) => void, onLost: (reason: string) => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Runs a command in work that runs, under the limits of the work. Nothing of it outlives it: what it left in the background is
+   * killed at its end, and all of it when the signal aborts, when its time is over and with the work. Work that was not ordered
+   * as `enterable` refuses. Never asked again by itself: a command that may have begun is not repeated.
+   */
+  exec(order: ExecOrder, signal: AbortSignal): Promise<ExecStart>;
   /** Lines until the end (or for ever while following and running). Unknown id: an empty stream. */
   logs(id: string, query: LogQuery, signal: AbortSignal): AsyncIterable<LogLine>;
   /** Leaves running work alone; frees connections. */

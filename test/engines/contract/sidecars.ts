@@ -1,9 +1,9 @@
 /** Several processes in one piece of work: init before, sidecars around, main between. */
-import type { WorkOrder } from '../../../src/engines/compute/engine.js';
+import type { OrderedProcess } from '../../../src/engines/compute/engine.js';
 import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
 
-function part(name: string, script: string, env: Record<string, string> = {}): WorkOrder['main'] {
+function part(name: string, script: string, env: Record<string, string> = {}): OrderedProcess {
   return { name, command: ['sh', '-c', script], env: { PATH: '/usr/bin:/bin', ...env } };
 }
 

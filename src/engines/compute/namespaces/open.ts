@@ -10,9 +10,10 @@ import { join } from 'node:path';
 import { WORK_ROOT } from '../../../brand.js';
 import type { ComputeEngine, EngineFacts, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
 import { isPlainName } from '../runner/layout.js';
-import type { Event, WireOrder } from '../runner/protocol/messages.js';
+import { EXEC_VERSION, type Event, type WireOrder } from '../runner/protocol/messages.js';
 import { runnerSettings, type RunnerSettings } from '../runner/settings.js';
 import type { Connection } from './connection.js';
+import { startExec } from './exec.js';
 import { Follows } from './follows.js';
 import { Link } from './link.js';
 import { EngineRefusal } from './refusal.js';
@@ -63,9 +64,6 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
       case 'states':
         for (const state of event.states) for (const watcher of watchers) watcher.onState(state);
         return;
-      case 'state':
-        for (const watcher of watchers) watcher.onState(event.state);
-        return;
       case 'grown':
         follows.grown(event.work, event.container, event.ended);
         return;
@@ -102,6 +100,7 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
     name: 'namespaces',
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     start: async (order, signal) => {
+      if (order.enterable === true || order.main === undefined) needsExec(await link.connection(signal));
       await link.ask({ op: 'start', order: wireOrder(order) }, signal);
     },
     stop: async (id, graceSeconds, signal) => {
@@ -124,12 +123,25 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
         await link.connection(signal);
       }
     },
+    exec: async (order, signal) => {
+      needsExec(await link.connection(signal));
+      return startExec(place.layout.socket, leaseEpoch, order, signal);
+    },
     logs: (id, query, signal) => readLogs(place.layout.logs, link, follows, id, query, signal),
     close: async () => {
       link.close();
       follows.close();
     },
   };
+}
+
+/** A runner lives as long as it has work: that of an older program may still be there. */
+function needsExec({ welcome }: Connection): void {
+  if (welcome.version >= EXEC_VERSION) return;
+  throw new EngineRefusal(
+    'Unavailable',
+    'the runner on this machine is of an older version, which cannot run commands in work; it is replaced once it has no work',
+  );
 }
 
 function wireOrder(order: WorkOrder): WireOrder {

@@ -1,20 +1,23 @@
 /**
  * Owns the socket: connections, the hello, requests in and answers and events out.
  *
- * A connection is `greeting` until its hello, then `open` with a version and an epoch. Bounds (I10): a line of MAX_LINE bytes; a
+ * A connection is `greeting` until its hello, then `open` with a version and an epoch, until it asks for a command (`exec`), which it
+ * then carries (`exec-session.ts`). Bounds (I10): a line of MAX_LINE bytes; a
  * client that does not read is cut off at MAX_UNSENT (it comes back and gets everything as a list); state events of one id that
  * wait for the next tick replace each other, since a report is the whole state.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { EngineFacts, WorkState } from '../engine.js';
+import { ExecSession } from './exec-session.js';
 import { LineReader } from './protocol/lines.js';
 import {
+  EXEC_VERSION,
   MAX_LINE,
   Refused,
-  stateEvents,
   type Answer,
   type Event,
+  type ExecAnswer,
   type Hello,
   type Request,
   type Welcome,
@@ -38,7 +41,10 @@ export interface ServerDeps {
 interface Client {
   readonly socket: Socket;
   readonly reader: LineReader;
-  session: { readonly kind: 'greeting' } | { readonly kind: 'open'; readonly version: number; readonly epoch: number };
+  session:
+    | { readonly kind: 'greeting' }
+    | { readonly kind: 'open'; readonly version: number; readonly epoch: number }
+    | { readonly kind: 'exec'; readonly exec: ExecSession };
   watching: boolean;
   readonly changed: Map<string, WorkState>;
   readonly following: Set<string>;
@@ -115,7 +121,7 @@ export class RunnerServer {
     this.tick = undefined;
     for (const client of this.clients) {
       if (client.changed.size === 0 || client.session.kind !== 'open') continue;
-      for (const event of stateEvents(client.session.version, [...client.changed.values()])) this.send(client, event);
+      this.send(client, { event: 'states', states: [...client.changed.values()] });
       client.changed.clear();
     }
   }
@@ -134,7 +140,8 @@ export class RunnerServer {
     socket.once('close', () => this.clients.delete(client));
     socket.on('data', (chunk: Buffer) => {
       try {
-        for (const message of client.reader.read(chunk)) this.receive(client, message);
+        if (client.session.kind === 'exec') client.session.exec.read(chunk);
+        else for (const message of client.reader.read(chunk)) this.receive(client, message);
       } catch (error) {
         this.deps.report(`connection ended: ${(error as Error).message}`);
         socket.destroy();
@@ -147,8 +154,13 @@ export class RunnerServer {
       this.greet(client, message);
       return;
     }
+    if (client.session.kind === 'exec') throw new Error('a request after the last');
     if (typeof message !== 'object' || message === null || !('id' in message)) throw new Error('not a request');
     const request = message as Request;
+    if (request.op === 'exec' && client.session.version >= EXEC_VERSION) {
+      void this.exec(client, client.session.epoch, request);
+      return;
+    }
     void this.answer(client, request).then((answer) => this.send(client, answer));
   }
 
@@ -167,9 +179,30 @@ export class RunnerServer {
     client.socket.write(`${JSON.stringify(welcome)}\n`);
   }
 
-  private async answer(client: Client, request: Request): Promise<Answer> {
+  /** The answer is sent in the same turn in which the command begins, so that it comes before every frame. */
+  private async exec(client: Client, epoch: number, request: Request & { readonly op: 'exec' }): Promise<void> {
+    const exec = new ExecSession(client.socket);
+    client.session = { kind: 'exec', exec };
+    const answer = await this.answered(request, async () => {
+      await this.deps.works.fence(epoch);
+      const command = client.socket.destroyed ? undefined : this.deps.works.exec(request.order, exec);
+      if (command === undefined) return { outcome: 'NotRunning' } satisfies ExecAnswer;
+      this.send(client, { id: request.id, ok: { outcome: 'Started' } satisfies ExecAnswer });
+      exec.begin(command);
+      return undefined;
+    });
+    if ('ok' in answer && answer.ok === null) return;
+    this.send(client, answer);
+    client.socket.end();
+  }
+
+  private answer(client: Client, request: Request): Promise<Answer> {
+    return this.answered(request, () => this.carryOut(client, request));
+  }
+
+  private async answered(request: Request, carryOut: () => Promise<unknown>): Promise<Answer> {
     try {
-      return { id: request.id, ok: (await this.carryOut(client, request)) ?? null };
+      return { id: request.id, ok: (await carryOut()) ?? null };
     } catch (error) {
       if (error instanceof Refused) return { id: request.id, refused: { code: error.code, message: error.message } };
       // Never the request itself: it may hold secrets (I11).

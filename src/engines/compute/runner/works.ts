@@ -7,13 +7,15 @@
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { WorkState } from '../engine.js';
+import type { ExecOrder, OrderedProcess, WorkState } from '../engine.js';
 import type { JournalContents } from './journal/format.js';
 import { Journal } from './journal/journal.js';
 import { isPlainName } from './layout.js';
 import { Refused, type WireOrder } from './protocol/messages.js';
 import type { WorkDeps } from './work/deps.js';
-import { containersOf, Work } from './work/work.js';
+import type { Sink } from './process/launch.js';
+import type { RunningCommand } from './work/command.js';
+import { containersOf, processesOf, Work } from './work/work.js';
 
 export interface WorksSettings {
   readonly maxLive: number;
@@ -124,6 +126,13 @@ export class Works {
     if (logs && !(entry?.kind === 'ended' && entry.silent)) await removeTree(join(this.settings.logs, id));
   }
 
+  /** Undefined when there is no such work or it does not run. */
+  exec(order: ExecOrder, sink: Sink): RunningCommand | undefined {
+    checkExec(order);
+    const entry = this.entries.get(order.work);
+    return entry?.kind === 'live' ? entry.work.exec(order, sink) : undefined;
+  }
+
   list(): WorkState[] {
     return [...this.entries.values()].map((entry) => (entry.kind === 'live' ? entry.work.state : entry.state));
   }
@@ -182,15 +191,23 @@ function checkOrder(order: WireOrder): void {
     (new Set(names).size !== names.length && 'a container name that is used twice') ||
     (Object.keys(order.secretFiles).some((name) => !isSecretName(name)) && 'a secret file name') ||
     (order.outputs.some(({ name }) => !isPlainName(name)) && 'an output name') ||
-    ([order.main, ...order.sidecars, ...(order.init === undefined ? [] : [order.init])].some(badProcess) &&
-      'a command') ||
+    (processesOf(order).some(badProcess) && 'a command') ||
     (!order.workingDir.startsWith('/') && 'workingDir') ||
     (Object.values(order.limits).some((limit) => !Number.isSafeInteger(limit) || limit <= 0) && 'a limit') ||
     ([order.workingDir, ...order.inputs.flatMap(({ path, source }) => [path, source])].some(hasNul) && 'a path');
   if (wrong !== false) throw new Refused('Invalid', `the order has a bad ${wrong.replace(/^a /, '')}`);
 }
 
-function badProcess(process: WireOrder['main']): boolean {
+function checkExec(order: ExecOrder): void {
+  const { timeoutSeconds } = order;
+  const wrong =
+    (badProcess(order) && 'command') ||
+    ((!order.workingDir.startsWith('/') || hasNul(order.workingDir)) && 'workingDir') ||
+    (timeoutSeconds !== undefined && !(timeoutSeconds > 0) && 'time limit');
+  if (wrong !== false) throw new Refused('Invalid', `the order has a bad ${wrong}`);
+}
+
+function badProcess(process: Pick<OrderedProcess, 'command' | 'env'>): boolean {
   const { command, env } = process;
   return (
     command.length === 0 ||

@@ -113,13 +113,14 @@ function enterPlan(
   const options = [
     ...words('--dev-bind / / --new-session --die-with-parent --clearenv --cap-drop ALL --json-status-fd'),
     String(STATUS_FD),
+    ...(command.apart === true ? ['--unshare-uts'] : []),
     '--chdir',
     command.workingDir,
     ...environment(command),
   ];
   const inner = plan(programs, box, options, command.command, firstFeed, []);
   const [file = '', ...enter] = entering(programs.nsenter, pid, '-U -m -p -n -i -u', programs.asRoot);
-  return { ...inner, file, args: [...enter, inner.file, ...inner.args], hostId: undefined };
+  return { ...inner, file, args: [...enter, inner.file, ...inner.args], hostId: undefined, input: command.apart };
 }
 
 function plan(

@@ -43,14 +43,21 @@ export interface Command {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
+  /**
+   * Only for `enter`: it reads the input that it is given, and gets a host name namespace of its own, told of on the status. No work
+   * can leave or make one (it has no capability and no user namespace), so by it all that the command started is found again.
+   */
+  readonly apart?: boolean | undefined;
 }
 
-/** Something to spawn. File descriptors: 0 nothing, 1 and 2 output, STATUS_FD status lines, then the feeds. */
+/** Something to spawn. File descriptors: 0 nothing or input, 1 and 2 output, STATUS_FD status lines, then the feeds. */
 export interface Plan {
   readonly file: string;
   readonly args: readonly string[];
   /** User to become before anything is executed. */
   readonly hostId: number | undefined;
+  /** Descriptor 0 is a pipe. */
+  readonly input?: boolean | undefined;
   /** Who may open the output again, as /dev/stdout; undefined: the runner's own user. */
   readonly owner: number | undefined;
   /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
@@ -91,7 +98,10 @@ export function skeletonOf(mounts: readonly Mount[]): Skeleton {
   return { directories: [...mounts.map(({ target }) => target), ...PLAIN], links: LINKS };
 }
 
-/** Where the isolation writes `{"child-pid": n}` and, once the command ran and ended, `{"exit-code": n}`. */
+/**
+ * Where the isolation writes `{"child-pid": n}`, of a command that is `apart` `{"uts-namespace": n}` and, once the command ran and
+ * ended, `{"exit-code": n}`.
+ */
 export const STATUS_FD = 3;
 
 /** `nsenter` into namespaces of a process, as uid 0 inside: a plain user is that already, and may not change its groups. */

@@ -36,6 +36,10 @@ export interface UnshareSettings {
 const PATH = 'PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH';
 const DROP = ['setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
+/** Where input waits while the shells read their scripts; above all that a plan opens, and one digit, as shells want it. */
+const INPUT_FD = 9;
+/** Where the entering shell keeps the command's; an entrance or the script was there, and is closed by then. */
+const STDERR_FD = 4;
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 export function unshare(settings: UnshareSettings, view: SystemView): Isolation {
@@ -51,9 +55,12 @@ export function unshare(settings: UnshareSettings, view: SystemView): Isolation 
     enter: (box, pid, command, firstFeed) => {
       // pid 1 belongs to the machine's root; what it started lies in the user namespace of the work.
       const target = settings.asRoot ? (children(pid)[0] ?? pid) : pid;
-      const feeds = [Buffer.from(enterScript(firstFeed + 1)), Buffer.from(commandScript(box, command))];
+      const apart = command.apart === true;
+      const feeds = [Buffer.from(enterScript(firstFeed + 1, apart)), Buffer.from(commandScript(box, command))];
       const enter = entering('nsenter', target, '-U -m -p -n -i -u', settings.asRoot);
-      return scripted(settings, box, enter, firstFeed, feeds);
+      // Before anything forks, so that nothing of the command is without the mark.
+      if (apart) enter.push('unshare', '--uts', '--');
+      return scripted(settings, box, enter, firstFeed, feeds, apart);
     },
     // nsenter → the script → the command: signals are for the command.
     entered: (pid) => children(pid).flatMap((script) => descendants(script)),
@@ -75,14 +82,17 @@ function scripted(
   prefix: readonly string[],
   firstFeed: number,
   feeds: readonly Buffer[],
+  input = false,
 ): Plan {
-  const redirect = `${PATH}; exec "$@" <&${firstFeed} ${firstFeed}<&-`;
+  const kept = input ? `${INPUT_FD}<&0 ` : '';
+  const redirect = `${PATH}; exec "$@" ${kept}<&${firstFeed} ${firstFeed}<&-`;
   return {
     file: '/bin/sh',
     args: ['-c', redirect, settings.marker, ...prefix, '/bin/sh', '-s', settings.marker],
     hostId: undefined,
     owner: box.hostId,
     feeds,
+    input,
   };
 }
 
@@ -142,13 +152,16 @@ function become(settings: UnshareSettings, box: Box, command: Command | 'hold', 
   return `${user} sh -c ${quote(`${FORBID_NESTED}; exec "$@"`)} sh ${DROP.join(' ')} ${last}${status}`;
 }
 
-function enterScript(commandFeed: number): string {
+function enterScript(commandFeed: number, apart: boolean): string {
   return [
     PATH,
+    ...(apart ? [`echo "{ \\"uts-namespace\\": $(readlink /proc/self/ns/uts | tr -dc 0-9) }" >&${STATUS_FD}`] : []),
     // Its number is not asked for: the box's first process is known.
     `echo '{ "child-pid": 0 }' >&${STATUS_FD}`,
+    // A shell tells of the signal that ended its child; to nobody, since the output is the command's.
+    `exec ${STDERR_FD}>&2 2>/dev/null`,
     'rc=0',
-    `${DROP.join(' ')} sh -s <&${commandFeed} ${commandFeed}<&- || rc=$?`,
+    `${DROP.join(' ')} sh -s <&${commandFeed} ${commandFeed}<&- 2>&${STDERR_FD} ${STDERR_FD}>&- || rc=$?`,
     `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
     'exit $rc',
     '',
@@ -156,11 +169,12 @@ function enterScript(commandFeed: number): string {
 }
 
 /** The last stage. A program that is not there is told of on the status, since its exit code could be the program's own. */
-function commandScript(box: Box, { command, env, workingDir }: Command): string {
+function commandScript(box: Box, { command, env, workingDir, apart }: Command): string {
   const plain = Object.entries(env).filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   // Names that no shell can export; `env` can.
   const odd = Object.entries(env).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   const [program] = command as [string];
+  const input = apart === true ? `<&${INPUT_FD} ${INPUT_FD}<&-` : '</dev/null';
   const limits =
     box.rlimits === undefined
       ? []
@@ -177,7 +191,8 @@ function commandScript(box: Box, { command, env, workingDir }: Command): string 
     ...plain.map(([name, value]) => `export ${name}=${quote(value)}`),
     ...('PWD' in env ? [] : ['export PWD']),
     `command -v ${quote(program)} >/dev/null 2>&1 || fail ${quote(`${program}: No such file or directory`)}`,
-    `exec ${[...prefix, ...command].map(quote).join(' ')} </dev/null ${STATUS_FD}>&-`,
+    ...(program.includes('/') ? [`[ -x ${quote(program)} ] || fail ${quote(`${program}: Permission denied`)}`] : []),
+    `exec ${[...prefix, ...command].map(quote).join(' ')} ${input} ${STATUS_FD}>&-`,
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -17,6 +17,8 @@ export interface Group {
   oomKills(): number;
   /** Host ids of the processes inside. */
   processes(): number[];
+  /** So many processes more than the work's own number, for what the isolation runs around commands. */
+  makeRoom(processes: number): void;
   /** Kills what is left and removes the group; resolves when nothing of it runs. Throws after `GONE_MS`. */
   destroy(): Promise<void>;
 }
@@ -69,7 +71,13 @@ async function removed(path: string): Promise<boolean> {
 export const noGroups: Groups = {
   enforced: { cpu: false, memory: false, pids: false },
   create: () =>
-    Promise.resolve({ entrances: [], oomKills: () => 0, processes: () => [], destroy: () => Promise.resolve() }),
+    Promise.resolve({
+      entrances: [],
+      oomKills: () => 0,
+      processes: () => [],
+      makeRoom: () => undefined,
+      destroy: () => Promise.resolve(),
+    }),
   leftOver: () => [],
   clear: () => Promise.resolve(),
   close: () => undefined,

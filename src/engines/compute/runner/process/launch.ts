@@ -6,8 +6,7 @@ import { closeSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { STATUS_FD, type Plan } from '../isolation/isolation.js';
-import type { LogWriter } from '../log/writer.js';
-import type { OpenPipe, Pipes } from './pipes.js';
+import type { InputPipe, OpenPipe, Pipes } from './pipes.js';
 import { insideGroups } from './tool.js';
 
 export interface Exit {
@@ -17,6 +16,13 @@ export interface Exit {
   readonly error: string;
 }
 
+/** Where output goes: a log, or whoever waits for it. */
+export interface Sink {
+  /** False: nothing more is read until `whenReady` calls back. */
+  feed(stream: 'stdout' | 'stderr', chunk: Buffer): boolean;
+  whenReady(resume: () => void): void;
+}
+
 export interface Launched {
   readonly pid: number;
   /** Host pid of the box's first process, once there is one; undefined when the box never came to be. */
@@ -24,12 +30,18 @@ export interface Launched {
   /** What the child printed first, for boxes that are held open. */
   readonly ready: Promise<boolean>;
   readonly exited: Promise<Exit>;
-  /** Resolves when all output is in the log: not before every process that holds the pipes has ended. */
+  /** Of a plan with input. */
+  readonly input: Socket | undefined;
+  /** Number of the namespace that marks a command that is `apart`, as soon as it is known. */
+  mark(): number | undefined;
+  /** Resolves when all output is in the sink: not before every process that holds the pipes has ended. */
   readonly drained: Promise<void>;
   /** Ends the spawned process at once; with it dies the box that it made. */
   kill(): void;
   /** Gives the pipes back; only when nothing of the work runs any more, or it could read another's output. */
   release(): void;
+  /** Instead of `release`, where the work goes on: nobody gets these pipes again. Closes the input. */
+  forget(): void;
 }
 
 /** Descriptor of the first feed, after the status and the group's entrances. */
@@ -47,14 +59,31 @@ export async function launch(
   plan: Plan,
   entrances: readonly number[],
   pipes: Pipes,
-  log: LogWriter | undefined,
+  log: Sink | undefined,
+  aborted?: AbortSignal,
 ): Promise<Launched> {
   const out = await pipes.open(plan.owner);
   const err = await pipes.open(plan.owner).catch((error: unknown) => {
     discard(out);
     throw error;
   });
-  const stdio: ('ignore' | 'pipe' | number)[] = ['ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
+  let stdin: InputPipe | undefined;
+  try {
+    if (plan.input === true) stdin = await pipes.openInput(plan.owner);
+    aborted?.throwIfAborted();
+  } catch (error) {
+    discard(out);
+    discard(err);
+    discardInput(stdin);
+    throw error;
+  }
+  const stdio: ('ignore' | 'pipe' | number)[] = [
+    stdin?.readEnd ?? 'ignore',
+    out.writeEnd,
+    err.writeEnd,
+    'pipe',
+    ...entrances,
+  ];
   for (const _ of plan.feeds) stdio.push('pipe');
   const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1);
   let child: ChildProcess;
@@ -70,12 +99,14 @@ export async function launch(
   } catch (error) {
     discard(out);
     discard(err);
+    discardInput(stdin);
     throw error;
   } finally {
     if (attachment !== undefined) closeSync(attachment);
   }
   closeSync(out.writeEnd);
   closeSync(err.writeEnd);
+  const input = stdin === undefined ? undefined : inputOf(stdin);
   feed(child, entrances.length, plan.feeds);
 
   let explanation = '';
@@ -118,10 +149,20 @@ export async function launch(
     ready,
     exited,
     drained,
+    input,
+    mark: () => status.mark(),
     kill: () => child.kill('SIGKILL'),
     release: () => {
       out.release();
       err.release();
+      input?.destroy();
+      stdin?.forget();
+    },
+    forget: () => {
+      out.forget();
+      err.forget();
+      input?.destroy();
+      stdin?.forget();
     },
   };
 }
@@ -135,7 +176,7 @@ function feed(child: ChildProcess, entrances: number, feeds: readonly Buffer[]):
   });
 }
 
-function readInto(pipe: OpenPipe, take: (chunk: Buffer) => boolean, log: LogWriter | undefined): Promise<void> {
+function readInto(pipe: OpenPipe, take: (chunk: Buffer) => boolean, log: Sink | undefined): Promise<void> {
   return new Promise((done) => {
     const socket: Socket = new Socket({
       fd: pipe.readEnd,
@@ -161,11 +202,13 @@ interface Status {
   readonly boxPid: Promise<number | undefined>;
   exitCode(): number | undefined;
   executed(): boolean;
+  mark(): number | undefined;
 }
 
 function readStatus(stream: Readable): Status {
   let text = '';
   let exitCode: number | undefined;
+  let mark: number | undefined;
   let known: (pid: number | undefined) => void = () => undefined;
   const boxPid = new Promise<number | undefined>((resolve) => {
     known = resolve;
@@ -174,16 +217,39 @@ function readStatus(stream: Readable): Status {
     text += chunk.toString('latin1');
     const pid = /"child-pid": (\d+)/.exec(text)?.[1];
     if (pid !== undefined) known(Number(pid));
+    const namespace = /"uts-namespace": (\d+)\D/.exec(text)?.[1];
+    if (namespace !== undefined) mark = Number(namespace);
     const code = /"exit-code": (\d+)\D/.exec(text)?.[1];
     if (code !== undefined) exitCode = Number(code);
   });
   stream.on('error', () => undefined);
   stream.once('close', () => known(undefined));
-  return { boxPid, exitCode: () => exitCode, executed: () => exitCode !== undefined && !text.includes('not-executed') };
+  return {
+    boxPid,
+    exitCode: () => exitCode,
+    executed: () => exitCode !== undefined && !text.includes('not-executed'),
+    mark: () => mark,
+  };
 }
 
 function discard(pipe: OpenPipe): void {
   closeSync(pipe.readEnd);
   closeSync(pipe.writeEnd);
   pipe.release();
+}
+
+function discardInput(pipe: InputPipe | undefined): void {
+  if (pipe === undefined) return;
+  closeSync(pipe.readEnd);
+  closeSync(pipe.writeEnd);
+  pipe.forget();
+}
+
+/** Our end of the input; the child has the other one by now. */
+function inputOf(pipe: InputPipe): Socket {
+  closeSync(pipe.readEnd);
+  const socket = new Socket({ fd: pipe.writeEnd, readable: false, writable: true });
+  // A program that does not read what it is given is no error of ours.
+  socket.on('error', () => undefined);
+  return socket;
 }

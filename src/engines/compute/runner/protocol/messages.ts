@@ -5,12 +5,18 @@
  * that both will use and who it is. Then the client sends requests, each answered once by its id, in any order; and the
  * runner sends events to clients that asked for them.
  *
- * Versions. 2: state events carry a list (`states`). 1: one state per event (`state`). A program speaks its own version
- * and the one before, so either side may be upgraded first.
+ * `exec` is the last request of a connection: once it is answered as Started, the connection is that command's alone, carries
+ * frames (`frames.ts`) both ways, and ends with it.
+ *
+ * Versions. 3: `exec`, and orders for work that may be entered or has no main program. 2: neither. A program speaks its own
+ * version and the one before, so either side may be upgraded first.
  */
-import type { WorkOrder, WorkState } from '../../engine.js';
+import type { ExecOrder, WorkOrder, WorkState } from '../../engine.js';
 
-export const PROTOCOL_VERSIONS: readonly number[] = [2, 1];
+export const PROTOCOL_VERSIONS: readonly number[] = [3, 2];
+
+/** The first version whose runner can run commands in work. */
+export const EXEC_VERSION = 3;
 
 /** Bytes of one line; larger ones end the connection. Secret files of one order must fit into it. */
 export const MAX_LINE = 32 * 1024 * 1024;
@@ -57,7 +63,11 @@ export type Request =
   | { readonly id: number; readonly op: 'watch' }
   /** Sends `grown` events for one log until it ended or `unfollow`; the answer says whether it may still grow. */
   | { readonly id: number; readonly op: 'follow'; readonly work: string; readonly container: string }
-  | { readonly id: number; readonly op: 'unfollow'; readonly work: string; readonly container: string };
+  | { readonly id: number; readonly op: 'unfollow'; readonly work: string; readonly container: string }
+  /** Answered with ExecAnswer. */
+  | { readonly id: number; readonly op: 'exec'; readonly order: ExecOrder };
+
+export type ExecAnswer = { readonly outcome: 'Started' | 'NotRunning' };
 
 /** Why a runner refuses; `StaleEpoch` is final for the client, `Busy` may be tried again later. */
 export type RefusalCode = 'StaleEpoch' | 'Busy' | 'Invalid' | 'Unavailable' | 'Failed';
@@ -68,7 +78,6 @@ export type Answer =
 
 export type Event =
   | { readonly event: 'states'; readonly states: readonly WorkState[] }
-  | { readonly event: 'state'; readonly state: WorkState }
   | { readonly event: 'grown'; readonly work: string; readonly container: string; readonly ended: boolean };
 
 /** Thrown where a request is refused; becomes `refused` on the wire and an EngineRefusal on the other side. */
@@ -80,10 +89,4 @@ export class Refused extends Error {
     this.name = 'Refused';
     this.code = code;
   }
-}
-
-/** State reports as events of the given version. */
-export function stateEvents(version: number, states: readonly WorkState[]): Event[] {
-  if (version >= 2) return [{ event: 'states', states }];
-  return states.map((state) => ({ event: 'state', state }));
 }

@@ -1,7 +1,6 @@
 /** Owns how work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
-import type { OutputFile, WorkState } from '../../engine.js';
+import type { OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Exit } from '../process/launch.js';
-import type { WireOrder } from '../protocol/messages.js';
 
 /** How the work ended. */
 export type Outcome =
@@ -69,7 +68,10 @@ export function wasExecuted(exit: Exit): boolean {
 }
 
 /** What the isolation said when it could not execute a command. */
-export function notExecuted(process: WireOrder['main'], exit: Exit): Outcome {
+export function notExecuted(
+  process: Pick<OrderedProcess, 'name' | 'command'>,
+  exit: Exit,
+): Outcome & { readonly kind: 'failed' } {
   const text = exit.error.trim().split('\n')[0] ?? '';
   const [name] = process.command;
   if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);

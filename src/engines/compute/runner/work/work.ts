@@ -5,22 +5,25 @@
  * States that are reported: Preparing → Running → Exited, or StartFailed at any point before main was executed. `sequence`
  * grows with each. The end is reported only after nothing of the work runs any more and its logs are complete.
  *
+ * A box is `simple` when main is its first process. All other work lives in one that is held open, where commands can enter
+ * (`commands.ts`) once it is Running; without a main program it is Running until it is stopped.
+ *
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
  * main runs it ends the preparation at once. Killing the box's first process kills everything in its pid namespace.
  */
-import type { OutputFile, WorkState } from '../../engine.js';
+import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { LogWriter } from '../log/writer.js';
-import { launch, firstFeed, type Launched } from '../process/launch.js';
+import { launch, firstFeed, type Launched, type Sink } from '../process/launch.js';
 import { descendants, signalAll } from '../process/tree.js';
 import type { Box, Command, Plan } from '../isolation/isolation.js';
-import type { WireOrder } from '../protocol/messages.js';
+import { Refused, type WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
+import type { RunningCommand } from './command.js';
+import { Commands } from './commands.js';
 import type { WorkDeps } from './deps.js';
 import { failed, lastState, notExecuted, unexpected, wasExecuted, type Ending, type Outcome } from './outcome.js';
 import type { Place } from './scratch.js';
-
-type OrderedProcess = WireOrder['main'];
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
@@ -38,6 +41,7 @@ export class Work {
   private place: Place | undefined;
   private boxPid: number | undefined;
   private mainProcess: Launched | undefined;
+  private commands: Commands | undefined;
   private ending: Ending | undefined;
   private killTimer: NodeJS.Timeout | undefined;
   /** Resolves when the end was reported and the scratch is gone. */
@@ -73,6 +77,12 @@ export class Work {
     this.end({ reason: 'Stopped', message: 'stopped before the main program ran' }, graceMs);
   }
 
+  /** Undefined when it does not run. Throws Refused for work that was not ordered to be entered. */
+  exec(order: ExecOrder, sink: Sink): RunningCommand | undefined {
+    if (!isEnterable(this.order)) throw new Refused('Invalid', 'this work was not ordered as one that may be entered');
+    return this.current.phase === 'Running' ? this.commands?.start(order, sink) : undefined;
+  }
+
   /** What its disk is measured by; nothing before it has a place. */
   measured(): readonly string[] {
     return this.place?.measured() ?? [];
@@ -81,7 +91,7 @@ export class Work {
   /** Ends the work at once because it uses more disk than it may. */
   diskFull(used: number): void {
     const message = `the work's files take ${used} bytes, more than its limit of ${this.order.limits.disk}`;
-    this.logs.get(this.order.main.name)?.system(`[${message}]`);
+    this.logs.get(this.order.main?.name ?? '')?.system(`[${message}]`);
     this.end({ reason: 'DiskFull', message }, 0);
   }
 
@@ -107,13 +117,15 @@ export class Work {
   }
 
   private killBox(): void {
+    // First, so that it knows why its commands end.
+    void this.commands?.close();
     // The box's first process takes all others with it; the spawned ones end by themselves then.
     if (this.boxPid !== undefined) signalAll([this.boxPid], 'SIGKILL');
     for (const process of this.launched) process.kill();
   }
 
   private isSimple(): boolean {
-    return this.order.init === undefined && this.order.sidecars.length === 0;
+    return !isEnterable(this.order) && this.order.init === undefined && this.order.sidecars.length === 0;
   }
 
   private async run(): Promise<void> {
@@ -128,6 +140,7 @@ export class Work {
     try {
       this.killBox();
       outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
+      await this.commands?.close();
       await this.group?.destroy();
       await Promise.all(this.launched.map((process) => process.drained));
       for (const process of this.launched) process.release();
@@ -157,15 +170,15 @@ export class Work {
     const prepared = await prepareBox(order, this.place, this.group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
     if (this.ending !== undefined) return this.ended();
-    if (this.isSimple()) {
+    if (this.isSimple() && order.main !== undefined) {
       const plan = deps.isolation.box(prepared.box, commandOf(order, order.main), this.firstFeed());
-      return this.runMain(await this.launch(order.main, plan));
+      return this.runMain(order.main, await this.launch(order.main, plan));
     }
-    return this.liveTogether(prepared.box);
+    return this.liveTogether(prepared.box, this.group);
   }
 
   /** Init, sidecars and main in one box that a first process holds open. */
-  private async liveTogether(box: Box): Promise<Outcome> {
+  private async liveTogether(box: Box, group: Group): Promise<Outcome> {
     const { order, deps } = this;
     const holder = await launch(
       deps.isolation.box(box, 'hold', this.firstFeed()),
@@ -201,7 +214,9 @@ export class Work {
       sidecars.push(running);
     }
     if (this.ending !== undefined) return this.ended();
-    const outcome = await this.runMain(await enter(order.main));
+    if (isEnterable(order)) this.commands = new Commands({ box, boxPid: this.boxPid, group }, deps);
+    if (order.main === undefined) return this.idle(holder);
+    const outcome = await this.runMain(order.main, await enter(order.main));
     await this.stopSidecars(sidecars);
     return outcome;
   }
@@ -221,9 +236,16 @@ export class Work {
     return undefined;
   }
 
-  private async runMain(running: Launched): Promise<Outcome> {
+  /** Until it is stopped, which is its end as meant, or until something else ends the box. */
+  private async idle(holder: Launched): Promise<Outcome> {
+    this.report({ phase: 'Running', startedAt: this.deps.now() });
+    await holder.exited;
+    return { kind: 'exited', exitCode: this.ending?.reason === 'Stopped' ? 0 : 128 + 9 };
+  }
+
+  private async runMain(main: OrderedProcess, running: Launched): Promise<Outcome> {
     this.mainProcess = running;
-    const timer = this.timeLimit(this.order.main, running);
+    const timer = this.timeLimit(main, running);
     void running.boxPid.then((pid) => {
       if (pid === undefined) return;
       if (this.isSimple()) this.boxPid = pid;
@@ -233,7 +255,7 @@ export class Work {
     });
     const exit = await running.exited;
     clearTimeout(timer);
-    if (!wasExecuted(exit) && this.ending === undefined) return notExecuted(this.order.main, exit);
+    if (!wasExecuted(exit) && this.ending === undefined) return notExecuted(main, exit);
     // The runner's own kill can come before the isolation tells of an exit code.
     if (!wasExecuted(exit) && this.current.phase !== 'Running') return this.ended();
     return { kind: 'exited', exitCode: wasExecuted(exit) ? exit.exitCode : 137 };
@@ -316,7 +338,15 @@ export class Work {
 }
 
 export function containersOf(order: WireOrder): string[] {
-  return [order.main, ...(order.init === undefined ? [] : [order.init]), ...order.sidecars].map(({ name }) => name);
+  return processesOf(order).map(({ name }) => name);
+}
+
+export function processesOf({ main, init, sidecars }: WireOrder): OrderedProcess[] {
+  return [...(main === undefined ? [] : [main]), ...(init === undefined ? [] : [init]), ...sidecars];
+}
+
+function isEnterable(order: WireOrder): boolean {
+  return order.enterable === true || order.main === undefined;
 }
 
 function commandOf(order: WireOrder, process: OrderedProcess): Command {

@@ -1,0 +1,303 @@
+/** Commands in work that runs, and work that runs nothing else. */
+import { randomInt } from 'node:crypto';
+import type { ExecEnd, Execution, WorkOrder } from '../../../src/engines/compute/engine.js';
+import type { ContractCase } from './case.js';
+import { LIMITS, MiB, order, taken, type Harness } from '../compute-harness.js';
+
+const exited = (exitCode: number): ExecEnd => ({ end: 'Exited', exitCode, timedOut: false });
+
+/** Work without a main program. */
+function box(more: Partial<WorkOrder> = {}): WorkOrder {
+  const { main: _, ...rest } = order('true');
+  return { ...rest, ...more };
+}
+
+/** A number of seconds that no other process sleeps: by it a process is found from outside. */
+const nap = (): string => `600.${randomInt(1e9)}`;
+
+/** Waits until the command has printed so much that the word is in it. */
+async function said(execution: Execution, word: string): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
+  const output = execution.output[Symbol.asyncIterator]();
+  let text = '';
+  while (!text.includes(word)) {
+    const next = await output.next();
+    if (next.done === true)
+      throw new Error(`it ended without saying ${word}: ${JSON.stringify(await execution.ended)}`);
+    text += Buffer.from(next.value.data).toString('latin1');
+  }
+  return output;
+}
+
+/** Numbers of the processes in the box, but for the shell that looks. */
+async function others(h: Harness, work: string): Promise<string> {
+  const look = 'for p in /proc/[0-9]*; do [ "${p#/proc/}" = $$ ] || tr "\\0" " " 2>/dev/null <$p/cmdline; echo; done';
+  return (await h.ran(work, look)).stdout;
+}
+
+export const execCases: readonly ContractCase[] = [
+  {
+    name: 'exec: exit codes, both streams, the working directory and the exact environment of a command are its own',
+    run: async (t, h) => {
+      const secret = { PATH: '/usr/bin:/bin', TOKEN: 'of main' };
+      const base = order('echo "$TOKEN" >/workspace/token; exec sleep 600', { enterable: true });
+      const work = await h.running({
+        ...base,
+        main: { ...base.main, env: secret },
+        secretFiles: new Map([['key', Buffer.from('value')]]),
+      });
+      t.deepEqual(await h.ran(work.id, 'echo out; echo err >&2; exit 3'), {
+        stdout: 'out\n',
+        stderr: 'err\n',
+        end: exited(3),
+      });
+      t.deepEqual((await h.ran(work.id, ['true'])).end, exited(0));
+      t.deepEqual((await h.ran(work.id, 'kill -TERM $$')).end, exited(143));
+      t.is((await h.ran(work.id, 'pwd; echo >/dev/stdout again', { workingDir: '/tmp' })).stdout, '/tmp\nagain\n');
+      const env = { PATH: '/usr/bin:/bin', A: 'b \'c\' $d "e"', LINES: 'x\ny\n', 'odd.name-1': 'kept' };
+      const text = (await h.ran(work.id, ['cat', '/proc/self/environ'], { env })).stdout;
+      const found = Object.fromEntries(
+        text
+          .split('\0')
+          .filter(Boolean)
+          .map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+      );
+      t.deepEqual({ PWD: '/workspace', ...found }, { PWD: '/workspace', ...env });
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: a command is where main is, and can do no more than main',
+    run: async (t, h) => {
+      const look =
+        'id -u; for n in pid net ipc user; do readlink /proc/self/ns/$n; done; grep -E "^(CapEff|NoNewPrivs)" /proc/self/status; unshare -U true 2>/dev/null && echo nested; unshare -u true 2>/dev/null && echo apart; for n in $(ls /proc/$$/fd); do [ "$n" -gt 2 ] && readlink /proc/$$/fd/$n; done; true';
+      const work = await h.running(order(`${look}; echo done >/workspace/done; exec sleep 600`, { enterable: true }));
+      const command = await h.ran(work.id, `while [ ! -e /workspace/done ]; do sleep 0.02; done; ${look}`);
+      await h.engine.stop(work.id, 0, h.patience());
+      await h.ended(work.id);
+      t.is(command.stdout, await h.text(work.id));
+      t.regex(command.stdout, /CapEff:\t0{16}\nNoNewPrivs:\t1\n$/);
+    },
+  },
+  {
+    name: 'exec: input goes in as it is written, whatever its size, and its end is seen',
+    run: async (t, h) => {
+      const work = await h.running(box());
+      const sum = await h.exec(work.id, 'sha256sum | cut -c1-64');
+      const { createHash, randomBytes } = await import('node:crypto');
+      const hash = createHash('sha256');
+      for (let index = 0; index < 40; index++) {
+        const bytes = randomBytes(100_003);
+        hash.update(bytes);
+        await sum.write(bytes);
+      }
+      sum.endInput();
+      t.deepEqual(await taken(sum), { stdout: `${hash.digest('hex')}\n`, stderr: '', end: exited(0) });
+      // A program that does not read its input, and one that ended.
+      const deaf = await h.exec(work.id, 'exec <&-; sleep 0.1; exit 4');
+      for (let index = 0; index < 10; index++) await deaf.write(randomBytes(64 * 1024));
+      t.deepEqual((await taken(deaf)).end, exited(4));
+      await deaf.write(Buffer.from('late'));
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: a reader that is slow pauses the program and loses nothing',
+    run: async (t, h) => {
+      const work = await h.running(box());
+      const size = 24 * MiB;
+      const script = `head -c ${size} /dev/zero | (cat; echo done >/workspace/done)`;
+      const flood = await h.exec(work.id, script);
+      const output = await said(flood, '\0');
+      // It cannot get ahead by more than what lies in pipes and buffers.
+      t.is((await h.ran(work.id, 'sleep 0.5; cat /workspace/done')).stdout, '');
+      let bytes = 0;
+      for (let next = await output.next(); next.done !== true; next = await output.next()) {
+        bytes += next.value.data.length;
+      }
+      t.true(bytes > size - MiB && bytes <= size, `${bytes} bytes`);
+      t.deepEqual(await flood.ended, exited(0));
+      // Work is removed though a reader has stopped for good.
+      const stuck = await h.exec(work.id, ['cat', '/dev/zero']);
+      const reader = await said(stuck, '\0');
+      await h.engine.remove(work.id, true, h.patience());
+      await reader.return?.();
+      t.deepEqual(await stuck.ended, { end: 'WorkGone' });
+    },
+  },
+  {
+    name: 'exec: a command that takes too long is killed whole; one that is signalled can say its last',
+    run: async (t, h, around) => {
+      const work = await h.running(box());
+      const time = nap();
+      const late = h.ran(work.id, `trap "" TERM; echo said; setsid sleep ${time} & sleep 600`, { timeoutSeconds: 1 });
+      t.deepEqual(await late, { stdout: 'said\n', stderr: '', end: { end: 'Exited', exitCode: 137, timedOut: true } });
+      t.is(around.userOf(time), undefined);
+      for (const [name, number] of [
+        ['SIGINT', 2],
+        ['SIGTERM', 15],
+        ['SIGHUP', 1],
+        ['SIGKILL', 9],
+      ] as const) {
+        const sleeper = await h.exec(work.id, 'echo ready; exec sleep 600');
+        await said(sleeper, 'ready');
+        sleeper.signal(name);
+        t.deepEqual(await sleeper.ended, exited(128 + number), name);
+      }
+      const polite = await h.exec(
+        work.id,
+        'exec 2>/dev/null; trap "echo bye; exit 7" TERM; echo ready; while :; do sleep 0.05; done',
+      );
+      const output = await said(polite, 'ready');
+      polite.signal('SIGTERM');
+      t.is(Buffer.from((await output.next()).value?.data ?? []).toString(), 'bye\n');
+      await output.return?.();
+      t.deepEqual(await polite.ended, exited(7));
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: nothing that a command started outlives it or its client, however it hid; others go on',
+    run: async (t, h, around) => {
+      const work = await h.running(box());
+      const times = [nap(), nap(), nap()] as const;
+      // A grandchild in a session of its own, whose parent is gone and which holds none of the pipes.
+      const hidden = (time: string): string =>
+        `(setsid sh -c "exec sleep ${time} </dev/null >/dev/null 2>&1" & ); while ! grep -q ${time} /proc/[0-9]*/cmdline; do sleep 0.02; done`;
+      const stays = await h.exec(work.id, `${hidden(times[0])}; echo ready; exec sleep 600`);
+      await said(stays, 'ready');
+      t.deepEqual((await h.ran(work.id, `${hidden(times[1])}; exit 5`)).end, exited(5));
+      t.is(around.userOf(times[1]), undefined);
+      const gone = new AbortController();
+      const start = await h.engine.exec(
+        {
+          work: work.id,
+          command: ['sh', '-c', `trap "" TERM HUP; ${hidden(times[2])}; echo ready; sleep 600`],
+          env: { PATH: '/usr/bin:/bin' },
+          workingDir: '/',
+        },
+        gone.signal,
+      );
+      if (start.outcome !== 'Started') return t.fail(start.outcome);
+      await said(start.execution, 'ready');
+      gone.abort();
+      t.deepEqual(await start.execution.ended, { end: 'WorkGone' });
+      await h.until('the end of all', () => (around.userOf(times[2]) === undefined ? true : undefined));
+      t.not(around.userOf(times[0]), undefined);
+      const aborted = AbortSignal.abort(new Error('not wanted'));
+      const never = { work: work.id, command: ['true'], env: {}, workingDir: '/' };
+      await t.throwsAsync(h.engine.exec(never, aborted), { message: 'not wanted' });
+      const left = await others(h, work.id);
+      t.is(left.split('\n').filter((line) => line.startsWith('sleep 600')).length, 2, left);
+      await h.engine.remove(work.id, true, h.patience());
+      t.is(around.userOf(times[0]), undefined);
+      t.deepEqual(await stays.ended, { end: 'WorkGone' });
+    },
+  },
+  {
+    name: 'exec: work that ends under a command is gone for it; work that does not run cannot be entered',
+    run: async (t, h) => {
+      const work = await h.running(order('trap "exit 0" TERM; while :; do sleep 0.05; done', { enterable: true }));
+      const command = await h.exec(work.id, 'echo ready; exec sleep 600');
+      await said(command, 'ready');
+      await h.engine.stop(work.id, 30, h.patience());
+      t.deepEqual(await command.ended, { end: 'WorkGone' });
+      t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 0 });
+      t.deepEqual(await h.tryExec(work.id, ['true']), { outcome: 'NotRunning' });
+      t.deepEqual(await h.tryExec('unknown.1', ['true']), { outcome: 'NotRunning' });
+      const closed = await h.running(order('sleep 600'));
+      await t.throwsAsync(h.tryExec(closed.id, ['true']), { name: 'EngineRefusal', message: /not ordered/ });
+      await h.engine.remove(closed.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: what cannot be executed is said to be, and why',
+    run: async (t, h) => {
+      const work = await h.running(box());
+      t.like((await h.ran(work.id, ['no-such-program'])).end, { end: 'NotExecuted', reason: 'CommandNotFound' });
+      t.like((await h.ran(work.id, ['true'], { workingDir: '/nowhere' })).end, {
+        end: 'NotExecuted',
+        reason: 'WorkingDirNotFound',
+      });
+      t.like((await h.ran(work.id, ['/etc/passwd'])).end, { end: 'NotExecuted', reason: 'CommandNotExecutable' });
+      for (const bad of [{ command: [] }, { env: { 'A=B': '' } }, { workingDir: 'x' }, { timeoutSeconds: 0 }]) {
+        await t.throwsAsync(h.tryExec(work.id, ['true'], bad), { name: 'EngineRefusal', message: /bad/ });
+      }
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: a command has no more memory than the work, and the work survives it',
+    needs: ['memory'],
+    run: async (t, h) => {
+      const work = await h.running(box({ limits: { ...LIMITS, memory: 64 * MiB } }));
+      t.deepEqual((await h.ran(work.id, ['tail', '/dev/zero'])).end, exited(137));
+      t.is((await h.ran(work.id, ['echo', 'alive'])).stdout, 'alive\n');
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: commands have no more processes than the work, and what they forked is gone with them',
+    needs: ['pids'],
+    run: async (t, h) => {
+      const work = await h.running(box({ limits: { ...LIMITS, pids: 16 } }));
+      const forks = await h.ran(work.id, 'i=0; while [ $i -lt 100 ]; do sleep 600 & i=$((i+1)); echo $i; done; wait', {
+        timeoutSeconds: 20,
+      });
+      const forked = forks.stdout.split('\n').length - 1;
+      t.true(forked >= 8 && forked <= 20, `${forked} processes`);
+      const bomb = await h.ran(work.id, ['bash', '-c', ':(){ :|:& };:; sleep 600'], { timeoutSeconds: 1 });
+      t.is(bomb.end.end, 'Exited');
+      t.is((await h.ran(work.id, ['echo', 'alive'])).stdout, 'alive\n');
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: 50 commands at once in one piece of work get their own input, output and exit code each',
+    run: async (t, h) => {
+      // The shells and the isolation around each command are the work's, too.
+      const work = await h.running(box({ limits: { ...LIMITS, memory: 1024 * MiB } }));
+      const all = Array.from({ length: 50 }, async (_, index) => {
+        const command = await h.exec(work.id, `read line; echo "$line"; exit ${index}`);
+        await command.write(Buffer.from(`line of ${index}\n`));
+        return taken(command);
+      });
+      for (const [index, ran] of (await Promise.all(all)).entries()) {
+        t.deepEqual(ran, { stdout: `line of ${index}\n`, stderr: '', end: exited(index) });
+      }
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'an idle box runs until it is stopped, which ends it at once, and its outputs are collected',
+    run: async (t, h) => {
+      const work = await h.running(box({ outputs: [{ name: 'made', path: '/workspace/made' }] }));
+      t.like(h.reports(work.id).at(-1), { phase: 'Running' });
+      t.deepEqual((await h.ran(work.id, 'echo hello >/workspace/made; echo x >/tmp/y')).end, exited(0));
+      t.is((await h.ran(work.id, 'cat /workspace/made /tmp/y')).stdout, 'hello\nx\n');
+      const before = Date.now();
+      await h.engine.stop(work.id, 30, h.patience());
+      const state = await h.ended(work.id);
+      t.true(Date.now() - before < 10_000);
+      t.like(state, { phase: 'Exited', exitCode: 0, reason: undefined });
+      t.deepEqual(
+        state.outputs?.map(({ name, size, error }) => ({ name, size, error })),
+        [{ name: 'made', size: 6, error: undefined }],
+      );
+      t.is(await h.text(work.id), '');
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'an idle box whose init fails does not run; one that is removed while it starts never does',
+    run: async (t, h) => {
+      const init = { name: 'init', command: ['sh', '-c', 'exit 4'], env: { PATH: '/usr/bin:/bin' } };
+      t.like(await h.run(box({ init })), { phase: 'StartFailed', reason: 'InitFailed', exitCode: 4 });
+      const work = box();
+      const started = h.start(work);
+      await h.engine.remove(work.id, true, h.patience());
+      await started;
+      await h.engine.remove(work.id, true, h.patience());
+      t.false((await h.engine.list(h.patience())).some(({ id }) => id === work.id));
+    },
+  },
+];
