@@ -4,7 +4,7 @@
  */
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
+import type { Execution, LogLine, LogQuery } from '../src/engines/compute/engine.js';
 import type { Stage } from '../actors/stage.js';
 import type { Registry } from 'prom-client';
 import type { Readable } from 'node:stream';
@@ -54,6 +54,26 @@ export interface Logs {
     request: LogRequest,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine> | undefined>;
+}
+
+/** A command for a running Sandbox, with the environment that the Sandbox gives to all of them. */
+export interface CommandRequest {
+  readonly command: readonly string[];
+  /** Beside the object's own, and before it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The object's own when absent. */
+  readonly workingDir?: string | undefined;
+  readonly timeoutSeconds?: number | undefined;
+  /** Only at this epoch. */
+  readonly epoch?: number | undefined;
+}
+
+export interface Commands {
+  /**
+   * Starts it in what runs now; it ends with the signal, and with the epoch that it was started in (I8).
+   * Refuses with SandboxStarting, SandboxNotRunning, SandboxFailed, Unavailable.
+   */
+  start(owner: Address, request: CommandRequest, signal: AbortSignal): Promise<Execution>;
 }
 
 export interface OutputEntry {
@@ -217,6 +237,7 @@ export interface HttpDeps {
   readonly onCredentialUse?: ((address: Address, uid: string) => void) | undefined;
   readonly health: Health;
   readonly logs: Logs;
+  readonly commands: Commands;
   readonly outputs: Outputs;
   readonly deliveries: Deliveries;
   readonly blobs: Blobs;

@@ -3,6 +3,7 @@ import { noSuchPath, type Beside, type Extras } from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
 import { serveDeliveries } from './routes/deliveries.js';
 import { serveEvents } from './routes/events.js';
+import { serveExec } from './routes/exec.js';
 import { serveLogs } from './routes/logs.js';
 import { serveOutputs } from './routes/outputs.js';
 import { BESIDE, refuseBelow, refuseBeside } from './routes/unbuilt.js';
@@ -25,6 +26,7 @@ export function openExtras(room: Room): Extras {
       ['jobs/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['attempts/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['jobs/outputs', (x, caller, target) => serveOutputs(x, room, caller, target)],
+      ['sandboxes/exec', (x, caller, target) => serveExec(x, room, caller, target)],
       ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
     notServed: (x, caller, target) => refuseBelow(x, room, caller, target),

@@ -7,7 +7,7 @@ import type { Stage } from '../actors/stage.js';
 import type { Authenticator } from '../http/auth/authenticator.js';
 import type { Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
-import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
+import type { Commands, Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
 import { refuse } from '../src/api/refusal.js';
 import { kindByName } from '../src/kinds/index.js';
 import { jobOutputs, locateOutput } from '../src/kinds/job/outputs.js';
@@ -23,6 +23,7 @@ export interface Front {
   active(): Active;
   readonly stage: Stage;
   readonly health: Health;
+  readonly commands: Commands;
   readonly logs: Logs;
   readonly outputs: Outputs;
   readonly deliveries: Deliveries;
@@ -77,6 +78,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
         compute: now.state === 'Active' ? now.active.engineFacts() : undefined,
       }),
     },
+    commands: { start: (owner, request, signal) => active().actors.startCommand(owner, request, signal) },
     logs: { open: (owner, uid, request, signal) => active().openLog(owner, uid, request, signal) },
     outputs: {
       async *list(owner, uid) {

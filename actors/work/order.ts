@@ -67,7 +67,11 @@ export async function resolveOrder(
   let processes: Pick<WorkOrder, 'main' | 'init' | 'sidecars'>;
   try {
     const { main, init, sidecars } = plan;
-    processes = { main: process(main), init: init && process(init), sidecars: sidecars.map(process) };
+    processes = {
+      main: plan.idle === true ? undefined : process(main),
+      init: init && process(init),
+      sidecars: sidecars.map(process),
+    };
   } catch (error) {
     if (!(error instanceof ExpansionTooLarge)) throw error;
     return missing('ExpansionTooLarge', 'with its $(NAME) references expanded, a command or environment is too large');
@@ -78,6 +82,7 @@ export async function resolveOrder(
       id,
       image: plan.image,
       ...processes,
+      enterable: plan.enterable,
       workingDir: plan.workingDir,
       secretFiles: new Map(mounted.flatMap(({ values }) => [...values])),
       inputs,
@@ -87,6 +92,21 @@ export async function resolveOrder(
     },
     mounted: Object.fromEntries(mounted.map(({ name, version, uid }) => [name, { version, id: `${uid}.${version}` }])),
   };
+}
+
+/** What every program of this plan sees in its environment, for a command that comes later. */
+export async function resolveEnvironment(
+  place: Address,
+  plan: WorkPlan,
+  deps: OrderDeps,
+): Promise<
+  | { readonly outcome: 'Environment'; readonly env: Readonly<Record<string, string>> }
+  | Extract<ResolvedOrder, { outcome: 'Missing' }>
+> {
+  const opened = await openSecrets(place, plan, deps);
+  if ('outcome' in opened) return opened;
+  const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
+  return { outcome: 'Environment', env: environment(plan.main.env, mounted, opened, new Expansion()) };
 }
 
 function processOf(

@@ -1,6 +1,7 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, deliveries, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { json, said } from '../routes/declared/bodies.js';
+import { COMMAND, EPOCH, RESULT } from '../routes/declared/interactive.js';
 import { LOG_PARAMETERS } from '../routes/declared/logs.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
@@ -57,6 +58,19 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     ...declaredPaths(group, kinds),
     [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
     [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
+    [`${project}/sandboxes/{name}/exec`]: {
+      post: route({
+        id: 'runCommandOfSandbox',
+        tag: 'Sandbox',
+        summary: 'Run a command and wait for its end',
+        parameters: [...object, EPOCH],
+        body: json(COMMAND),
+        answer: {
+          schema: RESULT,
+          description: 'How it ended; frames {stream, data} as lines when application/x-ndjson is accepted.',
+        },
+      }),
+    },
     [`${project}/jobs/{name}/outputs`]: {
       get: route({
         id: 'listJobOutputs',

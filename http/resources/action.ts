@@ -1,4 +1,5 @@
 /** Owns calling one of a kind's actions: `POST …/{name}/{path}`, decided by the object's machine. */
+import type { z } from 'zod';
 import { refuse } from '../../src/api/refusal.js';
 import type { KindAction, KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
@@ -30,12 +31,13 @@ export async function callAction(
   const address = { org: homeOrg(caller, kind, project), kind: kind.kind, project, name };
   await writeObject(x, room, caller, kind, address, (bytes) => {
     const { value, duplicates } = bytes.length === 0 ? NO_BODY : parseObject(x, bytes);
-    return { part: { verb: 'action', action: action.action, input: readInput(action, value) }, duplicates };
+    return { part: { verb: 'action', action: action.action, input: readInput(action.input, value) }, duplicates };
   });
 }
 
-function readInput(action: KindAction, value: unknown): unknown {
-  const input = action.input.safeParse(value);
+/** The body of a call below an object, or Invalid with a cause for each field. */
+export function readInput<Input>(schema: z.ZodType<Input>, value: unknown): Input {
+  const input = schema.safeParse(value);
   if (input.success) return input.data;
   const causes = input.error.issues.map((issue) => ({
     field: issue.path.join('.'),

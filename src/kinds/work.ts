@@ -33,6 +33,10 @@ export interface WorkPlan {
   /** Catalog image, `svc/<name>`. */
   readonly image: string;
   readonly main: PlannedProcess;
+  /** Nothing is started: the box stays open for commands until it is stopped. They get the environment of `main`. */
+  readonly idle?: boolean | undefined;
+  /** Commands may be run in it beside what it runs. */
+  readonly enterable?: boolean | undefined;
   readonly init?: PlannedProcess | undefined;
   readonly sidecars: readonly PlannedProcess[];
   /** Mounted whole: every key as an environment variable and as a 0400 file under /run/secrets/. */

@@ -6,11 +6,11 @@ import { BOOLEAN, BYTES, INTEGER, list, path, query, TEXT } from '../../openapi/
 import { CHECKSUM, FILE_ENTRY, json, RAW, record, said, STRING_MAP, STRINGS, TAR } from './bodies.js';
 import type { BelowRoute, Method } from './declared.js';
 
-const EPOCH = query('epoch', 'Only at this epoch; when it is over, 409 names the current one.', INTEGER);
+export const EPOCH = query('epoch', 'Only at this epoch; when it is over, 409 names the current one.', INTEGER);
 const AT = query('path', 'Absolute path inside.');
 const ID = path('id', 'Id of the process.');
 
-const COMMAND = record(
+export const COMMAND = record(
   {
     command: said('Program and arguments.', STRINGS),
     env: said('More environment variables.', STRING_MAP),
@@ -23,9 +23,10 @@ const COMMAND = record(
   ['command'],
 );
 
-const RESULT = record({
+export const RESULT = record({
   exitCode: said('Exit code.', INTEGER),
   signal: said('Number of the signal that ended it.', INTEGER),
+  timedOut: said('It ran longer than `timeout` and was ended.', BOOLEAN),
   stdout: said('What it wrote.'),
   stderr: said('What it wrote to standard error.'),
   truncated: said('More was written than is kept.', BOOLEAN),
@@ -59,10 +60,18 @@ function inside(plural: string, kind: string): readonly BelowRoute[] {
     parameters: [...(more.parameters ?? []), EPOCH],
   });
   return [
-    one('POST', 'exec', 'runCommand', 'Run a command and wait for its end', {
-      body: json(COMMAND),
-      answer: { schema: RESULT, description: 'How it ended; frames as lines when application/x-ndjson is accepted.' },
-    }),
+    // Of Sandboxes it is served: `http/routes/exec.ts`.
+    ...(plural === 'sandboxes'
+      ? []
+      : [
+          one('POST', 'exec', 'runCommand', 'Run a command and wait for its end', {
+            body: json(COMMAND),
+            answer: {
+              schema: RESULT,
+              description: 'How it ended; frames as lines when application/x-ndjson is accepted.',
+            },
+          }),
+        ]),
     one('POST', 'processes', 'startProcess', 'Start a detached process', {
       body: json(COMMAND),
       answer: { status: 201, schema: PROCESS, description: 'Started.' },

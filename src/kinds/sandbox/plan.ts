@@ -23,7 +23,10 @@ export function sandboxWorkPlan(
   const env = between(serviceEnv(sandbox, epoch), spec.env);
   return {
     image: spec.image,
-    main: { name: 'main', command: commandOf(spec), env },
+    main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
+    // Without a command it idles and is driven from outside. Arguments alone were refused (`unsupported.ts`).
+    idle: spec.command === undefined,
+    enterable: true,
     sidecars: [],
     secrets: secretsOf(sandbox, epoch),
     notesSecrets: true,
@@ -33,13 +36,6 @@ export function sandboxWorkPlan(
     amounts: limitsOf(spec.resources),
   };
 }
-
-/** Without a command it idles and is driven from outside. Arguments alone were refused (`unsupported.ts`). */
-function commandOf({ command, args }: SandboxSpec): readonly string[] {
-  return command === undefined ? IDLE : [...command, ...(args ?? [])];
-}
-
-const IDLE: readonly string[] = ['sleep', 'infinity'];
 
 /** Once noted for this epoch, a start that is carried out again takes the same versions. */
 function secretsOf({ spec, status }: ApiObject<SandboxSpec, SandboxStatus>, epoch: number): readonly SecretRef[] {

@@ -128,6 +128,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       facts: () => ({ engine: 'none' }),
     },
     logs: { open: unwired },
+    commands: { start: unwired },
     outputs: { list: unwired, find: unwired },
     deliveries: { list: unwired, replay: unwired },
     blobs: { put: unwired, head: unwired, get: unwired },

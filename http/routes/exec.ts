@@ -1,0 +1,175 @@
+/**
+ * Owns `POST …/sandboxes/{n}/exec`: a command inside, its input from the body, its output collected into one answer or sent
+ * as frames while it comes. How a command gets inside is the engine's matter (`Commands`).
+ *
+ * The command lives as long as its request: who leaves ends it. With frames, a client that reads slowly slows the program
+ * and nobody else; without, at most KEPT_BYTES of each stream are kept and the rest is dropped (I10).
+ * Source: decisions, "Routes not shown", Command.
+ */
+import { isUtf8 } from 'node:buffer';
+import { z } from 'zod';
+import { parseDuration } from '../../src/api/duration.js';
+import { refuse } from '../../src/api/refusal.js';
+import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
+import type { Caller } from '../../actors/stage.js';
+import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
+import { addressOf } from '../auth/authorise.js';
+import type { CommandRequest } from '../deps.js';
+import type { Exchange } from '../exchange.js';
+import type { BelowTarget } from '../handle.js';
+import { readInput } from '../resources/action.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { parseObject } from '../resources/parse.js';
+import { replyJson } from '../reply.js';
+import type { Room } from '../room.js';
+import { Outflow } from '../stream.js';
+
+const FRAMES = 'application/x-ndjson';
+/** Of each stream, in an answer that comes as a whole. */
+const KEPT_BYTES = 8 * 1024 * 1024;
+const MOST_WORDS = 4_096;
+
+const input = z.strictObject({
+  command: z.array(z.string().refine(hasNoNul, 'must not contain a NUL character')).min(1).max(MOST_WORDS),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+      z.string().refine(hasNoNul, 'must not contain a NUL character'),
+    )
+    .default({}),
+  workingDir: zAbsolutePath().optional(),
+  stdin: z.string().optional(),
+  timeout: zDuration({ min: '1s', max: '24h' }).optional(),
+  tty: z.literal(false).optional(),
+  user: z.string().optional(),
+});
+
+function hasNoNul(text: string): boolean {
+  return !text.includes('\0');
+}
+
+export async function serveExec(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+  const { kind, project, name, rest } = target;
+  if (rest.length > 0) throw refuse('NotFound', 'there is nothing below exec');
+  if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
+  x.verb = 'exec';
+  const address = addressOf(caller, kind, project, name, 'exec');
+  const asked = readInput(input, parseObject(x, await room.bodies.read(x)).value);
+  if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
+    throw refuse('Unsupported', 'commands run as uid 0 of the Sandbox; another user is not supported yet', {
+      causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],
+    });
+  }
+  const request: CommandRequest = {
+    command: asked.command,
+    env: asked.env,
+    workingDir: asked.workingDir,
+    timeoutSeconds: asked.timeout === undefined ? undefined : Math.ceil((parseDuration(asked.timeout) ?? 0) / 1_000),
+    epoch: readEpoch(x),
+  };
+  const release = room.streams.add(x, { end: () => x.res.destroy() });
+  try {
+    const begun = performance.now();
+    const execution = await room.commands.start(address, request, x.gone);
+    const fed = feed(execution, asked.stdin);
+    if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, execution);
+    else await sendWhole(x, execution, begun);
+    await fed;
+  } finally {
+    release();
+  }
+}
+
+function readEpoch(x: Exchange): number | undefined {
+  const text = x.query.get('epoch');
+  if (text === null || text === '') return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw refuse('BadRequest', 'epoch must be a whole number from 1');
+  return Number(text);
+}
+
+async function feed(execution: Execution, stdin: string | undefined): Promise<void> {
+  if (stdin !== undefined && stdin !== '') await execution.write(Buffer.from(stdin));
+  execution.endInput();
+}
+
+/** What is kept of one stream. */
+class Kept {
+  readonly #parts: Uint8Array[] = [];
+  #left = KEPT_BYTES;
+  cut = false;
+
+  add(data: Uint8Array): void {
+    if (data.length > this.#left) this.cut = true;
+    const part = data.subarray(0, this.#left);
+    this.#left -= part.length;
+    if (part.length > 0) this.#parts.push(part);
+  }
+
+  /** Bytes that are no UTF-8 are replaced; with frames they come as they are. */
+  text(): string {
+    return Buffer.concat(this.#parts).toString('utf8');
+  }
+}
+
+async function sendWhole(x: Exchange, execution: Execution, begun: number): Promise<void> {
+  const kept = { stdout: new Kept(), stderr: new Kept() };
+  for await (const { stream, data } of execution.output) kept[stream].add(data);
+  const exit = exitOf(await execution.ended);
+  if (x.abandoned) return;
+  replyJson(x, 200, {
+    ...exit,
+    stdout: kept.stdout.text(),
+    stderr: kept.stderr.text(),
+    truncated: kept.stdout.cut || kept.stderr.cut,
+    durationSeconds: Math.round(performance.now() - begun) / 1_000,
+  });
+}
+
+/** One JSON object per line; the last one has the exit code, or says why there is none. */
+async function sendFrames(x: Exchange, execution: Execution): Promise<void> {
+  const out = new Outflow(x.res);
+  x.res.writeHead(200, {
+    'content-type': FRAMES,
+    'cache-control': 'no-cache, private',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': x.requestId,
+  });
+  x.res.flushHeaders();
+  for await (const { stream, data } of execution.output) {
+    if (out.closed) return;
+    if (!out.write(`${JSON.stringify({ stream, ...textOf(data) })}\n`)) await out.drained();
+  }
+  const end = await execution.ended;
+  if (out.closed) return;
+  out.write(`${JSON.stringify(end.end === 'Exited' ? exitOf(end) : { error: errorOf(end) })}\n`);
+  x.res.end();
+}
+
+function textOf(data: Uint8Array): { readonly data: string; readonly encoding?: 'base64' } {
+  return isUtf8(data)
+    ? { data: Buffer.from(data).toString('utf8') }
+    : { data: Buffer.from(data).toString('base64'), encoding: 'base64' };
+}
+
+function exitOf(end: ExecEnd): { readonly exitCode: number; readonly signal?: number; readonly timedOut?: true } {
+  switch (end.end) {
+    case 'Exited':
+      return {
+        exitCode: end.exitCode,
+        ...(end.exitCode > 128 ? { signal: end.exitCode - 128 } : {}),
+        ...(end.timedOut ? { timedOut: true } : {}),
+      };
+    case 'NotExecuted':
+      throw refuse('Invalid', `the command was not executed: ${end.message}`, {
+        causes: [{ field: 'command', reason: end.reason, message: end.message }],
+      });
+    case 'WorkGone':
+      throw refuse('SandboxNotRunning', 'it stopped before the command had ended');
+  }
+}
+
+function errorOf(end: Exclude<ExecEnd, { end: 'Exited' }>): { readonly reason: string; readonly message: string } {
+  return end.end === 'NotExecuted'
+    ? { reason: end.reason, message: end.message }
+    : { reason: 'SandboxNotRunning', message: 'it stopped before the command had ended' };
+}

@@ -1,0 +1,182 @@
+/** The front door of commands: what is asked for, how output is answered, and what becomes of a command nobody waits for. */
+import test from 'ava';
+import { refuse } from '../../src/api/refusal.js';
+import type { CommandRequest } from '../../http/deps.js';
+import type { ExecEnd, Execution } from '../../src/engines/compute/engine.js';
+import { bearer, IN_DEFAULT, KEYS, openDoor, type Door } from './support/door.js';
+import { at, json } from './support/json.js';
+
+const EXEC = `${IN_DEFAULT}/sandboxes/box/exec`;
+
+interface Script {
+  readonly output?: readonly (readonly ['stdout' | 'stderr', Uint8Array | string])[];
+  readonly end?: ExecEnd;
+  /** Output without an end, until the signal. */
+  readonly endless?: boolean;
+}
+
+interface Seen {
+  request?: CommandRequest;
+  stdin: string;
+  ended: boolean;
+  aborted: boolean;
+}
+
+function scripted(script: Script, seen: Seen) {
+  return {
+    async start(_owner: unknown, request: CommandRequest, signal: AbortSignal): Promise<Execution> {
+      seen.request = request;
+      signal.addEventListener('abort', () => (seen.aborted = true));
+      return {
+        output: (async function* () {
+          for (const [stream, data] of script.output ?? []) yield { stream, data: Buffer.from(data) };
+          while (script.endless === true && !signal.aborted) {
+            yield { stream: 'stdout', data: Buffer.from('more\n') } as const;
+            await new Promise((resolve) => setImmediate(resolve));
+          }
+        })(),
+        ended: Promise.resolve(script.end ?? { end: 'Exited', exitCode: 0, timedOut: false }),
+        async write(data) {
+          seen.stdin += Buffer.from(data).toString();
+        },
+        endInput() {
+          seen.ended = true;
+        },
+        signal: () => undefined,
+      };
+    },
+  };
+}
+
+function fresh(): Seen {
+  return { stdin: '', ended: false, aborted: false };
+}
+
+function run(door: Door, body: object, headers: Record<string, string> = {}, query = ''): Promise<Response> {
+  return door.call(`${EXEC}${query}`, { method: 'POST', body: JSON.stringify(body), headers });
+}
+
+test('a command gets what was asked for, and its answer has both streams and the code', async (t) => {
+  const seen = fresh();
+  const script: Script = {
+    output: [
+      ['stdout', 'a'],
+      ['stderr', 'b'],
+      ['stdout', 'c'],
+    ],
+    end: { end: 'Exited', exitCode: 3, timedOut: false },
+  };
+  const door = await openDoor(t, { commands: scripted(script, seen) });
+  const answer = await run(
+    door,
+    { command: ['sh', '-c', 'x'], env: { A: '1' }, workingDir: '/tmp', stdin: 'in', timeout: '90s' },
+    {},
+    '?epoch=4',
+  );
+  t.is(answer.status, 200);
+  const said = await json(answer);
+  t.is(at(said, 'stdout'), 'ac');
+  t.is(at(said, 'stderr'), 'b');
+  t.is(at(said, 'exitCode'), 3);
+  t.is(at(said, 'truncated'), false);
+  t.deepEqual(seen.request, {
+    command: ['sh', '-c', 'x'],
+    env: { A: '1' },
+    workingDir: '/tmp',
+    timeoutSeconds: 90,
+    epoch: 4,
+  });
+  t.is(seen.stdin, 'in');
+  t.true(seen.ended);
+});
+
+test('a signal and a timeout are told, and output beyond the bound is cut and said to be', async (t) => {
+  const big = Buffer.alloc(9 * 1024 * 1024, 'x');
+  const script: Script = { output: [['stdout', big]], end: { end: 'Exited', exitCode: 137, timedOut: true } };
+  const door = await openDoor(t, { commands: scripted(script, fresh()) });
+  const said = await json(await run(door, { command: ['x'] }));
+  t.is(at(said, 'signal'), 9);
+  t.is(at(said, 'timedOut'), true);
+  t.is(at(said, 'truncated'), true);
+  t.is(String(at(said, 'stdout')).length, 8 * 1024 * 1024);
+});
+
+test('frames carry the bytes as they come, and the last one the code', async (t) => {
+  const output = [
+    ['stdout', 'line\n'],
+    ['stderr', Buffer.from([0xff, 0x00])],
+  ] as const;
+  const door = await openDoor(t, { commands: scripted({ output }, fresh()) });
+  const answer = await run(door, { command: ['x'] }, { accept: 'application/x-ndjson' });
+  t.is(answer.headers.get('content-type'), 'application/x-ndjson');
+  const lines = (await answer.text()).trimEnd().split('\n');
+  t.deepEqual(
+    lines.map((line) => JSON.parse(line) as unknown),
+    [{ stream: 'stdout', data: 'line\n' }, { stream: 'stderr', data: '/wA=', encoding: 'base64' }, { exitCode: 0 }],
+  );
+});
+
+test('who leaves ends the command', async (t) => {
+  const seen = fresh();
+  const door = await openDoor(t, { commands: scripted({ endless: true }, seen) });
+  const leaving = new AbortController();
+  const answer = await door.call(EXEC, {
+    method: 'POST',
+    body: JSON.stringify({ command: ['yes'] }),
+    headers: { accept: 'application/x-ndjson' },
+    signal: leaving.signal,
+  });
+  const reader = answer.body?.getReader();
+  await reader?.read();
+  leaving.abort();
+  for (let i = 0; i < 1_000 && !seen.aborted; i += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  t.true(seen.aborted);
+});
+
+test('what cannot be executed, and work that ends under it, are refusals with their reason', async (t) => {
+  const missing: ExecEnd = { end: 'NotExecuted', reason: 'CommandNotFound', message: 'no such program: nope' };
+  const door = await openDoor(t, { commands: scripted({ end: missing }, fresh()) });
+  const refused = await run(door, { command: ['nope'] });
+  t.is(refused.status, 422);
+  t.regex(JSON.stringify(await json(refused)), /CommandNotFound/);
+  const gone = await openDoor(t, { commands: scripted({ end: { end: 'WorkGone' } }, fresh()) });
+  const ended = await run(gone, { command: ['x'] });
+  t.is(ended.status, 409);
+  t.is(at(await json(ended), 'reason'), 'SandboxNotRunning');
+});
+
+test('a wrong request is refused by its field, before anything runs', async (t) => {
+  const seen = fresh();
+  const door = await openDoor(t, { commands: scripted({}, seen) });
+  for (const [body, field] of [
+    [{}, 'command'],
+    [{ command: [] }, 'command'],
+    [{ command: ['a'], workingDir: 'relative' }, 'workingDir'],
+    [{ command: ['a'], timeout: 'soon' }, 'timeout'],
+    [{ command: ['a'], tty: true }, 'tty'],
+    [{ command: ['a'], env: { 'A-B': '1' } }, 'env'],
+  ] as const) {
+    const answer = await run(door, body);
+    t.is(answer.status, 422, JSON.stringify(body));
+    t.true(JSON.stringify(await json(answer)).includes(`"field":"${field}`), field);
+  }
+  t.is((await run(door, { command: ['a'], unknown: 1 })).status, 422);
+  t.is((await run(door, { command: ['a'], user: 'nobody' })).status, 501);
+  t.is((await run(door, { command: ['a'] }, {}, '?epoch=0')).status, 400);
+  t.is((await run(door, { command: ['a'] }, bearer(KEYS.viewer))).status, 403);
+  t.is((await door.call(EXEC)).status, 405);
+  t.is(seen.request, undefined);
+});
+
+test('what the Sandbox is like is told as it is', async (t) => {
+  const door = await openDoor(t, {
+    commands: {
+      start: async () => {
+        throw refuse('SandboxStarting', 'it is Starting', { retryAfterSeconds: 1 });
+      },
+    },
+  });
+  const answer = await run(door, { command: ['true'] });
+  t.is(answer.status, 409);
+  t.is(answer.headers.get('retry-after'), '1');
+});

@@ -1,0 +1,91 @@
+/** Commands in a Sandbox from outside: what they see, what they leave behind, and when none can run. */
+import test from 'ava';
+import { objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
+import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+
+let boxes: Sandboxes;
+
+test.before(async (t) => {
+  t.timeout(120_000);
+  const releases: (() => Promise<void>)[] = [];
+  boxes = await openSandboxes({ teardown: (release) => void releases.push(release) });
+  closing = releases;
+});
+
+let closing: (() => Promise<void>)[] = [];
+test.after.always(async () => {
+  for (const release of closing) await release();
+});
+
+function exec(name: string, script: string, more: object = {}, query = ''): Promise<Answer> {
+  return boxes.client().post(`${SANDBOXES}/${name}/exec${query}`, { command: ['sh', '-c', script], ...more });
+}
+
+test('a command sees the Sandbox’s environment, Secrets and files, and its answer is its own', async (t) => {
+  const secret = objectOf('Secret', 'mounted', { stringData: { TOKEN: 'for-the-sandbox-only' } });
+  t.is((await boxes.client().post(path('secrets', 'default'), secret)).status, 201);
+  await boxes.post('seen', { secrets: ['mounted'], env: [{ name: 'GREETING', value: 'hello' }] });
+  await boxes.phase('seen', 'Running');
+  const answer = await exec(
+    'seen',
+    'echo "$GREETING $TOKEN $MORE"; pwd; cat; cat /run/secrets/TOKEN; echo err >&2; exit 3',
+    {
+      env: { MORE: 'more' },
+      stdin: 'typed\n',
+    },
+  );
+  t.is(answer.status, 200, answer.text);
+  t.is(textAt(answer.body, 'stdout'), 'hello for-the-sandbox-only more\n/workspace\ntyped\nfor-the-sandbox-only');
+  t.is(textAt(answer.body, 'stderr'), 'err\n');
+  t.is(numberAt(answer.body, 'exitCode'), 3);
+});
+
+test('what a command writes to /workspace is there at the next epoch, and a command of an earlier epoch is told so', async (t) => {
+  await boxes.post('kept');
+  await boxes.phase('kept', 'Running', 1);
+  t.is((await exec('kept', 'echo precious > /workspace/file')).status, 200);
+  await boxes.patch('kept', { spec: { state: 'Stopped' } });
+  await boxes.phase('kept', 'Stopped');
+  const stopped = await exec('kept', 'true');
+  t.is(stopped.status, 409);
+  t.is(textAt(stopped.body, 'reason'), 'SandboxNotRunning');
+  await boxes.patch('kept', { spec: { state: 'Running' } });
+  await boxes.phase('kept', 'Running', 2);
+  t.is(textAt((await exec('kept', 'cat /workspace/file')).body, 'stdout'), 'precious\n');
+  const late = await exec('kept', 'true', {}, '?epoch=1');
+  t.is(late.status, 409, late.text);
+  t.regex(textAt(late.body, 'message'), /current one is 2/);
+});
+
+test('a Sandbox in which a command runs is busy, and idle after it', async (t) => {
+  await boxes.post('busy');
+  await boxes.phase('busy', 'Running');
+  const running = exec('busy', 'while ! [ -e /tmp/go ]; do sleep 0.1; done');
+  await boxes.once('busy', 'is busy', (box) => textAt(box, 'status', 'activity') === 'Busy');
+  t.is((await exec('busy', 'touch /tmp/go')).status, 200);
+  t.is((await running).status, 200);
+  await boxes.once('busy', 'is idle', (box) => textAt(box, 'status', 'activity') === 'Idle');
+});
+
+test('a command that takes too long is ended, and a program that is not there is told of', async (t) => {
+  await boxes.post('limits');
+  await boxes.phase('limits', 'Running');
+  const long = await exec('limits', 'sleep 600', { timeout: '1s' });
+  t.is(long.status, 200, long.text);
+  t.regex(long.text, /"timedOut":true/);
+  const missing = await boxes.client().post(`${SANDBOXES}/limits/exec`, { command: ['/no/such/program'] });
+  t.is(missing.status, 422, missing.text);
+  t.regex(missing.text, /CommandNotFound/);
+  const nobody = await boxes.client().post(`${SANDBOXES}/nothing/exec`, { command: ['true'] });
+  t.is(nobody.status, 404);
+});
+
+test('a Sandbox that is not up yet says so, and takes the command in a moment', async (t) => {
+  await boxes.post('soon');
+  let answer = await exec('soon', 'echo up');
+  for (let tries = 0; tries < 600 && answer.status === 409; tries += 1) {
+    t.is(textAt(answer.body, 'reason'), 'SandboxStarting');
+    answer = await exec('soon', 'echo up');
+  }
+  t.is(textAt(answer.body, 'stdout'), 'up\n', answer.text);
+});
