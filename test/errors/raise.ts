@@ -1,5 +1,7 @@
 /** Owns how each code that the service can answer with so far is raised over HTTP: against a whole service, or at its front door. */
 import { Client as Database } from 'pg';
+import { startCommand, type CommandDeps } from '../../actors/work/commands.js';
+import { encodeObject } from '../../src/api/encode.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
 import type { Running } from '../e2e/running.js';
@@ -9,12 +11,22 @@ const ACCOUNTS = path('serviceaccounts', 'default');
 const SECRETS = path('secrets', 'default');
 const JOBS = path('jobs', 'default');
 const BLOBS = path('blobs', 'default');
+const SANDBOXES = path('sandboxes', 'default');
 
 /** As the service of these tests is set: one byte more is too much. */
 export const BODY_BYTES = 2 ** 17;
 export const BLOB_BYTES = 2 ** 20;
 
 export type Raise = (service: Running, client: Client) => Promise<Answer>;
+
+const FAILED = encodeObject({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Sandbox',
+  metadata: { name: 'a', namespace: 'default', uid: 'u', generation: 1, creationTimestamp: '2026-01-02T03:04:05Z' },
+  spec: {},
+  status: { phase: 'Failed', reason: 'StartupFailed' },
+});
+const NO_COMMANDS = { kinds: [], engine: undefined } as unknown as CommandDeps;
 
 let names = 0;
 const fresh = (): string => `e${(names += 1)}`;
@@ -35,6 +47,20 @@ async function job(client: Client, completions: number): Promise<string> {
   const name = fresh();
   await made(client, JOBS, objectOf('Job', name, { command: ['true'], completions }));
   return `${JOBS}/${name}`;
+}
+
+/** Asks a new Sandbox to run something until the answer is no longer (or at last) this one. */
+async function commandIn(client: Client, spec: object, until: (reason: string) => boolean): Promise<Answer> {
+  const name = fresh();
+  await made(client, SANDBOXES, objectOf('Sandbox', name, { image: 'svc/agent-tools', ...spec }));
+  let answer: Answer | undefined;
+  for (let tries = 0; tries < 600; tries += 1) {
+    answer = await client.post(`${SANDBOXES}/${name}/exec`, { command: ['true'] });
+    if (until(textAt(answer.body, 'reason'))) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  if (answer === undefined) throw new Error('not asked');
+  return answer;
 }
 
 /** Of a whole service. */
@@ -112,6 +138,10 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
       contentType: 'application/octet-stream',
       headers: { 'x-content-sha256': '0'.repeat(64) },
     }),
+  SandboxNotRunning: (_service, client) =>
+    commandIn(client, { state: 'Stopped' }, (reason) => reason === 'SandboxNotRunning'),
+  /** It waits for a machine that nobody has. */
+  SandboxStarting: (_service, client) => commandIn(client, { resources: { cpu: '100000' } }, () => true),
   async SecretValueInEnv(_service, client) {
     const name = fresh();
     await made(client, SECRETS, objectOf('Secret', name, { stringData: { TOKEN: 'correct-horse-battery-staple' } }));
@@ -167,6 +197,16 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
       await first;
       return second;
     },
+  },
+  /** Nothing runs here, so one that has failed is shown to the part that looks at it. */
+  SandboxFailed: {
+    options: {
+      commands: {
+        start: (owner, request, signal) =>
+          startCommand(owner, request, { ...NO_COMMANDS, read: async () => FAILED }, signal),
+      },
+    },
+    raise: (door) => door.call(`${IN_DEFAULT}/sandboxes/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
   },
   TooManyRequests: {
     options: { limits: { rates: { key: 1, org: 1 } } },
