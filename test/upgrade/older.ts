@@ -2,6 +2,7 @@
  * Owns making a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
  * speaks the previous protocol, a journal in the previous form. And, the other way, as a newer one would.
  */
+import { PROTOCOL_VERSIONS } from '../../src/engines/compute/runner/protocol/messages.js';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -23,7 +24,7 @@ export async function withDatabase<T>(service: Running, use: (client: Client) =>
   }
 }
 
-/** Before the first start of the service: the runner that it will find speaks version 1 and nothing newer. */
+/** Before the first start of the service: the runner that it will find speaks the previous version and nothing newer. */
 export async function startOlderRunner(service: Running): Promise<void> {
   const postgres = openPostgres({ url: service.databaseUrl });
   await migrate(postgres);
@@ -33,7 +34,7 @@ export async function startOlderRunner(service: Running): Promise<void> {
   );
   const settings = runnerSettings
     .omit({ runnerDir: true, runtimeDir: true, runnerId: true })
-    .parse({ protocol: [1], hidden: [service.dataDir] });
+    .parse({ protocol: PROTOCOL_VERSIONS.slice(1), hidden: [service.dataDir] });
   const place = placeRunner(join(service.dataDir, 'runner'), rows[0]?.cluster_id ?? '', settings);
   startRunner(place, () => undefined);
 }

@@ -129,7 +129,7 @@ export const execCases: readonly ContractCase[] = [
     run: async (t, h, around) => {
       const work = await h.running(box());
       const time = nap();
-      const late = h.ran(work.id, `trap "" TERM; echo said; setsid sleep ${time} & sleep 600`, { timeoutSeconds: 1 });
+      const late = h.ran(work.id, `trap "" TERM; echo said; setsid sleep ${time} & sleep 600`, { timeoutSeconds: 4 });
       t.deepEqual(await late, { stdout: 'said\n', stderr: '', end: { end: 'Exited', exitCode: 137, timedOut: true } });
       t.is(around.userOf(time), undefined);
       for (const [name, number] of [
