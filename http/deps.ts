@@ -6,6 +6,8 @@ import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Execution, LogLine, LogQuery } from '../src/engines/compute/engine.js';
 import type { Stage } from '../actors/stage.js';
+import type { Command } from '../actors/work/commands.js';
+import type { DeliveryEntry } from '../storage/webhooks/log.js';
 import type { Registry } from 'prom-client';
 import type { Readable } from 'node:stream';
 
@@ -56,24 +58,12 @@ export interface Logs {
   ): Promise<AsyncIterable<LogLine> | undefined>;
 }
 
-/** A command for a running Sandbox, with the environment that the Sandbox gives to all of them. */
-export interface CommandRequest {
-  readonly command: readonly string[];
-  /** Beside the object's own, and before it. */
-  readonly env: Readonly<Record<string, string>>;
-  /** The object's own when absent. */
-  readonly workingDir?: string | undefined;
-  readonly timeoutSeconds?: number | undefined;
-  /** Only at this epoch. */
-  readonly epoch?: number | undefined;
-}
-
 export interface Commands {
   /**
    * Starts it in what runs now; it ends with the signal, and with the epoch that it was started in (I8).
    * Refuses with SandboxStarting, SandboxNotRunning, SandboxFailed, Unavailable.
    */
-  start(owner: Address, request: CommandRequest, signal: AbortSignal): Promise<Execution>;
+  start(owner: Address, command: Command, signal: AbortSignal): Promise<Execution>;
 }
 
 export interface OutputEntry {
@@ -92,23 +82,6 @@ export interface Outputs {
   /** All collected outputs of a Job in (index, name) order. */
   list(owner: Address, uid: string, signal: AbortSignal): AsyncIterable<readonly OutputEntry[]>;
   find(owner: Address, uid: string, name: string, index: number, signal: AbortSignal): Promise<OutputEntry | undefined>;
-}
-
-/** One delivery of the log of a WebhookEndpoint. Times in ms since the epoch. */
-export interface DeliveryEntry {
-  readonly id: string;
-  readonly eventType: string;
-  readonly phase: 'Pending' | 'Succeeded' | 'Failed' | 'Abandoned';
-  /** Attempts that have ended; what follows is of the latest one. */
-  readonly attempts: number;
-  readonly time: number;
-  /** 0: there was no response. */
-  readonly statusCode?: number | undefined;
-  readonly durationMs?: number | undefined;
-  readonly attemptTime?: number | undefined;
-  readonly error?: string | undefined;
-  readonly nextAttemptTime?: number | undefined;
-  readonly replayOf?: string | undefined;
 }
 
 export interface Deliveries {

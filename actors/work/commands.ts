@@ -16,11 +16,15 @@ import { ATTEMPT } from './attempts.js';
 import { resolveEnvironment, type OrderDeps } from './order.js';
 import { workId } from './reports.js';
 
+/** A command for a running Sandbox, with the environment that the Sandbox gives to all of them. */
 export interface Command {
   readonly command: readonly string[];
+  /** Beside the object's own, and before it. */
   readonly env: Readonly<Record<string, string>>;
+  /** The object's own when absent. */
   readonly workingDir?: string | undefined;
   readonly timeoutSeconds?: number | undefined;
+  /** Only at this epoch. */
   readonly epoch?: number | undefined;
 }
 

@@ -7,7 +7,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
-import type { DeliveryEntry } from '../deps.js';
+import type { DeliveryEntry } from '../../storage/webhooks/log.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { replyJson, type Headers } from '../reply.js';

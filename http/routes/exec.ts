@@ -11,10 +11,11 @@ import { z } from 'zod';
 import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
 import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
+import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
 import type { Caller } from '../../actors/stage.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
 import { addressOf } from '../auth/authorise.js';
-import type { CommandRequest } from '../deps.js';
+import type { Command } from '../../actors/work/commands.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { readInput } from '../resources/action.js';
@@ -27,26 +28,16 @@ import { Outflow } from '../stream.js';
 const FRAMES = 'application/x-ndjson';
 /** Of each stream, in an answer that comes as a whole. */
 const KEPT_BYTES = 8 * 1024 * 1024;
-const MOST_WORDS = 4_096;
 
 const input = z.strictObject({
-  command: z.array(z.string().refine(hasNoNul, 'must not contain a NUL character')).min(1).max(MOST_WORDS),
-  env: z
-    .record(
-      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
-      z.string().refine(hasNoNul, 'must not contain a NUL character'),
-    )
-    .default({}),
+  command: commandLine,
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
   workingDir: zAbsolutePath().optional(),
   stdin: z.string().optional(),
   timeout: zDuration({ min: '1s', max: '24h' }).optional(),
   tty: z.literal(false).optional(),
   user: z.string().optional(),
 });
-
-function hasNoNul(text: string): boolean {
-  return !text.includes('\0');
-}
 
 export async function serveExec(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name, rest } = target;
@@ -60,7 +51,7 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
       causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],
     });
   }
-  const request: CommandRequest = {
+  const request: Command = {
     command: asked.command,
     env: asked.env,
     workingDir: asked.workingDir,

@@ -1,8 +1,9 @@
 /** The front door of commands: what is asked for, how output is answered, and what becomes of a command nobody waits for. */
 import test from 'ava';
 import { refuse } from '../../src/api/refusal.js';
-import type { CommandRequest } from '../../http/deps.js';
+import type { Command } from '../../actors/work/commands.js';
 import type { ExecEnd, Execution } from '../../src/engines/compute/engine.js';
+import { until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, openDoor, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
 
@@ -16,7 +17,7 @@ interface Script {
 }
 
 interface Seen {
-  request?: CommandRequest;
+  request?: Command;
   stdin: string;
   ended: boolean;
   aborted: boolean;
@@ -24,7 +25,7 @@ interface Seen {
 
 function scripted(script: Script, seen: Seen) {
   return {
-    async start(_owner: unknown, request: CommandRequest, signal: AbortSignal): Promise<Execution> {
+    async start(_owner: unknown, request: Command, signal: AbortSignal): Promise<Execution> {
       seen.request = request;
       signal.addEventListener('abort', () => (seen.aborted = true));
       return {
@@ -129,8 +130,7 @@ test('who leaves ends the command', async (t) => {
   const reader = answer.body?.getReader();
   await reader?.read();
   leaving.abort();
-  for (let i = 0; i < 1_000 && !seen.aborted; i += 1) await new Promise((resolve) => setTimeout(resolve, 5));
-  t.true(seen.aborted);
+  t.true(await until('the command is ended', () => seen.aborted));
 });
 
 test('what cannot be executed, and work that ends under it, are refusals with their reason', async (t) => {

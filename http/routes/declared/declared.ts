@@ -4,22 +4,11 @@
  * entry out here and describes it in `http/openapi/fixed-paths.ts`, or keeps the description with what serves it.
  */
 import type { AccessVerb } from '../../auth/authorise.js';
-import type { Answer } from '../../openapi/route.js';
-import type { Node } from '../../openapi/schema.js';
+import type { Route } from '../../openapi/route.js';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
-interface Described {
-  readonly method: Method;
-  /** operationId. */
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
-  /** Of query and headers, and of the names in `path`. */
-  readonly parameters?: readonly Node[];
-  readonly body?: Node;
-  readonly answer: Answer;
-}
+type Described = Omit<Route, 'description' | 'open'> & { readonly method: Method };
 
 /** `…/{plural}/{name}/{path}`. */
 export interface BelowRoute extends Described {
