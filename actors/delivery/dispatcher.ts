@@ -12,6 +12,7 @@ import { deliveryBody } from '../../src/kinds/webhookendpoint/body.js';
 import type { PendingDelivery } from '../../storage/webhooks/deliveries.js';
 import { deliveryId } from '../../storage/webhooks/ids.js';
 import type { Dispatch, Outbox, OutboxRow } from '../../storage/webhooks/outbox.js';
+import { delay } from '../wait.js';
 import { ENDPOINT, type Endpoint, type Endpoints } from './endpoints.js';
 
 /** Rows read at once, and deliveries (about) and characters of bodies written at once. */
@@ -47,8 +48,8 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
   const { outbox, endpoints, epoch, stopping } = deps;
   let woken = false;
   let wentWell = performance.now();
-  /** Ends the pause between two rounds. */
-  let interrupt = (): void => {};
+  /** Ends the pause between two rounds: at a wake-up, and at the stop. */
+  let pausing = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.aborted) {
@@ -63,18 +64,10 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
         deps.onProblem(`webhooks: ${error instanceof Error ? error.message : 'events cannot be read'}`);
         pause = AGAIN_MS;
       }
-      if (!woken && !stopping.aborted) await sleep(pause);
+      if (woken || stopping.aborted) continue;
+      pausing = new AbortController();
+      await delay(pause, pausing.signal);
     }
-  }
-
-  function sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      interrupt = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 
   /** True when there may be more. */
@@ -115,12 +108,12 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     return deliveryBody({ type: event, time, reason, message, count, object });
   }
 
-  stopping.addEventListener('abort', () => interrupt(), { once: true });
+  stopping.addEventListener('abort', () => pausing.abort(), { once: true });
   const ended = run();
   return {
     wake() {
       woken = true;
-      interrupt();
+      pausing.abort();
     },
     idleMs: () => performance.now() - wentWell,
     ended,

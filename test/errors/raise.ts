@@ -5,6 +5,7 @@ import { encodeObject } from '../../src/api/encode.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
 import type { Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
 import { BASE, IN_DEFAULT, openDoor, type Door, type DoorOptions } from '../http/support/door.js';
 
 const ACCOUNTS = path('serviceaccounts', 'default');
@@ -49,18 +50,15 @@ async function job(client: Client, completions: number): Promise<string> {
   return `${JOBS}/${name}`;
 }
 
-/** Asks a new Sandbox to run something until the answer is no longer (or at last) this one. */
-async function commandIn(client: Client, spec: object, until: (reason: string) => boolean): Promise<Answer> {
+/** Asks a new Sandbox to run something until this is why it cannot. */
+async function commandIn(client: Client, spec: object, reason: ErrorCode): Promise<Answer> {
   const name = fresh();
   await made(client, SANDBOXES, objectOf('Sandbox', name, { image: 'svc/agent-tools', ...spec }));
-  let answer: Answer | undefined;
-  for (let tries = 0; tries < 600; tries += 1) {
-    answer = await client.post(`${SANDBOXES}/${name}/exec`, { command: ['true'] });
-    if (until(textAt(answer.body, 'reason'))) break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  if (answer === undefined) throw new Error('not asked');
-  return answer;
+  return until(reason, async () => {
+    const answer = await client.post(`${SANDBOXES}/${name}/exec`, { command: ['true'] });
+    if (textAt(answer.body, 'reason') !== reason) throw new Error(answer.text);
+    return answer;
+  });
 }
 
 /** Of a whole service. */
@@ -138,10 +136,9 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
       contentType: 'application/octet-stream',
       headers: { 'x-content-sha256': '0'.repeat(64) },
     }),
-  SandboxNotRunning: (_service, client) =>
-    commandIn(client, { state: 'Stopped' }, (reason) => reason === 'SandboxNotRunning'),
+  SandboxNotRunning: (_service, client) => commandIn(client, { state: 'Stopped' }, 'SandboxNotRunning'),
   /** It waits for a machine that nobody has. */
-  SandboxStarting: (_service, client) => commandIn(client, { resources: { cpu: '100000' } }, () => true),
+  SandboxStarting: (_service, client) => commandIn(client, { resources: { cpu: '100000' } }, 'SandboxStarting'),
   async SecretValueInEnv(_service, client) {
     const name = fresh();
     await made(client, SECRETS, objectOf('Secret', name, { stringData: { TOKEN: 'correct-horse-battery-staple' } }));
