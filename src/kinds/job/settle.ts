@@ -6,6 +6,7 @@
  * retries first, then with new indexes → which timers does that need. A Job that ends or is suspended first stops its
  * Attempts and takes its phase when none is left: a finished Job runs nothing.
  */
+import { armTimers } from '../arm-timers.js';
 import type { Address } from '../../api/address.js';
 import { emit } from '../events/emit.js';
 import { dropAttempt, makeAttempt, stopAttempt, supersede } from './attempts.js';
@@ -189,21 +190,12 @@ function ttlAt(draft: JobDraft): number | undefined {
 /** Timers that may fire early: what they mean is looked at again, so moving them later is not worth a row. */
 const LAZY = new Set(['queue', 'retry']);
 
-/** Arms what is wanted and not armed, and clears what is armed and not wanted any more. */
 function setTimers(draft: JobDraft, wanted: Readonly<Record<string, number | undefined>>): void {
-  const armed: Record<string, number> = { ...draft.private.timers };
   const running = Object.keys(wanted).some((timer) => LAZY.has(timer));
-  for (const [timer, at] of Object.entries(wanted)) {
-    if (at === undefined) continue;
-    const before = armed[timer];
-    if (before === at || (before !== undefined && LAZY.has(timer) && before < at)) continue;
-    armed[timer] = at;
-    draft.effects.push({ type: 'ArmTimer', timer, at });
-  }
-  for (const timer of Object.keys(armed)) {
-    if (wanted[timer] !== undefined || (running && LAZY.has(timer)) || timer === 'resync') continue;
-    delete armed[timer];
-    draft.effects.push({ type: 'CancelTimer', timer });
-  }
+  const { armed, effects } = armTimers(draft.private.timers, wanted, {
+    lazy: (timer) => LAZY.has(timer),
+    kept: (timer) => (running && LAZY.has(timer)) || timer === 'resync',
+  });
+  draft.effects.push(...effects);
   draft.keep({ timers: armed });
 }

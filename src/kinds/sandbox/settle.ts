@@ -4,6 +4,7 @@
  *
  * I8: there is at most one Attempt that is not proven gone, and the next one is made in the commit that knows the proof.
  */
+import { armTimers } from '../arm-timers.js';
 import type { Effect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { idleAt } from './activity.js';
@@ -126,20 +127,11 @@ function noteTurning(draft: SandboxDraft, phase: SandboxPhase): void {
 /** Timers that may fire early: what they mean is looked at again, so moving them later is not worth a row. */
 const LAZY = new Set(['idle', 'start', 'stuck']);
 
-/** Arms what is wanted and not armed, and clears what is armed and not wanted any more. */
 function setTimers(draft: SandboxDraft, wanted: Readonly<Record<string, number | undefined>>): void {
-  const armed: Record<string, number> = { ...draft.private.timers };
-  for (const [timer, at] of Object.entries(wanted)) {
-    if (at === undefined) continue;
-    const before = armed[timer];
-    if (before === at || (before !== undefined && LAZY.has(timer) && before < at)) continue;
-    armed[timer] = at;
-    draft.effects.push({ type: 'ArmTimer', timer, at });
-  }
-  for (const timer of Object.keys(armed)) {
-    if (wanted[timer] !== undefined || timer === 'resync') continue;
-    delete armed[timer];
-    draft.effects.push({ type: 'CancelTimer', timer });
-  }
+  const { armed, effects } = armTimers(draft.private.timers, wanted, {
+    lazy: (timer) => LAZY.has(timer),
+    kept: (timer) => timer === 'resync',
+  });
+  draft.effects.push(...effects);
   draft.keep({ timers: armed });
 }
