@@ -24,6 +24,7 @@ export function listCell(values: readonly string[] | null | undefined): string {
 interface Told {
   readonly phase?: string | undefined;
   readonly reason?: string | undefined;
+  readonly cost?: { readonly totalUSD?: string | undefined } | undefined;
 }
 
 export function phaseColumn(kind: string): Column {
@@ -32,6 +33,17 @@ export function phaseColumn(kind: string): Column {
     type: 'string',
     description: `Phase of the ${kind}.`,
     cell: ({ status }: ApiObject<unknown, Told>) => status.phase ?? '',
+  };
+}
+
+/** Of kinds that spend money. */
+export function costColumn(): Column {
+  return {
+    name: 'Cost',
+    type: 'string',
+    priority: 1,
+    description: 'What it has cost, in USD.',
+    cell: ({ status }: ApiObject<unknown, Told>) => status.cost?.totalUSD ?? '',
   };
 }
 

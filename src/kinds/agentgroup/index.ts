@@ -1,6 +1,6 @@
 /** Owns the declaration of AgentGroup: many AgentRuns of one Agent, with limits, dependencies, one cap and one end. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { catalogReference } from '../shapes/catalog-name.js';
@@ -41,13 +41,7 @@ export const agentGroupKind: KindDefinition = {
       description: 'Members that succeeded, of all.',
       cell: ({ status }: This) => `${status.counts?.succeeded ?? 0}/${status.counts?.total ?? 0}`,
     },
-    {
-      name: 'Cost',
-      type: 'string',
-      priority: 1,
-      description: 'What it has cost, in USD.',
-      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
-    },
+    costColumn(),
     reasonColumn(),
   ],
   selectableFields: {

@@ -1,6 +1,6 @@
 /** Owns the declaration of AgentRun: one durable execution of an Agent in a Sandbox of its own. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { catalogReference } from '../shapes/catalog-name.js';
@@ -40,13 +40,7 @@ export const agentRunKind: KindDefinition = {
       description: 'Turns so far.',
       cell: ({ status }: This) => status.turns?.length ?? 0,
     },
-    {
-      name: 'Cost',
-      type: 'string',
-      priority: 1,
-      description: 'What it has cost, in USD.',
-      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
-    },
+    costColumn(),
     reasonColumn(),
   ],
   selectableFields: {

@@ -1,6 +1,6 @@
 /** Owns the declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition, PlainSight } from '../kind.js';
@@ -33,13 +33,7 @@ export const pipelineKind: KindDefinition = {
         return `${done}/${spec.stages?.length ?? 0}`;
       },
     },
-    {
-      name: 'Cost',
-      type: 'string',
-      priority: 1,
-      description: 'What it has cost, in USD.',
-      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
-    },
+    costColumn(),
     reasonColumn(),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },

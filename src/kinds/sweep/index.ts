@@ -1,6 +1,6 @@
 /** Owns the declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition } from '../kind.js';
@@ -45,13 +45,7 @@ export const sweepKind: KindDefinition = {
       description: 'Cells that may run at the same time.',
       cell: ({ spec }: This) => spec.maxParallel ?? null,
     },
-    {
-      name: 'Cost',
-      type: 'string',
-      priority: 1,
-      description: 'What it has cost, in USD.',
-      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
-    },
+    costColumn(),
     reasonColumn(),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },

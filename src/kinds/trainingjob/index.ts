@@ -1,6 +1,6 @@
 /** Owns the declaration of TrainingJob (beta): a model trained or evaluated, one Job per stage. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
@@ -53,13 +53,7 @@ export const trainingJobKind: KindDefinition = {
       description: 'Its model.',
       cell: ({ spec }: This) => spec.model ?? '',
     },
-    {
-      name: 'Cost',
-      type: 'string',
-      priority: 1,
-      description: 'What it has cost, in USD.',
-      cell: ({ status }: This) => status.cost?.totalUSD ?? '',
-    },
+    costColumn(),
     reasonColumn(),
   ],
   selectableFields: {
