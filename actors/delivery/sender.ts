@@ -178,8 +178,7 @@ export function openSender(deps: SenderDeps): Sender {
     state: () => ({ waiting: turns.size(), inHand: turns.inHand() }),
     async drain(ms) {
       draining = true;
-      const over = AbortSignal.any([stopping, AbortSignal.timeout(ms)]);
-      const waited = sleep(ms, undefined, { signal: over }).catch(() => {});
+      const waited = sleep(ms, undefined, { signal: stopping }).catch(() => {});
       await Promise.race([Promise.allSettled(inHand), waited]);
     },
     async ended() {

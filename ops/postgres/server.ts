@@ -10,6 +10,7 @@ import { open, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { kill } from 'node:process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { deadline } from '../../src/deadline.js';
 import { freePort } from '../free-port.js';
 import { onCluster } from './cluster.js';
 import { isAlive, isPostmaster, readPidFile } from './pid-file.js';
@@ -63,15 +64,19 @@ export const startServer = async (
   signal: AbortSignal,
   extra: Readonly<Record<string, string | number>> = {},
 ): Promise<Server> => {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)]);
+  const ready = deadline(READY_MS, signal);
   let failure = '';
-  for (let attempt = 0; attempt < TRIES; attempt++) {
-    const running = await runningServer(cluster, deadline);
-    if (running !== undefined) return { ...running, adopted: true };
-    const outcome = await launch(cluster, logFile, deadline, extra);
-    if (outcome.outcome === 'Ready') return { ...outcome.server, adopted: false };
-    failure = outcome.said;
-    await delay(100 * 2 ** attempt, undefined, { signal: deadline });
+  try {
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const running = await runningServer(cluster, ready.signal);
+      if (running !== undefined) return { ...running, adopted: true };
+      const outcome = await launch(cluster, logFile, ready.signal, extra);
+      if (outcome.outcome === 'Ready') return { ...outcome.server, adopted: false };
+      failure = outcome.said;
+      await delay(100 * 2 ** attempt, undefined, { signal: ready.signal });
+    }
+  } finally {
+    ready.clear();
   }
   throw new Error(`Postgres does not start on ${cluster.directory}: ${failure}`);
 };

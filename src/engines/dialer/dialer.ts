@@ -16,6 +16,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { deadline } from '../../deadline.js';
 import { openKeptAgents, type KeptAgents } from './kept.js';
 import { allowAddresses, specialAddress, type AllowedAddresses } from './special-addresses.js';
 
@@ -126,13 +127,15 @@ async function resolve(
 ): Promise<readonly string[] | DialFailure> {
   let found: readonly string[];
   if (isIP(host) === 0) {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(connectMs)]);
+    const { signal: bounded, clear } = deadline(connectMs, signal);
     try {
       // The system's resolver cannot be stopped; its late answer is dropped.
       found = await orAborted(lookup(host), bounded);
     } catch {
       const message = bounded.aborted ? `the name ${host} was not resolved in time` : `the name ${host} has no address`;
       return { outcome: 'Failed', reason: bounded.aborted ? 'TimedOut' : 'NameNotFound', message, retryable: true };
+    } finally {
+      clear();
     }
   } else {
     found = [host];
