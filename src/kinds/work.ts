@@ -47,4 +47,12 @@ export interface WorkPlan {
   readonly inputs: readonly PlannedInput[];
   readonly outputs: readonly { readonly name: string; readonly path: string }[];
   readonly amounts: ResourceAmounts;
+  /** What it may reach. Absent: nothing. */
+  readonly network?: PlannedNetwork | undefined;
 }
+
+/** Resolved: presets are hosts by now. */
+export type PlannedNetwork =
+  | { readonly egress: 'Deny' }
+  | { readonly egress: 'AllowList'; readonly hosts: readonly string[] }
+  | { readonly egress: 'Open' };

@@ -44,6 +44,7 @@ function scripted(script: Script, seen: Seen) {
           seen.ended = true;
         },
         signal: () => undefined,
+        resize: () => undefined,
       };
     },
   };

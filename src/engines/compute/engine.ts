@@ -10,6 +10,8 @@
  * - Orders carry the service's lease epoch; an engine obeys only the highest that it has seen.
  */
 
+import type { Duplex } from 'node:stream';
+
 /** Work to start. Paths are on the machine that runs the engine. */
 export interface WorkOrder {
   /** `<attempt uid>.<epoch>`: the key of the work. */
@@ -43,7 +45,21 @@ export interface WorkOrder {
   readonly labels: Readonly<Record<string, string>>;
   /** Commands may be run in it (`exec`), which costs its start some milliseconds. Work without a main program always may be entered. */
   readonly enterable?: boolean | undefined;
+  /** What may be reached from inside, enforced outside. Absent: nothing. */
+  readonly network?: WorkNetwork | undefined;
+  /**
+   * A directory of the service's that holds the socket of the attempt API (`api.sock`), shown read-only as `/run/svc`. The directory and
+   * not the socket: a service that comes back makes a new one in it. Absent: there is none inside.
+   */
+  readonly apiDirectory?: string | undefined;
 }
+
+/** Names are checked at a proxy outside the box, which is its only way out; special addresses are refused under every policy. */
+export type WorkNetwork =
+  | { readonly egress: 'Deny' }
+  /** Lower-case names and `*.suffix`. */
+  | { readonly egress: 'AllowList'; readonly hosts: readonly string[] }
+  | { readonly egress: 'Open' };
 
 export type Unpack = 'no' | 'tar' | 'tar.gz' | 'tar.zst';
 
@@ -101,10 +117,12 @@ export interface WorkState {
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   readonly outputs?: readonly OutputFile[] | undefined;
+  /** Detached processes that run now (`startProcess`). */
+  readonly processes?: number | undefined;
 }
 
 export interface LogQuery {
-  /** Process within the work; `main` by default. */
+  /** Process within the work; `main` by default. `process-<id>`: a detached one. `network`: its connections. */
   readonly container: string;
   readonly follow: boolean;
   /** Last so many lines. */
@@ -144,7 +162,25 @@ export interface ExecOrder {
   readonly workingDir: string;
   /** Kill everything that it started after this long; absent: no limit. */
   readonly timeoutSeconds?: number | undefined;
+  /** On a terminal of its own: its output is all `stdout`, and the end of the input is the terminal's hang-up. */
+  readonly terminal?: TerminalSize | undefined;
 }
+
+export interface TerminalSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export type CommandSignal =
+  | 'SIGINT'
+  | 'SIGTERM'
+  | 'SIGKILL'
+  | 'SIGHUP'
+  | 'SIGQUIT'
+  | 'SIGUSR1'
+  | 'SIGUSR2'
+  | 'SIGSTOP'
+  | 'SIGCONT';
 
 export type ExecStart =
   | { readonly outcome: 'Started'; readonly execution: Execution }
@@ -161,7 +197,9 @@ export interface Execution {
   write(data: Uint8Array): Promise<void>;
   endInput(): void;
   /** To every process that the command started. */
-  signal(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): void;
+  signal(signal: CommandSignal): void;
+  /** Of one on a terminal; nothing otherwise. */
+  resize(size: TerminalSize): void;
 }
 
 export type ExecEnd =
@@ -171,6 +209,32 @@ export type ExecEnd =
   | { readonly end: 'NotExecuted'; readonly reason: string; readonly message: string }
   /** The work ended, or its engine was lost, before the command did. */
   | { readonly end: 'WorkGone' };
+
+/** A process that goes on by itself until it or the work ends. Its output is the log of container `process-<id>`. */
+export interface ProcessOrder extends ExecOrder {
+  /** Unique within the work: a second start under it changes nothing. `[a-z0-9]{1,32}`. */
+  readonly id: string;
+}
+
+export interface ProcessState {
+  readonly id: string;
+  readonly command: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly ended?: { readonly at: number; readonly exitCode: number; readonly timedOut: boolean } | undefined;
+}
+
+export type ProcessStart =
+  | { readonly outcome: 'Started'; readonly process: ProcessState }
+  | { readonly outcome: 'NotRunning' }
+  | { readonly outcome: 'NotExecuted'; readonly reason: string; readonly message: string };
+
+export type PortStart =
+  /** Half-open ends are kept: what one side has ended the other may still answer. Destroyed with the work and the signal. */
+  | { readonly outcome: 'Connected'; readonly stream: Duplex }
+  | { readonly outcome: 'NotRunning' }
+  /** Nobody listens on the port inside. */
+  | { readonly outcome: 'Refused'; readonly message: string };
 
 export interface ComputeEngine {
   readonly name: string;
@@ -190,11 +254,27 @@ export interface ComputeEngine {
    */
   watch(onState: (state: WorkState) => void, onLost: (reason: string) => void, signal: AbortSignal): Promise<void>;
   /**
-   * Runs a command in work that runs, under the limits of the work. Nothing of it outlives it: what it left in the background is
-   * killed at its end, and all of it when the signal aborts, when its time is over and with the work. Work that was not ordered
-   * as `enterable` refuses. Never asked again by itself: a command that may have begun is not repeated.
+   * Runs a command in work that runs, under the limits of the work. It ends with its first process; what that left in the background
+   * goes on, unheard, until the work ends. When the signal aborts or its time is over, the command is killed with all its
+   * descendants that can be told. Work that was not ordered as `enterable` refuses. Never asked again by itself: a command that may have
+   * begun is not repeated.
    */
   exec(order: ExecOrder, signal: AbortSignal): Promise<ExecStart>;
+  /** As `exec`, without a caller: it goes on when the service ends and is there for the next one. */
+  startProcess(order: ProcessOrder, signal: AbortSignal): Promise<ProcessStart>;
+  /** Also ended ones, the newest 100 of them. Undefined: there is no such work, or it does not run. */
+  processes(work: string, signal: AbortSignal): Promise<readonly ProcessState[] | undefined>;
+  /** Full: nothing was taken, since the process does not read; ask again later. `end` closes the input after the data. */
+  writeProcess(
+    work: string,
+    id: string,
+    input: { readonly data: Uint8Array; readonly end: boolean },
+    signal: AbortSignal,
+  ): Promise<'Taken' | 'Full' | 'Gone'>;
+  /** To all that the process has started and can be told. Gone: there is none, or it has ended. */
+  signalProcess(work: string, id: string, name: CommandSignal, signal: AbortSignal): Promise<'Sent' | 'Gone'>;
+  /** To a port that a program inside listens on, on loopback (IPv4). */
+  connect(work: string, port: number, signal: AbortSignal): Promise<PortStart>;
   /** Lines until the end (or for ever while following and running). Unknown id: an empty stream. */
   logs(id: string, query: LogQuery, signal: AbortSignal): AsyncIterable<LogLine>;
   /** Leaves running work alone; frees connections. */

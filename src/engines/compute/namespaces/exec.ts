@@ -7,7 +7,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
-import type { ExecEnd, Execution, ExecOrder, ExecStart } from '../engine.js';
+import type { CommandSignal, ExecEnd, Execution, ExecOrder, ExecStart } from '../engine.js';
 import { encodeFrame, FRAME, FrameReader, MAX_FRAME, STDIN_WINDOW, type Frame } from '../runner/protocol/frames.js';
 import { EXEC_VERSION, type Answer, type ExecAnswer, type Welcome } from '../runner/protocol/messages.js';
 import { ConnectionEnded, EngineRefusal } from './refusal.js';
@@ -131,7 +131,9 @@ class SocketExecution implements Execution {
     this.writes = this.writes.then(() => this.frame(FRAME.endOfInput, Buffer.alloc(0)));
   }
 
-  signal(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGHUP'): void {
+  resize(): void {}
+
+  signal(signal: CommandSignal): void {
     this.frame(FRAME.signal, Buffer.from(signal));
   }
 

@@ -127,12 +127,21 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
       needsExec(await link.connection(signal));
       return startExec(place.layout.socket, leaseEpoch, order, signal);
     },
+    startProcess: () => unbuilt(),
+    processes: () => unbuilt(),
+    writeProcess: () => unbuilt(),
+    signalProcess: () => unbuilt(),
+    connect: () => unbuilt(),
     logs: (id, query, signal) => readLogs(place.layout.logs, link, follows, id, query, signal),
     close: async () => {
       link.close();
       follows.close();
     },
   };
+}
+
+function unbuilt(): Promise<never> {
+  return Promise.reject(new EngineRefusal('Unavailable', 'this engine cannot do that yet'));
 }
 
 /** A runner lives as long as it has work: that of an older program may still be there. */
