@@ -1,14 +1,18 @@
 /** Owns what is worked out of a kind's definition once, so that a write only walks its own body. */
+import type { z } from 'zod';
 import { compileGuards } from '../../api/immutable.js';
 import type { Guards } from '../../api/immutable.js';
 import { metadataInput } from '../../api/metadata.js';
 import { compileShape } from '../../api/strict.js';
 import type { Shape } from '../../api/strict.js';
 import type { KindDefinition } from '../kind.js';
+import { compiled } from '../shapes/complain.js';
 import { apiVersionOf } from '../versions.js';
 
 export interface WritePlan {
   readonly apiVersion: string;
+  /** The kind's schema of specs, for reading. */
+  readonly spec: z.ZodType;
   readonly specShape: Shape;
   readonly guards: Guards;
 }
@@ -20,11 +24,14 @@ export function planOf(kind: KindDefinition): WritePlan {
   if (known !== undefined) return known;
   const plan: WritePlan = {
     apiVersion: apiVersionOf(kind),
+    spec: compiled(kind.schema.spec),
     specShape: compileShape(kind.schema.spec),
     guards: compileGuards(kind.schema.immutable, kind.schema.raiseOnly),
   };
   plans.set(kind, plan);
   return plan;
 }
+
+export const METADATA = compiled(metadataInput);
 
 export const METADATA_SHAPE = compileShape(metadataInput);

@@ -3,14 +3,13 @@
  * nobody knows or that stand there twice. All complaints of one body are collected, so that one answer tells them all.
  */
 import { causesOf, duplicateField, unknownField } from '../../api/causes.js';
-import { metadataInput } from '../../api/metadata.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import { below } from '../../api/path.js';
 import type { Cause, Refusal } from '../../api/refusal.js';
 import { dropNulls, unknownFields } from '../../api/strict.js';
 import { CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../kind.js';
-import { METADATA_SHAPE, planOf } from './plan.js';
+import { METADATA, METADATA_SHAPE, planOf } from './plan.js';
 import type { Target, WriteContext } from './prepared.js';
 
 /** `status` may be sent back and is ignored whatever is in it. */
@@ -35,7 +34,7 @@ export function readMembers(body: Readonly<Record<string, unknown>>, complaints:
 /** Undefined when it cannot be read; the causes say why. */
 export function readMetadata(given: unknown, complaints: Complaints): MetadataInput | undefined {
   const metadata = given ?? {};
-  const parsed = metadataInput.safeParse(metadata);
+  const parsed = METADATA.safeParse(metadata);
   complaints.unknown.push(...unknownFields(METADATA_SHAPE, metadata, 'metadata'));
   if (parsed.success) return parsed.data;
   complaints.causes.push(...causesOf(parsed.error.issues, metadata, 'metadata'));
@@ -44,13 +43,13 @@ export function readMetadata(given: unknown, complaints: Complaints): MetadataIn
 
 /** The spec with its defaults; undefined when it is not valid. A missing spec is an empty one. */
 export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints): unknown {
-  const { specShape } = planOf(kind);
+  const { spec: schema, specShape } = planOf(kind);
   const spec = given ?? {};
   complaints.unknown.push(...unknownFields(specShape, spec, 'spec'));
-  const parsed = kind.schema.spec.safeParse(spec);
+  const parsed = schema.safeParse(spec);
   if (parsed.success) return parsed.data;
   const withoutNulls = dropNulls(specShape, spec);
-  const again = withoutNulls === spec ? parsed : kind.schema.spec.safeParse(withoutNulls);
+  const again = withoutNulls === spec ? parsed : schema.safeParse(withoutNulls);
   if (again.success) return again.data;
   complaints.causes.push(...causesOf(again.error.issues, withoutNulls, 'spec'));
   return undefined;
