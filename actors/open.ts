@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { Moment } from '../src/kinds/machine.js';
+import type { Doors, Moment } from '../src/kinds/machine.js';
 import type { ComputeEngine, Execution } from '../src/engines/compute/engine.js';
 import type { CommittedChange, Committer } from '../storage/commit/member.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
@@ -52,6 +52,8 @@ export interface ActorsDeps {
   openCommitter(publish: (changes: readonly CommittedChange[]) => void): Promise<Committer>;
   openTimers(fire: (timer: StoredTimer) => void): Promise<Timers>;
   readonly engine: ComputeEngine | undefined;
+  /** Where people find this deployment. */
+  readonly doors?: Doors | undefined;
   readonly inputs: Inputs;
   readonly keepOutput: ReportDeps['keep'];
   readonly settings: ActorSettings;
@@ -143,7 +145,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     void post.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
   });
   // I9: the one place where a machine's clock, ids and randomness come from.
-  const moment = (): Moment => ({ now: clock(), uid: randomUUID, randomBytes });
+  const moment = (): Moment => ({ now: clock(), uid: randomUUID, randomBytes, doors: deps.doors });
   let generation = 0;
 
   const tree = openActorTree(deps.observe.problem);

@@ -20,6 +20,7 @@ import { openDialer } from '../src/engines/dialer/dialer.js';
 import { fetchUrl } from '../src/engines/fetch/fetch.js';
 import { kindByName, KINDS } from '../src/kinds/index.js';
 import { locateOutput } from '../src/kinds/job/outputs.js';
+import type { Doors } from '../src/kinds/machine.js';
 import { LOCAL_NODE } from '../src/kinds/node/local.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 import { openAdmissionSwitch } from '../storage/admissions.js';
@@ -50,6 +51,7 @@ export interface ActiveDeps {
   readonly blobs: Blobs;
   readonly engine: ComputeEngine | undefined;
   readonly metrics: Metrics;
+  readonly doors: Doors;
   /** `readWebhookCa`'s. */
   readonly webhookCa: readonly string[] | undefined;
   readonly log: Log;
@@ -143,6 +145,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
         signal: stopping,
       }),
     engine,
+    doors: deps.doors,
     inputs,
     async keepOutput(address, uid, file) {
       const { name, size, directory } = file;

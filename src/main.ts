@@ -78,6 +78,7 @@ async function serve(config: Config): Promise<void> {
   await serveTerms(
     {
       ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
+      doors: { base: listening.https ?? listening.http },
       onChange: front.onChange(http.authenticator),
       drain: () => http.drain(),
       async welcome({ newOwnerKey }) {

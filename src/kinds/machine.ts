@@ -23,6 +23,16 @@ export interface Moment {
   readonly now: number;
   uid(): string;
   randomBytes(length: number): Uint8Array;
+  /** Absent where nobody listens, as in tests. */
+  readonly doors?: Doors | undefined;
+}
+
+/** Where this deployment is reached from outside: for people to read in a status, never for deciding. */
+export interface Doors {
+  /** URL of the front door without a path: `https://127.0.0.1:8443`. */
+  readonly base: string;
+  /** Absent: the SSH door is closed. `hostKey` is a line as in `known_hosts`, without the host. */
+  readonly ssh?: { readonly host: string; readonly port: number; readonly hostKey: string } | undefined;
 }
 
 export type Message<Spec = unknown, Status = unknown> =

@@ -1,0 +1,68 @@
+/**
+ * Owns how a Workspace is reached from outside: its user name at the SSH door, the paths of its tools, and what
+ * `status.connect` says of both. Pure; where the doors are is an argument. Source: spec, "Workspace", `status.connect`.
+ *
+ * The user name is `<workspace>.<project>`, and for an org other than the bootstrap one `<workspace>.<project>+<org>`.
+ * The name of a Workspace may hold dots, a project's and an org's may not, and none of them a plus: so each text names one
+ * Workspace at most.
+ */
+import { BOOTSTRAP_ORG } from '../../api/access/role.js';
+import type { Address } from '../../api/address.js';
+import { checkLabelName, checkSubdomainName } from '../../api/names.js';
+import { BRAND } from '../../brand.js';
+import type { Doors } from '../machine.js';
+import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
+
+/** Home directory inside; the tools start there. */
+export const HOME = `/home/${BRAND}`;
+
+export type WorkspaceName = Pick<Address, 'org' | 'project' | 'name'>;
+
+export function sshUser({ org, project, name }: WorkspaceName): string {
+  return `${name}.${project}${org === BOOTSTRAP_ORG ? '' : `+${org}`}`;
+}
+
+/** Undefined: it can be the name of none. */
+export function readSshUser(user: string): WorkspaceName | undefined {
+  const plus = user.indexOf('+');
+  const org = plus < 0 ? BOOTSTRAP_ORG : user.slice(plus + 1);
+  const place = plus < 0 ? user : user.slice(0, plus);
+  const dot = place.lastIndexOf('.');
+  if (dot < 0) return undefined;
+  const [name, project] = [place.slice(0, dot), place.slice(dot + 1)];
+  const complaint = checkSubdomainName(name) ?? checkLabelName(project) ?? checkLabelName(org);
+  // Written in one way only.
+  return complaint === undefined && sshUser({ org, project, name }) === user ? { org, project, name } : undefined;
+}
+
+/** Tools that are reached by a browser, by their words in `spec.tools`. */
+export const BROWSER_TOOLS = { Jupyter: 'jupyter', VSCode: 'vscode' } as const;
+export type BrowserTool = (typeof BROWSER_TOOLS)[keyof typeof BROWSER_TOOLS];
+
+/** Path of a tool at the front door, with its slash. */
+export function toolPath({ org, project, name }: WorkspaceName, tool: BrowserTool): string {
+  return `/tools/${org}/${project}/${name}/${tool}/`;
+}
+
+/** `status.connect` of a Workspace that runs. Undefined `doors`: nobody said where they are. */
+export function connectOf(
+  where: WorkspaceName,
+  tools: WorkspaceSpec['tools'],
+  doors: Doors | undefined,
+): WorkspaceStatus['connect'] {
+  if (doors === undefined) return undefined;
+  const { base, ssh } = doors;
+  return {
+    ...(tools.includes('Jupyter') ? { jupyter: { url: base + toolPath(where, 'jupyter') } } : {}),
+    ...(tools.includes('VSCode') ? { vscode: { url: base + toolPath(where, 'vscode') } } : {}),
+    ...(tools.includes('SSH') && ssh
+      ? {
+          ssh: {
+            command: `ssh -p ${ssh.port} ${sshUser(where)}@${ssh.host}`,
+            host: `${ssh.host}:${ssh.port}`,
+            hostKey: ssh.hostKey,
+          },
+        }
+      : {}),
+  };
+}
