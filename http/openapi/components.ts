@@ -85,6 +85,7 @@ const STATUS: Node = {
         kind: text('Kind of the object.'),
         name: text('Name of the object.'),
         retryAfterSeconds: { type: 'integer', format: 'int32', description: 'Seconds until a repeat is worth trying.' },
+        epoch: { type: 'integer', description: 'The epoch that it is at, for one who meant another.' },
         uid: text('uid of the object.'),
       },
     },

@@ -24,6 +24,8 @@ export interface Refusal {
   readonly target?:
     | { readonly group?: string; readonly kind?: string; readonly name?: string; readonly uid?: string }
     | undefined;
+  /** The epoch that the target is at, for one who meant another. */
+  readonly epoch?: number | undefined;
 }
 
 /** Thrown only up to the nearest funnel (HTTP edge, effect runner); machines and commits return refusals instead. */

@@ -17,6 +17,7 @@ export interface StatusBody {
     readonly uid?: string | undefined;
     readonly causes?: readonly Cause[] | undefined;
     readonly retryAfterSeconds?: number | undefined;
+    readonly epoch?: number | undefined;
   };
   readonly code: number;
   readonly docs: string;
@@ -56,6 +57,7 @@ export function toStatus(
       details: {
         ...refusal.target,
         ...(refusal.causes === undefined ? {} : { causes: refusal.causes }),
+        ...(refusal.epoch === undefined ? {} : { epoch: refusal.epoch }),
         ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds: Math.max(1, Math.ceil(retryAfterSeconds)) }),
       },
       code: entry.status,
