@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Doors, Moment } from '../src/kinds/machine.js';
-import type { ComputeEngine, Execution } from '../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import type { CommittedChange, Committer } from '../storage/commit/member.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
@@ -18,7 +18,7 @@ import type { ChildrenDeps } from './effects/children.js';
 import { openEffectRunner } from './effects/runner.js';
 import type { WorkDeps } from './effects/work.js';
 import { openActivity } from './work/activity.js';
-import { startCommand, type Command } from './work/commands.js';
+import { openCommands, type Commands } from './work/commands.js';
 import { openHub } from './hub/hub.js';
 import { openOperators, type Operators } from './operators.js';
 import { openPost } from './post.js';
@@ -99,8 +99,8 @@ export interface Actors {
   readonly post: ReturnType<typeof openPost>;
   /** Keeps the answer of a keyed request that is no write of one object. */
   readonly keepAnswer: Committer['keepAnswer'];
-  /** Runs a command in a running Sandbox (`work/commands.ts`). */
-  startCommand(owner: Address, command: Command, signal: AbortSignal): Promise<Execution>;
+  /** What is done inside running Sandboxes and Workspaces. */
+  readonly commands: Commands;
   /** Whether new work is paused; given a value, sets it first. */
   admissions(paused?: boolean): Promise<boolean>;
   /** Takes up what was under way; resolves when everything has been woken. */
@@ -273,7 +273,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     operators: openOperators(registry, supervision, post, clock),
     write: serviceWrite,
     post,
-    startCommand: (owner, command, signal) => startCommand(owner, command, { ...work, activity }, signal),
+    commands: openCommands({ ...work, activity }),
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     async admissions(next) {
       if (next !== undefined) {

@@ -4,9 +4,9 @@
  */
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { Execution, LogLine, LogQuery } from '../src/engines/compute/engine.js';
+import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
 import type { Stage } from '../actors/stage.js';
-import type { Command } from '../actors/work/commands.js';
+import type { Commands } from '../actors/work/commands.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
 import type { Registry } from 'prom-client';
 import type { Readable } from 'node:stream';
@@ -56,14 +56,6 @@ export interface Logs {
     request: LogRequest,
     signal: AbortSignal,
   ): Promise<AsyncIterable<LogLine> | undefined>;
-}
-
-export interface Commands {
-  /**
-   * Starts it in what runs now; it ends with the signal, and with the epoch that it was started in (I8).
-   * Refuses with SandboxStarting, SandboxNotRunning, SandboxFailed, Unavailable.
-   */
-  start(owner: Address, command: Command, signal: AbortSignal): Promise<Execution>;
 }
 
 export interface OutputEntry {

@@ -27,6 +27,7 @@ export function openExtras(room: Room): Extras {
       ['attempts/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['jobs/outputs', (x, caller, target) => serveOutputs(x, room, caller, target)],
       ['sandboxes/exec', (x, caller, target) => serveExec(x, room, caller, target)],
+      ['workspaces/exec', (x, caller, target) => serveExec(x, room, caller, target)],
       ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
     notServed: (x, caller, target) => refuseBelow(x, room, caller, target),

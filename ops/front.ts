@@ -4,10 +4,11 @@
  */
 import { createOrg } from '../actors/orgs.js';
 import type { Stage } from '../actors/stage.js';
+import type { Commands } from '../actors/work/commands.js';
 import type { Authenticator } from '../http/auth/authenticator.js';
 import type { Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
-import type { Commands, Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
+import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
 import { refuse } from '../src/api/refusal.js';
 import { kindByName } from '../src/kinds/index.js';
 import { jobOutputs, locateOutput } from '../src/kinds/job/outputs.js';
@@ -52,6 +53,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
     throw refuse('Unavailable', `this process is not the active one: ${now.missing}`, { retryAfterSeconds: 1 });
   };
   const stage = (): Stage => active().actors.stage;
+  const commands = (): Commands => active().actors.commands;
   const deliveryLog = openDeliveryLog(store.postgres);
 
   return {
@@ -78,7 +80,15 @@ export function openFront(store: Store, blobs: Blobs): Front {
         compute: now.state === 'Active' ? now.active.engineFacts() : undefined,
       }),
     },
-    commands: { start: (owner, request, signal) => active().actors.startCommand(owner, request, signal) },
+    commands: {
+      start: (owner, command, signal) => commands().start(owner, command, signal),
+      startProcess: (owner, process, signal) => commands().startProcess(owner, process, signal),
+      processes: (owner, epoch, signal) => commands().processes(owner, epoch, signal),
+      writeProcess: (owner, process, input, signal) => commands().writeProcess(owner, process, input, signal),
+      signalProcess: (owner, process, name, signal) => commands().signalProcess(owner, process, name, signal),
+      readProcess: (owner, process, follow, signal) => commands().readProcess(owner, process, follow, signal),
+      connect: (owner, port, signal) => commands().connect(owner, port, signal),
+    },
     logs: { open: (owner, uid, request, signal) => active().openLog(owner, uid, request, signal) },
     outputs: {
       async *list(owner, uid) {

@@ -1,22 +1,25 @@
 /**
- * Owns the way of a command into a running Sandbox: from the object to the Attempt that runs it, to the engine. A command
- * gets the environment of the Sandbox, its Secrets too, as the main program does; nothing of it is written down (I11).
+ * Owns what is done inside running work, as thin passages to the engine: commands (with a terminal or without), detached processes,
+ * connections to ports. Each enters by `entrance.ts`, at one epoch (I8), and goes on counts as activity as long as it is open.
  *
- * I8: a command belongs to the epoch in which it was started. The engine knows work by epoch, so it never reaches a successor;
- * here a caller who names another epoch than the present one is told so.
+ * A command and a process get the environment of the object, its Secrets too, as the main program does; nothing of it is
+ * written down (I11).
  */
+import type { Duplex } from 'node:stream';
 import type { Address } from '../../src/api/address.js';
-import { decodeObject } from '../../src/api/encode.js';
-import type { ApiObject } from '../../src/api/object.js';
-import { refuse } from '../../src/api/refusal.js';
-import type { ComputeEngine, Execution } from '../../src/engines/compute/engine.js';
-import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Activity } from './activity.js';
-import { ATTEMPT } from './attempts.js';
-import { resolveEnvironment, type OrderDeps } from './order.js';
-import { workId } from './reports.js';
+import type {
+  CommandSignal,
+  ExecOrder,
+  Execution,
+  LogLine,
+  PortStart,
+  ProcessStart,
+  ProcessState,
+  TerminalSize,
+} from '../../src/engines/compute/engine.js';
+import { enter, type Entered, type EntranceDeps } from './entrance.js';
 
-/** A command for a running Sandbox, with the environment that the Sandbox gives to all of them. */
+/** A command for running work, with the environment that its owner gives to all of them. */
 export interface Command {
   readonly command: readonly string[];
   /** Beside the object's own, and before it. */
@@ -24,85 +27,140 @@ export interface Command {
   /** The object's own when absent. */
   readonly workingDir?: string | undefined;
   readonly timeoutSeconds?: number | undefined;
+  /** On a terminal of its own. */
+  readonly terminal?: TerminalSize | undefined;
   /** Only at this epoch. */
   readonly epoch?: number | undefined;
 }
 
-export interface CommandDeps extends OrderDeps {
-  readonly kinds: readonly KindDefinition[];
-  readonly engine: ComputeEngine | undefined;
-  readonly activity: Activity;
+/** Where something goes on: handles that are given to clients name both. */
+export interface Whereabouts {
+  /** Of the Sandbox or Workspace. */
+  readonly uid: string;
+  readonly epoch: number;
 }
 
-interface Interactive {
-  readonly phase?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly attempt?: { readonly name?: string | undefined; readonly epoch?: number | undefined } | undefined;
+/** `epoch` is the one that the caller means; undefined: the present one. */
+export interface Commands {
+  /** It ends with the signal, and with the epoch. */
+  start(owner: Address, command: Command, signal: AbortSignal): Promise<Execution>;
+  /** `id` as in ProcessOrder: unique within the epoch, `[a-z0-9]{1,32}`. */
+  startProcess(
+    owner: Address,
+    process: Command & { readonly id: string },
+    signal: AbortSignal,
+  ): Promise<Whereabouts & { readonly started: Exclude<ProcessStart, { outcome: 'NotRunning' }> }>;
+  processes(
+    owner: Address,
+    epoch: number | undefined,
+    signal: AbortSignal,
+  ): Promise<Whereabouts & { readonly processes: readonly ProcessState[] }>;
+  writeProcess(
+    owner: Address,
+    process: ProcessName,
+    input: { readonly data: Uint8Array; readonly end: boolean },
+    signal: AbortSignal,
+  ): Promise<'Taken' | 'Full' | 'Gone'>;
+  signalProcess(
+    owner: Address,
+    process: ProcessName,
+    name: CommandSignal,
+    signal: AbortSignal,
+  ): Promise<'Sent' | 'Gone'>;
+  /** Output of a process, also of one that has ended. */
+  readProcess(
+    owner: Address,
+    process: ProcessName,
+    follow: boolean,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<LogLine>>;
+  /** The stream is destroyed with the signal and with the epoch. */
+  connect(
+    owner: Address,
+    port: { readonly port: number; readonly epoch?: number | undefined },
+    signal: AbortSignal,
+  ): Promise<Exclude<PortStart, { outcome: 'NotRunning' }>>;
 }
 
-/** Refuses with NotFound, SandboxStarting, SandboxNotRunning, SandboxFailed, Unavailable. */
-export async function startCommand(
-  owner: Address,
-  asked: Command,
-  deps: CommandDeps,
-  signal: AbortSignal,
-): Promise<Execution> {
-  const target = { kind: owner.kind, name: owner.name };
-  const body = await deps.read(owner);
-  if (!body) throw refuse('NotFound', `${owner.kind} "${owner.name}" not found`, { target });
-  const object = decodeObject<unknown, Interactive>(body);
-  const { name, epoch } = running(object, asked.epoch);
-  const kind = deps.kinds.find((candidate) => candidate.kind === owner.kind);
-  const attempt = await deps.read({ ...owner, kind: ATTEMPT, name });
-  if (!attempt || !kind?.workPlan || !deps.engine) throw notRunning(object, 'nothing of it runs');
-  const plan = kind.workPlan(object, 0, epoch);
-  const resolved = await resolveEnvironment(owner, plan, deps);
-  if (resolved.outcome === 'Missing') throw notRunning(object, resolved.message);
-  const started = await deps.engine.exec(
-    {
-      work: workId(decodeObject(attempt).metadata.uid, epoch),
-      command: asked.command,
-      env: { ...resolved.env, ...asked.env },
-      workingDir: asked.workingDir ?? plan.workingDir,
-      timeoutSeconds: asked.timeoutSeconds,
+export interface ProcessName {
+  readonly id: string;
+  /** Only at this epoch. */
+  readonly epoch?: number | undefined;
+}
+
+const ENDED = 'its program has ended';
+
+/** Every call refuses as `enter` does. */
+export function openCommands(deps: EntranceDeps): Commands {
+  /** One short request inside. */
+  async function within<T>(
+    owner: Address,
+    epoch: number | undefined,
+    ask: (entered: Entered) => Promise<T>,
+  ): Promise<T> {
+    const entered = await enter(owner, epoch, deps);
+    const over = entered.begin();
+    try {
+      return await ask(entered);
+    } finally {
+      over();
+    }
+  }
+
+  return {
+    async start(owner, command, signal) {
+      const entered = await enter(owner, command.epoch, deps);
+      const started = await entered.engine.exec(await orderOf(command, entered), signal);
+      if (started.outcome === 'NotRunning') throw entered.over(ENDED);
+      void started.execution.ended.finally(entered.begin());
+      return started.execution;
     },
-    signal,
-  );
-  if (started.outcome === 'NotRunning') throw notRunning(object, 'its program has ended');
-  const over = deps.activity.begin(owner, object.metadata.uid, epoch);
-  void started.execution.ended.finally(over);
-  return started.execution;
+    startProcess: (owner, process, signal) =>
+      within(owner, process.epoch, async (entered) => {
+        const { uid, epoch, engine } = entered;
+        const order = { ...(await orderOf(process, entered)), id: process.id };
+        const started = await engine.startProcess(order, signal);
+        if (started.outcome === 'NotRunning') throw entered.over(ENDED);
+        return { uid, epoch, started };
+      }),
+    processes: (owner, wanted, signal) =>
+      within(owner, wanted, async ({ uid, epoch, engine, work, over }) => {
+        const processes = await engine.processes(work, signal);
+        if (!processes) throw over(ENDED);
+        return { uid, epoch, processes };
+      }),
+    writeProcess: (owner, { id, epoch }, input, signal) =>
+      within(owner, epoch, ({ engine, work }) => engine.writeProcess(work, id, input, signal)),
+    signalProcess: (owner, { id, epoch }, name, signal) =>
+      within(owner, epoch, ({ engine, work }) => engine.signalProcess(work, id, name, signal)),
+    readProcess: (owner, { id, epoch }, follow, signal) =>
+      within(owner, epoch, async ({ engine, work }) =>
+        engine.logs(work, { container: `process-${id}`, follow }, signal),
+      ),
+    async connect(owner, { port, epoch }, signal) {
+      const entered = await enter(owner, epoch, deps);
+      const over = entered.begin();
+      let stream: Duplex | undefined;
+      try {
+        const connected = await entered.engine.connect(entered.work, port, signal);
+        if (connected.outcome === 'NotRunning') throw entered.over(ENDED);
+        if (connected.outcome === 'Connected') stream = connected.stream;
+        return connected;
+      } finally {
+        if (stream) stream.once('close', over);
+        else over();
+      }
+    },
+  };
 }
 
-function running(
-  object: ApiObject<unknown, Interactive>,
-  wanted: number | undefined,
-): { readonly name: string; readonly epoch: number } {
-  const { phase, reason, attempt } = object.status;
-  const { kind, metadata } = object;
-  const target = { kind, name: metadata.name };
-  switch (phase) {
-    case 'Running':
-      break;
-    case 'Pending':
-    case 'Starting':
-    case 'Recovering':
-      throw refuse('SandboxStarting', `${kind} "${metadata.name}" is ${phase}`, { retryAfterSeconds: 1, target });
-    case 'Failed':
-      throw refuse('SandboxFailed', `${kind} "${metadata.name}" has failed: ${reason ?? 'no reason is known'}`, {
-        target,
-      });
-    default:
-      throw notRunning(object, `it is ${phase ?? 'not started'}`);
-  }
-  if (attempt?.name === undefined || attempt.epoch === undefined) throw notRunning(object, 'nothing of it runs');
-  if (wanted !== undefined && wanted !== attempt.epoch) {
-    throw notRunning(object, `epoch ${wanted} is over; the current one is ${attempt.epoch}`);
-  }
-  return { name: attempt.name, epoch: attempt.epoch };
-}
-
-function notRunning({ kind, metadata }: Pick<ApiObject, 'kind' | 'metadata'>, why: string): Error {
-  const target = { kind, name: metadata.name };
-  return refuse('SandboxNotRunning', `no command can run in ${kind} "${metadata.name}": ${why}`, { target });
+async function orderOf(asked: Command, entered: Entered): Promise<ExecOrder> {
+  return {
+    work: entered.work,
+    command: asked.command,
+    env: { ...(await entered.environment()), ...asked.env },
+    workingDir: asked.workingDir ?? entered.plan.workingDir,
+    timeoutSeconds: asked.timeoutSeconds,
+    terminal: asked.terminal,
+  };
 }

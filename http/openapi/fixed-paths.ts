@@ -1,11 +1,11 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, deliveries, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { json, said } from '../routes/declared/bodies.js';
-import { COMMAND, EPOCH, RESULT } from '../routes/declared/interactive.js';
 import { LOG_PARAMETERS } from '../routes/declared/logs.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
 import { declaredPaths } from './declared-paths.js';
+import { insidePaths } from './inside.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
@@ -58,19 +58,8 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     ...declaredPaths(group, kinds),
     [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
     [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
-    [`${project}/sandboxes/{name}/exec`]: {
-      post: route({
-        id: 'runCommandOfSandbox',
-        tag: 'Sandbox',
-        summary: 'Run a command and wait for its end',
-        parameters: [...object, EPOCH],
-        body: json(COMMAND),
-        answer: {
-          schema: RESULT,
-          description: 'How it ended; frames {stream, data} as lines when application/x-ndjson is accepted.',
-        },
-      }),
-    },
+    ...insidePaths(`${project}/sandboxes/{name}`, 'Sandbox'),
+    ...insidePaths(`${project}/workspaces/{name}`, 'Workspace'),
     [`${project}/jobs/{name}/outputs`]: {
       get: route({
         id: 'listJobOutputs',

@@ -1,5 +1,5 @@
 /**
- * Owns `POST …/sandboxes/{n}/exec`: a command inside, its input from the body, its output collected into one answer or sent
+ * Owns `POST …/exec` of Sandboxes and Workspaces: a command inside, its input from the body, its output collected into one answer or sent
  * as frames while it comes. How a command gets inside is the engine's matter (`Commands`).
  *
  * The command lives as long as its request: who leaves ends it. With frames, a client that reads slowly slows the program
@@ -8,12 +8,14 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
+import type { Address } from '../../src/api/address.js';
 import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
 import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
 import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
 import type { Caller } from '../../actors/stage.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
+import { notRunning } from '../../actors/work/entrance.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Command } from '../../actors/work/commands.js';
 import type { Exchange } from '../exchange.js';
@@ -24,10 +26,12 @@ import { parseObject } from '../resources/parse.js';
 import { replyJson } from '../reply.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
+import { readEpoch } from './epoch.js';
 
 const FRAMES = 'application/x-ndjson';
 /** Of each stream, in an answer that comes as a whole. */
 const KEPT_BYTES = 8 * 1024 * 1024;
+const STOPPED = 'it stopped before the command had ended';
 
 const input = z.strictObject({
   command: commandLine,
@@ -47,7 +51,7 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
   const address = addressOf(caller, kind, project, name, 'exec');
   const asked = readInput(input, parseObject(x, await room.bodies.read(x)).value);
   if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
-    throw refuse('Unsupported', 'commands run as uid 0 of the Sandbox; another user is not supported yet', {
+    throw refuse('Unsupported', 'commands run as uid 0 inside; another user is not supported yet', {
       causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],
     });
   }
@@ -63,19 +67,12 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
     const begun = performance.now();
     const execution = await room.commands.start(address, request, x.gone);
     const fed = feed(execution, asked.stdin);
-    if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, execution);
-    else await sendWhole(x, execution, begun);
+    if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, address, execution);
+    else await sendWhole(x, address, execution, begun);
     await fed;
   } finally {
     release();
   }
-}
-
-function readEpoch(x: Exchange): number | undefined {
-  const text = x.query.get('epoch');
-  if (text === null || text === '') return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw refuse('BadRequest', 'epoch must be a whole number from 1');
-  return Number(text);
 }
 
 async function feed(execution: Execution, stdin: string | undefined): Promise<void> {
@@ -102,10 +99,10 @@ class Kept {
   }
 }
 
-async function sendWhole(x: Exchange, execution: Execution, begun: number): Promise<void> {
+async function sendWhole(x: Exchange, address: Address, execution: Execution, begun: number): Promise<void> {
   const kept = { stdout: new Kept(), stderr: new Kept() };
   for await (const { stream, data } of execution.output) kept[stream].add(data);
-  const exit = exitOf(await execution.ended);
+  const exit = exitOf(await execution.ended, address);
   if (x.abandoned) return;
   replyJson(x, 200, {
     ...exit,
@@ -117,7 +114,7 @@ async function sendWhole(x: Exchange, execution: Execution, begun: number): Prom
 }
 
 /** One JSON object per line; the last one has the exit code, or says why there is none. */
-async function sendFrames(x: Exchange, execution: Execution): Promise<void> {
+async function sendFrames(x: Exchange, address: Address, execution: Execution): Promise<void> {
   const out = new Outflow(x.res);
   x.res.writeHead(200, {
     'content-type': FRAMES,
@@ -132,7 +129,7 @@ async function sendFrames(x: Exchange, execution: Execution): Promise<void> {
   }
   const end = await execution.ended;
   if (out.closed) return;
-  out.write(`${JSON.stringify(end.end === 'Exited' ? exitOf(end) : { error: errorOf(end) })}\n`);
+  out.write(`${JSON.stringify(end.end === 'Exited' ? exitOf(end, address) : { error: errorOf(end, address) })}\n`);
   x.res.end();
 }
 
@@ -142,7 +139,10 @@ function textOf(data: Uint8Array): { readonly data: string; readonly encoding?: 
     : { data: Buffer.from(data).toString('base64'), encoding: 'base64' };
 }
 
-function exitOf(end: ExecEnd): { readonly exitCode: number; readonly signal?: number; readonly timedOut?: true } {
+function exitOf(
+  end: ExecEnd,
+  address: Address,
+): { readonly exitCode: number; readonly signal?: number; readonly timedOut?: true } {
   switch (end.end) {
     case 'Exited':
       return {
@@ -155,12 +155,15 @@ function exitOf(end: ExecEnd): { readonly exitCode: number; readonly signal?: nu
         causes: [{ field: 'command', reason: end.reason, message: end.message }],
       });
     case 'WorkGone':
-      throw refuse('SandboxNotRunning', 'it stopped before the command had ended');
+      throw notRunning(address, STOPPED);
   }
 }
 
-function errorOf(end: Exclude<ExecEnd, { end: 'Exited' }>): { readonly reason: string; readonly message: string } {
-  return end.end === 'NotExecuted'
-    ? { reason: end.reason, message: end.message }
-    : { reason: 'SandboxNotRunning', message: 'it stopped before the command had ended' };
+function errorOf(
+  end: Exclude<ExecEnd, { end: 'Exited' }>,
+  address: Address,
+): { readonly reason: string; readonly message: string } {
+  if (end.end === 'NotExecuted') return { reason: end.reason, message: end.message };
+  const { code: reason, message } = notRunning(address, STOPPED).refusal;
+  return { reason, message };
 }

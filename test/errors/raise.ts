@@ -1,6 +1,7 @@
 /** Owns how each code that the service can answer with so far is raised over HTTP: against a whole service, or at its front door. */
 import { Client as Database } from 'pg';
-import { startCommand, type CommandDeps } from '../../actors/work/commands.js';
+import { openCommands } from '../../actors/work/commands.js';
+import type { EntranceDeps } from '../../actors/work/entrance.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
@@ -27,7 +28,14 @@ const FAILED = encodeObject({
   spec: {},
   status: { phase: 'Failed', reason: 'StartupFailed' },
 });
-const NO_COMMANDS = { kinds: [], engine: undefined } as unknown as CommandDeps;
+const STARTING = encodeObject({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Workspace',
+  metadata: { name: 'a', namespace: 'default', uid: 'u', generation: 1, creationTimestamp: '2026-01-02T03:04:05Z' },
+  spec: {},
+  status: { phase: 'Starting' },
+});
+const NO_COMMANDS = { kinds: [], engine: undefined } as unknown as EntranceDeps;
 
 let names = 0;
 const fresh = (): string => `e${(names += 1)}`;
@@ -198,10 +206,7 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
   /** Nothing runs here, so one that has failed is shown to the part that looks at it. */
   SandboxFailed: {
     options: {
-      commands: {
-        start: (owner, request, signal) =>
-          startCommand(owner, request, { ...NO_COMMANDS, read: async () => FAILED }, signal),
-      },
+      commands: openCommands({ ...NO_COMMANDS, read: async () => FAILED }),
     },
     raise: (door) => door.call(`${IN_DEFAULT}/sandboxes/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
   },
@@ -211,6 +216,10 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
       const burst = await Promise.all(Array.from({ length: 50 }, () => door.call(`${IN_DEFAULT}/secrets`)));
       return burst.find(({ status }) => status === 429) ?? burst[0] ?? Response.error();
     },
+  },
+  WorkspaceStarting: {
+    options: { commands: openCommands({ ...NO_COMMANDS, read: async () => STARTING }) },
+    raise: (door) => door.call(`${IN_DEFAULT}/workspaces/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
   },
   Unavailable: {
     async raise(door) {

@@ -1,10 +1,10 @@
 /** The front door of commands: what is asked for, how output is answered, and what becomes of a command nobody waits for. */
 import test from 'ava';
 import { refuse } from '../../src/api/refusal.js';
-import type { Command } from '../../actors/work/commands.js';
+import type { Command, Commands } from '../../actors/work/commands.js';
 import type { ExecEnd, Execution } from '../../src/engines/compute/engine.js';
 import { until } from '../e2e/until.js';
-import { bearer, IN_DEFAULT, KEYS, openDoor, type Door } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openDoor, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
 
 const EXEC = `${IN_DEFAULT}/sandboxes/box/exec`;
@@ -23,8 +23,9 @@ interface Seen {
   aborted: boolean;
 }
 
-function scripted(script: Script, seen: Seen) {
+function scripted(script: Script, seen: Seen): Commands {
   return {
+    ...NO_COMMANDS,
     async start(_owner: unknown, request: Command, signal: AbortSignal): Promise<Execution> {
       seen.request = request;
       signal.addEventListener('abort', () => (seen.aborted = true));
@@ -172,6 +173,7 @@ test('a wrong request is refused by its field, before anything runs', async (t) 
 test('what the Sandbox is like is told as it is', async (t) => {
   const door = await openDoor(t, {
     commands: {
+      ...NO_COMMANDS,
       start: async () => {
         throw refuse('SandboxStarting', 'it is Starting', { retryAfterSeconds: 1 });
       },

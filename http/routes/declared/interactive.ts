@@ -60,18 +60,6 @@ function inside(plural: string, kind: string): readonly BelowRoute[] {
     parameters: [...(more.parameters ?? []), EPOCH],
   });
   return [
-    // Of Sandboxes it is served: `http/routes/exec.ts`.
-    ...(plural === 'sandboxes'
-      ? []
-      : [
-          one('POST', 'exec', 'runCommand', 'Run a command and wait for its end', {
-            body: json(COMMAND),
-            answer: {
-              schema: RESULT,
-              description: 'How it ended; frames as lines when application/x-ndjson is accepted.',
-            },
-          }),
-        ]),
     one('POST', 'processes', 'startProcess', 'Start a detached process', {
       body: json(COMMAND),
       answer: { status: 201, schema: PROCESS, description: 'Started.' },

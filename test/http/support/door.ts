@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
 import { Registry } from 'prom-client';
+import type { Commands } from '../../../actors/work/commands.js';
 import { API_GROUP } from '../../../src/brand.js';
 import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
@@ -79,6 +80,17 @@ export function credential(org: string, name: string): FoundCredential {
   };
 }
 
+/** Commands of a front door behind which nothing runs; a test gives those that it is about. */
+export const NO_COMMANDS: Commands = {
+  start: unwired,
+  startProcess: unwired,
+  processes: unwired,
+  writeProcess: unwired,
+  signalProcess: unwired,
+  readProcess: unwired,
+  connect: unwired,
+};
+
 function unwired(): never {
   throw new Error('not wired in this test');
 }
@@ -128,7 +140,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       facts: () => ({ engine: 'none' }),
     },
     logs: { open: unwired },
-    commands: { start: unwired },
+    commands: NO_COMMANDS,
     outputs: { list: unwired, find: unwired },
     deliveries: { list: unwired, replay: unwired },
     blobs: { put: unwired, head: unwired, get: unwired },
