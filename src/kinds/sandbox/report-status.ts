@@ -1,13 +1,13 @@
 /** Owns the status that a Sandbox shows, from what its decision has come to; and the events that a new phase raises. */
 import { rfc3339 } from '../../api/time.js';
 import { emit } from '../events/emit.js';
-import { isBusy } from './activity.js';
-import type { SandboxDraft } from './draft.js';
+import { isBusy } from '../session/activity.js';
+import { createdAt, type SandboxDraft } from './draft.js';
 import { maxLifetimeMs } from './policy.js';
 import type { SandboxPhase, SandboxStatus } from './schema.js';
 
 export function reportStatus(draft: SandboxDraft, phase: SandboxPhase): SandboxStatus {
-  const before = draft.sandbox.status.phase;
+  const before = draft.object.status.phase;
   const { reason, message } = explain(draft, phase);
   sayConditions(draft, phase, reason ?? phase, message ?? '');
   if (before !== phase) raise(draft, phase, reason, message);
@@ -17,7 +17,7 @@ export function reportStatus(draft: SandboxDraft, phase: SandboxPhase): SandboxS
     reason,
     message,
     activity: phase === 'Running' ? (isBusy(draft) ? 'Busy' : 'Idle') : undefined,
-    expirationTime: rfc3339(draft.createdAt + maxLifetimeMs(draft.sandbox.spec)),
+    expirationTime: rfc3339(createdAt(draft) + maxLifetimeMs(draft.object.spec)),
     image: { ...draft.status.image, user: draft.status.image?.user ?? 'root' },
   };
 }

@@ -12,7 +12,7 @@ const RESTART = `${API_GROUP}/request-restart`;
 
 /** Takes up what is asked now and was not asked before. */
 export function takeRequests(draft: SandboxDraft): void {
-  const { annotations = {} } = draft.sandbox.metadata;
+  const { annotations = {} } = draft.object.metadata;
   for (const name of [START, STOP, RESTART]) {
     const value = annotations[name];
     if (value === undefined || value === draft.status.handledRequests?.[name]) continue;

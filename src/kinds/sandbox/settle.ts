@@ -1,49 +1,39 @@
 /**
  * Owns what a Sandbox does next. Level-based: it looks at the spec, the one Attempt and the time, never at the message that
  * woke the Sandbox, so a repeated, late or lost message changes nothing but when it happens.
- *
- * I8: there is at most one Attempt that is not proven gone, and the next one is made in the commit that knows the proof.
  */
-import { armTimers } from '../arm-timers.js';
-import type { Effect } from '../effect.js';
 import { emit } from '../events/emit.js';
-import { idleAt } from './activity.js';
-import { dropAttempt, makeAttempt, nameOf, stopAttempt, supersede } from './attempts.js';
-import type { SandboxDraft } from './draft.js';
-import { KEPT_ATTEMPTS, maxLifetimeMs, STUCK_MS } from './policy.js';
+import { hasIdledOut, idleAt } from '../session/activity.js';
+import { dropAttempt } from '../session/attempts.js';
+import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../session/settle.js';
+import { createdAt, type SandboxDraft } from './draft.js';
+import { maxLifetimeMs, STUCK_MS } from './policy.js';
 import { mustRestart, settleRequests } from './requests.js';
 import type { SandboxPhase } from './schema.js';
 
+const LAZY: ReadonlySet<string> = new Set(['idle', 'start', 'stuck']);
+
 /** Returns the phase that the Sandbox has after this decision. */
 export function settle(draft: SandboxDraft): SandboxPhase {
-  const expires = draft.createdAt + maxLifetimeMs(draft.sandbox.spec);
+  const expires = createdAt(draft) + maxLifetimeMs(draft.object.spec);
   if (expires <= draft.now) draft.remove();
-  idleOut(draft);
+  if (hasIdledOut(draft)) {
+    if (draft.object.spec.lifecycle.onIdle === 'Delete') draft.remove();
+    else draft.stop('IdleTimeout');
+  }
   if (draft.deleting) {
     letGo(draft);
-    setTimers(draft, {});
+    setTimers(draft, {}, LAZY);
     return 'Terminating';
   }
   stopOrStart(draft);
   settleRequests(draft);
   const phase = phaseOf(draft);
   noteTurning(draft, phase);
-  const { turning, notBefore } = draft.private;
-  const waits = draft.live === undefined && draft.wanted;
-  setTimers(draft, {
-    expire: expires,
-    idle: idleAt(draft),
-    start: waits ? notBefore : undefined,
-    stuck: turning === undefined || turning.told ? undefined : turning.since + STUCK_MS,
-  });
+  const { turning } = draft.private;
+  const stuck = turning === undefined || turning.told ? undefined : turning.since + STUCK_MS;
+  setTimers(draft, { expire: expires, idle: idleAt(draft), start: startsAt(draft), stuck }, LAZY);
   return phase;
-}
-
-function idleOut(draft: SandboxDraft): void {
-  const due = idleAt(draft);
-  if (due === undefined || due > draft.now || !draft.wanted) return;
-  if (draft.sandbox.spec.lifecycle.onIdle === 'Delete') draft.remove();
-  else draft.stop('IdleTimeout');
 }
 
 /** The Attempt is deleted, which ends its work first; the finalizer holds the Sandbox until that is proven. */
@@ -57,41 +47,10 @@ function letGo(draft: SandboxDraft): void {
 }
 
 function stopOrStart(draft: SandboxDraft): void {
-  const { live } = draft;
-  if (live !== undefined) {
-    if ((draft.wanted && !mustRestart(draft)) || live.stopping || live.phase === 'Ended') return;
-    draft.effects.push(stopAttempt(draft, live.epoch, 'Stopped'));
-    draft.keepLive({ stopping: true });
-    return;
-  }
-  if (!draft.wanted) {
-    // A later start is no recovery any more.
-    if (draft.state === 'Stopped') draft.keep({ recovering: undefined, notBefore: undefined, lost: 0 });
-    return;
-  }
-  if ((draft.private.notBefore ?? 0) > draft.now) return;
-  start(draft);
-}
-
-/** I8: the next epoch, made in the commit that stores it. */
-function start(draft: SandboxDraft): void {
-  const before = draft.private.epoch;
-  const epoch = before + 1;
-  draft.keep({
-    epoch,
-    live: { epoch, phase: 'Made', heard: false, stopping: false },
-    notBefore: undefined,
-    busyAt: undefined,
-  });
-  draft.say({
-    attempt: { epoch, name: nameOf(draft, epoch) },
-    secretVersions: undefined,
-    secretVersionIDs: undefined,
-  });
-  const effects: Effect[] = [makeAttempt(draft, epoch)];
-  if (draft.private.recovering !== undefined) effects.push(supersede(draft, before, epoch));
-  if (epoch > KEPT_ATTEMPTS) effects.push(dropAttempt(draft, epoch - KEPT_ATTEMPTS));
-  draft.effects.push(...effects);
+  if (draft.live !== undefined) {
+    if (!draft.wanted || mustRestart(draft)) stopLive(draft);
+  } else if (!draft.wanted) restStopped(draft);
+  else if (mayStart(draft)) start(draft);
 }
 
 function phaseOf(draft: SandboxDraft): SandboxPhase {
@@ -122,16 +81,4 @@ function noteTurning(draft: SandboxDraft, phase: SandboxPhase): void {
     draft.keep({ turning: { ...turning, told: true } });
     draft.effects.push(emit('sandbox.stuck', `${phase} for ${STUCK_MS / 60_000} minutes`));
   }
-}
-
-/** Timers that may fire early: what they mean is looked at again, so moving them later is not worth a row. */
-const LAZY = new Set(['idle', 'start', 'stuck']);
-
-function setTimers(draft: SandboxDraft, wanted: Readonly<Record<string, number | undefined>>): void {
-  const { armed, effects } = armTimers(draft.private.timers, wanted, {
-    lazy: (timer) => LAZY.has(timer),
-    kept: (timer) => timer === 'resync',
-  });
-  draft.effects.push(...effects);
-  draft.keep({ timers: armed });
 }

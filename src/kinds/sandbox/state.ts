@@ -1,32 +1,9 @@
-/** Owns what a Sandbox keeps beside its status. Times are in ms since the epoch. Plain JSON. */
-import { API_GROUP } from '../../brand.js';
+/** Owns what a Sandbox keeps beside its status. Plain JSON. */
 import type { ApiObject } from '../../api/object.js';
+import type { SessionPrivate } from '../session/state.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
 
 export type Sandbox = ApiObject<SandboxSpec, SandboxStatus>;
-
-/** Holds the object while an Attempt of it is not proven gone. */
-export const ATTEMPT_FINALIZER = `${API_GROUP}/attempt`;
-
-/** The one Attempt that may run something: from the commit that makes it to the proof that nothing of it is left. */
-export interface Live {
-  readonly epoch: number;
-  /** Made: it waits for a place, or nothing was heard of it yet. Ended: what is left of it is being removed. */
-  readonly phase: 'Made' | 'Placed' | 'Running' | 'Ended';
-  /** It has spoken, so it exists; when it is not found any more, it is gone. */
-  readonly heard: boolean;
-  /** Asked to stop, or to go. */
-  readonly stopping: boolean;
-  /** When its program began. */
-  readonly runningSince?: number | undefined;
-  /** Why it has no place yet, as the Node told it. */
-  readonly wait?: string | undefined;
-}
-
-export interface Failure {
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** An annotation that asks for something, until that is carried out. */
 export interface Request {
@@ -35,23 +12,7 @@ export interface Request {
   readonly epoch: number;
 }
 
-export interface SandboxPrivate {
-  /** Of the last Attempt that was made; 0 before the first. */
-  readonly epoch: number;
-  readonly live?: Live | undefined;
-  /** Timers that are armed, and for when. */
-  readonly timers: Readonly<Record<string, number>>;
-  /** Attempts lost one after another. */
-  readonly lost: number;
-  /** The last Attempt was lost, and none has run since. */
-  readonly recovering?: Failure | undefined;
-  /** The next start waits until then. */
-  readonly notBefore?: number | undefined;
-  readonly failure?: Failure | undefined;
-  /** Something ran in it or was asked of it. */
-  readonly activeAt?: number | undefined;
-  /** When it was last said that something is under way; undefined: nothing is. */
-  readonly busyAt?: number | undefined;
+export interface SandboxPrivate extends SessionPrivate {
   /** By annotation. */
   readonly requests: Readonly<Record<string, Request>>;
   /** Starting or stopping, since when, and whether it was told that this takes too long. */

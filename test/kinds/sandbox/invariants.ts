@@ -2,7 +2,8 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
-import { ATTEMPT_FINALIZER, type SandboxPrivate } from '../../../src/kinds/sandbox/state.js';
+import type { SandboxPrivate } from '../../../src/kinds/sandbox/state.js';
+import { ATTEMPT_FINALIZER } from '../../../src/kinds/session/state.js';
 import type { SandboxSpec, SandboxStatus } from '../../../src/kinds/sandbox/schema.js';
 import type { Entity } from '../job/entity.js';
 import { attemptSpecOf, attemptStatusOf, workOf } from '../job/views.js';

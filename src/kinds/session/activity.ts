@@ -1,11 +1,11 @@
 /**
- * Owns when a Sandbox is busy and when it has been idle for too long. Activity is what somebody asks of it from outside; its
+ * Owns when it is busy and when it has been idle for too long. Activity is what somebody asks of it from outside; its
  * main command is none (decisions, "Small points").
  */
 import { rfc3339 } from '../../api/time.js';
 import type { Letter } from '../letter.js';
-import type { SandboxDraft } from './draft.js';
-import { BUSY_LAPSE_MS, idleTimeoutMs } from './policy.js';
+import type { SessionDraft } from './draft.js';
+import { BUSY_LAPSE_MS } from './policy.js';
 
 type ActivitySeen = Extract<Letter, { letter: 'ActivitySeen' }>;
 
@@ -13,7 +13,7 @@ type ActivitySeen = Extract<Letter, { letter: 'ActivitySeen' }>;
 const NEWS_MS = 30_000;
 
 /** True when it is news. */
-export function noteActivity(draft: SandboxDraft, letter: ActivitySeen): boolean {
+export function noteActivity(draft: SessionDraft, letter: ActivitySeen): boolean {
   const { live } = draft;
   // I8: a door that still looks at an earlier epoch keeps nothing awake.
   if (live?.epoch !== letter.epoch || live.phase !== 'Running' || live.stopping) return false;
@@ -27,16 +27,22 @@ export function noteActivity(draft: SandboxDraft, letter: ActivitySeen): boolean
   return true;
 }
 
-export function isBusy({ private: { busyAt }, now }: SandboxDraft): boolean {
+export function isBusy({ private: { busyAt }, now }: SessionDraft): boolean {
   return busyAt !== undefined && now < busyAt + BUSY_LAPSE_MS;
 }
 
 /** When it will have been idle for too long if nothing happens any more; undefined: never. */
-export function idleAt(draft: SandboxDraft): number | undefined {
+export function idleAt(draft: SessionDraft): number | undefined {
   const { live } = draft;
-  const timeout = idleTimeoutMs(draft.sandbox.spec);
+  const timeout = draft.rules.idleTimeoutMs;
   if (timeout === undefined || live?.phase !== 'Running' || live.stopping) return undefined;
   const { activeAt = 0, busyAt } = draft.private;
   const due = Math.max(live.runningSince ?? 0, activeAt) + timeout;
   return busyAt === undefined ? due : Math.max(due, busyAt + BUSY_LAPSE_MS);
+}
+
+/** It has been idle for too long, and nothing ends it already. */
+export function hasIdledOut(draft: SessionDraft): boolean {
+  const due = idleAt(draft);
+  return due !== undefined && due <= draft.now && draft.wanted;
 }

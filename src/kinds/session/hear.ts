@@ -1,0 +1,125 @@
+/**
+ * Owns what is made of what is heard of the one Attempt. Each letter names its epoch and is compared with the Attempt that is
+ * live, so one that is late or repeated changes nothing (I8). False: it means nothing here, or is known already.
+ */
+import type { LaterEffect } from '../effect.js';
+import type { Letter } from '../letter.js';
+import { noteActivity } from './activity.js';
+import { askAttempt, dropAttempt, makeAttempt, nameOf, stopAttempt } from './attempts.js';
+import type { SessionDraft } from './draft.js';
+import { attemptLost, type AttemptChanged } from './ended.js';
+import type { Live } from './state.js';
+
+/** `ended`: what an end means for this kind; `live` is the Attempt as it was before. */
+export function takeLetter(
+  draft: SessionDraft,
+  letter: Letter,
+  from: string,
+  ended: (live: Live, letter: AttemptChanged) => void,
+): boolean {
+  const { live } = draft;
+  switch (letter.letter) {
+    case 'AttemptChanged':
+      // I8: only the Attempt that is live can change anything.
+      return live?.epoch === letter.epoch && takeAttempt(draft, live, letter, ended);
+    case 'ChildGone':
+      if (live === undefined || letter.kind !== 'Attempt' || from !== nameOf(draft, live.epoch)) return false;
+      attemptGone(draft, live, 'its Attempt was deleted');
+      return true;
+    case 'SecretsPinned':
+      return live?.epoch === letter.epoch && noteSecrets(draft, letter);
+    case 'ActivitySeen':
+      return noteActivity(draft, letter);
+    default:
+      return false;
+  }
+}
+
+/** Says again what the live Attempt should know: that it exists, that it is asked, that it should stop or go. */
+export function remindAttempt(draft: SessionDraft, drop: boolean): void {
+  const { live } = draft;
+  if (live === undefined) return;
+  const { epoch } = live;
+  if (drop) draft.reminders.push(dropAttempt(draft, epoch), askAttempt(draft, epoch));
+  else {
+    if (!live.heard) draft.reminders.push(makeAttempt(draft, epoch));
+    const stop = live.stopping && live.phase !== 'Ended';
+    draft.reminders.push(stop ? stopAttempt(draft, epoch, 'Stopped') : askAttempt(draft, epoch));
+  }
+}
+
+function takeAttempt(
+  draft: SessionDraft,
+  live: Live,
+  letter: AttemptChanged,
+  ended: (live: Live, letter: AttemptChanged) => void,
+): boolean {
+  switch (letter.phase) {
+    case 'Queued':
+      if (live.phase !== 'Made' || letter.reason === '' || live.wait === letter.message) return false;
+      draft.keepLive({ heard: true, wait: letter.message });
+      return true;
+    case 'Provisioning':
+      if (live.phase !== 'Made') return false;
+      draft.keepLive({ heard: true, phase: 'Placed', wait: undefined });
+      return true;
+    case 'Running':
+      if (live.phase !== 'Made' && live.phase !== 'Placed') return false;
+      draft.keepLive({ heard: true, phase: 'Running', wait: undefined, runningSince: letter.time });
+      draft.keep({ recovering: undefined });
+      return true;
+    default: {
+      if (live.phase === 'Ended' && letter.gone !== true) return false;
+      if (live.phase !== 'Ended') ended(live, letter);
+      if (letter.gone === true) draft.keep({ live: undefined });
+      return true;
+    }
+  }
+}
+
+/** Nothing of it is left: an Attempt's row goes only after that is proven. */
+function attemptGone(draft: SessionDraft, live: Live, message: string): void {
+  const missed = live.phase !== 'Ended' && !live.stopping && !draft.deleting;
+  if (missed) attemptLost(draft, live, 'NodeLost', message);
+  draft.keep({ live: undefined, busyAt: undefined });
+}
+
+/** The first note of an epoch holds. */
+function noteSecrets(draft: SessionDraft, { versions }: Extract<Letter, { letter: 'SecretsPinned' }>): boolean {
+  if (draft.status.secretVersions !== undefined) return false;
+  const entries = Object.entries(versions);
+  draft.say({
+    secretVersions: Object.fromEntries(entries.map(([name, { version }]) => [name, version])),
+    secretVersionIDs: Object.fromEntries(entries.map(([name, { id }]) => [name, id])),
+  });
+  return true;
+}
+
+/** Refusals that say nothing of what was asked for. */
+const PASSING = new Set(['RetriesExhausted', 'Unavailable', 'InternalError']);
+
+/** An effect that concerns the live Attempt could not be carried out. */
+export function takeFailure(draft: SessionDraft, effect: LaterEffect, reason: string, message: string): boolean {
+  const { live } = draft;
+  if (live === undefined) return false;
+  const name = nameOf(draft, live.epoch);
+  switch (effect.type) {
+    case 'CreateChild':
+      if (effect.name !== name) return false;
+      // Whether it is there is not known, so it stays the one that may be.
+      if (PASSING.has(reason)) draft.resyncLater();
+      else draft.keep({ live: undefined, failure: { reason, message }, recovering: undefined });
+      return true;
+    case 'Tell':
+      if (effect.to.kind !== 'Attempt' || effect.to.name !== name) return false;
+      if (reason === 'NotFound' && (live.heard || draft.deleting)) attemptGone(draft, live, 'its Attempt is not there');
+      else draft.resyncLater();
+      return true;
+    case 'DeleteChild':
+      if (effect.name !== name) return false;
+      draft.resyncLater();
+      return true;
+    default:
+      return false;
+  }
+}
