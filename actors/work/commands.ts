@@ -18,6 +18,7 @@ import type {
   TerminalSize,
 } from '../../src/engines/compute/engine.js';
 import { enter, type Entered, type EntranceDeps } from './entrance.js';
+import { enterOnceStarted } from './patience.js';
 
 /** A command for running work, with the environment that its owner gives to all of them. */
 export interface Command {
@@ -31,6 +32,8 @@ export interface Command {
   readonly terminal?: TerminalSize | undefined;
   /** Only at this epoch. */
   readonly epoch?: number | undefined;
+  /** Wait for the start of what is starting, so long (ms). */
+  readonly waitMs?: number | undefined;
 }
 
 /** Where something goes on: handles that are given to clients name both. */
@@ -109,7 +112,7 @@ export function openCommands(deps: EntranceDeps): Commands {
 
   return {
     async start(owner, command, signal) {
-      const entered = await enter(owner, command.epoch, deps);
+      const entered = await enterOnceStarted(owner, command.epoch, command.waitMs ?? 0, deps, signal);
       const started = await entered.engine.exec(await orderOf(command, entered), signal);
       if (started.outcome === 'NotRunning') throw entered.over(ENDED);
       void started.execution.ended.finally(entered.begin());

@@ -1,6 +1,6 @@
 /** Owns the description of what is served inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
 import { json } from '../routes/declared/bodies.js';
-import { COMMAND, EPOCH, RESULT } from '../routes/declared/interactive.js';
+import { COMMAND, EPOCH, RESULT, WAIT } from '../routes/declared/interactive.js';
 import { NAME, NAMESPACE } from './parameters.js';
 import { route } from './route.js';
 import type { Node } from './schema.js';
@@ -14,7 +14,7 @@ export function insidePaths(object: string, kind: 'Sandbox' | 'Workspace'): Reco
         id: `runCommandOf${kind}`,
         tag: kind,
         summary: 'Run a command and wait for its end',
-        parameters: [...place, EPOCH],
+        parameters: [...place, EPOCH, WAIT],
         body: json(COMMAND),
         answer: {
           schema: RESULT,

@@ -26,7 +26,7 @@ import { parseObject } from '../resources/parse.js';
 import { replyJson } from '../reply.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
-import { readEpoch } from './epoch.js';
+import { readEpoch, readWait } from './epoch.js';
 
 const FRAMES = 'application/x-ndjson';
 /** Of each stream, in an answer that comes as a whole. */
@@ -61,6 +61,7 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
     workingDir: asked.workingDir,
     timeoutSeconds: asked.timeout === undefined ? undefined : Math.ceil((parseDuration(asked.timeout) ?? 0) / 1_000),
     epoch: readEpoch(x),
+    waitMs: readWait(x),
   };
   const release = room.streams.add(x, { end: () => x.res.destroy() });
   try {

@@ -1,6 +1,7 @@
 /** Commands in a Sandbox from outside: what they see, what they leave behind, and when none can run. */
 import test from 'ava';
 import { objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
+import { SMALL } from '../jobs/jobs.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
 let boxes: Sandboxes;
@@ -55,6 +56,18 @@ test('what a command writes to /workspace is there at the next epoch, and a comm
   const late = await exec('kept', 'true', {}, '?epoch=1');
   t.is(late.status, 409, late.text);
   t.regex(textAt(late.body, 'message'), /current one is 2/);
+});
+
+test('a command that is sent with the Sandbox itself waits for its start, but not for what will never run', async (t) => {
+  await boxes.post('eager');
+  const first = await exec('eager', 'echo at once', {}, '?wait=30s');
+  t.is(first.status, 200, first.text);
+  t.is(textAt(first.body, 'stdout'), 'at once\n');
+  // More than the machine has.
+  await boxes.post('huge', { resources: { ...SMALL, memory: '900Gi' } });
+  const never = await exec('huge', 'true', {}, '?wait=60s');
+  t.is(textAt(never.body, 'reason'), 'SandboxFailed', never.text);
+  t.is((await exec('huge', 'true', {}, '?wait=5h')).status, 400);
 });
 
 test('a Sandbox in which a command runs is busy, and idle after it', async (t) => {

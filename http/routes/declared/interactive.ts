@@ -7,6 +7,10 @@ import { CHECKSUM, FILE_ENTRY, json, RAW, record, said, STRING_MAP, STRINGS, TAR
 import type { BelowRoute, Method } from './declared.js';
 
 export const EPOCH = query('epoch', 'Only at this epoch; when it is over, 409 names the current one.', INTEGER);
+export const WAIT = query(
+  'wait',
+  'Longest wait for the start of what is starting, at most 60s; without it the answer is SandboxStarting.',
+);
 const AT = query('path', 'Absolute path inside.');
 const ID = path('id', 'Id of the process.');
 
