@@ -121,6 +121,10 @@ export function traceOf(error: unknown): Readonly<Record<string, unknown>> {
 export function answerError(x: Exchange, error: unknown, log: HttpLog): number {
   if (x.abandoned) return 499;
   const answer = explain(x, error, log);
+  if (x.left) {
+    x.upgrade?.socket.destroy();
+    return answer.status;
+  }
   if (x.res.headersSent) {
     // The answer had begun: cutting the connection is the only way to say that it is not whole.
     x.res.destroy();

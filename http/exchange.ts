@@ -9,6 +9,7 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../actors/stage.js';
+import type { Upgrade } from './upgrade.js';
 
 export class Exchange {
   readonly req: IncomingMessage;
@@ -19,6 +20,8 @@ export class Exchange {
   readonly requestId: string;
   /** performance.now() at arrival. */
   readonly startedAt: number;
+  /** Set when the request asks to leave HTTP on a path that can be left. */
+  readonly upgrade: Upgrade | undefined;
   /** Set by authentication. */
   caller: Caller | undefined = undefined;
   /** Words for metrics; bounded by the registry's plurals and the fixed routes. */
@@ -31,8 +34,9 @@ export class Exchange {
   readonly #search: string;
   #query: URLSearchParams | undefined;
   #gone: AbortController | undefined;
+  #left = false;
 
-  constructor(req: IncomingMessage, res: ServerResponse, requestId: string) {
+  constructor(req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade) {
     const url = req.url ?? '/';
     const mark = url.indexOf('?');
     this.req = req;
@@ -42,6 +46,7 @@ export class Exchange {
     this.#search = mark < 0 ? '' : url.slice(mark + 1);
     this.requestId = requestId;
     this.startedAt = performance.now();
+    this.upgrade = upgrade;
   }
 
   get hasQuery(): boolean {
@@ -76,15 +81,30 @@ export class Exchange {
 
   /** True when the client left before the answer was complete: then nobody is to blame and nothing is to be said. */
   get abandoned(): boolean {
+    if (this.upgrade !== undefined) return this.upgrade.socket.destroyed && !this.res.writableFinished;
     return this.res.destroyed && !this.res.writableFinished;
+  }
+
+  /** True when the connection speaks something else by now: no answer can be given any more. */
+  get left(): boolean {
+    return this.#left;
+  }
+
+  /** Takes the connection of an upgrade: what is written to it from now on is the caller's. */
+  leaveHttp(upgrade: Upgrade): void {
+    this.#left = true;
+    this.res.detachSocket(upgrade.socket);
+    // For metrics alone.
+    this.res.statusCode = 101;
   }
 
   #watchClient(): AbortController {
     const controller = new AbortController();
     // A stream and what it reads from listen to it; their number does not grow with time.
     setMaxListeners(0, controller.signal);
-    if (this.res.destroyed || this.res.closed) controller.abort();
-    else this.res.once('close', () => controller.abort());
+    const { socket } = this.upgrade ?? {};
+    if (this.res.destroyed || this.res.closed || socket?.destroyed === true) controller.abort();
+    else (socket ?? this.res).once('close', () => controller.abort());
     return controller;
   }
 }

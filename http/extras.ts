@@ -30,6 +30,7 @@ export function openExtras(room: Room): Extras {
       ['workspaces/exec', (x, caller, target) => serveExec(x, room, caller, target)],
       ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
+    leaving: new Map<string, 'websocket' | '*'>(),
     notServed: (x, caller, target) => refuseBelow(x, room, caller, target),
   };
 }

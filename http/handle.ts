@@ -4,6 +4,7 @@
  */
 import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/stage.js';
+import { offeredCredential } from './auth/offered.js';
 import type { Exchange } from './exchange.js';
 import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
 import type { Room } from './room.js';
@@ -18,6 +19,8 @@ export type Beside = (x: Exchange, caller: Caller, target: ExtraTarget) => Promi
 export interface Extras {
   readonly beside: ReadonlyMap<string, Beside>;
   readonly below: ReadonlyMap<string, (x: Exchange, caller: Caller, target: BelowTarget) => Promise<void>>;
+  /** Of those below: where a connection may leave HTTP, and for which protocol; `*` stands for any. */
+  readonly leaving: ReadonlyMap<string, 'websocket' | '*'>;
   /** Refuses a route below an object that is declared and not served yet; comes back when nothing is declared there. */
   notServed(x: Exchange, caller: Caller, target: BelowTarget): Promise<void>;
 }
@@ -62,7 +65,7 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
   }
   x.resource = target.at === 'extra' ? target.name : target.kind.plural;
   gate(x, room);
-  const caller = await room.authenticator.authenticate(x.req.headers.authorization);
+  const caller = await room.authenticator.authenticate(offeredCredential(x.req, x.upgrade !== undefined));
   x.caller = caller;
   room.rates.demand(caller);
   switch (target.at) {
@@ -83,4 +86,12 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
       return serve(x, caller, target);
     }
   }
+}
+
+/** Whether this path can be left for what a client's `Upgrade` header names (in lower case). */
+export function mayLeave(path: string, protocol: string, { targets, extras }: HandleDeps): boolean {
+  const target = targets.resolve(path);
+  if (target?.at !== 'below') return false;
+  const agreed = extras.leaving.get(`${target.kind.plural}/${target.below}`);
+  return agreed === '*' || (agreed !== undefined && agreed === protocol);
 }

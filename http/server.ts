@@ -3,7 +3,7 @@
  * handlers, and the drain.
  *
  * Order: hot path (`hot.ts`) → funnel → `/api`, `/apis` (`handle.ts`), or everything else: Koa, fixed routes
- * (@koa/router).
+ * (@koa/router). A request that asks to leave HTTP goes by `upgrade.ts`.
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
  * connections 75 s, connections MAX_CONNECTIONS; requests in flight, streams, and requests a second by setting. When those are full the
@@ -24,7 +24,7 @@ import { drainServers } from './drain.js';
 import { answerError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { openExtras } from './extras.js';
-import { handle, noSuchPath } from './handle.js';
+import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
 import { openRunningKeys } from './resources/running-keys.js';
@@ -34,6 +34,7 @@ import { openRates } from './rate.js';
 import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
+import { openUpgrades } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
 /** File descriptors are the limit behind it. */
@@ -84,7 +85,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const metrics = openMetrics(deps.metrics, { inFlight: () => inFlight, streams: () => streams.count });
   const extras = openExtras(room);
   const targets = openTargets(deps.config.group, deps.kinds, new Set(extras.beside.keys()));
-  const routed = { room, targets, extras, discovery: openDiscovery(room) };
+  const routed: HandleDeps = { room, targets, extras, discovery: openDiscovery(room) };
   const hot = openHotPath(room, targets, metrics);
 
   /** Counts a request in, and answers whatever `serve` throws: the one funnel. */
@@ -131,11 +132,19 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     deps.log.warn({ error: error instanceof Error ? error.name : typeof error }, 'an answer could not be written');
   });
 
+  function serveApi(x: Exchange): void {
+    void funnel(x, async () => {
+      await handle(x, routed);
+      return x.res.statusCode;
+    });
+  }
+
   const serveKoa = app.callback();
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
+  const nextId = (): string => `${prefix}-${(counter++).toString(36)}`;
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    const requestId = `${prefix}-${(counter++).toString(36)}`;
+    const requestId = nextId();
     const query = req.url?.indexOf('?') ?? -1;
     if (query >= 0 && req.url?.includes('%00', query)) {
       // Postgres keeps no U+0000, so nothing can be meant by it in a selector or a cursor. (In a path it names nothing.)
@@ -151,10 +160,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     }
     const x = new Exchange(req, res, requestId);
     if (isApi(x.path)) {
-      void funnel(x, async () => {
-        await handle(x, routed);
-        return res.statusCode;
-      });
+      serveApi(x);
       return;
     }
     exchanges.set(res, x);
@@ -167,6 +173,12 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     tls && createTlsServer({ ...SERVER_OPTIONS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] }, onRequest);
   const servers: Server[] = secure ? [plain, secure] : [plain];
   for (const server of servers) bound(server);
+  const upgrades = openUpgrades({
+    may: (path, protocol) => mayLeave(path, protocol, routed),
+    serve: (req, res, upgrade) => serveApi(new Exchange(req, res, nextId(), upgrade)),
+  });
+  upgrades.follow(plain, 'connection');
+  if (secure) upgrades.follow(secure, 'secureConnection');
   const httpPort = await listen(plain, deps.config.host, deps.config.port);
   const httpsPort = secure && tls ? await listen(secure, deps.config.host, tls.port) : undefined;
 
@@ -176,6 +188,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     streams.close();
     bodies.close();
     deadlines.close();
+    upgrades.close();
     await Promise.all(servers.map((server) => closeServer(server)));
   }
 
