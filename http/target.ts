@@ -3,7 +3,8 @@
  * pattern per kind and verb for each request, which costs more than the whole answer (300 patterns: a third of the rate).
  *
  * A segment is decoded and then must be a DNS name, so no encoded slash or blank can reach an address: an object of
- * such a name does not exist, and the answer is NotFound.
+ * such a name does not exist, and the answer is NotFound. What stands behind `…/{name}/ports/{port}` is somebody else's path
+ * and is kept as it was sent.
  */
 import type { KindDefinition } from '../src/kinds/kind.js';
 
@@ -19,6 +20,8 @@ export type Target =
       readonly name: string;
       readonly below: string;
       readonly rest: readonly string[];
+      /** Below an open route: the path behind the first of `rest`, as it was sent; it begins with a slash, or is empty. */
+      readonly behind: string;
     }
   /** A route of its own beside the kinds: `blobs`, `events`. */
   | {
@@ -53,6 +56,14 @@ function decode(segment: string): string {
   }
 }
 
+/** Behind `/apis/{group}/{version}/namespaces/{project}/{plural}/{name}/ports/{port}` anything may stand. */
+function cut(path: string): { readonly path: string; readonly behind: string } {
+  if (!path.includes('/ports/')) return { path, behind: '' };
+  const match = /^(\/apis\/[^/]+\/[^/]+\/namespaces\/[^/]+\/[^/]+\/[^/]+\/ports\/[^/]+)(\/.*)$/.exec(path);
+  const [, before = path, behind = ''] = match ?? [];
+  return { path: before, behind };
+}
+
 export function openTargets(group: string, kinds: readonly KindDefinition[], extras: ReadonlySet<string>): Targets {
   const byPlural = new Map<string, KindDefinition>();
   for (const kind of kinds) {
@@ -60,7 +71,12 @@ export function openTargets(group: string, kinds: readonly KindDefinition[], ext
   }
 
   /** `rest` begins at the plural. */
-  function below(prefix: string, project: string | undefined, rest: readonly string[]): Target | undefined {
+  function below(
+    prefix: string,
+    project: string | undefined,
+    rest: readonly string[],
+    behind = '',
+  ): Target | undefined {
     const plural = rest[0] ?? '';
     const kind = byPlural.get(`${prefix}/${plural}`);
     if (kind === undefined) {
@@ -75,11 +91,12 @@ export function openTargets(group: string, kinds: readonly KindDefinition[], ext
     if (!isName(name)) return undefined;
     const home = project ?? '';
     if (rest.length === 2) return { at: 'object', kind, project: home, name };
-    return { at: 'below', kind, project: home, name, below: rest[2] ?? '', rest: rest.slice(3) };
+    return { at: 'below', kind, project: home, name, below: rest[2] ?? '', rest: rest.slice(3), behind };
   }
 
   return {
-    resolve(path) {
+    resolve(whole) {
+      const { path, behind } = cut(whole);
       const segments = path.includes('%') ? path.split('/').map(decode) : path.split('/');
       segments.shift();
       if (segments.length > 1 && segments.at(-1) === '') segments.pop();
@@ -100,7 +117,7 @@ export function openTargets(group: string, kinds: readonly KindDefinition[], ext
       if (first !== group || second === undefined) return undefined;
       if (segments[3] === 'namespaces' && segments.length >= 6) {
         const project = segments[4] ?? '';
-        return isName(project) ? below(second, project, segments.slice(5)) : undefined;
+        return isName(project) ? below(second, project, segments.slice(5), behind) : undefined;
       }
       return below(second, undefined, segments.slice(3));
     },

@@ -1,0 +1,100 @@
+/**
+ * Owns WebSockets of which this service is the other end: the handshake, their bounds, their heartbeat and their end.
+ *
+ * I10: a message has at most MAX_MESSAGE bytes (larger: close 1009); nothing is compressed, since a small frame could then
+ * unpack to any size. A peer that gives no sign for SILENT_MS is gone; a drain closes with 1001.
+ */
+import { WebSocket, WebSocketServer } from 'ws';
+import { refuse } from '../src/api/refusal.js';
+import { plainSubprotocols } from './auth/offered.js';
+import type { Exchange } from './exchange.js';
+import type { Stream } from './streams.js';
+
+/** What is pasted into a terminal at once has room in it. */
+const MAX_MESSAGE = 1024 * 1024;
+const PING_MS = 30_000;
+/** Two pings and a slow way back. */
+const SILENT_MS = 75_000;
+/** RFC 6455, 5.5: a control frame carries 125 bytes, two of them the code. */
+const MAX_REASON = 123;
+
+const acceptor = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: MAX_MESSAGE,
+  handleProtocols: (offered) => [...offered].find((name) => chosen.has(name)) ?? false,
+});
+/** Those that the handshake under way may choose; the handshake is done within one turn. */
+let chosen: ReadonlySet<string> = new Set();
+// Checked beforehand, so this is for what the library knows beyond it.
+acceptor.on('wsClientError', (_error, socket) => socket.destroy());
+
+/** Refuses with BadRequest what is no WebSocket handshake. */
+export function demandWebSocket(x: Exchange): void {
+  const { headers } = x.req;
+  if (x.upgrade === undefined || headers.upgrade?.toLowerCase() !== 'websocket') {
+    throw refuse('BadRequest', 'this path is a WebSocket', {
+      fix: 'Use a WebSocket client, and send the key as the Authorization header or as a subprotocol.',
+    });
+  }
+  if (headers['sec-websocket-version'] !== '13') {
+    x.res.setHeader('sec-websocket-version', '13');
+    throw refuse('BadRequest', 'the version of the WebSocket protocol is not 13');
+  }
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
+    throw refuse('BadRequest', 'Sec-WebSocket-Key is not 16 bytes in base64');
+  }
+  const offered = plainSubprotocols(x.req);
+  if (new Set(offered).size < offered.length || !offered.every((name) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name))) {
+    throw refuse('BadRequest', 'Sec-WebSocket-Protocol is no list of different names');
+  }
+}
+
+/** After `demandWebSocket`; answers 101. The first offered subprotocol that is one of ours is chosen. */
+export function acceptWebSocket(x: Exchange, subprotocols: readonly string[]): WebSocket {
+  const { upgrade } = x;
+  if (upgrade === undefined) throw new Error('no handshake');
+  x.leaveHttp(upgrade);
+  chosen = new Set(subprotocols);
+  let accepted: WebSocket | undefined;
+  acceptor.handleUpgrade(x.req, upgrade.socket, upgrade.head, (webSocket) => (accepted = webSocket));
+  if (accepted === undefined) throw refuse('BadRequest', 'the WebSocket handshake is not valid');
+  // What is wrong is told by the close, which always follows.
+  accepted.on('error', () => undefined);
+  return accepted;
+}
+
+/** For `Streams`: pings, ends a peer that is silent, and ends all at a drain. */
+export function heartbeat(webSocket: WebSocket): Required<Stream> {
+  let heard = performance.now();
+  let pinged = heard;
+  let waiting = 0;
+  const sign = (): void => {
+    heard = performance.now();
+  };
+  for (const event of ['pong', 'ping', 'message']) webSocket.on(event, sign);
+  return {
+    sweep(now) {
+      // One who takes what waits, or whom we do not read, cannot answer a ping in time.
+      if (webSocket.isPaused || webSocket.bufferedAmount < waiting) heard = now;
+      waiting = webSocket.bufferedAmount;
+      if (now - heard > SILENT_MS) webSocket.terminate();
+      else if (now - pinged >= PING_MS && webSocket.readyState === WebSocket.OPEN) {
+        pinged = now;
+        webSocket.ping();
+      }
+    },
+    end() {
+      webSocket.close(1001, 'the service is shutting down');
+    },
+  };
+}
+
+/** As the reason of a close frame: whole, or without its message when that is too long. */
+export function closeReason(said: Readonly<Record<string, unknown>>): string {
+  const whole = JSON.stringify(said);
+  if (Buffer.byteLength(whole) <= MAX_REASON) return whole;
+  const { message: _message, ...rest } = said;
+  return JSON.stringify(rest);
+}
