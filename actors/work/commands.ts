@@ -1,11 +1,11 @@
 /**
  * Owns what is done inside running work, as thin passages to the engine: commands (with a terminal or without), detached processes,
- * connections to ports. Each enters by `entrance.ts`, at one epoch (I8), and goes on counts as activity as long as it is open.
+ * connections to ports. Each enters by `entrance.ts`, at one epoch (I8). A command is activity as long as it runs; of a terminal
+ * its input is, of a port what its user tells, and of a detached process `detached.ts` tells.
  *
  * A command and a process get the environment of the object, its Secrets too, as the main program does; nothing of it is
  * written down (I11).
  */
-import type { Duplex } from 'node:stream';
 import type { Address } from '../../src/api/address.js';
 import type {
   CommandSignal,
@@ -17,6 +17,7 @@ import type {
   ProcessState,
   TerminalSize,
 } from '../../src/engines/compute/engine.js';
+import { refuse } from '../../src/api/refusal.js';
 import { enter, type Entered, type EntranceDeps } from './entrance.js';
 import { enterOnceStarted } from './patience.js';
 
@@ -82,13 +83,17 @@ export interface Commands {
     owner: Address,
     port: { readonly port: number; readonly epoch?: number | undefined },
     signal: AbortSignal,
-  ): Promise<Exclude<PortStart, { outcome: 'NotRunning' }>>;
+  ): Promise<PortConnection>;
 }
 
-export interface ProcessName {
+/** What is activity on a connection only its user can tell: `begin` a request that waits for its answer, `touch` for each part of a stream. */
+export type PortConnection =
+  | (Extract<PortStart, { outcome: 'Connected' }> & Pick<Entered, 'begin' | 'touch'>)
+  | Extract<PortStart, { outcome: 'Refused' }>;
+
+/** A handle: it belongs to one incarnation of its object, and to one epoch of that. */
+export interface ProcessName extends Whereabouts {
   readonly id: string;
-  /** Only at this epoch. */
-  readonly epoch?: number | undefined;
 }
 
 const ENDED = 'its program has ended';
@@ -102,12 +107,16 @@ export function openCommands(deps: EntranceDeps): Commands {
     ask: (entered: Entered) => Promise<T>,
   ): Promise<T> {
     const entered = await enter(owner, epoch, deps);
-    const over = entered.begin();
-    try {
-      return await ask(entered);
-    } finally {
-      over();
-    }
+    entered.touch();
+    return ask(entered);
+  }
+
+  function ofProcess<T>(owner: Address, process: ProcessName, ask: (entered: Entered) => Promise<T>): Promise<T> {
+    return within(owner, process.epoch, (entered) => {
+      // I8: another object of this name may be at the same epoch.
+      if (entered.uid !== process.uid) throw refuse('NotFound', 'there is no such process');
+      return ask(entered);
+    });
   }
 
   return {
@@ -115,6 +124,8 @@ export function openCommands(deps: EntranceDeps): Commands {
       const entered = await enterOnceStarted(owner, command.epoch, command.waitMs ?? 0, deps, signal);
       const started = await entered.engine.exec(await orderOf(command, entered), signal);
       if (started.outcome === 'NotRunning') throw entered.over(ENDED);
+      // Nobody may sit before an open terminal: only what is typed counts.
+      if (command.terminal) return touching(started.execution, entered.touch);
       void started.execution.ended.finally(entered.begin());
       return started.execution;
     },
@@ -132,28 +143,35 @@ export function openCommands(deps: EntranceDeps): Commands {
         if (!processes) throw over(ENDED);
         return { uid, epoch, processes };
       }),
-    writeProcess: (owner, { id, epoch }, input, signal) =>
-      within(owner, epoch, ({ engine, work }) => engine.writeProcess(work, id, input, signal)),
-    signalProcess: (owner, { id, epoch }, name, signal) =>
-      within(owner, epoch, ({ engine, work }) => engine.signalProcess(work, id, name, signal)),
-    readProcess: (owner, { id, epoch }, follow, signal) =>
-      within(owner, epoch, async ({ engine, work }) =>
-        engine.logs(work, { container: `process-${id}`, follow }, signal),
+    writeProcess: (owner, process, input, signal) =>
+      ofProcess(owner, process, ({ engine, work }) => engine.writeProcess(work, process.id, input, signal)),
+    signalProcess: (owner, process, name, signal) =>
+      ofProcess(owner, process, ({ engine, work }) => engine.signalProcess(work, process.id, name, signal)),
+    readProcess: (owner, process, follow, signal) =>
+      ofProcess(owner, process, async ({ engine, work }) =>
+        engine.logs(work, { container: `process-${process.id}`, follow }, signal),
       ),
-    async connect(owner, { port, epoch }, signal) {
-      const entered = await enter(owner, epoch, deps);
-      const over = entered.begin();
-      let stream: Duplex | undefined;
-      try {
-        const connected = await entered.engine.connect(entered.work, port, signal);
-        if (connected.outcome === 'NotRunning') throw entered.over(ENDED);
-        if (connected.outcome === 'Connected') stream = connected.stream;
-        return connected;
-      } finally {
-        if (stream) stream.once('close', over);
-        else over();
-      }
+    connect: (owner, { port, epoch }, signal) =>
+      within(owner, epoch, async ({ engine, work, begin, touch, over }) => {
+        const connected = await engine.connect(work, port, signal);
+        if (connected.outcome === 'NotRunning') throw over(ENDED);
+        return connected.outcome === 'Connected' ? { ...connected, begin, touch } : connected;
+      }),
+  };
+}
+
+function touching(execution: Execution, touch: () => void): Execution {
+  touch();
+  return {
+    output: execution.output,
+    ended: execution.ended,
+    write(data) {
+      touch();
+      return execution.write(data);
     },
+    endInput: () => execution.endInput(),
+    signal: (name) => execution.signal(name),
+    resize: (size) => execution.resize(size),
   };
 }
 

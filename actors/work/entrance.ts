@@ -39,6 +39,8 @@ export interface Entered {
   environment(): Promise<Readonly<Record<string, string>>>;
   /** Something of the caller's goes on inside, until the returned call; harmless twice. */
   begin(): () => void;
+  /** Something has happened that has no end of its own. */
+  touch(): void;
   /** The refusal for one who finds that the work has ended. */
   over(why: string): RefusalError;
 }
@@ -92,6 +94,7 @@ export async function enter(owner: Address, epoch: number | undefined, deps: Ent
       return resolved.env;
     },
     begin: () => deps.activity.begin(owner, uid, present.epoch),
+    touch: () => deps.activity.touch(owner, uid, present.epoch),
   };
 }
 
