@@ -116,7 +116,7 @@ export function memberOf(
  * seldom, so that it may say each time that it keeps none.
  */
 function blobsOf(draft: Draft, kind: KindDefinition, basis: Basis | undefined): Member['blobs'] {
-  const needed = kind.blobs?.(draft.object) ?? [];
+  const needed = kind.blobs?.(draft.object, draft.private) ?? [];
   const before = basis?.blobs ?? [];
   if (draft.gone || (needed.length === 0 && before.length === 0)) return undefined;
   if (kind.machine.isTerminal?.(draft.object.status) === true) return [];

@@ -66,7 +66,7 @@ export async function settle(
 
 function basisOf(self: Self): Basis | undefined {
   if (self.state.at !== 'Present') return undefined;
-  const { version, body, object } = self.state;
+  const { version, body, object, private: kept } = self.state;
   const owners = (object.metadata.ownerReferences ?? []).map((owner) => owner.uid);
-  return { version, body, owners, blobs: self.kind.blobs?.(object) ?? [] };
+  return { version, body, owners, blobs: self.kind.blobs?.(object, kept) ?? [] };
 }

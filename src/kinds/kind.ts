@@ -112,9 +112,9 @@ export interface KindDefinition {
   /**
    * Digests (`sha256:…`) of the blobs that the object needs as it stands now, until a later state names others or its end.
    * They are kept alive so long, however long nothing reads them; one that nobody has stored is kept by nothing, and the
-   * work that wants it says so.
+   * work that wants it says so. `kept`: what the machine keeps beside the object (`Current.private`).
    */
-  blobs?(object: ApiObject): readonly string[];
+  blobs?(object: ApiObject, kept?: unknown): readonly string[];
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
   /** For kinds whose work gets Secrets: no value of them may stand in its plain text (SecretValueInEnv). */
