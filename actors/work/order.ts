@@ -84,6 +84,7 @@ export async function resolveOrder(
       ...processes,
       enterable: plan.enterable,
       workingDir: plan.workingDir,
+      home: plan.home,
       secretFiles: new Map(mounted.flatMap(({ values }) => [...values])),
       inputs,
       outputs: plan.outputs,

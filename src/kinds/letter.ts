@@ -54,6 +54,28 @@ export type Letter =
   | { readonly letter: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
   /** Owner → Attempt that has ended: I keep what I want of your outputs now; let go of all of them. */
   | { readonly letter: 'OutputsTaken'; readonly epoch: number }
+  /**
+   * Writer → Volume: I ask for the lease, or, holding it, I renew it for a later epoch. `attempt`: name of the Attempt that will
+   * write. Whoever holds it is known by uid and epoch, and what an earlier epoch returns commits nothing any more (I8).
+   */
+  | { readonly letter: 'LeaseWanted'; readonly epoch: number; readonly attempt: string }
+  /** Volume → writer: it is yours at this epoch. `home`: the newest revision; absent: the Volume is empty. */
+  | { readonly letter: 'LeaseGranted'; readonly epoch: number; readonly home?: RevisionRef | undefined }
+  /** Volume → writer: not now. One whose reason may pass is sent `LeaseFree` when it has. */
+  | { readonly letter: 'LeaseDenied'; readonly epoch: number; readonly reason: string; readonly message: string }
+  /** Volume → a writer that was denied: ask again. */
+  | { readonly letter: 'LeaseFree' }
+  /** Writer → Volume: I write no more. `saved` becomes the newest revision, if the lease is mine at this epoch. */
+  | {
+      readonly letter: 'LeaseReturned';
+      readonly uid: string;
+      readonly epoch: number;
+      readonly saved?: SavedFiles | undefined;
+    }
+  /** Volume → writer, the answer: `committed` names the revision that is newest now; absent: nothing of yours was taken. */
+  | { readonly letter: 'LeaseEnded'; readonly epoch: number; readonly committed?: RevisionRef | undefined }
+  /** Volume → the holder of its lease: somebody waits; do you still hold it? One with another uid, or who does not, returns it. */
+  | { readonly letter: 'LeaseChecked'; readonly uid: string; readonly epoch: number }
   /** Attempt → Node: I ask for a place, or I say that I have one. Asked again after every restart of either side. */
   | {
       readonly letter: 'PlaceWanted';
@@ -107,6 +129,23 @@ export type Letter =
     }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
   | { readonly letter: 'Used'; readonly time: number };
+
+/** A revision of a Volume, and the blob that it is. */
+export interface RevisionRef {
+  readonly revision: string;
+  /** `sha256:<64 hexadecimal digits>` of a tar.zst. */
+  readonly digest: string;
+}
+
+/** Files that work has left, as one blob. */
+export interface SavedFiles {
+  /** As of RevisionRef. */
+  readonly digest: string;
+  /** Bytes of the blob. */
+  readonly size: number;
+  /** When the work had ended, in ms since the epoch. */
+  readonly time: number;
+}
 
 /** One collected output of an Attempt: a blob, by digest. */
 export interface CollectedOutput {

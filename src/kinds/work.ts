@@ -44,6 +44,8 @@ export interface WorkPlan {
   /** The owner notes which versions are mounted before the work begins, by the letter `SecretsPinned`. */
   readonly notesSecrets?: boolean | undefined;
   readonly workingDir: string;
+  /** Home directory inside, of the work's own; the engine's choice when absent. */
+  readonly home?: string | undefined;
   readonly inputs: readonly PlannedInput[];
   readonly outputs: readonly { readonly name: string; readonly path: string }[];
   readonly amounts: ResourceAmounts;

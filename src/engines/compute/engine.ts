@@ -26,6 +26,8 @@ export interface WorkOrder {
   /** Started before the main program, stopped after it. */
   readonly sidecars: readonly OrderedProcess[];
   readonly workingDir: string;
+  /** Where its home directory lies, a place of its own that is there and empty; the engine's choice when absent. */
+  readonly home?: string | undefined;
   /** File name under /run/secrets/ → bytes (0400, owned by the user inside). Never journaled. */
   readonly secretFiles: ReadonlyMap<string, Uint8Array>;
   /**

@@ -4,9 +4,10 @@
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
+import { pinnedSecrets } from '../session/pinned-secrets.js';
 import { between } from '../shapes/planned-env.js';
 import { limitsOf } from '../shapes/resources.js';
-import type { PlannedEnv, SecretRef, WorkPlan } from '../work.js';
+import type { PlannedEnv, WorkPlan } from '../work.js';
 import { WORKSPACE_DIR, type SandboxSpec, type SandboxStatus } from './schema.js';
 
 /** Name of the output that the saved files are. */
@@ -28,22 +29,13 @@ export function sandboxWorkPlan(
     idle: spec.command === undefined,
     enterable: true,
     sidecars: [],
-    secrets: secretsOf(sandbox, epoch),
+    secrets: pinnedSecrets(spec.secrets, status, epoch),
     notesSecrets: true,
     workingDir: spec.workingDir,
     inputs: digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR }],
     outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR }] : [],
     amounts: limitsOf(spec.resources),
   };
-}
-
-/** Once noted for this epoch, a start that is carried out again takes the same versions. */
-function secretsOf({ spec, status }: ApiObject<SandboxSpec, SandboxStatus>, epoch: number): readonly SecretRef[] {
-  const noted = status.attempt?.epoch === epoch ? status.secretVersions : undefined;
-  return (spec.secrets ?? []).map(({ name, version }) => {
-    const pinned = version ?? noted?.[name];
-    return pinned === undefined ? { name } : { name, version: pinned };
-  });
 }
 
 /** Variables that the service sets. */

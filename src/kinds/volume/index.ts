@@ -2,11 +2,17 @@
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { volumeMachine } from './machine.js';
 import { volumeReferences } from './references.js';
 import { VOLUME_IMMUTABLE, volumeSpec, volumeStatus, type VolumeSpec, type VolumeStatus } from './schema.js';
+import type { VolumePrivate } from './state.js';
+import { unsupportedFields } from './unsupported.js';
 
 type This = ApiObject<VolumeSpec, VolumeStatus>;
+
+/** Every revision that is kept. */
+const revisionBlobs: { of(volume: ApiObject, kept?: VolumePrivate): readonly string[] }['of'] = (_volume, kept) =>
+  (kept?.revisions ?? []).map(({ digest }) => digest);
 
 export const volumeKind: KindDefinition = {
   kind: 'Volume',
@@ -18,7 +24,6 @@ export const volumeKind: KindDefinition = {
   group: 'api',
   version: 'v1',
   operations: EVERY_OPERATION,
-  unbuilt: true,
   runsWork: true,
   description:
     'Named storage of immutable revisions, filled by work, by uploads or from a source, and mounted into work.',
@@ -76,6 +81,8 @@ export const volumeKind: KindDefinition = {
     'status.reason': (object: This) => object.status.reason,
   },
   initialStatus: (): VolumeStatus => ({ phase: 'Pending' }),
+  blobs: revisionBlobs,
   references: volumeReferences,
-  machine: plainMachine<VolumeSpec, VolumeStatus>(),
+  unsupported: unsupportedFields,
+  machine: volumeMachine,
 };

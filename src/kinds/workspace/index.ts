@@ -5,8 +5,10 @@ import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
 import { workspaceMachine } from './machine.js';
+import { workspaceWorkPlan } from './plan.js';
 import { workspaceReferences } from './references.js';
 import { workspaceSpec, workspaceStatus, type WorkspaceSpec, type WorkspaceStatus } from './schema.js';
+import { unsupportedFields } from './unsupported.js';
 
 type This = ApiObject<WorkspaceSpec, WorkspaceStatus>;
 
@@ -20,7 +22,6 @@ export const workspaceKind: KindDefinition = {
   group: 'api',
   version: 'v1',
   operations: EVERY_OPERATION,
-  unbuilt: true,
   runsWork: true,
   description:
     'A development machine with SSH, a browser IDE and a notebook. Its home outlives the machine, which is released when the Workspace is stopped or idle.',
@@ -68,6 +69,9 @@ export const workspaceKind: KindDefinition = {
   },
   initialStatus: (object: This): WorkspaceStatus => ({ phase: 'Pending', estimate: estimateWork(object) }),
   references: workspaceReferences,
+  blobs: ({ status }: This) => (status.home?.digest === undefined ? [] : [status.home.digest]),
   plainSight: (object: This) => plainSightOf(object.spec),
+  unsupported: unsupportedFields,
   machine: workspaceMachine,
+  workPlan: workspaceWorkPlan,
 };

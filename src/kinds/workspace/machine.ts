@@ -1,27 +1,122 @@
-/** Owns what a Workspace decides by the clock: `schedule.readyBy` leaves the time that a machine needs. Source: spec, "Workspace". */
+/**
+ * Owns the behaviour of a Workspace: takes each message into a draft, then lets `settle.ts` decide what follows.
+ *
+ *   Pending ─▶ Starting ─▶ Running ─▶ Stopping ─▶ Stopped ─▶ Pending … at the next epoch
+ *      ▲          │           │ lost
+ *      │          ▼           ▼
+ *      │       Failed      Pending at the next epoch, from the home that was saved last
+ *      └ waits for its schedule, its Volume or a place
+ *
+ * It has one Attempt at a time (`../session`), and before each the lease of its home (`lease.ts`). It is Stopped once the files
+ * of its home are in the Volume, and goes, when it is deleted, only then.
+ */
+import { equalJson } from '../../api/equal.js';
+import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { Refusal } from '../../api/refusal.js';
 import { parseTime } from '../../api/time.js';
-import type { Machine } from '../machine.js';
-import { plain, refused } from '../plain-machine.js';
+import type { Decision, Machine, Message } from '../machine.js';
+import { refused } from '../plain-machine.js';
+import { dropAttempt } from '../session/attempts.js';
+import { conclude } from '../session/conclude.js';
+import { remindAttempt, takeFailure, takeLetter } from '../session/hear.js';
+import { openDraft, type WorkspaceDraft } from './draft.js';
+import { attemptEnded } from './ended.js';
+import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseLetter } from './lease.js';
+import { SCHEDULE_LEAD_MS } from './policy.js';
+import { reportStatus } from './report-status.js';
+import { waitForSchedule } from './schedule.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
+import { isHeld, settle } from './settle.js';
+import type { Workspace, WorkspacePrivate } from './state.js';
 
-/** The machine is started so long before it must be ready. */
-export const SCHEDULE_LEAD_MS = 15 * 60_000;
+type WorkspaceDecision = Decision<WorkspaceStatus, WorkspacePrivate, never>;
+type Heard = Message<WorkspaceSpec, WorkspaceStatus>;
 
-export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, undefined, undefined, never> = {
+const IGNORED: WorkspaceDecision = { outcome: 'Ignored' };
+
+export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate, undefined, never> = {
   decide(current, _book, message, moment) {
-    const { name } = current.object.metadata;
-    const readyBy = current.object.spec.schedule?.readyBy;
-    const written =
-      message.type === 'Created' ||
-      // A time that was far enough ahead when it was written may come near.
-      (message.type === 'Updated' && message.before.spec.schedule?.readyBy !== readyBy);
-    if (written && readyBy !== undefined && (parseTime(readyBy) ?? 0) < moment.now + SCHEDULE_LEAD_MS) {
-      return refused(tooSoon(name));
-    }
-    return plain(current, message);
+    if (isTooSoon(current.object, message, moment.now)) return refused(tooSoon(current.object.metadata.name));
+    const draft = openDraft(current, moment.now);
+    if (!take(draft, message)) return IGNORED;
+    const phase = settle(draft);
+    return conclude(current, draft, reportStatus(draft, phase, moment.doors), isHeld(draft));
   },
+  // A stopped one may be started by its schedule at any time.
+  isTerminal: () => false,
 };
+
+/** What a message changes by itself, before anything follows from it. False: it means nothing here. */
+function take(draft: WorkspaceDraft, message: Heard): boolean {
+  switch (message.type) {
+    case 'Created':
+      waitForSchedule(draft);
+      return true;
+    case 'Updated':
+      takeUpdate(draft, message.before);
+      return true;
+    case 'DeletionRequested':
+      if (draft.object.metadata.finalizers?.includes(ORPHAN_FINALIZER) === true) abandon(draft);
+      return true;
+    case 'Activated':
+      remind(draft);
+      return true;
+    case 'TimerFired': {
+      const { [message.timer]: _fired, ...timers } = draft.private.timers;
+      draft.keep({ timers });
+      if (message.timer === 'resync') remind(draft);
+      if (message.timer === 'lease') askAgain(draft);
+      return true;
+    }
+    case 'Told': {
+      const { letter, from } = message;
+      return (
+        takeLeaseLetter(draft, letter, from.address.name) ??
+        takeLetter(draft, letter, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
+      );
+    }
+    case 'EffectFailed': {
+      const { effect, reason } = message;
+      return takeLeaseFailure(draft, effect, reason) ?? takeFailure(draft, effect, reason, message.message);
+    }
+    default:
+      return false; // an engine reports to Attempts, and a Workspace has no actions
+  }
+}
+
+function takeUpdate(draft: WorkspaceDraft, before: Workspace): void {
+  const { spec } = draft.object;
+  // Whatever was changed may have mended it, so it is tried again.
+  if (!equalJson(spec, before.spec)) draft.keep({ failure: undefined, lost: 0, notBefore: undefined });
+  if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested');
+}
+
+/** Orphaned, its Attempt would tell nobody of its end: it goes at once, and what its home has become is not saved. */
+function abandon(draft: WorkspaceDraft): void {
+  const { live } = draft;
+  if (live !== undefined) draft.effects.push(dropAttempt(draft, live.epoch));
+  abandonHome(draft);
+}
+
+function remind(draft: WorkspaceDraft): void {
+  remindAttempt(draft, false);
+  remindVolume(draft);
+}
+
+function askAgain(draft: WorkspaceDraft): void {
+  const { lease } = draft.private;
+  if (lease === undefined) return;
+  draft.keep({ lease: { ...lease, since: draft.now } });
+  remindVolume(draft);
+}
+
+/** A time that was far enough ahead when it was written may come near. */
+function isTooSoon({ spec }: Workspace, message: Heard, now: number): boolean {
+  const readyBy = spec.schedule?.readyBy;
+  const written =
+    message.type === 'Created' || (message.type === 'Updated' && message.before.spec.schedule?.readyBy !== readyBy);
+  return written && readyBy !== undefined && (parseTime(readyBy) ?? 0) < now + SCHEDULE_LEAD_MS;
+}
 
 function tooSoon(name: string): Refusal {
   const message = 'must be at least 15 minutes from now';

@@ -123,6 +123,13 @@ const place = z.object({ url: z.string().optional().describe('Address to open in
 
 export const workspaceStatus = z.object({
   ...told,
+  attempt: z
+    .object({
+      epoch: z.int().optional().describe('Grows with every start and every recovery.'),
+      name: z.string().optional().describe('Name of the Attempt.'),
+    })
+    .optional()
+    .describe('The session: the Attempt that runs it, or did last.'),
   conditions: z
     .array(conditionField)
     .optional()
@@ -154,7 +161,23 @@ export const workspaceStatus = z.object({
     .optional()
     .describe('Ports that are served.'),
   estimate: estimate.optional().describe('What it is expected to cost.'),
+  home: z
+    .object({
+      volume: z.string().optional().describe('Name of the Volume.'),
+      revision: z.string().optional().describe('Its revision; absent when it was empty.'),
+      digest: z.string().optional().describe('sha256:<64 hexadecimal digits> of the saved files, a tar.zst.'),
+    })
+    .optional()
+    .describe(`What the last start has found as /home/${BRAND}, or the last stop has saved.`),
+  lastActivityTime: zTimestamp('When something was last asked of it.').optional(),
   phase: z.enum(WORKSPACE_PHASES).optional().describe('Where it is in its life.'),
+  secretVersionIDs: z.record(z.string(), z.string()).optional().describe('Versions mounted now, by Secret.'),
+  secretVersions: z
+    .record(z.string(), z.int32())
+    .optional()
+    .describe('Numbers of the versions mounted now, by Secret.'),
+  stopReason: z.string().optional().describe('Why it was stopped last.'),
 });
 
+export type WorkspacePhase = (typeof WORKSPACE_PHASES)[number];
 export type WorkspaceStatus = z.infer<typeof workspaceStatus>;

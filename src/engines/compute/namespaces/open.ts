@@ -161,7 +161,7 @@ function wireOrder(order: WorkOrder): WireOrder {
       [...secretFiles].map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
     ),
     rootfs: SYSTEM_IMAGES.has(order.image) ? 'system' : 'missing',
-    inside: { workspace: '/workspace', home: '/root', secrets: '/run/secrets', root: WORK_ROOT },
+    inside: { workspace: '/workspace', home: order.home ?? '/root', secrets: '/run/secrets', root: WORK_ROOT },
   };
 }
 

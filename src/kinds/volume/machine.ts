@@ -1,0 +1,133 @@
+/**
+ * Owns the behaviour of a Volume: its one writer (`lease.ts`), the revisions that writers have left, and its end.
+ *
+ *   Ready ── deletion ─▶ gone once nobody may write any more
+ *
+ * An empty one is Ready at once. It is level-based: what it shows and which timer is armed follow from the spec, the lease, the
+ * revisions and the time alone.
+ */
+import { parseDuration } from '../../api/duration.js';
+import { equalJson } from '../../api/equal.js';
+import { formatBytes } from '../../api/quantity.js';
+import { rfc3339 } from '../../api/time.js';
+import { armTimers } from '../arm-timers.js';
+import type { Current, Decision, Machine, Message } from '../machine.js';
+import { VolumeDraft } from './draft.js';
+import { check, holderGone, takeReturn, takeWish, trim } from './lease.js';
+import type { VolumeSpec, VolumeStatus } from './schema.js';
+import { LEASE_FINALIZER, type VolumePrivate } from './state.js';
+
+type VolumeDecision = Decision<VolumeStatus, VolumePrivate, never>;
+type This = Current<VolumeSpec, VolumeStatus, VolumePrivate>;
+
+const IGNORED: VolumeDecision = { outcome: 'Ignored' };
+
+export const volumeMachine: Machine<VolumeSpec, VolumeStatus, VolumePrivate, undefined, never> = {
+  decide(current, _book, message, moment) {
+    const draft = new VolumeDraft(current, moment.now);
+    if (!take(draft, message)) return IGNORED;
+    trim(draft);
+    settleTimers(draft);
+    report(draft);
+    return conclude(current, draft);
+  },
+};
+
+/** False: it means nothing here. */
+function take(draft: VolumeDraft, message: Message<VolumeSpec, VolumeStatus>): boolean {
+  switch (message.type) {
+    case 'Created':
+    case 'Updated':
+      return true;
+    case 'DeletionRequested':
+    case 'Activated':
+      if (draft.deleting && draft.private.lease !== undefined) check(draft, draft.private.lease);
+      return true;
+    case 'TimerFired': {
+      const { [message.timer]: _fired, ...timers } = draft.private.timers;
+      draft.keep({ timers });
+      return true;
+    }
+    case 'Told':
+      switch (message.letter.letter) {
+        case 'LeaseWanted':
+          takeWish(draft, message.letter, message.from);
+          return true;
+        case 'LeaseReturned':
+          takeReturn(draft, message.letter, message.from);
+          return true;
+        default:
+          return false;
+      }
+    case 'EffectFailed':
+      return takeFailure(draft, message);
+    default:
+      return false;
+  }
+}
+
+function takeFailure(
+  draft: VolumeDraft,
+  { effect, reason }: Extract<Message<VolumeSpec, VolumeStatus>, { type: 'EffectFailed' }>,
+): boolean {
+  const { lease } = draft.private;
+  if (effect.type !== 'Tell' || reason !== 'NotFound' || lease === undefined) return false;
+  // Whoever it was meant for, nobody of the holder's name is there.
+  if (effect.to.kind !== lease.kind || effect.to.name !== lease.name) return false;
+  holderGone(draft);
+  return true;
+}
+
+/** Without a use for long enough, it goes. */
+function settleTimers(draft: VolumeDraft): void {
+  const { ttlAfterUnused } = draft.volume.spec;
+  const ttl = ttlAfterUnused === undefined ? undefined : parseDuration(ttlAfterUnused);
+  const unused = draft.private.lease === undefined && !draft.deleting;
+  const due = ttl === undefined || !unused ? undefined : draft.private.usedAt + ttl;
+  if (due !== undefined && due <= draft.now) {
+    draft.effects.push({ type: 'DeleteSelf' });
+    return;
+  }
+  const rules = { lazy: () => false, kept: () => false };
+  const { armed, effects } = armTimers(draft.private.timers, { unused: due }, rules);
+  draft.effects.push(...effects);
+  draft.keep({ timers: armed });
+}
+
+function report(draft: VolumeDraft): void {
+  const { lease, revisions } = draft.private;
+  const [newest] = revisions;
+  draft.condition('Ready', true, newest === undefined ? 'Empty' : 'Committed', '');
+  const bytes = revisions.reduce((sum, { size }) => sum + size, 0);
+  draft.status = {
+    ...draft.status,
+    phase: 'Ready',
+    observedGeneration: draft.volume.metadata.generation,
+    holder: lease && { attempt: lease.attempt, epoch: lease.epoch, kind: lease.kind, name: lease.name },
+    readers: 0,
+    revision: newest && String(newest.number),
+    lastCommitTime: newest && rfc3339(newest.time),
+    storage: { bytes, billedBytes: bytes },
+    used: formatBytes(newest?.size ?? 0),
+  };
+}
+
+function conclude(current: This, draft: VolumeDraft): VolumeDecision {
+  const held = draft.volume.metadata.finalizers ?? [];
+  const others = held.filter((name) => name !== LEASE_FINALIZER);
+  const finalizers = draft.private.lease === undefined ? others : [...others, LEASE_FINALIZER];
+  const moved = finalizers.length !== held.length;
+  const kept = equalJson(current.private, draft.private) ? undefined : draft.private;
+  const same = !moved && kept === undefined && equalJson(current.object.status, draft.status);
+  if (same && draft.effects.length === 0) {
+    return draft.letters.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], letters: draft.letters };
+  }
+  return {
+    outcome: 'Next',
+    status: draft.status,
+    effects: draft.effects,
+    letters: draft.letters,
+    ...(kept && { private: kept }),
+    ...(moved && { finalizers }),
+  };
+}

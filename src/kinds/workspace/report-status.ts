@@ -1,0 +1,63 @@
+/** Owns the status that a Workspace shows, from what its decision has come to. */
+import type { Doors } from '../machine.js';
+import { connectOf } from './connect.js';
+import type { WorkspaceDraft } from './draft.js';
+import type { WorkspacePhase, WorkspaceStatus } from './schema.js';
+
+interface Why {
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+export function reportStatus(draft: WorkspaceDraft, phase: WorkspacePhase, doors: Doors | undefined): WorkspaceStatus {
+  const why = explain(draft, phase);
+  sayConditions(draft, phase, why);
+  const { metadata, spec } = draft.object;
+  return {
+    ...draft.status,
+    phase,
+    reason: why.reason,
+    message: why.message,
+    observedGeneration: metadata.generation,
+    connect: phase === 'Running' ? connectOf(draft.self, spec.tools, doors) : undefined,
+  };
+}
+
+function explain(draft: WorkspaceDraft, phase: WorkspacePhase): Why {
+  const { failure, lease, live, recovering } = draft.private;
+  switch (phase) {
+    case 'Failed':
+      return failure ?? {};
+    case 'Stopped':
+      return { reason: draft.status.stopReason };
+    case 'Pending':
+      if (draft.held) {
+        return {
+          reason: 'WaitingForSchedule',
+          message: `it starts 15 minutes before ${draft.object.spec.schedule?.readyBy ?? ''}`,
+        };
+      }
+      if (live?.wait !== undefined) return { reason: 'WaitingForCapacity', message: live.wait };
+      if (lease?.at === 'Denied') return { reason: lease.reason, message: lease.message };
+      return recovering ?? {};
+    case 'Starting':
+      return recovering ?? {};
+    default:
+      return {};
+  }
+}
+
+function sayConditions(draft: WorkspaceDraft, phase: WorkspacePhase, { reason = phase, message = '' }: Why): void {
+  const { live, recovering, failure } = draft.private;
+  draft.condition('Ready', phase === 'Running', reason, message);
+  draft.condition('Stopped', phase === 'Stopped', reason, message);
+  const placed = live?.phase === 'Placed' || live?.phase === 'Running';
+  if (placed) draft.condition('Scheduled', true, 'Placed', '');
+  else draft.condition('Scheduled', false, reason, message);
+  if (recovering === undefined) draft.condition('NodeUnreachable', false, placed ? 'Reached' : phase, '');
+  else draft.condition('NodeUnreachable', true, recovering.reason, recovering.message);
+  // What the last start has come to stands while it is stopped.
+  if (phase === 'Running') draft.condition('SetupComplete', true, 'Ready', '');
+  else if (phase === 'Pending' || phase === 'Starting') draft.condition('SetupComplete', false, reason, message);
+  else if (failure !== undefined) draft.condition('SetupComplete', false, failure.reason, failure.message);
+}

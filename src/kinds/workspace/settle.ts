@@ -1,0 +1,59 @@
+/**
+ * Owns what a Workspace does next. Level-based: it looks at the spec, the schedule, the lease of its home, the one Attempt and the
+ * time, never at the message that woke it, so a repeated, late or lost message changes nothing but when it happens.
+ */
+import { hasIdledOut, idleAt } from '../session/activity.js';
+import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../session/settle.js';
+import type { WorkspaceDraft } from './draft.js';
+import { holdsHome, leaseTimer, settleLease } from './lease.js';
+import { scheduleTimers, settleSchedule } from './schedule.js';
+import type { WorkspacePhase } from './schema.js';
+
+const LAZY: ReadonlySet<string> = new Set(['idle', 'start']);
+
+/** Returns the phase that the Workspace has after this decision. */
+export function settle(draft: WorkspaceDraft): WorkspacePhase {
+  if (!draft.deleting) {
+    settleSchedule(draft);
+    if (hasIdledOut(draft)) draft.stop('IdleTimeout');
+  }
+  settleLease(draft);
+  stopOrStart(draft);
+  if (draft.deleting && isHeld(draft)) draft.resyncLater();
+  const schedule = draft.deleting ? {} : scheduleTimers(draft);
+  setTimers(draft, { ...schedule, idle: idleAt(draft), start: startsAt(draft), lease: leaseTimer(draft) }, LAZY);
+  return phaseOf(draft);
+}
+
+/** Something of it runs, or its home is not given back yet: then it must not go. */
+export function isHeld({ private: { lease, live } }: WorkspaceDraft): boolean {
+  return live !== undefined || lease !== undefined;
+}
+
+function stopOrStart(draft: WorkspaceDraft): void {
+  if (draft.live !== undefined) {
+    // Deleted too it is stopped first: its home is saved.
+    if (!draft.wanted) stopLive(draft);
+  } else if (!draft.wanted) restStopped(draft);
+  else if (mayStart(draft) && holdsHome(draft)) {
+    const { lease } = draft.private;
+    start(draft);
+    draft.say({ home: lease && { volume: lease.volume, ...lease.home } });
+  }
+}
+
+function phaseOf(draft: WorkspaceDraft): WorkspacePhase {
+  const { failure, lease, live } = draft.private;
+  if (live === undefined) {
+    if (failure !== undefined && !draft.deleting) return 'Failed';
+    if (draft.held || (draft.wanted && lease?.at !== 'Returning')) return 'Pending';
+    return lease === undefined && !draft.deleting ? 'Stopped' : 'Stopping';
+  }
+  if (live.phase === 'Ended') {
+    if (failure !== undefined && !draft.deleting) return 'Failed';
+    return draft.wanted && draft.private.recovering !== undefined ? 'Pending' : 'Stopping';
+  }
+  if (live.stopping) return 'Stopping';
+  if (live.phase === 'Running') return 'Running';
+  return live.phase === 'Made' ? 'Pending' : 'Starting';
+}

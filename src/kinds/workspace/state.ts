@@ -1,0 +1,42 @@
+/** Owns what a Workspace keeps beside its status. Times are in ms since the epoch. Plain JSON. */
+import type { ApiObject } from '../../api/object.js';
+import type { RevisionRef, SavedFiles } from '../letter.js';
+import type { SessionPrivate } from '../session/state.js';
+import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
+
+export type Workspace = ApiObject<WorkspaceSpec, WorkspaceStatus>;
+
+/**
+ * What it has to do with the Volume of its home: from the decision that asks for the lease to the Volume's word that it has ended.
+ *
+ *   Wanted ─▶ Granted ─▶ (an Attempt runs) ─▶ Returning ─▶ none
+ *     │ ▲                   └ lost: Wanted for the next epoch
+ *     ▼ │
+ *   Denied
+ */
+export interface HomeLease {
+  readonly volume: string;
+  /** Of the Attempt that it is for. */
+  readonly epoch: number;
+  readonly at: 'Wanted' | 'Denied' | 'Granted' | 'Returning';
+  /** When it came to this. */
+  readonly since: number;
+  /** Granted: what the Volume holds. */
+  readonly home?: RevisionRef | undefined;
+  /** What that Attempt has left, until the Volume has it. */
+  readonly saved?: SavedFiles | undefined;
+  /** Denied: why. */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+export interface WorkspacePrivate extends SessionPrivate {
+  readonly lease?: HomeLease | undefined;
+  /** Times of `schedule` that have come: each is carried out once. */
+  readonly started?: number | undefined;
+  readonly stopped?: number | undefined;
+  /** Made with a `schedule.readyBy`: it waits for that time. */
+  readonly waits?: boolean | undefined;
+}
+
+export const FRESH: WorkspacePrivate = { epoch: 0, timers: {}, lost: 0 };

@@ -1,0 +1,29 @@
+/**
+ * Owns which valid fields of a Workspace this service does not carry out yet. One that uses any is refused with 501 naming the
+ * field: nothing is accepted and ignored. A later feature removes its lines here.
+ */
+import { isCatalogImage } from '../image/catalog.js';
+import type { WorkspaceSpec } from './schema.js';
+
+/** Paths of the fields, in the order of the schema; empty when all of the spec is carried out. */
+export function unsupportedFields(spec: WorkspaceSpec): readonly string[] {
+  const found: string[] = [];
+  const refuse = (path: string, value: unknown): void => {
+    if (isGiven(value)) found.push(`spec.${path}`);
+  };
+  refuse('connections', spec.connections);
+  if (spec.image !== undefined && !isCatalogImage(spec.image)) found.push('spec.image');
+  refuse('imagePullSecrets', spec.imagePullSecrets);
+  refuse('maxCostUSD', spec.maxCostUSD);
+  const egress = spec.network?.egress;
+  if (egress?.policy !== undefined && egress.policy !== 'Deny') found.push('spec.network.egress.policy');
+  refuse('network.egress.presets', egress?.presets);
+  for (const [name, value] of Object.entries(spec.placement ?? {})) refuse(`placement.${name}`, value);
+  refuse('resources.gpu', spec.resources?.gpu);
+  return found;
+}
+
+/** An empty list asks for nothing. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+}

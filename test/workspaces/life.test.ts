@@ -1,0 +1,206 @@
+/** The life of Workspaces and of the Volumes that are their homes, on one running service. */
+import test from 'ava';
+import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
+import { startRunning, type Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+import { SMALL } from '../jobs/jobs.js';
+
+const WORKSPACES = path('workspaces', 'default');
+const VOLUMES = path('volumes', 'default');
+
+/** On a busy machine what takes a second may take many. */
+const PHASE_MS = 60_000;
+
+let service: Running;
+test.before(async (t) => {
+  t.timeout(120_000);
+  service = await startRunning(undefined);
+});
+test.after.always(async () => {
+  await service.close();
+});
+
+async function post(plural: string, kind: string, name: string, spec: object): Promise<unknown> {
+  const answer = await service.client().post(path(plural, 'default'), objectOf(kind, name, spec));
+  if (answer.status !== 201) throw new Error(`create of ${kind} ${name} answered ${answer.status}: ${answer.text}`);
+  return answer.body;
+}
+
+const volume = (name: string, spec: object = {}): Promise<unknown> => post('volumes', 'Volume', name, spec);
+const workspace = (name: string, spec: object): Promise<unknown> =>
+  post('workspaces', 'Workspace', name, { resources: SMALL, ...spec });
+
+async function set(name: string, spec: object): Promise<void> {
+  const answer = await service.client().merge(`${WORKSPACES}/${name}`, { spec });
+  if (answer.status !== 200) throw new Error(answer.text);
+}
+
+async function once(at: string, what: string, holds: (object: unknown) => boolean): Promise<unknown> {
+  let last: unknown;
+  try {
+    return await until(
+      `${at} ${what}`,
+      async () => {
+        last = (await service.client().get(at)).body;
+        return holds(last) ? last : undefined;
+      },
+      PHASE_MS,
+    );
+  } catch (error) {
+    throw new Error(`last seen: ${JSON.stringify(valueAt(last, 'status'))}`, { cause: error });
+  }
+}
+
+const phase = (name: string, wanted: string, epoch?: number): Promise<unknown> =>
+  once(
+    `${WORKSPACES}/${name}`,
+    `is ${wanted}`,
+    (each) =>
+      textAt(each, 'status', 'phase') === wanted &&
+      (epoch === undefined || numberAt(each, 'status', 'attempt', 'epoch') === epoch),
+  );
+
+function condition(object: unknown, type: string): string {
+  const found = listAt(object, 'status', 'conditions').find((each) => textAt(each, 'type') === type);
+  return `${textAt(found, 'status')} ${textAt(found, 'reason')}`;
+}
+
+function exec(name: string, script: string): Promise<Answer> {
+  return service.client().post(`${WORKSPACES}/${name}/exec`, { command: ['sh', '-c', script] });
+}
+
+async function said(name: string, script: string): Promise<string> {
+  const answer = await exec(name, script);
+  if (answer.status !== 200) throw new Error(answer.text);
+  return textAt(answer.body, 'stdout');
+}
+
+test('What stands in the home is in the Volume when the Workspace is Stopped, comes back with the next start, and outlives it', async (t) => {
+  const born = await volume('home');
+  t.is(textAt(born, 'status', 'phase'), 'Ready');
+  await workspace('desk', { volume: 'home' });
+  const running = await phase('desk', 'Running', 1);
+  for (const type of ['Scheduled', 'Ready', 'SetupComplete']) t.regex(condition(running, type), /^True /, type);
+  for (const type of ['Stopped', 'NodeUnreachable']) t.regex(condition(running, type), /^False /, type);
+  t.is(await said('desk', 'pwd; echo $HOME; ls -A ~ | wc -l'), '/home/svc\n/home/svc\n0\n');
+  await said('desk', 'echo precious > ~/file; chmod 640 ~/file; ln -s file ~/link');
+  const held = (await service.client().get(`${VOLUMES}/home`)).body;
+  t.deepEqual(valueAt(held, 'status', 'holder'), {
+    attempt: textAt(running, 'status', 'attempt', 'name'),
+    epoch: 1,
+    kind: 'Workspace',
+    name: 'desk',
+  });
+
+  await set('desk', { state: 'Stopped' });
+  const stopped = await phase('desk', 'Stopped');
+  t.is(condition(stopped, 'StateSaved'), 'True Saved');
+  t.is(condition(stopped, 'Stopped'), 'True Requested');
+  const saved = (await service.client().get(`${VOLUMES}/home`)).body;
+  t.is(textAt(saved, 'status', 'revision'), '1');
+  t.is(valueAt(saved, 'status', 'holder'), undefined);
+  t.is(valueAt(saved, 'metadata', 'finalizers'), undefined);
+
+  await set('desk', { state: 'Running' });
+  await phase('desk', 'Running', 2);
+  t.is(await said('desk', 'cat ~/link; stat -c %a ~/file'), 'precious\n640\n');
+  const attempts = await service
+    .client()
+    .get(`${path('attempts', 'default')}?labelSelector=svc.dev%2Fworkspace%3Ddesk`);
+  t.deepEqual(
+    listAt(attempts.body, 'items')
+      .map((each) => numberAt(each, 'spec', 'epoch'))
+      .toSorted((a, b) => a - b),
+    [1, 2],
+  );
+
+  // Deleted while it runs: the home is saved first.
+  await said('desk', 'echo last > ~/word');
+  t.is((await service.client().remove(`${WORKSPACES}/desk`)).status, 200);
+  await until('it is gone', async () => (await service.client().get(`${WORKSPACES}/desk`)).status === 404, PHASE_MS);
+  await workspace('heir', { volume: 'home' });
+  await phase('heir', 'Running', 1);
+  t.is(await said('heir', 'cat ~/file ~/word'), 'precious\nlast\n');
+});
+
+test('A second writer waits for the first, by the name of the reason, and a Volume in use goes only when it is free', async (t) => {
+  await volume('shared');
+  await workspace('first', { volume: 'shared' });
+  await phase('first', 'Running', 1);
+  await said('first', 'echo one > ~/who');
+  await workspace('second', { volume: 'shared' });
+  const waits = await once(
+    `${WORKSPACES}/second`,
+    'says why',
+    (each) => textAt(each, 'status', 'reason') === 'VolumeBusy',
+  );
+  t.is(textAt(waits, 'status', 'phase'), 'Pending');
+  t.is(condition(waits, 'Scheduled'), 'False VolumeBusy');
+  t.is(valueAt(waits, 'status', 'attempt'), undefined, 'nothing of it was made');
+  await set('first', { state: 'Stopped' });
+  await phase('second', 'Running', 1);
+  t.is(await said('second', 'cat ~/who'), 'one\n');
+
+  t.is((await service.client().remove(`${VOLUMES}/shared`)).status, 200);
+  const going = await service.client().get(`${VOLUMES}/shared`);
+  t.is(going.status, 200, 'somebody writes');
+  t.not(textAt(going.body, 'metadata', 'deletionTimestamp'), '');
+  await service.client().remove(`${WORKSPACES}/second`);
+  await until('it is gone', async () => (await service.client().get(`${VOLUMES}/shared`)).status === 404, PHASE_MS);
+});
+
+test('An ephemeral one forgets, and its schedule stops it', async (t) => {
+  await workspace('brief', { ephemeral: true });
+  await phase('brief', 'Running', 1);
+  await said('brief', 'echo it > ~/file');
+  await set('brief', { state: 'Stopped' });
+  t.is(condition(await phase('brief', 'Stopped'), 'StateSaved'), ' ');
+  await set('brief', { state: 'Running' });
+  await phase('brief', 'Running', 2);
+  t.is(await said('brief', 'ls -A ~; echo again > ~/file'), '');
+
+  const stopAt = new Date(Date.now() + 4_000).toISOString();
+  await set('brief', { schedule: { stopAt } });
+  const stopped = await phase('brief', 'Stopped');
+  t.is(textAt(stopped, 'status', 'stopReason'), 'Schedule');
+  t.is(textAt(stopped, 'spec', 'state'), 'Stopped');
+  t.true(Date.now() >= Date.parse(stopAt));
+  await set('brief', { state: 'Running' });
+  await phase('brief', 'Running', 3);
+});
+
+test.serial('A service that is killed adopts what runs, and loses no home', async (t) => {
+  await volume('kept');
+  await workspace('goes-on', { volume: 'kept' });
+  await phase('goes-on', 'Running', 1);
+  await said('goes-on', 'echo before > ~/file');
+  await service.kill();
+  await service.start();
+  await phase('goes-on', 'Running', 1);
+  t.is(await said('goes-on', 'cat ~/file'), 'before\n');
+  // In the middle of a stop.
+  await set('goes-on', { state: 'Stopped' });
+  await service.kill();
+  await service.start();
+  t.is(condition(await phase('goes-on', 'Stopped'), 'StateSaved'), 'True Saved');
+  await set('goes-on', { state: 'Running' });
+  await phase('goes-on', 'Running', 2);
+  t.is(await said('goes-on', 'cat ~/file'), 'before\n');
+});
+
+test('What is not carried out yet is refused by its name', async (t) => {
+  const refused = async (kind: string, plural: string, spec: object, field: string): Promise<void> => {
+    const answer = await service.client().post(path(plural, 'default'), objectOf(kind, 'not-yet', spec));
+    t.is(answer.status, 501, `${field}: ${answer.text}`);
+    t.true(answer.text.includes(field), answer.text);
+  };
+  await refused('Workspace', 'workspaces', { ephemeral: true, maxCostUSD: '1.00' }, 'spec.maxCostUSD');
+  await refused(
+    'Workspace',
+    'workspaces',
+    { ephemeral: true, placement: { profile: 'Cost' } },
+    'spec.placement.profile',
+  );
+  await refused('Volume', 'volumes', { accessMode: 'ReadOnlyMany' }, 'spec.accessMode');
+  await refused('Volume', 'volumes', { source: { upload: {} } }, 'spec.source.upload');
+});
