@@ -84,6 +84,8 @@ export interface Commands {
     port: { readonly port: number; readonly epoch?: number | undefined },
     signal: AbortSignal,
   ): Promise<PortConnection>;
+  /** Somebody is inside, whatever is done there (an SSH connection): activity until the returned call, harmless twice. */
+  stay(owner: Address, epoch: number): Promise<() => void>;
 }
 
 /** What is activity on a connection only its user can tell: `begin` a request that waits for its answer, `touch` for each part of a stream. */
@@ -157,6 +159,7 @@ export function openCommands(deps: EntranceDeps): Commands {
         if (connected.outcome === 'NotRunning') throw over(ENDED);
         return connected.outcome === 'Connected' ? { ...connected, begin, touch } : connected;
       }),
+    stay: async (owner, epoch) => (await enter(owner, epoch, deps)).begin(),
   };
 }
 

@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import { projectsField } from '../fields.js';
 import { ROLES } from '../../api/access/role.js';
+import { complainOfRepeats, rules } from '../shapes/complain.js';
+import { sshPublicKey } from '../shapes/ssh-key.js';
 
-export const memberSpec = z.object({
+const fields = z.object({
   email: z.email().max(254).describe('Shown as the author of what the member does.'),
   role: z
     .enum(ROLES)
@@ -12,11 +14,20 @@ export const memberSpec = z.object({
       'Owner: everything. Admin: all but changing billing. Developer: what is in projects. Viewer: reads. Billing: billing, budgets and top-ups.',
     ),
   projects: projectsField.describe('Projects that the member may act in; none named: every project.'),
+  sshKeys: z
+    .array(sshPublicKey)
+    .max(100)
+    .optional()
+    .describe('Keys that open Workspaces which name none themselves, in projects where the member may use them.'),
 });
+
+export const memberSpec = fields.check(
+  rules(({ value, issues }) => complainOfRepeats(issues, ['sshKeys'], value.sshKeys)),
+);
 
 export const memberStatus = z.object({
   observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
 });
 
-export type MemberSpec = z.infer<typeof memberSpec>;
+export type MemberSpec = z.infer<typeof fields>;
 export type MemberStatus = z.infer<typeof memberStatus>;

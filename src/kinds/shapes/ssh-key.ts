@@ -1,4 +1,8 @@
-/** Owns public keys for SSH, as a line of OpenSSH's `authorized_keys` without options. Source: decisions, "Small points". */
+/**
+ * Owns public keys for SSH, as a line of OpenSSH's `authorized_keys` without options. Source: decisions, "Small points".
+ * Keys on security tokens (`sk-…`) and certificates are refused here, since the SSH door could not let their holders in.
+ */
+import ssh2 from 'ssh2';
 import { z } from 'zod';
 
 const TYPES: ReadonlySet<string> = new Set([
@@ -7,8 +11,6 @@ const TYPES: ReadonlySet<string> = new Set([
   'ecdsa-sha2-nistp256',
   'ecdsa-sha2-nistp384',
   'ecdsa-sha2-nistp521',
-  'sk-ssh-ed25519@openssh.com',
-  'sk-ecdsa-sha2-nistp256@openssh.com',
 ]);
 
 /** An RSA key of 16384 bits has about 2,800 characters. */
@@ -29,5 +31,7 @@ function isPublicKey(line: string): boolean {
   if (/\p{Cc}/u.test(comment.join(' '))) return false;
   const blob = Buffer.from(text, 'base64');
   if (blob.length < 4 + type.length + 4) return false;
-  return blob.readUInt32BE(0) === type.length && blob.toString('latin1', 4, 4 + type.length) === type;
+  if (blob.readUInt32BE(0) !== type.length || blob.toString('latin1', 4, 4 + type.length) !== type) return false;
+  // As the door will read it: points on their curve, numbers of the length that they say.
+  return !(ssh2.utils.parseKey(`${type} ${text}`) instanceof Error);
 }

@@ -89,6 +89,7 @@ export const NO_COMMANDS: Commands = {
   signalProcess: unwired,
   readProcess: unwired,
   connect: unwired,
+  stay: unwired,
 };
 
 function unwired(): never {
