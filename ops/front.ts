@@ -6,6 +6,7 @@ import { createOrg } from '../actors/orgs.js';
 import type { Stage } from '../actors/stage.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Authenticator } from '../http/auth/authenticator.js';
+import type { SshDoor } from '../http/ssh/server.js';
 import type { Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
@@ -33,8 +34,11 @@ export interface Front {
   readonly operators: Operators;
   /** A credential was used: its object notes the time. */
   onCredentialUse(address: Address, uid: string): void;
-  /** Tells the authenticator what it may no longer believe. */
-  onChange(authenticator: Pick<Authenticator, 'forget'>): (change: CommittedChange) => void;
+  /** Tells the authenticator what it may no longer believe, and the SSH door whose guests it must look at again. */
+  onChange(
+    authenticator: Pick<Authenticator, 'forget'>,
+    door: Pick<SshDoor, 'changed'> | undefined,
+  ): (change: CommittedChange) => void;
 }
 
 export type FrontState =
@@ -43,6 +47,8 @@ export type FrontState =
 
 /** Kinds from which it is read who a caller is. */
 const CREDENTIAL_KINDS = new Set(['APIKey', 'Member', 'ServiceAccount']);
+/** Kinds from which it is read who may come in by SSH. */
+const GUEST_KINDS = new Set(['Member', 'Workspace']);
 /** Work that waits longer than this is stuck: /readyz says so (I13). */
 const STUCK_MS = 30_000;
 
@@ -88,6 +94,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
       signalProcess: (owner, process, name, signal) => commands().signalProcess(owner, process, name, signal),
       readProcess: (owner, process, follow, signal) => commands().readProcess(owner, process, follow, signal),
       connect: (owner, port, signal) => commands().connect(owner, port, signal),
+      stay: async (owner, epoch) => commands().stay(owner, epoch),
     },
     logs: { open: (owner, uid, request, signal) => active().openLog(owner, uid, request, signal) },
     outputs: {
@@ -113,9 +120,12 @@ export function openFront(store: Store, blobs: Blobs): Front {
       const letter = { letter: 'Used', time: store.clock() } as const;
       void now.active.actors.post.deliver(address, uid, { type: 'Told', from, letter });
     },
-    onChange: (authenticator) => (change) => {
-      if (CREDENTIAL_KINDS.has(change.address.kind)) authenticator.forget(change.address);
-    },
+    onChange:
+      (authenticator, door) =>
+      ({ address }) => {
+        if (CREDENTIAL_KINDS.has(address.kind)) authenticator.forget(address);
+        if (GUEST_KINDS.has(address.kind)) door?.changed(address);
+      },
   };
 }
 

@@ -7,7 +7,9 @@ set -euo pipefail
 wanted='bwrap:bubblewrap:starting work in 7 ms instead of 41
 zstd:zstd:directories as inputs and outputs
 setpriv:util-linux:isolation of work
-redis-server:redis-server:tests on Redis (a server for REDIS_URL may be elsewhere)'
+redis-server:redis-server:tests on Redis (a server for REDIS_URL may be elsewhere)
+ssh:openssh-client:tests of SSH into Workspaces
+/usr/lib/openssh/sftp-server:openssh-sftp-server:scp and sftp into Workspaces on the images of this machine'
 
 missing=()
 while IFS=: read -r program package purpose; do

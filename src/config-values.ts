@@ -83,14 +83,15 @@ export const masterKeys = z.string().transform((text, context): readonly Buffer[
 });
 
 /** Port to listen on; 0 any free one; `off` none. */
-export const tlsPort = z.string().transform((text, context): number | 'off' => {
-  if (text === '0') return 'off';
-  if (text === 'any') return 0;
-  const port = integer(1, 65535).safeParse(text);
-  if (port.success) return port.data;
-  context.addIssue('must be a port, 0 (no TLS) or any (any free port)');
-  return z.NEVER;
-});
+export const doorPort = (what: string): z.ZodType<number | 'off', string> =>
+  z.string().transform((text, context): number | 'off' => {
+    if (text === '0') return 'off';
+    if (text === 'any') return 0;
+    const port = integer(1, 65535).safeParse(text);
+    if (port.success) return port.data;
+    context.addIssue(`must be a port, 0 (no ${what}) or any (any free port)`);
+    return z.NEVER;
+  });
 
 /** `10.1.0.0/16`, `::1`; what a range may be is `special-addresses.ts`'s. */
 export const ranges = z.string().transform((text, context): readonly string[] => {

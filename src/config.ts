@@ -10,7 +10,18 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { DEFAULT_API_GROUP } from './brand.js';
-import { bytes, compute, dnsName, integer, masterKeys, milliCpu, path, ranges, tlsPort, url } from './config-values.js';
+import {
+  bytes,
+  compute,
+  dnsName,
+  doorPort,
+  integer,
+  masterKeys,
+  milliCpu,
+  path,
+  ranges,
+  url,
+} from './config-values.js';
 
 interface Setting<T> {
   /** Environment variable. */
@@ -62,7 +73,7 @@ export const SETTINGS = {
     'TROUPE_TLS_PORT',
     'port',
     '8443',
-    tlsPort,
+    doorPort('TLS'),
     'Port for HTTPS; 0 turns TLS off, `any` takes any free one. kubectl needs it: it sends no token over plain HTTP.',
   ),
   tlsCert: setting(
@@ -73,6 +84,13 @@ export const SETTINGS = {
     'Own server certificate (PEM, with its chain). Unset: one is made and renewed from a CA of its own in the data directory.',
   ),
   tlsKey: setting('TROUPE_TLS_KEY', 'path', undefined, path.optional(), 'Private key (PEM) of TROUPE_TLS_CERT.'),
+  sshPort: setting(
+    'TROUPE_SSH_PORT',
+    'port',
+    '2222',
+    doorPort('SSH'),
+    'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it.',
+  ),
   databaseUrl: secret(
     setting(
       'DATABASE_URL',

@@ -17,6 +17,7 @@ import { openEmbeddedPostgres } from '../ops/postgres/open.js';
 import { privateOnce } from '../ops/private-file.js';
 import { closing, refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
+import { openSsh } from '../ops/ssh.js';
 import { serveTerms } from '../ops/terms.js';
 import { readWebhookCa } from '../ops/webhook-ca.js';
 import { welcome } from '../ops/welcome.js';
@@ -66,6 +67,7 @@ async function serve(config: Config): Promise<void> {
     clock: store.clock,
     randomBytes,
   });
+  const ssh = await openSsh(config, store, keys, front, log);
   const host = reachable(config.host);
   const listening = {
     pid: process.pid,
@@ -78,9 +80,12 @@ async function serve(config: Config): Promise<void> {
   await serveTerms(
     {
       ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
-      doors: { base: listening.https ?? listening.http },
-      onChange: front.onChange(http.authenticator),
-      drain: () => http.drain(),
+      doors: { base: listening.https ?? listening.http, ssh: ssh?.facts },
+      onChange: front.onChange(http.authenticator, ssh?.door),
+      async drain() {
+        ssh?.door.endAll('this service is stopping; connect again in a moment');
+        await http.drain();
+      },
       async welcome({ newOwnerKey }) {
         http.authenticator.forgetAll(); // what it knew is from before another process's term
         const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
@@ -90,6 +95,7 @@ async function serve(config: Config): Promise<void> {
     stopping,
   );
   await retractListening(config.dataDir);
+  await ssh?.door.close();
   await http.close();
   await store.close();
   await postgres?.close();

@@ -67,6 +67,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       HOST: '127.0.0.1',
       PORT: String(port),
       TROUPE_TLS_PORT: '0',
+      TROUPE_SSH_PORT: '0',
       TROUPE_LOG_LEVEL: 'warn',
       // One key sends it all: the limits count as always, and are never reached.
       TROUPE_KEY_REQUESTS_PER_SECOND: '1000000',

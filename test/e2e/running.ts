@@ -95,6 +95,7 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     ),
     PORT: String(http),
     TROUPE_TLS_PORT: String(tls),
+    TROUPE_SSH_PORT: '0',
     TROUPE_DATA_DIR: dataDir,
     // Tests load one key with what a whole org would send.
     TROUPE_KEY_REQUESTS_PER_SECOND: '1000000',

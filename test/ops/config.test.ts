@@ -18,7 +18,14 @@ const refused = (env: Record<string, string>): string[] => {
 
 test('an empty environment gives a complete configuration, so that npm start needs no settings', (t) => {
   const config = accepted({});
-  t.like(config, { port: 8080, host: '127.0.0.1', tlsPort: 8443, compute: 'auto', databaseUrl: undefined });
+  t.like(config, {
+    port: 8080,
+    host: '127.0.0.1',
+    tlsPort: 8443,
+    sshPort: 2222,
+    compute: 'auto',
+    databaseUrl: undefined,
+  });
   t.true(config.dataDir.endsWith('/.data'));
   t.is(config.blobDir, `${config.dataDir}/blobs`);
   t.is(config.watchHistoryBytes, 4 * 2 ** 30);
@@ -69,6 +76,7 @@ test('a setting that is set to nothing counts as unset, as compose files write i
 test('a TLS port of 0 turns TLS off, and any takes a free one', (t) => {
   t.is(accepted({ TROUPE_TLS_PORT: '0' }).tlsPort, 'off');
   t.is(accepted({ TROUPE_TLS_PORT: 'any' }).tlsPort, 0);
+  t.is(accepted({ TROUPE_SSH_PORT: '0' }).sshPort, 'off');
   t.is(accepted({ TROUPE_TLS_PORT: '443' }).tlsPort, 443);
   t.regex(refused({ TROUPE_TLS_PORT: '70000' }).join(), /must be a port/);
 });

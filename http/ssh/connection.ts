@@ -1,0 +1,179 @@
+/**
+ * Owns one connection at the SSH door from its first byte to its last: login, channels, and the reasons why it ends. It
+ * belongs to one Workspace, one key and one epoch; when any of them is over, it is (I8).
+ *
+ * Only public keys open the door. Reverse forwards, agents and X11 are refused by having no listener.
+ * Whatever a client sends may end its own connection and nothing else: errors of the library end here.
+ */
+import type { Socket } from 'node:net';
+import { setMaxListeners } from 'node:events';
+import type { AuthContext, Channel, Connection, PublicKeyAuthContext } from 'ssh2';
+import type { Guest, SshBounds, SshDeps } from './deps.js';
+import { forward } from './forward.js';
+import { serveSession } from './session.js';
+
+export interface Visit {
+  /** Set from login on. */
+  readonly guest: Guest | undefined;
+  /** Something about its Workspace, or about who may enter it, has changed. Never rejects. */
+  reconsider(): Promise<void>;
+  /** Ends it; a person at the other end reads why. */
+  end(why: string): void;
+}
+
+export interface VisitDeps extends Pick<SshDeps, 'guests' | 'inside'> {
+  readonly bounds: SshBounds;
+  onLogin(guest: Guest): void;
+}
+
+/** A client that does not close its side is cut after this, ms. */
+const LINGER_MS = 2_000;
+/** What a client may have sent and nobody read yet, per channel: twice the window that it was given. */
+const UNREAD_BYTES = 4 * 2 ** 20;
+
+/** `client` and `socket` are the two faces of one connection. */
+export function receive(client: Connection, socket: Socket, deps: VisitDeps): Visit {
+  const { guests, bounds } = deps;
+  const ended = new AbortController();
+  // One listener per channel, whose number is bounded.
+  setMaxListeners(0, ended.signal);
+  let guest: Guest | undefined;
+  let failures = 0;
+  let channels = 0;
+  const streams = new Set<Channel>();
+
+  /** The signal first: sessions say why and are closed, then the connection. */
+  function end(why?: string): void {
+    if (ended.signal.aborted) return;
+    ended.abort(why);
+    // What the sessions say goes out in this turn and the next ones.
+    setTimeout(() => client.end(), why === undefined ? 0 : 100).unref();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  }
+
+  client.on('error', () => end());
+  socket.once('close', () => end());
+  // A client that sends beyond the window that it was given would fill our memory: it is cut.
+  socket.on('data', () => {
+    for (const stream of streams) if (stream.readableLength > UNREAD_BYTES) end();
+  });
+  client.on('authentication', (context) => {
+    void judge(context).catch(() => fail(context));
+  });
+  client.on('session', (accept, reject) => {
+    if (!count()) {
+      reject();
+      return;
+    }
+    serveSession(accept(), {
+      ...{ guest: admitted(), inside: deps.inside, socket, gone: ended.signal, obstacle },
+      onChannel: follow,
+      onClosed: () => (channels -= 1),
+    });
+  });
+  client.on('tcpip', (accept, reject, info) => {
+    if (!count()) {
+      reject();
+      return;
+    }
+    const opened = (): Channel => {
+      const channel = accept();
+      follow(channel);
+      return channel;
+    };
+    void forward(info, opened, reject, {
+      ...{ guest: admitted(), inside: deps.inside, socket, gone: ended.signal },
+      onClosed: () => (channels -= 1),
+    });
+  });
+
+  function count(): boolean {
+    if (guest === undefined || ended.signal.aborted || channels >= bounds.channels) return false;
+    channels += 1;
+    return true;
+  }
+
+  function admitted(): Guest {
+    // The library opens no channel before login.
+    if (guest === undefined) throw new Error('a channel was opened before login');
+    return guest;
+  }
+
+  function follow(channel: Channel): void {
+    streams.add(channel);
+    channel.once('close', () => streams.delete(channel));
+  }
+
+  /** An open connection is somebody at work, whatever goes through it. Source: spec, "Workspace", `idleTimeout`. */
+  async function stay({ owner, epoch }: Guest): Promise<void> {
+    if (epoch === undefined) return;
+    const over = await deps.inside.stay(owner, epoch).catch(() => undefined);
+    if (over === undefined) return;
+    if (ended.signal.aborted) over();
+    else ended.signal.addEventListener('abort', over, { once: true });
+  }
+
+  async function judge(context: AuthContext): Promise<void> {
+    if (context.method !== 'publickey') {
+      // The first question of every client, which tells it what there is.
+      if (context.method === 'none') context.reject(['publickey']);
+      else fail(context);
+      return;
+    }
+    const found = isSound(context) ? await guests.admit(context.username, context.key.data) : undefined;
+    if (ended.signal.aborted) return;
+    if (found === undefined) {
+      fail(context);
+      return;
+    }
+    if (context.signature === undefined) {
+      // It asks whether the key would do.
+      context.accept();
+      return;
+    }
+    // An Error, whatever its type says, when the signature has no sense at all.
+    const verified: unknown = found.key.verify(context.blob ?? '', context.signature, context.hashAlgo);
+    if (verified !== true) {
+      fail(context);
+      return;
+    }
+    guest = found.guest;
+    deps.onLogin(found.guest);
+    context.accept();
+    void stay(found.guest);
+    // What has changed while the signature was looked at was told to nobody.
+    void reconsider();
+  }
+
+  function fail(context: AuthContext): void {
+    failures += 1;
+    if (failures >= bounds.tries) end();
+    else context.reject(['publickey']);
+  }
+
+  async function obstacle(): Promise<string | undefined> {
+    const standing = await guests.standing(admitted());
+    return standing.standing === 'Welcome' ? undefined : standing.message;
+  }
+
+  async function reconsider(): Promise<void> {
+    if (guest === undefined) return;
+    const standing = await guests.standing(guest).catch(() => undefined);
+    // One who came while nothing ran is told so by his session.
+    const over = standing?.standing === 'NotRunning' && guest.epoch !== undefined;
+    if (standing?.standing === 'Unwelcome' || over) end(standing.message);
+  }
+
+  return {
+    get guest() {
+      return guest;
+    },
+    reconsider,
+    end,
+  };
+}
+
+/** RSA with SHA-1 proves nothing any more. */
+function isSound({ key, hashAlgo }: PublicKeyAuthContext): boolean {
+  return key.algo !== 'ssh-rsa' || hashAlgo !== undefined;
+}

@@ -1,0 +1,101 @@
+/**
+ * Owns what the SSH door needs from the rooms behind it: who may come in, and the ways inside. Declared here by their
+ * consumer, so that a test may stand in for the house.
+ */
+import type { Duplex } from 'node:stream';
+import type { ParsedKey } from 'ssh2';
+import type { Address } from '../../src/api/address.js';
+import type { Execution, TerminalSize } from '../../src/engines/compute/engine.js';
+import type { HttpLog } from '../deps.js';
+
+export interface SshDeps {
+  /** Address to listen on. */
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Private key of the host, ed25519, in OpenSSH's own form. */
+  readonly hostKey: string;
+  readonly guests: Guests;
+  readonly inside: Inside;
+  readonly log: Pick<HttpLog, 'info' | 'warn'>;
+  /** Takes shorter ones in tests. */
+  readonly bounds?: Partial<SshBounds> | undefined;
+}
+
+/** Who may come in. May throw `Unavailable` while this process is not the active one. */
+export interface Guests {
+  /** Undefined: there is no such Workspace, or the key (its public half, in SSH's binary form) does not open it; which one is not said. */
+  admit(user: string, key: Uint8Array): Promise<Admitted | undefined>;
+  /** What has become of somebody who was let in. */
+  standing(guest: Guest): Promise<Standing>;
+}
+
+export interface Admitted {
+  readonly guest: Guest;
+  /** To verify the signature with. */
+  readonly key: ParsedKey;
+}
+
+export interface Guest {
+  readonly owner: Address;
+  /** Of the Workspace. */
+  readonly uid: string;
+  /** Public half of the key that opened the door. */
+  readonly key: Uint8Array;
+  /** I8: the only epoch that this connection may enter. Undefined: nothing ran when it was made. */
+  readonly epoch: number | undefined;
+}
+
+export type Standing =
+  | { readonly standing: 'Welcome' }
+  /** Why there is nothing to enter (any more), for a person to read. */
+  | { readonly standing: 'NotRunning'; readonly message: string }
+  /** The key or the Workspace is gone. */
+  | { readonly standing: 'Unwelcome'; readonly message: string };
+
+export interface GuestCommand {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly terminal?: TerminalSize | undefined;
+  readonly epoch: number;
+}
+
+/** The ways inside; `actors/work/commands.ts` fits it. All refuse as `entrance.ts` does. */
+export interface Inside {
+  start(owner: Address, command: GuestCommand, signal: AbortSignal): Promise<Execution>;
+  connect(
+    owner: Address,
+    port: { readonly port: number; readonly epoch: number },
+    signal: AbortSignal,
+  ): Promise<
+    | { readonly outcome: 'Connected'; readonly stream: Duplex }
+    | { readonly outcome: 'Refused'; readonly message: string }
+  >;
+  /** Activity until the returned call. */
+  stay(owner: Address, epoch: number): Promise<() => void>;
+}
+
+/** I10. What is beyond a bound is closed or refused at once; nothing waits. */
+export interface SshBounds {
+  /** Connections in all; a file descriptor and, with full windows, some MB each. */
+  readonly connections: number;
+  /** Of them, those of one client address. */
+  readonly connectionsPerAddress: number;
+  /** Of all, those that have not logged in. */
+  readonly strangers: number;
+  /** Time for version, key exchange and login together, ms. */
+  readonly loginMs: number;
+  /** Keys that are offered in vain; a client's agent may hold a few. */
+  readonly tries: number;
+  /** Sessions and forwarded connections of one connection. */
+  readonly channels: number;
+}
+
+export const BOUNDS: SshBounds = {
+  connections: 500,
+  connectionsPerAddress: 100,
+  strangers: 100,
+  loginMs: 30_000,
+  tries: 6,
+  channels: 32,
+};

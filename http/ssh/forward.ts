@@ -1,0 +1,84 @@
+/**
+ * Owns a forwarded connection (`ssh -L`, `-D`, `-J`): a channel joined to a port on the loopback of the Workspace. Each direction
+ * ends by itself, so that a protocol that half-closes works. Anywhere else than loopback is refused: the way out of a Workspace is its
+ * `network`, not this door.
+ */
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Channel, TcpipRequestInfo } from 'ssh2';
+import type { Guest, Inside } from './deps.js';
+import { pour } from './pour.js';
+
+export interface ForwardDeps {
+  readonly guest: Guest;
+  readonly inside: Inside;
+  readonly socket: Socket;
+  readonly gone: AbortSignal;
+  onClosed(): void;
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
+
+/** `accept` is called once somebody answers inside. Never rejects. */
+export async function forward(
+  { destIP, destPort }: Pick<TcpipRequestInfo, 'destIP' | 'destPort'>,
+  accept: () => Channel | undefined,
+  reject: () => void,
+  deps: ForwardDeps,
+): Promise<void> {
+  const { epoch, owner } = deps.guest;
+  const closed = new AbortController();
+  const leave = (): void => closed.abort();
+  deps.gone.addEventListener('abort', leave, { once: true });
+  const over = (): void => {
+    deps.gone.removeEventListener('abort', leave);
+    closed.abort();
+    deps.onClosed();
+  };
+  const possible = LOOPBACK.test(destIP) && destPort > 0 && destPort < 65_536 && epoch !== undefined;
+  const connected = possible
+    ? await deps.inside.connect(owner, { port: destPort, epoch }, closed.signal).catch(() => undefined)
+    : undefined;
+  const channel = connected?.outcome === 'Connected' && !deps.gone.aborted ? accept() : undefined;
+  if (connected?.outcome !== 'Connected' || channel === undefined) {
+    if (connected?.outcome === 'Connected') connected.stream.destroy();
+    if (!deps.gone.aborted) reject();
+    over();
+    return;
+  }
+  join(channel, connected.stream, deps.socket, closed.signal, over);
+}
+
+function join(channel: Channel, inner: Duplex, socket: Socket, gone: AbortSignal, over: () => void): void {
+  let open = 2;
+  const half = (): void => {
+    open -= 1;
+    if (open === 0) channel.close();
+  };
+  channel.on('error', () => undefined);
+  channel.once('close', () => {
+    inner.destroy();
+    over();
+  });
+  inner.on('error', () => undefined);
+  // Also after an error: what was sent is sent, and no more will come.
+  inner.once('close', () => channel.destroy());
+
+  inner.on('data', (data: Buffer) => {
+    inner.pause();
+    void pour(channel, data, socket, gone).then((room) => (room ? inner.resume() : inner.destroy()));
+  });
+  inner.once('end', () => {
+    channel.eof();
+    half();
+  });
+  channel.on('data', (data: Buffer) => {
+    if (inner.write(data)) return;
+    channel.pause();
+    inner.once('drain', () => channel.resume());
+  });
+  channel.once('end', () => {
+    inner.end();
+    half();
+  });
+}

@@ -1,0 +1,77 @@
+/**
+ * Owns the opening of the SSH door: its host key, who stands behind it, and what it is told. Undefined when it is off by
+ * setting, or when its key does not open: then the rest of the service goes on and the log says so.
+ */
+import ssh2 from 'ssh2';
+import { decodeObject } from '../src/api/encode.js';
+import type { Config } from '../src/config.js';
+import type { Doors } from '../src/kinds/machine.js';
+import { memberKind } from '../src/kinds/member/index.js';
+import type { MemberSpec } from '../src/kinds/member/schema.js';
+import { openGuests } from '../http/ssh/guests.js';
+import type { Members } from '../http/ssh/keys.js';
+import { openSshDoor, type SshDoor } from '../http/ssh/server.js';
+import type { MasterKeys } from '../storage/envelope/master-key.js';
+import type { Store } from '../storage/open.js';
+import { serviceKey } from '../storage/service-keys.js';
+import type { Front } from './front.js';
+import { reachable } from './kubeconfig.js';
+import type { Log } from './log.js';
+
+export interface Ssh {
+  readonly door: SshDoor;
+  /** For `Doors`. */
+  readonly facts: NonNullable<Doors['ssh']>;
+}
+
+/** A login waits so long for the objects that it is judged by, ms. */
+const READ_MS = 5_000;
+
+export async function openSsh(
+  config: Config,
+  store: Store,
+  keys: MasterKeys,
+  front: Pick<Front, 'stage' | 'commands'>,
+  log: Log,
+): Promise<Ssh | undefined> {
+  if (config.sshPort === 'off') return undefined;
+  const hostKey = await hostKeyOf(store, keys).catch((error: unknown) => {
+    log.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'the SSH door stays closed');
+    return undefined;
+  });
+  if (hostKey === undefined) return undefined;
+  const { stage, commands: inside } = front;
+  const guests = openGuests({
+    read: (address) => stage.read(address, AbortSignal.timeout(READ_MS)),
+    members: membersOf(front),
+  });
+  const door = await openSshDoor({
+    ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
+  });
+  return { door, facts: { host: reachable(config.host), port: door.port, hostKey: hostKey.public } };
+}
+
+interface HostKey {
+  /** OpenSSH's own form. */
+  readonly private: string;
+  /** `ssh-ed25519 AAAA…`. */
+  readonly public: string;
+}
+
+async function hostKeyOf({ postgres }: Store, keys: MasterKeys): Promise<HostKey> {
+  const made = (): Buffer => Buffer.from(ssh2.utils.generateKeyPairSync('ed25519').private);
+  const text = (await serviceKey(postgres, keys, 'ssh-host-ed25519', made)).toString();
+  const parsed = ssh2.utils.parseKey(text);
+  if (parsed instanceof Error) throw new Error('the host key cannot be read');
+  return { private: text, public: `${parsed.type} ${parsed.getPublicSSH().toString('base64')}` };
+}
+
+/** Read anew for each login to a Workspace without keys of its own: that is rare, and orgs are small. */
+function membersOf({ stage }: Pick<Front, 'stage'>): Members {
+  return async (org) => {
+    const page = await stage.list({ range: { org, kind: memberKind }, signal: AbortSignal.timeout(READ_MS) });
+    const found: MemberSpec[] = [];
+    for await (const bodies of page.items) found.push(...bodies.map((body) => decodeObject<MemberSpec>(body).spec));
+    return found;
+  };
+}

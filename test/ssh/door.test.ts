@@ -1,0 +1,181 @@
+/** The SSH door with OpenSSH's own clients: what goes through it, what is refused, and what it survives. */
+import test from 'ava';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { openSshDoor, type SshDoor } from '../../http/ssh/server.js';
+import { until } from '../e2e/until.js';
+import { HOST_KEY, openHouse, type House } from './house.js';
+import { missingSftpServer, missingSsh, openSshKit, type SshKit } from './ssh.js';
+
+const withSsh = missingSsh === undefined ? test : test.skip;
+const withSftp = missingSsh === undefined && missingSftpServer === undefined ? test : test.skip;
+
+const SILENT = { info: () => undefined, warn: () => undefined };
+
+let kit: SshKit;
+let house: House;
+let door: SshDoor;
+
+const openDoor = (bounds = {}): Promise<SshDoor> => {
+  const { guests, inside } = house;
+  return openSshDoor({ host: '127.0.0.1', port: 0, hostKey: HOST_KEY, guests, inside, log: SILENT, bounds });
+};
+
+test.before(async () => {
+  kit = await openSshKit();
+  house = openHouse();
+  house.keys.set('dev', [await kit.publicKey('mine')]);
+  door = await openDoor();
+});
+test.after.always(async () => {
+  await door.close();
+  await kit.close();
+});
+
+const ssh = (...args: readonly string[]) =>
+  kit.run('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', ...args]);
+
+withSsh('a command gets its input, and its output, errors and exit code come back', async (t) => {
+  const said = await kit.run(
+    'ssh',
+    [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'cat; echo oops >&2; exit 7'],
+    'hello',
+  );
+  t.deepEqual(said, { code: 7, stdout: 'hello', stderr: 'oops\n' });
+  t.is((await ssh('kill -TERM $$')).code, 143);
+});
+
+withSsh('many bytes pass both ways whole', async (t) => {
+  const sent = randomBytes(12 * 2 ** 20);
+  const said = await kit.run('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'cat'], sent);
+  t.true(Buffer.from(said.stdout, 'latin1').equals(sent));
+});
+
+withSsh('only the words of a locale come with a command, and the size of a terminal', async (t) => {
+  const client = kit.begin('ssh', [
+    ...kit.options(door.port, 'mine'),
+    ...['-tt', '-o', 'SetEnv=LC_ALL=C.UTF-8 LD_PRELOAD=/tmp/x.so'],
+    ...['dev@127.0.0.1', 'sleep 30'],
+  ]);
+  const order = await until('it is started', () => house.started.find(({ terminal }) => terminal !== undefined));
+  t.is(order.env['LC_ALL'], 'C.UTF-8');
+  t.is(order.env['LD_PRELOAD'], undefined);
+  t.truthy(order.env['TERM']);
+  t.true((order.terminal?.columns ?? 0) > 0);
+  client.kill();
+});
+
+withSsh('another key, another name and a password do not open the door', async (t) => {
+  for (const [user, key] of [
+    ['dev', 'other'],
+    ['nobody', 'mine'],
+    ['dev.default+o-1', 'mine'],
+  ] as const) {
+    const said = await kit.run('ssh', [...kit.options(door.port, key), `${user}@127.0.0.1`, 'true']);
+    t.is(said.code, 255);
+    t.regex(said.stderr, /Permission denied \(publickey\)/);
+  }
+});
+
+withSftp('scp and sftp bring files there and back', async (t) => {
+  const bytes = randomBytes(300_000);
+  const [from, there, back, again] = ['from', 'there', 'back', 'again'].map((name) => join(kit.dir, name));
+  await writeFile(from ?? '', bytes);
+  const options = kit.options(door.port, 'mine');
+  t.is((await kit.run('scp', [...options, from ?? '', `dev@127.0.0.1:${there}`])).code, 0);
+  t.is((await kit.run('scp', ['-O', ...options, `dev@127.0.0.1:${there}`, back ?? ''])).code, 0);
+  const batch = `get ${there} ${again}\n`;
+  t.is((await kit.run('sftp', [...options, '-b', '-', 'dev@127.0.0.1'], batch)).code, 0);
+  for (const file of [back, again]) t.true((await readFile(file ?? '')).equals(bytes));
+});
+
+withSsh('a port inside is reached through the door, and one elsewhere is not', async (t) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    let heard = '';
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    socket.once('end', () => socket.end(`heard ${heard}`));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  t.teardown(() => server.close());
+  const through = (to: string, input: string) =>
+    kit.run('ssh', [...kit.options(door.port, 'mine'), '-W', to, 'dev@127.0.0.1'], input);
+  const answered = await through(`localhost:${port}`, 'ping');
+  t.is(answered.stdout, 'heard ping', 'what one side has ended the other still answers');
+  t.not((await through('10.0.0.1:80', '')).code, 0);
+  t.not((await through('127.0.0.1:1', '')).code, 0);
+});
+
+withSsh('reverse forwards, agents and a second host name are refused and the connection goes on', async (t) => {
+  const said = await kit.run('ssh', [
+    ...kit.options(door.port, 'mine'),
+    ...['-R', '0:127.0.0.1:22', '-A', 'dev@127.0.0.1', 'echo "agent=$SSH_AUTH_SOCK"'],
+  ]);
+  t.is(said.stdout, 'agent=\n');
+  const forced = await kit.run('ssh', [
+    ...kit.options(door.port, 'mine'),
+    ...['-o', 'ExitOnForwardFailure=yes', '-N', '-R', '0:127.0.0.1:22', 'dev@127.0.0.1'],
+  ]);
+  t.not(forced.code, 0);
+});
+
+withSsh('a key that is taken away ends what it has opened, and says so', async (t) => {
+  house.keys.set('gone', [await kit.publicKey('mine')]);
+  const client = kit.begin('ssh', [...kit.options(door.port, 'mine'), 'gone@127.0.0.1', 'echo in; sleep 60']);
+  await until('it is inside', () => client.said.stdout.includes('in'));
+  t.true(house.staying > 0, 'it counts as activity');
+  house.keys.set('gone', []);
+  door.changed({ org: 'bootstrap', kind: 'Workspace', project: 'default', name: 'gone' });
+  const [code] = (await once(client, 'close')) as [number];
+  t.is(code, 255);
+  t.regex(client.said.stderr, /the key has gone/);
+});
+
+test.serial('garbage, silence and too many do not reach beyond their own connections', async (t) => {
+  const small = await openDoor({ loginMs: 700, connectionsPerAddress: 3 });
+  t.teardown(() => small.close());
+  const knock = async (text: string | Uint8Array): Promise<Socket> => {
+    const socket = connect(small.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(text);
+    socket.resume();
+    return socket;
+  };
+  const strange = [
+    'GET / HTTP/1.1\r\n\r\n',
+    randomBytes(5_000),
+    `SSH-2.0-${'x'.repeat(400)}\r\n`,
+    Buffer.concat([Buffer.from('SSH-2.0-x\r\n'), randomBytes(70_000)]),
+    Buffer.concat([Buffer.from('SSH-2.0-x\r\n'), Buffer.alloc(40_000, 0xff)]),
+    'SSH-1.0-old\r\n',
+    '',
+  ];
+  for (const text of strange) await once(await knock(text), 'close');
+  const quiet = await Promise.all([knock(''), knock(''), knock('')]);
+  const fourth = await knock('');
+  await once(fourth, 'close');
+  t.true(
+    quiet.every(({ closed }) => !closed),
+    'those who came before may still say who they are',
+  );
+  await Promise.all(quiet.filter(({ closed }) => !closed).map((socket) => once(socket, 'close')));
+  if (missingSsh !== undefined) return;
+  const said = await kit.run('ssh', [...kit.options(small.port, 'mine'), 'dev@127.0.0.1', 'echo still here']);
+  t.is(said.stdout, 'still here\n');
+});
+
+test.serial('who comes while nothing runs is told so', async (t) => {
+  if (missingSsh !== undefined) {
+    t.pass();
+    return;
+  }
+  house.epoch = undefined;
+  const said = await ssh('true');
+  house.epoch = 1;
+  t.is(said.code, 255);
+  t.regex(said.stderr, /nothing runs/);
+});

@@ -1,0 +1,106 @@
+/** Owns a stand-in for the house behind the SSH door: commands run as processes of this machine, ports are its own. */
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import ssh2 from 'ssh2';
+import type { Guest, Guests, GuestCommand, Inside } from '../../http/ssh/deps.js';
+import { findKey } from '../../http/ssh/keys.js';
+import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
+
+export interface House {
+  readonly guests: Guests;
+  readonly inside: Inside;
+  /** By user name. */
+  readonly keys: Map<string, string[]>;
+  /** The epoch that runs; undefined: nothing does. */
+  epoch: number | undefined;
+  readonly started: GuestCommand[];
+  readonly sizes: TerminalSize[];
+  /** Connections that are counted as activity now. */
+  staying: number;
+}
+
+export const HOST_KEY: string = ssh2.utils.generateKeyPairSync('ed25519').private;
+
+export function openHouse(): House {
+  const house: House = {
+    keys: new Map(),
+    epoch: 1,
+    started: [],
+    sizes: [],
+    staying: 0,
+    guests: {
+      async admit(user, key) {
+        const parsed = findKey(house.keys.get(user) ?? [], key);
+        const owner = { org: 'bootstrap', kind: 'Workspace', project: 'default', name: user };
+        return parsed && { guest: { owner, uid: 'u', key, epoch: house.epoch }, key: parsed };
+      },
+      async standing({ owner, key, epoch }: Guest) {
+        if (findKey(house.keys.get(owner.name) ?? [], key) === undefined) {
+          return { standing: 'Unwelcome', message: 'the key has gone' };
+        }
+        return epoch === house.epoch && epoch !== undefined
+          ? { standing: 'Welcome' }
+          : { standing: 'NotRunning', message: 'nothing runs' };
+      },
+    },
+    inside: {
+      async start(_owner, command, signal) {
+        house.started.push(command);
+        return execute(command, signal, (size) => house.sizes.push(size));
+      },
+      async connect(_owner, { port }) {
+        const stream = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+        const outcome = await new Promise<'Connected' | 'Refused'>((resolve) => {
+          stream.once('connect', () => resolve('Connected'));
+          stream.once('error', () => resolve('Refused'));
+        });
+        return outcome === 'Connected' ? { outcome, stream } : { outcome, message: 'nobody listens' };
+      },
+      async stay() {
+        house.staying += 1;
+        return () => (house.staying -= 1);
+      },
+    },
+  };
+  return house;
+}
+
+function execute({ command, env }: GuestCommand, signal: AbortSignal, onSize: (size: TerminalSize) => void): Execution {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { env: { PATH: process.env['PATH'], SHELL: '/bin/sh', ...env }, detached: true });
+  const group = (name: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, name);
+    } catch {
+      // It has ended.
+    }
+  };
+  signal.addEventListener('abort', () => group('SIGKILL'), { once: true });
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<ExecEnd>((resolve) =>
+    child.once('close', (code, name) =>
+      resolve(
+        signal.aborted
+          ? { end: 'WorkGone' }
+          : { end: 'Exited', exitCode: code ?? 128 + (name === 'SIGTERM' ? 15 : 9), timedOut: false },
+      ),
+    ),
+  );
+  return {
+    output: bothOf(child.stdout, child.stderr),
+    ended,
+    write: (data) => new Promise((resolve) => child.stdin.write(data, () => resolve())),
+    endInput: () => void child.stdin.end(),
+    signal: (name) => group(name),
+    resize: onSize,
+  };
+}
+
+async function* bothOf(
+  stdout: AsyncIterable<Buffer>,
+  stderr: AsyncIterable<Buffer>,
+): AsyncGenerator<{ readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array }> {
+  // Enough for a test: what is said on one is said before what is said on the other.
+  for await (const data of stdout) yield { stream: 'stdout', data };
+  for await (const data of stderr) yield { stream: 'stderr', data };
+}
