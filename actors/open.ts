@@ -31,6 +31,7 @@ import { openSupervision } from './supervision.js';
 import { openActorTree } from './system.js';
 import { abortable } from './wait.js';
 import { openAttempts } from './work/attempts.js';
+import { openDetached } from './work/detached.js';
 import type { Inputs } from './work/inputs.js';
 import { openReports, type ReportDeps } from './work/reports.js';
 
@@ -194,6 +195,14 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     const delivery = await post.deliver(address, uid, { type: 'Reported', report });
     return delivery === 'Done' ? ('Done' as const) : ('Retry' as const);
   };
+  const activity = openActivity({
+    tell(address, uid, letter) {
+      void post.deliver(address, uid, { type: 'Told', from: { address, uid, version: 0 }, letter });
+    },
+    now: clock,
+    stopping,
+  });
+  const detached = openDetached({ attempts, activity, read, onProblem: deps.observe.problem });
   const reports =
     deps.engine &&
     openReports({
@@ -201,6 +210,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       attempts,
       deliver: reported,
       keep: deps.keepOutput,
+      onState: detached.note,
+      onRemoved: detached.gone,
       stopping,
       now: clock,
       onProblem: deps.observe.problem,
@@ -221,13 +232,6 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     },
     now: clock,
   };
-  const activity = openActivity({
-    tell(address, uid, letter) {
-      void post.deliver(address, uid, { type: 'Told', from: { address, uid, version: 0 }, letter });
-    },
-    now: clock,
-    stopping,
-  });
   const children: ChildrenDeps = {
     ...{ kinds, objects, read, write: serviceWrite, tell: post.tell, quiet: admission.quiet },
   };

@@ -6,6 +6,9 @@ import { serveEvents } from './routes/events.js';
 import { serveExec } from './routes/exec.js';
 import { serveLogs } from './routes/logs.js';
 import { serveOutputs } from './routes/outputs.js';
+import { servePorts } from './routes/ports.js';
+import { serveProcesses } from './routes/processes.js';
+import { serveTerminal } from './routes/terminal.js';
 import { BESIDE, refuseBelow, refuseBeside } from './routes/unbuilt.js';
 import type { Room } from './room.js';
 
@@ -28,9 +31,18 @@ export function openExtras(room: Room): Extras {
       ['jobs/outputs', (x, caller, target) => serveOutputs(x, room, caller, target)],
       ['sandboxes/exec', (x, caller, target) => serveExec(x, room, caller, target)],
       ['workspaces/exec', (x, caller, target) => serveExec(x, room, caller, target)],
+      ['sandboxes/processes', (x, caller, target) => serveProcesses(x, room, caller, target)],
+      ['workspaces/processes', (x, caller, target) => serveProcesses(x, room, caller, target)],
+      ['sandboxes/terminal', (x, caller, target) => serveTerminal(x, room, caller, target)],
+      ['workspaces/terminal', (x, caller, target) => serveTerminal(x, room, caller, target)],
+      ['sandboxes/ports', (x, caller, target) => servePorts(x, room, caller, target)],
       ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
-    leaving: new Map<string, 'websocket' | '*'>(),
+    leaving: new Map([
+      ['sandboxes/terminal', 'websocket'],
+      ['workspaces/terminal', 'websocket'],
+      ['sandboxes/ports', '*'],
+    ]),
     notServed: (x, caller, target) => refuseBelow(x, room, caller, target),
   };
 }

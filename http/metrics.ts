@@ -142,8 +142,10 @@ function histogramValues(all: Iterable<Series>): HistogramValue[] {
   return values;
 }
 
+const STREAMS = new Set(['watch', 'logs', 'transfer', 'terminal', 'proxy']);
+
 /** What an exchange adds up to, once its answer is given. */
 export function observeExchange(metrics: HttpMetrics, x: Exchange, status: number): void {
-  const isStream = x.verb === 'watch' || x.verb === 'logs' || x.verb === 'transfer';
+  const isStream = STREAMS.has(x.verb);
   metrics.observe(x.verb, x.resource, status, isStream ? undefined : (performance.now() - x.startedAt) / 1000);
 }

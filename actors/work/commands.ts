@@ -131,14 +131,14 @@ export function openCommands(deps: EntranceDeps): Commands {
       void started.execution.ended.finally(entered.begin());
       return started.execution;
     },
-    startProcess: (owner, process, signal) =>
-      within(owner, process.epoch, async (entered) => {
-        const { uid, epoch, engine } = entered;
-        const order = { ...(await orderOf(process, entered)), id: process.id };
-        const started = await engine.startProcess(order, signal);
-        if (started.outcome === 'NotRunning') throw entered.over(ENDED);
-        return { uid, epoch, started };
-      }),
+    async startProcess(owner, process, signal) {
+      const entered = await enterOnceStarted(owner, process.epoch, process.waitMs ?? 0, deps, signal);
+      const { uid, epoch, engine, touch, over } = entered;
+      touch();
+      const started = await engine.startProcess({ ...(await orderOf(process, entered)), id: process.id }, signal);
+      if (started.outcome === 'NotRunning') throw over(ENDED);
+      return { uid, epoch, started };
+    },
     processes: (owner, wanted, signal) =>
       within(owner, wanted, async ({ uid, epoch, engine, work, over }) => {
         const processes = await engine.processes(work, signal);

@@ -19,6 +19,9 @@ export interface ReportDeps {
   deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
   /** Takes a collected file into the org's blobs, referenced by the Attempt. */
   keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput>;
+  /** Each state as it comes, also one whose report is known already. */
+  onState(state: WorkState): void;
+  onRemoved(id: string): void;
   readonly stopping: AbortSignal;
   now(): number;
   onProblem(message: string): void;
@@ -45,6 +48,7 @@ export function openReports(deps: ReportDeps): Reports {
   const handled = new LRUCache<string, number>({ max: MAX_HANDLED });
 
   function onState(state: WorkState): void {
+    deps.onState(state);
     if ((handled.get(state.id) ?? -1) >= state.sequence) return;
     waiting.set(state.id, state);
     if (!busy.has(state.id)) void drain(state.id);
@@ -139,6 +143,7 @@ export function openReports(deps: ReportDeps): Reports {
     },
     removed(address, uid, epoch) {
       handled.delete(workId(uid, epoch));
+      deps.onRemoved(workId(uid, epoch));
       return deps.deliver(address, uid, { report: 'Removed', epoch, time: deps.now() });
     },
   };

@@ -6,42 +6,24 @@
  * and nobody else; without, at most KEPT_BYTES of each stream are kept and the rest is dropped (I10).
  * Source: decisions, "Routes not shown", Command.
  */
-import { isUtf8 } from 'node:buffer';
-import { z } from 'zod';
 import type { Address } from '../../src/api/address.js';
-import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
-import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
-import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
 import type { Caller } from '../../actors/stage.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
 import { notRunning } from '../../actors/work/entrance.js';
 import { addressOf } from '../auth/authorise.js';
-import type { Command } from '../../actors/work/commands.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
-import { readInput } from '../resources/action.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { parseObject } from '../resources/parse.js';
 import { replyJson } from '../reply.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
-import { readEpoch, readWait } from './epoch.js';
+import { readCommand } from './command-body.js';
+import { exitView, FRAMES, line, textOf, type ExitView } from './frames.js';
 
-const FRAMES = 'application/x-ndjson';
 /** Of each stream, in an answer that comes as a whole. */
 const KEPT_BYTES = 8 * 1024 * 1024;
 const STOPPED = 'it stopped before the command had ended';
-
-const input = z.strictObject({
-  command: commandLine,
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
-  workingDir: zAbsolutePath().optional(),
-  stdin: z.string().optional(),
-  timeout: zDuration({ min: '1s', max: '24h' }).optional(),
-  tty: z.literal(false).optional(),
-  user: z.string().optional(),
-});
 
 export async function serveExec(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name, rest } = target;
@@ -49,25 +31,12 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'exec';
   const address = addressOf(caller, kind, project, name, 'exec');
-  const asked = readInput(input, parseObject(x, await room.bodies.read(x)).value);
-  if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
-    throw refuse('Unsupported', 'commands run as uid 0 inside; another user is not supported yet', {
-      causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],
-    });
-  }
-  const request: Command = {
-    command: asked.command,
-    env: asked.env,
-    workingDir: asked.workingDir,
-    timeoutSeconds: asked.timeout === undefined ? undefined : Math.ceil((parseDuration(asked.timeout) ?? 0) / 1_000),
-    epoch: readEpoch(x),
-    waitMs: readWait(x),
-  };
+  const { command, stdin } = readCommand(x, await room.bodies.read(x));
   const release = room.streams.add(x, { end: () => x.res.destroy() });
   try {
     const begun = performance.now();
-    const execution = await room.commands.start(address, request, x.gone);
-    const fed = feed(execution, asked.stdin);
+    const execution = await room.commands.start(address, command, x.gone);
+    const fed = feed(execution, stdin);
     if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, address, execution);
     else await sendWhole(x, address, execution, begun);
     await fed;
@@ -126,31 +95,18 @@ async function sendFrames(x: Exchange, address: Address, execution: Execution): 
   x.res.flushHeaders();
   for await (const { stream, data } of execution.output) {
     if (out.closed) return;
-    if (!out.write(`${JSON.stringify({ stream, ...textOf(data) })}\n`)) await out.drained();
+    if (!out.write(line({ stream, ...textOf(data) }))) await out.drained();
   }
   const end = await execution.ended;
   if (out.closed) return;
-  out.write(`${JSON.stringify(end.end === 'Exited' ? exitOf(end, address) : { error: errorOf(end, address) })}\n`);
+  out.write(line(end.end === 'Exited' ? exitView(end) : { error: errorOf(end, address) }));
   x.res.end();
 }
 
-function textOf(data: Uint8Array): { readonly data: string; readonly encoding?: 'base64' } {
-  return isUtf8(data)
-    ? { data: Buffer.from(data).toString('utf8') }
-    : { data: Buffer.from(data).toString('base64'), encoding: 'base64' };
-}
-
-function exitOf(
-  end: ExecEnd,
-  address: Address,
-): { readonly exitCode: number; readonly signal?: number; readonly timedOut?: true } {
+function exitOf(end: ExecEnd, address: Address): ExitView {
   switch (end.end) {
     case 'Exited':
-      return {
-        exitCode: end.exitCode,
-        ...(end.exitCode > 128 ? { signal: end.exitCode - 128 } : {}),
-        ...(end.timedOut ? { timedOut: true } : {}),
-      };
+      return exitView(end);
     case 'NotExecuted':
       throw refuse('Invalid', `the command was not executed: ${end.message}`, {
         causes: [{ field: 'command', reason: end.reason, message: end.message }],

@@ -28,7 +28,7 @@ import { methodNotAllowed } from '../resources/dispatch.js';
 import type { Room } from '../room.js';
 import type { Stream } from '../streams.js';
 import { acceptWebSocket, closeReason, demandWebSocket, heartbeat } from '../websocket.js';
-import { readEpoch } from './epoch.js';
+import { readEpoch, readWait } from './epoch.js';
 
 /** Browsers that send the key as a subprotocol need one that is answered. */
 export const TERMINAL_PROTOCOL = `terminal.${API_GROUP}`;
@@ -61,7 +61,7 @@ export async function serveTerminal(x: Exchange, room: Room, caller: Caller, tar
   const release = room.streams.add(x, { sweep: (now) => stream.sweep?.(now), end: () => stream.end() });
   try {
     // Before the handshake, so that a refusal is a plain answer.
-    const order = { command, env: { TERM: 'xterm-256color' }, terminal, epoch };
+    const order = { command, env: { TERM: 'xterm-256color' }, terminal, epoch, waitMs: readWait(x) };
     const execution = await room.commands.start(address, order, x.gone);
     if (x.abandoned) return;
     const webSocket = acceptWebSocket(x, [TERMINAL_PROTOCOL]);

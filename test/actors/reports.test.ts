@@ -26,6 +26,8 @@ test('an output that can never be kept does not keep the end of its work from be
       keep: () => Promise.reject(refuse('QuotaExceeded', 'the org has no room left')),
       stopping: stop.signal,
       now: () => 1,
+      onState: () => undefined,
+      onRemoved: () => undefined,
       onProblem: () => undefined,
     });
     void reports.start();

@@ -1,0 +1,82 @@
+/**
+ * Owns that detached processes keep their Sandbox or Workspace awake: as long as the engine says that some run, their owner hears of
+ * activity. The engine says so again after a restart of the service, so it holds over one.
+ *
+ * I8: told with the epoch of the work; an owner that is at another one does not listen.
+ * I10: one entry per piece of work in which some run.
+ */
+import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { WorkState } from '../../src/engines/compute/engine.js';
+import type { Activity } from './activity.js';
+import type { Attempts } from './attempts.js';
+
+export interface Detached {
+  /** Whatever the engine says of any work. */
+  note(state: WorkState): void;
+  /** Nothing of this work is left. */
+  gone(id: string): void;
+}
+
+export interface DetachedDeps {
+  readonly attempts: Pick<Attempts, 'whose'>;
+  readonly activity: Pick<Activity, 'begin'>;
+  read(address: Address): Promise<Buffer | undefined>;
+  onProblem(message: string): void;
+}
+
+interface Entry {
+  /** Of the last state that counted. */
+  sequence: number;
+  over: () => void;
+}
+
+const NOTHING = (): void => undefined;
+
+export function openDetached({ attempts, activity, read, onProblem }: DetachedDeps): Detached {
+  const busy = new Map<string, Entry>();
+
+  async function begin(id: string, entry: Entry): Promise<void> {
+    const dot = id.lastIndexOf('.');
+    const whose = attempts.whose(id.slice(0, dot));
+    const body = whose.whose === 'Live' ? await read(whose.address) : undefined;
+    const owner = body && whose.whose === 'Live' ? ownerOf(whose.address, body) : undefined;
+    if (owner === undefined) {
+      if (busy.get(id) === entry) busy.delete(id);
+      return;
+    }
+    // They may have ended meanwhile.
+    if (busy.get(id) === entry) entry.over = activity.begin(owner.address, owner.uid, Number(id.slice(dot + 1)));
+  }
+
+  function end(id: string): void {
+    const entry = busy.get(id);
+    busy.delete(id);
+    entry?.over();
+  }
+
+  return {
+    gone: end,
+    note({ id, sequence, phase, processes = 0 }) {
+      const known = busy.get(id);
+      if (known !== undefined && sequence < known.sequence) return;
+      const some = phase === 'Running' && processes > 0;
+      if (known !== undefined && some) known.sequence = sequence;
+      else if (known !== undefined) end(id);
+      else if (some) {
+        const entry: Entry = { sequence, over: NOTHING };
+        busy.set(id, entry);
+        begin(id, entry).catch((error: unknown) => {
+          busy.delete(id);
+          onProblem(`processes of ${id}: ${error instanceof Error ? error.message : 'unknown'}`);
+        });
+      }
+    },
+  };
+}
+
+function ownerOf(attempt: Address, body: Buffer): { readonly address: Address; readonly uid: string } | undefined {
+  const references = decodeObject(body).metadata.ownerReferences ?? [];
+  const owner = references.find(({ controller }) => controller === true) ?? references[0];
+  return owner && { address: { ...attempt, kind: owner.kind, name: owner.name }, uid: owner.uid };
+}

@@ -1,0 +1,148 @@
+/**
+ * Owns what of a message's head passes through the proxy to a port inside, and what does not. Pure; heads are flat lists of name and
+ * value as Node gives them (`rawHeaders`), so that order and repeats are kept.
+ *
+ * Inwards goes nothing that is ours: no key (Authorization, the bearer subprotocol), no cookie that we have set. Outwards
+ * comes nothing by which hostile code could speak for the whole origin instead of for its own path.
+ */
+import { isOurCookie, scopeCookie } from './cookies.js';
+
+export interface Passage {
+  /** Path of this service below which the port is reached, without a slash at its end. */
+  readonly prefix: string;
+  readonly port: number;
+}
+
+/** RFC 9110, 7.6.1, and what older clients send. They speak of one connection, not of the message. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+];
+
+const NEVER_IN = new Set([
+  ...HOP_BY_HOP,
+  'authorization',
+  'host',
+  // Answered by the server in front.
+  'expect',
+  'http2-settings',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'x-request-id',
+]);
+
+/** All of these would hold for the whole origin. */
+const NEVER_OUT = new Set([
+  ...HOP_BY_HOP,
+  'alt-svc',
+  'clear-site-data',
+  'expect-ct',
+  'nel',
+  'origin-agent-cluster',
+  'public-key-pins',
+  'report-to',
+  'reporting-endpoints',
+  'service-worker-allowed',
+  'strict-transport-security',
+  'x-request-id',
+]);
+
+export interface Inward {
+  readonly rawHeaders: readonly string[];
+  /** Names that `Connection` lists, too, are dropped. */
+  readonly connection: string | undefined;
+  /** Of a WebSocket, with the credential taken out. */
+  readonly subprotocols: readonly string[] | undefined;
+  readonly client: { readonly address: string; readonly host: string; readonly scheme: 'http' | 'https' };
+  readonly requestId: string;
+  /** What it asks to become; undefined: a plain request. */
+  readonly upgrade: string | undefined;
+  readonly body: Body;
+}
+
+/** `Length`: its header says how long it is. `Empty`: none follows, where one could. */
+export type Body = 'None' | 'Empty' | 'Length' | 'Chunked';
+
+export function inwardHeaders(from: Inward, { prefix, port }: Passage): string[] {
+  const { client, subprotocols, upgrade } = from;
+  const dropped = listed(from.connection);
+  const headers: string[] = ['Host', `localhost:${port}`];
+  for (const [name, value] of pairs(from.rawHeaders)) {
+    const lower = name.toLowerCase();
+    if (NEVER_IN.has(lower) || dropped.has(lower)) continue;
+    if (lower === 'sec-websocket-protocol') continue;
+    if (lower === 'cookie') {
+      const kept = value.split(';').filter((cookie) => !isOurCookie(cookie));
+      if (kept.length > 0) headers.push(name, kept.join(';').trim());
+      continue;
+    }
+    headers.push(name, value);
+  }
+  if (subprotocols !== undefined && subprotocols.length > 0) {
+    headers.push('Sec-WebSocket-Protocol', subprotocols.join(', '));
+  }
+  headers.push('X-Forwarded-For', client.address, 'X-Forwarded-Proto', client.scheme, 'X-Forwarded-Prefix', prefix);
+  if (client.host !== '') headers.push('X-Forwarded-Host', client.host);
+  headers.push('X-Request-Id', from.requestId);
+  if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade);
+  else if (from.body === 'Chunked') headers.push('Transfer-Encoding', 'chunked');
+  else if (from.body === 'Empty') headers.push('Content-Length', '0');
+  return headers;
+}
+
+/** `connection`: of the answer. */
+export function outwardHeaders(
+  rawHeaders: readonly string[],
+  connection: string | undefined,
+  passage: Passage,
+): string[] {
+  const dropped = listed(connection);
+  const headers: string[] = [];
+  for (const [name, value] of pairs(rawHeaders)) {
+    const lower = name.toLowerCase();
+    if (NEVER_OUT.has(lower) || dropped.has(lower)) continue;
+    if (lower === 'set-cookie') {
+      const scoped = scopeCookie(value, passage.prefix);
+      if (scoped !== undefined) headers.push(name, scoped);
+    } else if (lower === 'location') headers.push(name, outwardLocation(value, passage));
+    else headers.push(name, value);
+  }
+  return headers;
+}
+
+/** A redirect within the port stays within the path of the port. */
+export function outwardLocation(location: string, { prefix, port }: Passage): string {
+  const own = new RegExp(`^https?://(?:localhost|127\\.0\\.0\\.1):${port}(?=/|$|\\?|#)`, 'i').exec(location)?.[0];
+  const path = own === undefined ? location : location.slice(own.length) || '/';
+  if (own === undefined && (!path.startsWith('/') || path.startsWith('//'))) return location;
+  if (path === prefix || path.startsWith(`${prefix}/`)) return path;
+  return path.startsWith('/') ? prefix + path : `${prefix}/${path}`;
+}
+
+const USUALLY_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
+
+export function bodyOf(method: string, headers: Readonly<Record<string, unknown>>): Body {
+  if (headers['transfer-encoding'] !== undefined) return 'Chunked';
+  if (headers['content-length'] !== undefined) return 'Length';
+  return USUALLY_WITH_BODY.has(method) ? 'Empty' : 'None';
+}
+
+function listed(connection: string | undefined): ReadonlySet<string> {
+  return new Set((connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+}
+
+function* pairs(raw: readonly string[]): Generator<readonly [name: string, value: string]> {
+  for (let i = 0; i + 1 < raw.length; i += 2) yield [raw[i] ?? '', raw[i + 1] ?? ''];
+}

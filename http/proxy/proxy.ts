@@ -1,0 +1,201 @@
+/**
+ * Owns passing one request on to a port inside a box, and what answers there back: streamed both ways, at the speed of the slower
+ * side. After a 101 the two connections are joined as they are.
+ *
+ * Whoever answers is hostile: its head is bounded (MAX_HEAD), it has HEAD_MS for it, and it is never followed, cached or
+ * believed; `headers.ts` says which of its words pass. When it breaks off, so does the answer.
+ */
+import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { PortConnection } from '../../actors/work/commands.js';
+import { refuse } from '../../src/api/refusal.js';
+import { plainSubprotocols } from '../auth/offered.js';
+import type { Exchange } from '../exchange.js';
+import type { Streams } from '../streams.js';
+import { bodyOf, inwardHeaders, outwardHeaders, type Passage } from './headers.js';
+import { splice } from './splice.js';
+
+export interface ProxyTarget extends Passage {
+  /** Path and query, as they are asked for inside. */
+  readonly path: string;
+  connect(signal: AbortSignal): Promise<PortConnection>;
+  /** Names and values that each answer gets besides. */
+  readonly more: readonly string[];
+}
+
+const MAX_HEAD = 32 * 1024;
+const CONNECT_MS = 10_000;
+/** Long enough for a request that waits for something to happen. */
+const HEAD_MS = 10 * 60_000;
+/** A client that is gone without a word is found out by TCP. */
+const KEEP_ALIVE_MS = 60_000;
+/** Traffic is told at most so often, ms. */
+const TELL_MS = 1_000;
+
+export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget): Promise<void> {
+  const life = new AbortController();
+  const end = (): void => life.abort();
+  x.gone.addEventListener('abort', end, { once: true });
+  const release = streams.add(x, {
+    end() {
+      end();
+      (x.upgrade?.socket ?? x.res).destroy();
+    },
+  });
+  const late = setTimeout(end, CONNECT_MS);
+  try {
+    const connection = await target.connect(life.signal).catch((error: unknown) => {
+      throw life.signal.aborted ? silent(target.port) : error;
+    });
+    clearTimeout(late);
+    if (connection.outcome === 'Refused') throw nobody(target.port);
+    const over = x.upgrade ? connection.touch : connection.begin();
+    try {
+      await pass(x, target, connection);
+    } finally {
+      over();
+    }
+  } finally {
+    clearTimeout(late);
+    end();
+    release();
+  }
+}
+
+type Connected = Extract<PortConnection, { outcome: 'Connected' }>;
+
+type Answered =
+  | { readonly answer: 'Plain'; readonly message: IncomingMessage }
+  | { readonly answer: 'Upgraded'; readonly message: IncomingMessage; readonly head: Buffer };
+
+async function pass(x: Exchange, target: ProxyTarget, { stream, touch }: Connected): Promise<void> {
+  const asked = ask(x, target, stream);
+  const answered = await answerOf(asked, target.port);
+  const { message } = answered;
+  if (answered.answer === 'Upgraded') return join(x, target, message, answered.head, stream, touch);
+  const status = message.statusCode ?? 0;
+  if (status < 200 || status > 599) throw garbled(target.port);
+  const headers = outwardHeaders(message.rawHeaders, message.headers.connection, target);
+  x.res.writeHead(status, [...headers, ...target.more, 'X-Request-Id', x.requestId]);
+  try {
+    await pipeline(message, x.res);
+  } catch {
+    // It broke off, or the client did: the answer is not whole, which only a cut can say.
+    x.res.destroy();
+  }
+  // What is left of the request has no reader any more.
+  x.req.unpipe(asked);
+  x.req.resume();
+}
+
+function ask(x: Exchange, target: ProxyTarget, stream: Duplex): ClientRequest {
+  const { req, upgrade } = x;
+  const headers = inwardHeaders(
+    {
+      rawHeaders: req.rawHeaders,
+      connection: req.headers.connection,
+      subprotocols: upgrade && plainSubprotocols(req),
+      client: {
+        address: req.socket.remoteAddress ?? '',
+        host: req.headers.host ?? '',
+        scheme: 'encrypted' in req.socket ? 'https' : 'http',
+      },
+      requestId: x.requestId,
+      upgrade: upgrade && req.headers.upgrade,
+      body: upgrade ? 'None' : bodyOf(x.method, req.headers),
+    },
+    target,
+  );
+  let asked: ClientRequest;
+  try {
+    asked = httpRequest({
+      method: x.method,
+      path: target.path,
+      headers,
+      createConnection: () => stream,
+      maxHeaderSize: MAX_HEAD,
+    });
+  } catch {
+    stream.destroy();
+    throw refuse('BadRequest', 'the path cannot be asked for inside');
+  }
+  // Told by `answerOf`; afterwards by the answer that breaks off.
+  asked.on('error', () => undefined);
+  if (upgrade) asked.end();
+  else req.pipe(asked);
+  return asked;
+}
+
+function answerOf(asked: ClientRequest, port: number): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => {
+      reject(silent(port));
+      asked.destroy();
+    }, HEAD_MS);
+    const done = (answered: Answered): void => {
+      clearTimeout(late);
+      resolve(answered);
+    };
+    asked.once('response', (message) => done({ answer: 'Plain', message }));
+    asked.once('upgrade', (message, _socket, head) => done({ answer: 'Upgraded', message, head }));
+    asked.once('error', () => {
+      clearTimeout(late);
+      reject(garbled(port));
+    });
+    asked.once('close', () => {
+      clearTimeout(late);
+      reject(garbled(port));
+    });
+  });
+}
+
+async function join(
+  x: Exchange,
+  target: ProxyTarget,
+  message: IncomingMessage,
+  head: Buffer,
+  stream: Duplex,
+  touch: () => void,
+): Promise<void> {
+  const { upgrade } = x;
+  // One that agrees to what nobody asked for.
+  if (upgrade === undefined) throw garbled(target.port);
+  const { socket } = upgrade;
+  const headers = [
+    ...outwardHeaders(message.rawHeaders, message.headers.connection, target),
+    ...['Connection', 'Upgrade', 'Upgrade', message.headers.upgrade ?? '', 'X-Request-Id', x.requestId],
+  ];
+  const lines = ['HTTP/1.1 101 Switching Protocols'];
+  for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i] ?? ''}: ${headers[i + 1] ?? ''}`);
+  x.leaveHttp(upgrade);
+  socket.setKeepAlive(true, KEEP_ALIVE_MS);
+  socket.write(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'));
+  if (head.length > 0) socket.write(head);
+  if (upgrade.head.length > 0) stream.write(upgrade.head);
+  let told = performance.now();
+  await splice(socket, stream, () => {
+    const now = performance.now();
+    if (now - told < TELL_MS) return;
+    told = now;
+    touch();
+  });
+}
+
+function nobody(port: number): Error {
+  return refuse('Unavailable', `nothing listens on port ${port} inside`, {
+    retryAfterSeconds: 1,
+    fix: `Start a program that listens on 127.0.0.1:${port} or on all addresses, and ask again.`,
+  });
+}
+
+function silent(port: number): Error {
+  return refuse('Unavailable', `port ${port} inside does not answer`, { retryAfterSeconds: 1 });
+}
+
+function garbled(port: number): Error {
+  return refuse('Unavailable', `what listens on port ${port} inside did not answer in HTTP`, {
+    retryAfterSeconds: 1,
+    fix: 'Look at what the program writes: it has closed the connection, or speaks another protocol.',
+  });
+}

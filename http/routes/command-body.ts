@@ -1,0 +1,44 @@
+/** Owns what the body of a command says, of one that is waited for (`exec.ts`) and of a detached one (`processes.ts`). */
+import { z } from 'zod';
+import type { Command } from '../../actors/work/commands.js';
+import { parseDuration } from '../../src/api/duration.js';
+import { refuse } from '../../src/api/refusal.js';
+import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
+import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
+import type { Exchange } from '../exchange.js';
+import { readInput } from '../resources/action.js';
+import { parseObject } from '../resources/parse.js';
+import { readEpoch, readWait } from './epoch.js';
+
+const body = z.strictObject({
+  command: commandLine,
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
+  workingDir: zAbsolutePath().optional(),
+  stdin: z.string().optional(),
+  timeout: zDuration({ min: '1s', max: '24h' }).optional(),
+  tty: z.literal(false).optional(),
+  user: z.string().optional(),
+});
+
+export interface AskedCommand {
+  readonly command: Command;
+  readonly stdin: string | undefined;
+}
+
+export function readCommand(x: Exchange, bytes: Buffer): AskedCommand {
+  const asked = readInput(body, parseObject(x, bytes).value);
+  if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
+    throw refuse('Unsupported', 'commands run as uid 0 inside; another user is not supported yet', {
+      causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],
+    });
+  }
+  const command: Command = {
+    command: asked.command,
+    env: asked.env,
+    workingDir: asked.workingDir,
+    timeoutSeconds: asked.timeout === undefined ? undefined : Math.ceil((parseDuration(asked.timeout) ?? 0) / 1_000),
+    epoch: readEpoch(x),
+    waitMs: readWait(x),
+  };
+  return { command, stdin: asked.stdin };
+}

@@ -1,0 +1,60 @@
+/**
+ * Owns `GET …/processes/{id}/output`: what a process has written, from the beginning, as frames; when following, until it ends. The
+ * last frame has the exit code, says that it runs on, or why nothing more is known. A client that reads slowly is waited for.
+ */
+import type { ProcessName } from '../../actors/work/commands.js';
+import type { Address } from '../../src/api/address.js';
+import { RefusalError } from '../../src/api/refusal.js';
+import { rfc3339Millis } from '../../src/api/time.js';
+import type { ProcessState } from '../../src/engines/compute/engine.js';
+import type { Exchange } from '../exchange.js';
+import { readBoolean } from '../resources/versions.js';
+import type { Room } from '../room.js';
+import { Outflow } from '../stream.js';
+import { exitView, FRAMES, line, textOf } from './frames.js';
+
+export async function sendOutput(
+  x: Exchange,
+  room: Room,
+  address: Address,
+  process: ProcessName,
+  look: () => Promise<ProcessState>,
+): Promise<void> {
+  const { res } = x;
+  const follow = readBoolean(x.query, 'follow') ?? false;
+  const release = room.streams.add(x, { end: () => res.end() });
+  try {
+    const lines = await room.commands.readProcess(address, process, follow, x.gone);
+    const out = new Outflow(res);
+    res.writeHead(200, {
+      'content-type': FRAMES,
+      'cache-control': 'no-cache, private',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': x.requestId,
+    });
+    // A follower sees that it is connected before the first line comes.
+    res.flushHeaders();
+    for await (const { stream, time, data } of lines) {
+      if (out.closed || res.writableEnded) return;
+      if (!out.write(line({ stream, ...textOf(data), time: rfc3339Millis(time) }))) await out.drained();
+    }
+    if (out.closed || res.writableEnded) return;
+    const last = line(await lastFrame(look));
+    if (!out.closed && !res.writableEnded) res.end(last);
+  } catch (error) {
+    if (!x.abandoned && !x.gone.aborted) throw error;
+  } finally {
+    release();
+  }
+}
+
+async function lastFrame(look: () => Promise<ProcessState>): Promise<object> {
+  try {
+    const { ended } = await look();
+    return ended === undefined ? { running: true } : exitView(ended);
+  } catch (error) {
+    if (!(error instanceof RefusalError)) throw error;
+    const { code: reason, message } = error.refusal;
+    return { error: { reason, message } };
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * Owns `…/processes`: commands that nobody waits for. They go on when their caller leaves and when the service restarts, until they
+ * end or their epoch does. An id belongs to one epoch of one object; at any other it is refused with the present epoch (I8).
+ *
+ * The whole input comes with the start (`stdin`), or it stays open for `POST …/stdin` until `end=true`. I10: a body of input is at
+ * most the service's largest body; what the process does not take within PATIENCE_MS is not waited for.
+ * Source: decisions, "Routes not shown", Process.
+ */
+import { z } from 'zod';
+import type { Caller } from '../../actors/stage.js';
+import type { ProcessName } from '../../actors/work/commands.js';
+import type { Address } from '../../src/api/address.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { sha256 } from '../../src/api/sha256.js';
+import { rfc3339Millis } from '../../src/api/time.js';
+import type { CommandSignal, ProcessState } from '../../src/engines/compute/engine.js';
+import { addressOf } from '../auth/authorise.js';
+import type { Exchange } from '../exchange.js';
+import type { BelowTarget } from '../handle.js';
+import { replyJson } from '../reply.js';
+import { readInput } from '../resources/action.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { parseObject } from '../resources/parse.js';
+import { readBoolean } from '../resources/versions.js';
+import type { Room } from '../room.js';
+import { readCommand } from './command-body.js';
+import { readEpoch } from './epoch.js';
+import { exitView } from './frames.js';
+import { parseProcessId, printProcessId } from './process-id.js';
+import { sendOutput } from './process-output.js';
+
+export const SIGNALS = [
+  'SIGINT',
+  'SIGTERM',
+  'SIGKILL',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGSTOP',
+  'SIGCONT',
+] as const satisfies readonly CommandSignal[];
+
+/** Given to a process at a time: each is taken whole or not at all. */
+const PIECE_BYTES = 64 * 1024;
+/** How long one request goes on with a process that reads slowly. */
+const PATIENCE_MS = 5_000;
+const AGAIN_MS = 25;
+
+const signalBody = z.strictObject({ signal: z.enum(SIGNALS) });
+
+interface Place {
+  readonly x: Exchange;
+  readonly room: Room;
+  readonly address: Address;
+}
+
+export async function serveProcesses(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+  const { kind, project, name, rest } = target;
+  const [id, part, ...more] = rest;
+  if (more.length > 0) throw refuse('NotFound', 'there is nothing here');
+  const method = part === 'stdin' || part === 'signals' ? 'POST' : 'GET';
+  if (part !== undefined && method === 'GET' && part !== 'output') throw refuse('NotFound', 'there is nothing here');
+  const allowed = id === undefined ? ['GET', 'POST'] : [method];
+  if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
+  x.verb = part === 'output' ? 'logs' : 'exec';
+  const place = { x, room, address: addressOf(caller, kind, project, name, 'exec') };
+  if (id === undefined) return x.method === 'GET' ? list(place) : start(place, caller);
+  const process = nameOf(x, id);
+  switch (part) {
+    case undefined:
+      return replyJson(x, 200, viewOf(process, await find(place, process)));
+    case 'output':
+      // An id that names nothing is refused before the answer begins.
+      await find(place, process);
+      return sendOutput(x, room, place.address, process, async () => find(place, process));
+    case 'stdin':
+      return write(place, process);
+    default:
+      return signal(place, process);
+  }
+}
+
+function unknown(): Error {
+  return refuse('NotFound', 'there is no such process', { fix: 'List the processes; the newest 100 are kept.' });
+}
+
+function nameOf(x: Exchange, id: string): ProcessName {
+  const process = parseProcessId(id);
+  if (process === undefined) throw unknown();
+  const epoch = readEpoch(x);
+  if (epoch !== undefined && epoch !== process.epoch) {
+    throw refuse('BadRequest', `the process belongs to epoch ${process.epoch}, not to epoch ${epoch}`);
+  }
+  return process;
+}
+
+async function find({ room, address }: Place, process: ProcessName): Promise<ProcessState> {
+  const there = await room.commands.processes(address, process.epoch, room.deadlines.current());
+  const found = there.uid === process.uid ? there.processes.find(({ id }) => id === process.id) : undefined;
+  if (found === undefined) throw unknown();
+  return found;
+}
+
+export function viewOf(process: Pick<ProcessName, 'uid' | 'epoch'>, state: ProcessState): object {
+  const { uid, epoch } = process;
+  const { id, command, startedAt, ended } = state;
+  return {
+    id: printProcessId({ uid, epoch, id }),
+    command,
+    running: ended === undefined,
+    startTime: rfc3339Millis(startedAt),
+    ...(ended === undefined ? {} : { endTime: rfc3339Millis(ended.at), ...exitView(ended) }),
+  };
+}
+
+async function list({ x, room, address }: Place): Promise<void> {
+  const there = await room.commands.processes(address, readEpoch(x), room.deadlines.current());
+  replyJson(x, 200, { items: there.processes.map((state) => viewOf(there, state)) });
+}
+
+async function start(place: Place, caller: Caller): Promise<void> {
+  const { x, room, address } = place;
+  const bytes = await room.bodies.read(x);
+  const { command, stdin } = readCommand(x, bytes);
+  const keyed = await keyedId(place, caller, bytes);
+  if (keyed?.there === true) x.res.setHeader('idempotency-replayed', 'true');
+  const id = keyed?.id ?? Buffer.from(room.randomBytes(12)).toString('hex');
+  const { uid, epoch, started } = await room.commands.startProcess(
+    address,
+    { ...command, id },
+    room.deadlines.current(),
+  );
+  if (started.outcome === 'NotExecuted') {
+    throw refuse('Invalid', `the command was not executed: ${started.message}`, {
+      causes: [{ field: 'command', reason: started.reason, message: started.message }],
+    });
+  }
+  if (stdin !== undefined && keyed?.there !== true) await feed(place, { uid, epoch, id }, Buffer.from(stdin));
+  replyJson(x, 201, viewOf({ uid, epoch }, started.process));
+}
+
+/**
+ * The id that a start with an Idempotency-Key has: the engine starts nothing twice under one. It is made of the key and of
+ * what is asked, so that another request with the same key is seen to be another.
+ */
+async function keyedId(
+  { x, room, address }: Place,
+  caller: Caller,
+  bytes: Buffer,
+): Promise<{ readonly id: string; readonly there: boolean } | undefined> {
+  const key = x.header('idempotency-key');
+  if (key === undefined) return undefined;
+  if (key.length < 1 || key.length > 255) throw refuse('BadRequest', 'an Idempotency-Key has 1 to 255 characters');
+  const first = sha256(`${caller.org}\n${caller.holder}\n${key}`).slice(0, 16);
+  const id = first + sha256(`${x.url}\n${bytes.toString('latin1')}`).slice(0, 16);
+  const { processes } = await room.commands.processes(address, readEpoch(x), room.deadlines.current());
+  const before = processes.find((process) => process.id.startsWith(first));
+  if (before !== undefined && before.id !== id) {
+    throw refuse('IdempotencyKeyReused', 'the Idempotency-Key was used for another request');
+  }
+  return { id, there: before !== undefined };
+}
+
+/** All of it, and the end. A process that does not read what it was started for is ended, so that nothing half-fed goes on. */
+async function feed(place: Place, process: ProcessName, data: Buffer): Promise<void> {
+  const { room, address } = place;
+  const written = await give(place, process, data, true);
+  if (written === data.length) return;
+  await room.commands.signalProcess(address, process, 'SIGKILL', room.deadlines.current());
+  throw refuse('StdinBackpressure', `the process took ${written} bytes of its input and no more; it was ended`, {
+    fix: 'Start it without `stdin`, and send its input in parts to …/stdin.',
+    retryAfterSeconds: 1,
+  });
+}
+
+async function write(place: Place, process: ProcessName): Promise<void> {
+  const { x, room } = place;
+  if (x.header('idempotency-key') !== undefined) throw refuse('BadRequest', 'a stream takes no Idempotency-Key');
+  const end = readBoolean(x.query, 'end') ?? false;
+  const data = await room.bodies.read(x);
+  const written = await give(place, process, data, end);
+  if (written === 0 && data.length > 0) {
+    throw refuse('StdinBackpressure', 'the process does not read its input', { retryAfterSeconds: 1 });
+  }
+  replyJson(x, 200, { written });
+}
+
+/** How much was taken. An end is only told behind all of it. Refuses when the process has ended, or none was there. */
+async function give(place: Place, process: ProcessName, data: Buffer, end: boolean): Promise<number> {
+  const { room, address } = place;
+  const until = performance.now() + PATIENCE_MS;
+  let written = 0;
+  for (;;) {
+    const piece = data.subarray(written, written + PIECE_BYTES);
+    const last = written + piece.length === data.length;
+    const outcome = await room.commands.writeProcess(
+      address,
+      process,
+      { data: piece, end: end && last },
+      room.deadlines.current(),
+    );
+    switch (outcome) {
+      case 'Taken':
+        written += piece.length;
+        if (last) return written;
+        break;
+      case 'Full':
+        if (written === 0 || performance.now() > until) return written;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+        break;
+      case 'Gone':
+        throw await gone(place, process);
+    }
+  }
+}
+
+async function signal(place: Place, process: ProcessName): Promise<void> {
+  const { x, room, address } = place;
+  const asked = readInput(signalBody, parseObject(x, await room.bodies.read(x)).value);
+  const outcome = await room.commands.signalProcess(address, process, asked.signal, room.deadlines.current());
+  if (outcome === 'Gone') throw await gone(place, process);
+  replyJson(x, 200, viewOf(process, await find(place, process)));
+}
+
+/** Why there is nothing to talk to. */
+async function gone(place: Place, process: ProcessName): Promise<Error> {
+  try {
+    const { ended } = await find(place, process);
+    return refuse('Conflict', ended === undefined ? 'the process takes no more input' : 'the process has ended');
+  } catch (error) {
+    if (error instanceof RefusalError) return error;
+    throw error;
+  }
+}
