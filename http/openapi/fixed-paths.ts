@@ -6,6 +6,7 @@ import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
 import { declaredPaths } from './declared-paths.js';
 import { insidePaths } from './inside.js';
+import { portPaths, processPaths } from './inside-live.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
@@ -60,6 +61,9 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
     ...insidePaths(`${project}/sandboxes/{name}`, 'Sandbox'),
     ...insidePaths(`${project}/workspaces/{name}`, 'Workspace'),
+    ...processPaths(`${project}/sandboxes/{name}`, 'Sandbox'),
+    ...processPaths(`${project}/workspaces/{name}`, 'Workspace'),
+    ...portPaths(`${project}/sandboxes/{name}`),
     [`${project}/jobs/{name}/outputs`]: {
       get: route({
         id: 'listJobOutputs',

@@ -88,6 +88,7 @@ test('a command gets what was asked for, and its answer has both streams and the
     workingDir: '/tmp',
     timeoutSeconds: 90,
     epoch: 4,
+    waitMs: 0,
   });
   t.is(seen.stdin, 'in');
   t.true(seen.ended);

@@ -2,8 +2,8 @@
  * Owns the description of what one does inside a running Sandbox or Workspace: commands, processes, terminals, files,
  * ports. Source: decisions, "Routes not shown"; handles carry uid and epoch, and `epoch` refuses any other one.
  */
-import { BOOLEAN, BYTES, INTEGER, list, path, query, TEXT } from '../../openapi/route.js';
-import { CHECKSUM, FILE_ENTRY, json, RAW, record, said, STRING_MAP, STRINGS, TAR } from './bodies.js';
+import { BOOLEAN, BYTES, INTEGER, query } from '../../openapi/route.js';
+import { CHECKSUM, FILE_ENTRY, RAW, record, said, STRING_MAP, STRINGS, TAR } from './bodies.js';
 import type { BelowRoute, Method } from './declared.js';
 
 export const EPOCH = query('epoch', 'Only at this epoch; when it is over, 409 names the current one.', INTEGER);
@@ -12,7 +12,6 @@ export const WAIT = query(
   'Longest wait for the start of what is starting, at most 60s; without it the answer is SandboxStarting.',
 );
 const AT = query('path', 'Absolute path inside.');
-const ID = path('id', 'Id of the process.');
 
 export const COMMAND = record(
   {
@@ -37,14 +36,6 @@ export const RESULT = record({
   durationSeconds: said('How long it ran.', { type: 'number' }),
 });
 
-const PROCESS = record({
-  id: said('Names it; holds for this epoch only.'),
-  command: said('Program and arguments.', STRINGS),
-  running: said('It has not ended.', BOOLEAN),
-  exitCode: said('Exit code, once it has ended.', INTEGER),
-  startTime: said('When it was started.', { type: 'string', format: 'date-time' }),
-});
-
 function inside(plural: string, kind: string): readonly BelowRoute[] {
   const one = (
     method: Method,
@@ -64,41 +55,6 @@ function inside(plural: string, kind: string): readonly BelowRoute[] {
     parameters: [...(more.parameters ?? []), EPOCH],
   });
   return [
-    one('POST', 'processes', 'startProcess', 'Start a detached process', {
-      body: json(COMMAND),
-      answer: { status: 201, schema: PROCESS, description: 'Started.' },
-    }),
-    one('GET', 'processes', 'listProcesses', 'List detached processes', {
-      answer: { schema: list(PROCESS), description: 'The processes.' },
-    }),
-    one('GET', 'processes/{id}', 'readProcess', 'Read a detached process', {
-      parameters: [ID],
-      answer: { schema: PROCESS, description: 'The process.' },
-    }),
-    one('GET', 'processes/{id}/output', 'readOutput', 'Read what a process writes', {
-      parameters: [ID, query('follow', 'Go on until it ends.', BOOLEAN)],
-      answer: { type: 'application/x-ndjson', schema: TEXT, description: 'Frames {stream, data}, as lines.' },
-    }),
-    one('POST', 'processes/{id}/stdin', 'writeStdin', 'Write to the standard input of a process', {
-      parameters: [ID],
-      body: RAW,
-      answer: { schema: record({ written: said('Bytes taken.', INTEGER) }), description: 'Taken.' },
-    }),
-    one('POST', 'processes/{id}/signals', 'signalProcess', 'Send a signal to a process', {
-      parameters: [ID],
-      body: json(record({ signal: said('Such as SIGTERM.') }, ['signal'])),
-      answer: { schema: PROCESS, description: 'Sent.' },
-    }),
-    one('GET', 'terminal', 'openTerminal', 'Open a terminal: a WebSocket', {
-      parameters: [query('cols', 'Columns.', INTEGER), query('rows', 'Rows.', INTEGER)],
-      answer: {
-        status: 101,
-        type: 'application/octet-stream',
-        schema: BYTES,
-        description:
-          'Binary frames are bytes, text frames are {"resize":{"cols","rows"}}; the close has the exit code.',
-      },
-    }),
     one('GET', 'files', 'readFile', 'Read a file, or list a directory', {
       parameters: [AT, query('list', 'The entries of a directory instead of bytes.', BOOLEAN)],
       answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes; its ETag is their SHA-256.' },
@@ -124,23 +80,7 @@ function inside(plural: string, kind: string): readonly BelowRoute[] {
   ];
 }
 
-const PROXIED: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-
-/** Any method; WebSockets too. */
-const PORTS: readonly BelowRoute[] = PROXIED.map((method) => ({
-  plural: 'sandboxes',
-  method,
-  path: 'ports/{port}/{path+}',
-  verb: 'exec',
-  id: `${method.toLowerCase()}PortOfSandbox`,
-  tag: 'Sandbox',
-  summary: 'Reach a port inside',
-  parameters: [path('port', 'Port that a program inside listens on.'), path('path', 'Path there.'), EPOCH],
-  answer: { type: '*/*', schema: BYTES, description: 'What the program answers.' },
-}));
-
 export const INTERACTIVE_ROUTES: readonly BelowRoute[] = [
   ...inside('sandboxes', 'Sandbox'),
   ...inside('workspaces', 'Workspace'),
-  ...PORTS,
 ];

@@ -1,0 +1,131 @@
+/** Owns the description of processes, terminals and ports inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
+import { json, RAW, record, said, STRINGS } from '../routes/declared/bodies.js';
+import { COMMAND, EPOCH, WAIT } from '../routes/declared/interactive.js';
+import { SIGNALS } from '../routes/processes.js';
+import { TERMINAL_PROTOCOL } from '../routes/terminal.js';
+import { IDEMPOTENCY_KEY, NAME, NAMESPACE } from './parameters.js';
+import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
+import type { Node } from './schema.js';
+
+const PLACE: readonly Node[] = [{ ...NAMESPACE }, { ...NAME }];
+const ID = path('id', 'Id of the process; it belongs to one epoch.');
+
+const PROCESS = record(
+  {
+    id: said('Names it; holds for this epoch only.'),
+    command: said('Program and arguments.', STRINGS),
+    running: said('It has not ended.', BOOLEAN),
+    startTime: said('When it was started.', { type: 'string', format: 'date-time' }),
+    endTime: said('When it ended.', { type: 'string', format: 'date-time' }),
+    exitCode: said('Exit code, once it has ended.', INTEGER),
+    signal: said('Number of the signal that ended it.', INTEGER),
+    timedOut: said('It ran longer than `timeout` and was ended.', BOOLEAN),
+  },
+  ['id', 'command', 'running', 'startTime'],
+);
+
+type Kind = 'Sandbox' | 'Workspace';
+
+/** `object` is the path of one object of the kind. */
+export function processPaths(object: string, kind: Kind): Record<string, Node> {
+  const of = (id: string, summary: string, more: Pick<Route, 'answer'> & Partial<Route>): Node =>
+    route({ id: `${id}Of${kind}`, tag: kind, summary, ...more, parameters: [...PLACE, ...(more.parameters ?? [])] });
+  const one = `${object}/processes/{id}`;
+  return {
+    [`${object}/processes`]: {
+      get: of('listProcesses', 'List the detached processes of this epoch, the newest 100', {
+        parameters: [EPOCH],
+        answer: { schema: list(PROCESS), description: 'The processes.' },
+      }),
+      post: of('startProcess', 'Start a detached process', {
+        parameters: [EPOCH, WAIT, { ...IDEMPOTENCY_KEY }],
+        body: json(COMMAND),
+        description:
+          'It goes on when its caller leaves, and until it or the epoch ends. `stdin` is its whole input; without it the input stays open for `stdin` below it.',
+        answer: { status: 201, schema: PROCESS, description: 'Started.' },
+      }),
+    },
+    [one]: {
+      get: of('readProcess', 'Read a detached process', {
+        parameters: [ID],
+        answer: { schema: PROCESS, description: 'The process.' },
+      }),
+    },
+    [`${one}/output`]: {
+      get: of('readOutput', 'Read what a process has written', {
+        parameters: [ID, query('follow', 'Go on until it ends.', BOOLEAN)],
+        answer: {
+          type: 'application/x-ndjson',
+          schema: TEXT,
+          description:
+            'Frames {stream, data, time} as lines; the last one is {exitCode}, {running: true} or {error: {reason, message}}.',
+        },
+      }),
+    },
+    [`${one}/stdin`]: {
+      post: of('writeStdin', 'Write to the standard input of a process', {
+        parameters: [ID, query('end', 'Close the input behind it.', BOOLEAN)],
+        body: { ...RAW, required: false },
+        answer: {
+          schema: record({ written: said('Bytes taken, from the first on; send the others again.', INTEGER) }, [
+            'written',
+          ]),
+          description: 'Taken. 429 StdinBackpressure when nothing was.',
+        },
+      }),
+    },
+    [`${one}/signals`]: {
+      post: of('signalProcess', 'Send a signal to a process and to all that it has started', {
+        parameters: [ID],
+        body: json(record({ signal: said('Which one.', { ...TEXT, enum: [...SIGNALS] }) }, ['signal'])),
+        answer: { schema: PROCESS, description: 'Sent.' },
+      }),
+    },
+    [`${object}/terminal`]: {
+      get: of('openTerminal', 'Open a terminal: a WebSocket', {
+        parameters: [
+          query('cols', 'Columns, 1 to 1000; 80 by default.', INTEGER),
+          query('rows', 'Rows, 1 to 1000; 24 by default.', INTEGER),
+          query('command', 'Program and arguments, one each; a login shell by default.', {
+            type: 'array',
+            items: TEXT,
+          }),
+          EPOCH,
+          WAIT,
+        ],
+        description: `Browsers send their key as the subprotocol \`base64url.bearer.authorization.k8s.io.<base64url of the key>\` beside \`${TERMINAL_PROTOCOL}\`. The connection ends with the program, and the program with the connection; input keeps the ${kind} awake, an open terminal alone does not.`,
+        answer: {
+          status: 101,
+          type: 'application/octet-stream',
+          schema: BYTES,
+          description:
+            'Binary frames are bytes, text frames are {"resize":{"cols","rows"}}. The close: 1000 with the reason {"exitCode"}; 4409 the epoch has ended; 4422 the program could not be executed; 4400 a frame is not understood.',
+        },
+      }),
+    },
+  };
+}
+
+const PROXIED = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'];
+
+/** Any method; WebSockets and other upgrades too. */
+export function portPaths(object: string): Record<string, Node> {
+  const of = (method: string): Node =>
+    route({
+      id: `${method}PortOfSandbox`,
+      tag: 'Sandbox',
+      summary: 'Reach a port inside',
+      description:
+        'The request as it is, without the key; 503 Unavailable when nothing listens there. Cookies and redirects from inside hold below this path.',
+      parameters: [
+        ...PLACE,
+        path('port', 'Port that a program inside listens on, on loopback.'),
+        path('path', 'Path there, with slashes.'),
+        EPOCH,
+      ],
+      answer: { type: '*/*', schema: BYTES, description: 'What the program answers.' },
+    });
+  return {
+    [`${object}/ports/{port}/{path}`]: Object.fromEntries(PROXIED.map((method) => [method, of(method)])),
+  };
+}
