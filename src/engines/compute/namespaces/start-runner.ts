@@ -51,8 +51,9 @@ export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): 
   if ((statSync(layout.output, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(layout.output);
   const output = openSync(layout.output, 'a', 0o600);
   const node = [process.execPath, ...HEAP, ownRunner(), JSON.stringify(settings)];
-  const isolated = uid === 0 ? ['sh', '-c', MOUNT_NAMESPACE, 'sh', ...node] : node;
-  const child = spawn('flock', ['--timeout', String(LOCK_SECONDS), '--no-fork', layout.lock, ...isolated], {
+  const script = `${NO_DUMPS}; ${uid === 0 ? MOUNT_NAMESPACE : 'exec "$@"'}`;
+  const locked = ['--timeout', String(LOCK_SECONDS), '--no-fork', layout.lock, 'sh', '-c', script, 'sh', ...node];
+  const child = spawn('flock', locked, {
     detached: true,
     cwd: '/',
     // Two arenas: the thread pool's would otherwise each keep memory that every fork has to copy the maps of.
@@ -65,6 +66,12 @@ export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): 
   child.unref();
   closeSync(output);
 }
+
+/**
+ * For the runner and all that it starts: no memory goes to a file, nor (a limit of one byte, unlike zero, means that too) to the
+ * machine's handler of dumps, which is the machine's root and would parse what work made.
+ */
+const NO_DUMPS = 'prlimit --core=1 --pid $$ 2>/dev/null || ulimit -c 0';
 
 /** In a container that may not unshare mounts, the runner goes on without; its own probes tell what it can do. */
 const MOUNT_NAMESPACE =

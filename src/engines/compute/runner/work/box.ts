@@ -16,8 +16,9 @@ export type Prepared =
   | { readonly kind: 'box'; readonly box: Box }
   | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
 
-/** In memory; what it holds counts against the work's memory. */
-const SHM_SHARE = 2;
+/** Of the work's memory, which what is in them counts against. However full one of them is, a program to empty it still finds room. */
+const SHM_SHARE = 1 / 2;
+const TMP_SHARE = 3 / 4;
 
 export async function prepareBox(
   order: WireOrder,
@@ -54,8 +55,8 @@ export async function prepareBox(
       secretFiles: new Map(
         Object.entries(order.secretFiles).map(([name, text]) => [name, Buffer.from(text, 'base64')]),
       ),
-      tmpBytes: onDisk ? undefined : Math.min(limits.memory, limits.disk),
-      shmBytes: Math.floor(limits.memory / SHM_SHARE),
+      tmpBytes: onDisk ? undefined : Math.floor(Math.min(limits.memory * TMP_SHARE, limits.disk)),
+      shmBytes: Math.floor(limits.memory * SHM_SHARE),
       rlimits: deps.groups.enforced.pids ? undefined : { data: limits.memory, processes: limits.pids },
     },
   };
