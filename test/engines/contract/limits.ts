@@ -69,4 +69,17 @@ export const limitCases: readonly ContractCase[] = [
       }
     },
   },
+  {
+    name: 'work that makes more files than its disk is good for is ended with a reason, though they hold nothing',
+    needs: ['disk'],
+    run: async (t, h) => {
+      const limits = { ...LIMITS, disk: 64 * MiB };
+      // Without a process per file, wherever there is Perl.
+      const script = `perl -e 'for my $d (1 .. 100) { mkdir $d; for (1 .. 300) { open my $f, ">", "$d/$_" } }' || {
+          d=0; while [ $d -lt 100 ]; do mkdir $d; i=0; while [ $i -lt 300 ]; do : >$d/$i; i=$((i+1)); done; d=$((d+1)); done; }; sleep 600`;
+      const state = await h.run(order(script, { limits }));
+      t.like(state, { phase: 'Exited', reason: 'DiskFull', exitCode: 137 });
+      t.regex(state.message ?? '', /are 30\d\d\d, more than the 20000/);
+    },
+  },
 ];

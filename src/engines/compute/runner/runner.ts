@@ -112,7 +112,7 @@ export async function openRunner(
             {
               paths: work.measured(),
               limit: work.order.limits.disk,
-              exceeded: (used) => work.diskFull(used),
+              exceeded: (what) => work.diskFull(what),
             },
           ],
     );

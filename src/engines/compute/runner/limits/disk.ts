@@ -2,14 +2,19 @@
  * Owns the bound on disk: measures what the files of all live work take, again and again, and tells which work has more than
  * it may. One `du` looks at all of them; its pauses grow with the time it takes, so that measuring never takes more than a
  * sixth of one core. Work can overshoot for as long as one pause lasts: `facts().enforced.disk` means no more than that.
+ *
+ * Files are counted, too, since empty ones take no bytes and yet what the whole machine has only so many of; less often, as it costs
+ * the same again and nobody makes many in seconds.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { runTool, type Tool } from '../process/tool.js';
 
 export interface Measured {
   readonly paths: readonly string[];
+  /** Bytes. */
   readonly limit: number;
-  exceeded(used: number): void;
+  /** What it has too much of, for a sentence. */
+  exceeded(what: string): void;
 }
 
 /** Younger work is not looked at: most work is short. */
@@ -18,15 +23,47 @@ export const MIN_AGE_MS = 1_000;
 const REST = 5;
 /** Pieces of work measured by one `du`; each has half a dozen paths. */
 const AT_ONCE = 64;
+/** Every so many measurements the files are counted. */
+const COUNT_EVERY = 4;
+/** Of its limit for each file; a file system as it is commonly made has one for each 16 KiB. */
+const BYTES_PER_FILE = 8_192;
+/** Any work may have so many: an installed program of modest size. */
+const LEAST_FILES = 20_000;
 
 export async function watchDisk(live: () => readonly Measured[], seconds: number, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  for (let round = 1; !signal.aborted; round++) {
     const began = Date.now();
     const works = live();
-    for (let from = 0; from < works.length; from += AT_ONCE) await measure(works.slice(from, from + AT_ONCE), signal);
+    for (let from = 0; from < works.length; from += AT_ONCE) {
+      const some = works.slice(from, from + AT_ONCE);
+      await measureBytes(some, signal);
+      if (round % COUNT_EVERY === 0) await countFiles(some, signal);
+    }
     const took = Date.now() - began;
     await delay(Math.max(seconds * 1000, took * REST), undefined, { signal }).catch(() => undefined);
   }
+}
+
+export function mostFiles(limit: number): number {
+  return Math.max(LEAST_FILES, Math.floor(limit / BYTES_PER_FILE));
+}
+
+async function measureBytes(works: readonly Measured[], signal: AbortSignal): Promise<void> {
+  const used = await measure(works, ['-B1'], signal);
+  works.forEach((work, index) => {
+    const bytes = used[index] ?? 0;
+    if (bytes > work.limit) work.exceeded(`take ${bytes} bytes, more than its limit of ${work.limit}`);
+  });
+}
+
+async function countFiles(works: readonly Measured[], signal: AbortSignal): Promise<void> {
+  const used = await measure(works, ['--inodes'], signal);
+  works.forEach((work, index) => {
+    const files = used[index] ?? 0;
+    const most = mostFiles(work.limit);
+    if (files > most)
+      work.exceeded(`are ${files}, more than the ${most} that its limit of ${work.limit} bytes is good for`);
+  });
 }
 
 /** Without root, work could close directories to its owner, and so to us: as root of an own user namespace we look anyway. */
@@ -35,18 +72,16 @@ function asOwner(file: string, args: readonly string[]): Pick<Tool, 'file' | 'ar
   return { file: 'unshare', args: ['--user', '--map-root-user', '--', file, ...args] };
 }
 
-async function measure(works: readonly Measured[], signal: AbortSignal): Promise<void> {
+/** One sum for each work. */
+async function measure(works: readonly Measured[], unit: readonly string[], signal: AbortSignal): Promise<number[]> {
   const paths = works.flatMap((work) => work.paths);
-  if (paths.length === 0) return;
+  if (paths.length === 0) return [];
   // Paths that vanish meanwhile are complained about and left out.
-  const { stdout } = await runTool({ ...asOwner('du', ['-s', '-B1', '--', ...paths]), signal });
+  const { stdout } = await runTool({ ...asOwner('du', ['-s', ...unit, '--', ...paths]), signal });
   const used = new Map<string, number>();
   for (const line of stdout.split('\n')) {
-    const [bytes, path] = line.split('\t');
-    if (path !== undefined) used.set(path, Number(bytes));
+    const [amount, path] = line.split('\t');
+    if (path !== undefined) used.set(path, Number(amount));
   }
-  for (const work of works) {
-    const sum = work.paths.reduce((total, path) => total + (used.get(path) ?? 0), 0);
-    if (sum > work.limit) work.exceeded(sum);
-  }
+  return works.map((work) => work.paths.reduce((total, path) => total + (used.get(path) ?? 0), 0));
 }

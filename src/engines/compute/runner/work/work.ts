@@ -88,9 +88,9 @@ export class Work {
     return this.place?.measured() ?? [];
   }
 
-  /** Ends the work at once because it uses more disk than it may. */
-  diskFull(used: number): void {
-    const message = `the work's files take ${used} bytes, more than its limit of ${this.order.limits.disk}`;
+  /** Ends the work at once because its files are more than they may be; `what` says in which way. */
+  diskFull(what: string): void {
+    const message = `the work's files ${what}`;
     this.logs.get(this.order.main?.name ?? '')?.system(`[${message}]`);
     this.end({ reason: 'DiskFull', message }, 0);
   }
