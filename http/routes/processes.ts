@@ -44,7 +44,7 @@ export const SIGNALS = [
 /** Given to a process at a time: each is taken whole or not at all. */
 const PIECE_BYTES = 64 * 1024;
 /** How long one request goes on with a process that reads slowly. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 2_000;
 const AGAIN_MS = 25;
 
 const signalBody = z.strictObject({ signal: z.enum(SIGNALS) });

@@ -1,0 +1,305 @@
+/** The way to a port inside, with real programs behind it: what passes, what never does, and what hostile answers come to. */
+import { connect, type Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { createHash, randomBytes } from 'node:crypto';
+import test from 'ava';
+import * as fc from 'fast-check';
+import { WebSocket, WebSocketServer } from 'ws';
+import { outwardLocation } from '../../http/proxy/headers.js';
+import { scopeCookie } from '../../http/proxy/cookies.js';
+import { until } from '../e2e/until.js';
+import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
+import { at, json } from './support/json.js';
+import { portsOf, talker, web, type Counts } from './support/programs.js';
+
+const PORTS = `${IN_DEFAULT}/sandboxes/box/ports`;
+
+async function bodyOf(message: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of message) parts.push(part as Buffer);
+  return Buffer.concat(parts);
+}
+
+test('every method arrives with its path, query, headers and body, and without what is ours', async (t) => {
+  const port = await web(t, async (req, res) => {
+    const body = await bodyOf(req);
+    res.setHeader('x-method', req.method ?? '');
+    res.end(JSON.stringify({ url: req.url, headers: req.headers, body: body.toString() }));
+  });
+  const counts: Counts = { begun: 0, ended: 0, touched: 0 };
+  const door = await openDoor(t, { commands: portsOf(counts) });
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND']) {
+    const bare = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+    const answer = await door.call(`${PORTS}/${port}/a%2Fb//c/?x=%20&epoch=3&y=1`, {
+      method,
+      ...(bare ? {} : { body: 'sent' }),
+      headers: {
+        cookie: 'mine=1; svc_session=secret; other=2',
+        'x-forwarded-for': '6.6.6.6',
+        'content-type': 'text/plain',
+        te: 'trailers',
+      },
+    });
+    t.is(answer.status, 200, method);
+    t.is(answer.headers.get('x-method'), method);
+    t.truthy(answer.headers.get('x-request-id'));
+    t.regex(answer.headers.get('content-security-policy') ?? '', /^sandbox /);
+    if (method === 'HEAD') continue;
+    const said = await json(answer);
+    t.is(at(said, 'url'), '/a%2Fb//c/?x=%20&y=1');
+    t.is(at(said, 'body'), bare ? '' : 'sent');
+    t.is(at(said, 'headers.authorization'), undefined);
+    t.is(at(said, 'headers.te'), undefined);
+    t.is(at(said, 'headers.cookie'), 'mine=1; other=2');
+    t.is(at(said, 'headers.host'), `localhost:${port}`);
+    t.is(at(said, 'headers.x-forwarded-for'), '127.0.0.1');
+    t.is(at(said, 'headers.x-forwarded-prefix'), `${PORTS}/${port}`);
+    t.is(at(said, 'headers.x-forwarded-proto'), 'http');
+    t.false(JSON.stringify(said).includes(KEYS.owner));
+  }
+  t.is(((await json(await door.call(`${PORTS}/${port}`))) as { url: string }).url, '/');
+  t.is(counts.begun, 9);
+  t.true(await until('each of them is over', () => counts.ended === 9));
+});
+
+test('what would hold for the whole origin does not come out, and cookies and redirects stay below their port', async (t) => {
+  const port = await web(t, (_req, res) => {
+    res.writeHead(302, [
+      ...['Location', '/login?next=1'],
+      ...['Set-Cookie', 'a=1; Path=/; Domain=example.com; HttpOnly'],
+      ...['Set-Cookie', 'b=2'],
+      ...['Set-Cookie', 'svc_session=stolen'],
+      ...['Set-Cookie', '__Host-c=3; Secure; Path=/'],
+      ...['Strict-Transport-Security', 'max-age=1'],
+      ...['Clear-Site-Data', '"*"'],
+      ...['Alt-Svc', 'h2="evil:443"'],
+      ...['Service-Worker-Allowed', '/'],
+      ...['Keep-Alive', 'timeout=99'],
+      ...['X-Own', 'passes'],
+      ...['X-Hop', 'drops'],
+      ...['Connection', 'close, X-Hop'],
+    ]);
+    res.end();
+  });
+  const door = await openDoor(t, { commands: portsOf() });
+  const answer = await door.call(`${PORTS}/${port}/`, { redirect: 'manual' });
+  t.is(answer.status, 302);
+  t.is(answer.headers.get('location'), `${PORTS}/${port}/login?next=1`);
+  t.deepEqual(answer.headers.getSetCookie(), [`a=1; Path=${PORTS}/${port}/; HttpOnly`, `b=2; Path=${PORTS}/${port}/`]);
+  for (const name of ['strict-transport-security', 'clear-site-data', 'alt-svc', 'service-worker-allowed', 'x-hop']) {
+    t.is(answer.headers.get(name), null, name);
+  }
+  t.is(answer.headers.get('x-own'), 'passes');
+});
+
+test('a redirect to anywhere else passes as it is, and no cookie leaves the path of its port', (t) => {
+  const passage = { prefix: '/p/ports/80', port: 80 };
+  t.is(outwardLocation('https://elsewhere.example/x', passage), 'https://elsewhere.example/x');
+  t.is(outwardLocation('//elsewhere.example/x', passage), '//elsewhere.example/x');
+  t.is(outwardLocation('next', passage), 'next');
+  t.is(outwardLocation('http://localhost:80/x', passage), '/p/ports/80/x');
+  t.is(outwardLocation('http://127.0.0.1:80', passage), '/p/ports/80/');
+  t.is(outwardLocation('http://localhost:8080/x', passage), 'http://localhost:8080/x');
+  t.is(outwardLocation('/p/ports/80/x', passage), '/p/ports/80/x');
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('a=1', 'Path=/', 'path=/p/ports/8', 'Path=..', ' PATH = /', 'Domain=x', 'Secure', '')),
+      (parts) => {
+        const scoped = scopeCookie(parts.join(';'), passage.prefix);
+        const paths = (scoped ?? '').split(';').filter((part) => /^\s*path\s*=/i.test(part));
+        // The pair itself comes first, whatever it looks like.
+        return (
+          scoped === undefined ||
+          paths.slice(/^\s*path\s*=/i.test(scoped) ? 1 : 0).every((path) => path.startsWith(' Path=/p/ports/80/'))
+        );
+      },
+    ),
+  );
+});
+
+test('bodies stream both ways, of any size, and at the speed of who reads', async (t) => {
+  const big = randomBytes(24 * 1024 * 1024);
+  const digest = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+  let paused: Socket | undefined;
+  const port = await web(t, async (req, res) => {
+    if (req.url === '/echo') {
+      req.pipe(res);
+      return;
+    }
+    if (req.url === '/endless') {
+      paused = res.socket ?? undefined;
+      const more = (): void => {
+        while (!res.destroyed && res.write(big)) void 0;
+      };
+      res.on('drain', more);
+      more();
+      return;
+    }
+    res.end(digest(await bodyOf(req)));
+  });
+  const door = await openDoor(t, { commands: portsOf() });
+  t.is(await (await door.call(`${PORTS}/${port}/up`, { method: 'POST', body: big })).text(), digest(big));
+  const echoed = await door.call(`${PORTS}/${port}/echo`, { method: 'PUT', body: big });
+  t.is(digest(Buffer.from(await echoed.arrayBuffer())), digest(big));
+  const leaving = new AbortController();
+  await door.call(`${PORTS}/${port}/endless`, { signal: leaving.signal });
+  let before = -1;
+  await until('the program is paused', async () => {
+    const same = before === paused?.bytesWritten;
+    before = paused?.bytesWritten ?? -1;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return same;
+  });
+  leaving.abort();
+  t.true(await until('who leaves ends the connection inside', () => paused?.destroyed));
+});
+
+test('nobody there, nothing in HTTP, too much of a head and no end of one are Unavailable with the port, never a 500', async (t) => {
+  const door = await openDoor(t, { commands: portsOf() });
+  const free = await web(t, (_req, res) => void res.end());
+  const ports = [
+    await talker(t, 'SSH-2.0-OpenSSH_9.2\r\n', true),
+    await talker(t, ''),
+    await talker(t, `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(64 * 1024)}\r\n\r\n`, true),
+    await talker(t, 'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'),
+    await talker(t, 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'),
+    await talker(t, 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n', true),
+    await talker(t, 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n'),
+    await talker(t, 'HTTP/1.1 200 OK\r\nSet-Cookie: a=\x00b\r\n\r\n', true),
+  ];
+  for (const [index, port] of [1, ...ports].entries()) {
+    const answer = await door.call(`${PORTS}/${port}/`);
+    const said = await json(answer);
+    t.is(answer.status, 503, `case ${index}: ${JSON.stringify(said)}`);
+    t.is(at(said, 'reason'), 'Unavailable');
+    t.regex(String(at(said, 'message')), new RegExp(`port ${port} `));
+    t.is(answer.headers.get('retry-after'), '1');
+  }
+  t.is((await door.call(`${PORTS}/${free}/`)).status, 200);
+  t.is(door.logged.length, 0, door.logged.join('\n'));
+});
+
+test('an answer that breaks off breaks off, and a header that is not ASCII passes', async (t) => {
+  const door = await openDoor(t, { commands: portsOf() });
+  const short = await talker(t, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\nX-Name: caf\xc3\xa9\r\n\r\nhalf');
+  const answer = await door.call(`${PORTS}/${short}/`);
+  t.is(answer.status, 200);
+  await t.throwsAsync(answer.text());
+  t.is(door.logged.length, 0, door.logged.join('\n'));
+});
+
+test('an answer may come before the request is whole', async (t) => {
+  const port = await web(t, (req, res) => {
+    res.writeHead(413);
+    res.end('enough');
+    req.resume();
+  });
+  const door = await openDoor(t, { commands: portsOf() });
+  const answer = await door.call(`${PORTS}/${port}/`, { method: 'POST', body: Buffer.alloc(8 * 1024 * 1024) });
+  t.is(answer.status, 413);
+  t.is(await answer.text(), 'enough');
+});
+
+test('a wrong port, a wrong key and a request that would be shown itself are refused', async (t) => {
+  const door = await openDoor(t, { commands: portsOf() });
+  for (const port of ['0', '65536', '-1', '80a', '0x50', '1e3', '080', '999999', '%38', '..', 'http']) {
+    const { status } = await door.call(`${PORTS}/${port}/`);
+    t.true(status === 400 || status === 404 || (port === '%38' && status === 503), `${port}: ${status}`);
+  }
+  t.is((await door.call(PORTS)).status, 400);
+  t.is((await door.call(`${PORTS}/80/`, { headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await door.call(`${PORTS}/80/`, { headers: { authorization: '' } })).status, 401);
+  t.is((await door.call(`${PORTS}/80/?epoch=-1`)).status, 400);
+  const traced = await new Promise<string>((resolve) => {
+    const socket = connect(door.http.httpPort, '127.0.0.1');
+    socket.write(
+      `TRACE ${PORTS}/80/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.owner}\r\nConnection: close\r\n\r\n`,
+    );
+    let said = '';
+    socket.on('data', (data: Buffer) => (said += data.toString()));
+    socket.on('close', () => resolve(said));
+  });
+  t.regex(traced, /^HTTP\/1.1 405 /);
+});
+
+test('a WebSocket passes through as it is, its key does not, and its traffic counts', async (t) => {
+  const inside = new WebSocketServer({ noServer: true, handleProtocols: () => 'echo' });
+  const seen: IncomingMessage[] = [];
+  inside.on('connection', (socket, req) => {
+    seen.push(req);
+    socket.on('message', (data, binary) => socket.send(data, { binary }));
+    socket.on('message', (data) => (data as Buffer).toString() === 'bye' && socket.close(4321, 'bye'));
+  });
+  const port = await web(
+    t,
+    (_req, res) => {
+      res.writeHead(418, { 'x-own': 'teapot' });
+      res.end('no');
+    },
+    (server) =>
+      server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
+        if (req.url === '/no') socket.end('HTTP/1.1 418 Teapot\r\nContent-Length: 2\r\nX-Own: teapot\r\n\r\nno');
+        else inside.handleUpgrade(req, socket, head, (accepted) => inside.emit('connection', accepted, req));
+      }),
+  );
+  const counts: Counts = { begun: 0, ended: 0, touched: 0 };
+  const door = await openDoor(t, { commands: portsOf(counts) });
+  const key = `base64url.bearer.authorization.k8s.io.${Buffer.from(KEYS.owner).toString('base64url')}`;
+  const url = `ws://127.0.0.1:${door.http.httpPort}${PORTS}/${port}`;
+  const socket = new WebSocket(`${url}/chat?room=1`, [key, 'echo']);
+  const closed = new Promise<string>((resolve) =>
+    socket.on('close', (code, reason) => resolve(`${code} ${reason.toString()}`)),
+  );
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  t.is(socket.protocol, 'echo');
+  t.is(seen[0]?.url, '/chat?room=1');
+  t.is(seen[0]?.headers['sec-websocket-protocol'], 'echo');
+  t.is(seen[0]?.headers.authorization, undefined);
+  const big = randomBytes(3 * 1024 * 1024);
+  const back = new Promise<Buffer>((resolve) => socket.once('message', (data) => resolve(data as Buffer)));
+  socket.send(big);
+  t.true((await back).equals(big));
+  socket.send('bye');
+  t.is(await closed, '4321 bye');
+  t.is(counts.begun, 0);
+  t.true(counts.touched > 0);
+  const refused = new WebSocket(`${url}/no`, { headers: bearer(KEYS.owner) });
+  refused.on('error', () => undefined);
+  const answer = await new Promise<IncomingMessage>((resolve) =>
+    refused.once('unexpected-response', (_request, response) => resolve(response)),
+  );
+  t.is(answer.statusCode, 418);
+  t.is(answer.headers['x-own'], 'teapot');
+  t.is((await bodyOf(answer)).toString(), 'no');
+});
+
+test('a drain ends what is joined, at both ends', async (t) => {
+  let inner: Socket | undefined;
+  const port = await web(
+    t,
+    () => undefined,
+    (server) =>
+      server.on('upgrade', (_req: IncomingMessage, socket: Socket) => {
+        inner = socket;
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\nhello');
+        socket.on('data', (data: Buffer) => socket.write(data));
+      }),
+  );
+  const door = await openDoor(t, { commands: portsOf() });
+  const socket = connect(door.http.httpPort, '127.0.0.1');
+  let said = '';
+  socket.on('data', (data: Buffer) => (said += data.toString()));
+  socket.write(
+    `GET ${PORTS}/${port}/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.owner}\r\nConnection: upgrade\r\nUpgrade: raw\r\n\r\nearly`,
+  );
+  await until('both were heard', () => said.includes('hello') && said.includes('early'));
+  t.regex(said, /^HTTP\/1.1 101 [^]*upgrade: raw\r\n[^]*\r\n\r\n(helloearly|earlyhello)$/i);
+  socket.on('error', () => undefined);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await door.http.drain();
+  await closed;
+  t.true(await until('the inner end is told', () => inner?.readableEnded));
+});

@@ -1,0 +1,149 @@
+/** Terminals at the front door: what passes, what pauses whom, and how each end is told. */
+import test from 'ava';
+import { WebSocket } from 'ws';
+import { until } from '../e2e/until.js';
+import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
+import { openStage, type Stage } from './support/programs.js';
+
+const TERMINAL = `${IN_DEFAULT}/sandboxes/box/terminal`;
+
+interface Seen {
+  readonly socket: WebSocket;
+  readonly text: () => string;
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+}
+
+async function open(t: Parameters<typeof openDoor>[0], stage: Stage, query = ''): Promise<Seen> {
+  const door = await openDoor(t, { commands: stage.commands });
+  const url = `ws://127.0.0.1:${door.http.httpPort}${TERMINAL}${query}`;
+  const socket = new WebSocket(url, { headers: bearer(KEYS.owner) });
+  let text = '';
+  socket.on('message', (data, binary) => {
+    if (binary) text += (data as Buffer).toString('latin1');
+  });
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+  });
+  await new Promise((resolve, reject) => {
+    socket.once('open', resolve);
+    socket.once('error', reject);
+  });
+  return { socket, text: () => text, closed };
+}
+
+test('bytes pass both ways, the size is told, and the close has the exit code', async (t) => {
+  const stage = openStage();
+  const { socket, text, closed } = await open(t, stage, '?cols=100&rows=30&command=sh&command=-c&command=x&epoch=2');
+  const [asked] = stage.asked;
+  t.deepEqual(asked?.terminal, { columns: 100, rows: 30 });
+  t.deepEqual(asked?.command, ['sh', '-c', 'x']);
+  t.is(asked?.epoch, 2);
+  socket.send(Buffer.from([0, 255, 3]));
+  socket.send(JSON.stringify({ resize: { cols: 132, rows: 50 } }));
+  await until('it is resized', () => stage.sizes.length === 1);
+  t.deepEqual(stage.sizes[0], { columns: 132, rows: 50 });
+  t.deepEqual(Buffer.concat(stage.typed), Buffer.from([0, 255, 3]));
+  stage.say('\x00\xff$ ');
+  stage.end({ end: 'Exited', exitCode: 130, timedOut: false });
+  t.deepEqual(await closed, { code: 1000, reason: '{"exitCode":130,"signal":2}' });
+  t.is(text(), Buffer.from('\x00\xff$ ').toString('latin1'));
+});
+
+test('without a command it is a login shell on 80 by 24', async (t) => {
+  const stage = openStage();
+  const { socket } = await open(t, stage);
+  const [asked] = stage.asked;
+  t.deepEqual(asked?.terminal, { columns: 80, rows: 24 });
+  t.regex(asked?.command.join(' ') ?? '', /bash -l.*sh -l/);
+  socket.terminate();
+  t.true(await until('the program is ended', () => stage.aborted));
+});
+
+test('the end of the epoch and a program that is none are told by codes of their own', async (t) => {
+  const gone = openStage();
+  const first = await open(t, gone);
+  gone.end({ end: 'WorkGone' });
+  const over = await first.closed;
+  t.is(over.code, 4409);
+  t.regex(over.reason, /"reason":"SandboxNotRunning"/);
+  const missing = openStage();
+  const second = await open(t, missing);
+  missing.end({ end: 'NotExecuted', reason: 'CommandNotFound', message: `no such program: ${'x'.repeat(300)}` });
+  t.deepEqual(await second.closed, { code: 4422, reason: '{"reason":"CommandNotFound"}' });
+});
+
+for (const [what, frame] of [
+  ['no JSON', 'resize me'],
+  ['no resize', '{"resize":{"cols":80}}'],
+  ['a size of nothing', '{"resize":{"cols":0,"rows":24}}'],
+  ['a size beyond all screens', '{"resize":{"cols":80,"rows":1e9}}'],
+  ['more than a resize', '{"resize":{"cols":80,"rows":24},"x":1}'],
+] as const) {
+  test(`a text frame that is ${what} closes with 4400 and ends the program`, async (t) => {
+    const stage = openStage();
+    const { socket, closed } = await open(t, stage);
+    socket.send(frame);
+    const { code, reason } = await closed;
+    t.is(code, 4400);
+    t.regex(reason, /BadRequest/);
+    t.is(stage.sizes.length, 0);
+    t.true(await until('the program is ended', () => stage.aborted));
+  });
+}
+
+test('a frame beyond the bound closes with 1009, and text that is no UTF-8 with 1007', async (t) => {
+  const stage = openStage();
+  const { socket, closed } = await open(t, stage);
+  socket.send(Buffer.alloc(1024 * 1024 + 1));
+  t.is((await closed).code, 1009);
+  t.is(stage.typed.length, 0);
+  const other = openStage();
+  const second = await open(t, other);
+  second.socket.send(Buffer.from([0xff, 0xfe]), { binary: false });
+  t.is((await second.closed).code, 1007);
+});
+
+test('a client that does not read pauses the program, and gets all of it when it reads again', async (t) => {
+  const stage = openStage();
+  const { socket, text, closed } = await open(t, stage);
+  socket.pause();
+  const part = Buffer.alloc(64 * 1024, 'x');
+  for (let i = 0; i < 400; i++) stage.say(part);
+  // What the kernel takes, on top of our own bound, is a few megabytes at most.
+  let before = -1;
+  await until('nothing more is taken', async () => {
+    const same = before === stage.taken;
+    before = stage.taken;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return same && before > 0;
+  });
+  t.true(stage.taken < 300, `${stage.taken} of 400 parts were taken`);
+  socket.resume();
+  stage.end({ end: 'Exited', exitCode: 0, timedOut: false });
+  t.is((await closed).code, 1000);
+  t.is(text().length, 400 * part.length);
+});
+
+test('one who types faster than the program reads is read no further, and nothing is lost', async (t) => {
+  const stage = openStage();
+  const release = stage.hold();
+  const { socket, closed } = await open(t, stage);
+  const part = Buffer.alloc(64 * 1024, 'y');
+  for (let i = 0; i < 400; i++) socket.send(part);
+  let before = -1;
+  await until('nothing more is sent', async () => {
+    const same = before === socket.bufferedAmount;
+    before = socket.bufferedAmount;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return same;
+  });
+  t.true(socket.bufferedAmount > 100 * part.length, `${socket.bufferedAmount} bytes wait at the client`);
+  release();
+  await until(
+    'all of it is read',
+    () => stage.typed.reduce((sum, { length }) => sum + length, 0) === 400 * part.length,
+  );
+  socket.close();
+  await closed;
+  t.true(await until('the program is ended', () => stage.aborted));
+});
