@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import type { ExecEnd, Execution, WorkOrder } from '../../../src/engines/compute/engine.js';
 import type { ContractCase } from './case.js';
-import { LIMITS, MiB, order, taken, type Harness } from '../compute-harness.js';
+import { LIMITS, MiB, order, taken } from '../compute-harness.js';
 
 const exited = (exitCode: number): ExecEnd => ({ end: 'Exited', exitCode, timedOut: false });
 
@@ -26,12 +26,6 @@ async function said(execution: Execution, word: string): Promise<AsyncIterator<{
     text += Buffer.from(next.value.data).toString('latin1');
   }
   return output;
-}
-
-/** Numbers of the processes in the box, but for the shell that looks. */
-async function others(h: Harness, work: string): Promise<string> {
-  const look = 'for p in /proc/[0-9]*; do [ "${p#/proc/}" = $$ ] || tr "\\0" " " 2>/dev/null <$p/cmdline; echo; done';
-  return (await h.ran(work, look)).stdout;
 }
 
 export const execCases: readonly ContractCase[] = [
@@ -158,22 +152,30 @@ export const execCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'exec: nothing that a command started outlives it or its client, however it hid; others go on',
+    name: 'exec: a command ends with its first process and leaves the rest running; one that is aborted takes its descendants with it',
     run: async (t, h, around) => {
       const work = await h.running(box());
-      const times = [nap(), nap(), nap()] as const;
-      // A grandchild in a session of its own, whose parent is gone and which holds none of the pipes.
-      const hidden = (time: string): string =>
-        `(setsid sh -c "exec sleep ${time} </dev/null >/dev/null 2>&1" & ); while ! grep -q ${time} /proc/[0-9]*/cmdline; do sleep 0.02; done`;
-      const stays = await h.exec(work.id, `${hidden(times[0])}; echo ready; exec sleep 600`);
+      const times = [nap(), nap(), nap(), nap()] as const;
+      const seen = (time: string): string => `while ! grep -q ${time} /proc/[0-9]*/cmdline; do sleep 0.02; done`;
+      // It holds the pipes of its command, and writes into them when nobody listens any more.
+      const left = `(sh -c "sleep 0.3; echo unheard; exec sleep ${times[1]}" &); echo said; exit 5`;
+      t.deepEqual(await h.ran(work.id, left), { stdout: 'said\n', stderr: '', end: exited(5) });
+      await h.until('what was left behind', () => around.userOf(times[1]));
+      const stays = await h.exec(
+        work.id,
+        `(setsid sleep ${times[0]} &); ${seen(times[0])}; echo ready; exec sleep 600`,
+      );
       await said(stays, 'ready');
-      t.deepEqual((await h.ran(work.id, `${hidden(times[1])}; exit 5`)).end, exited(5));
-      t.is(around.userOf(times[1]), undefined);
       const gone = new AbortController();
       const start = await h.engine.exec(
         {
           work: work.id,
-          command: ['sh', '-c', `trap "" TERM HUP; ${hidden(times[2])}; echo ready; sleep 600`],
+          // A child in a session of its own, and an orphan in that of its command.
+          command: [
+            'sh',
+            '-c',
+            `trap "" TERM HUP; setsid sh -c "sleep ${times[2]}; true" & (sleep ${times[3]} </dev/null >/dev/null 2>&1 &); ${seen(times[2])}; ${seen(times[3])}; echo ready; sleep 600`,
+          ],
           env: { PATH: '/usr/bin:/bin' },
           workingDir: '/',
         },
@@ -183,15 +185,15 @@ export const execCases: readonly ContractCase[] = [
       await said(start.execution, 'ready');
       gone.abort();
       t.deepEqual(await start.execution.ended, { end: 'WorkGone' });
-      await h.until('the end of all', () => (around.userOf(times[2]) === undefined ? true : undefined));
-      t.not(around.userOf(times[0]), undefined);
+      await h.until('the end of all', () =>
+        [times[2], times[3]].every((time) => around.userOf(time) === undefined) ? true : undefined,
+      );
+      for (const time of [times[0], times[1]]) t.not(around.userOf(time), undefined);
       const aborted = AbortSignal.abort(new Error('not wanted'));
       const never = { work: work.id, command: ['true'], env: {}, workingDir: '/' };
       await t.throwsAsync(h.engine.exec(never, aborted), { message: 'not wanted' });
-      const left = await others(h, work.id);
-      t.is(left.split('\n').filter((line) => line.startsWith('sleep 600')).length, 2, left);
       await h.engine.remove(work.id, true, h.patience());
-      t.is(around.userOf(times[0]), undefined);
+      for (const time of times) t.is(around.userOf(time), undefined);
       t.deepEqual(await stays.ended, { end: 'WorkGone' });
     },
   },
@@ -238,7 +240,7 @@ export const execCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'exec: commands have no more processes than the work, and what they forked is gone with them',
+    name: 'exec: commands have no more processes than the work, and what they forked goes when their time is over',
     needs: ['pids'],
     run: async (t, h) => {
       const work = await h.running(box({ limits: { ...LIMITS, pids: 16 } }));

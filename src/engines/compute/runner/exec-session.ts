@@ -1,34 +1,57 @@
 /**
- * Owns a connection that carries one command: frames in and out, from the answer to the request on. The command ends with the
- * connection, and the connection with the command.
+ * Owns a connection that carries one command or one port for a client: frames in and out, from the answer to the request on. The command
+ * ends with the connection, and the connection with the command.
  *
- * Bounds (I10): unread output is what the socket's own buffer and one piece of each stream hold, then the pipes are not read and the
- * program waits; input is bounded by STDIN_WINDOW, and a client that sends more is cut off.
+ * Bounds (I10): unread output is what the sockets' own buffers and one read hold, then the agent is not read and the program waits;
+ * input is bounded by the window, and a client that sends more is cut off.
  */
 import type { Socket } from 'node:net';
-import type { ExecEnd } from '../engine.js';
-import type { Sink } from './process/launch.js';
-import { encodeFrame, FRAME, FrameReader, roomFrame, STDIN_WINDOW, type Frame } from './protocol/frames.js';
-import type { CommandSignal, RunningCommand } from './work/command.js';
+import type { CommandSignal, ExecEnd } from '../engine.js';
+import type { Listener, Session } from './agent/session.js';
+import {
+  encodeFrame,
+  FRAME,
+  FrameReader,
+  IN_PIECES,
+  roomFrame,
+  WIDE_STDIN_WINDOW,
+  writeFrame,
+  type Frame,
+} from './protocol/frames.js';
 
-const SIGNALS: ReadonlySet<string> = new Set<CommandSignal>(['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGHUP']);
+const SIGNALS: ReadonlySet<string> = new Set<CommandSignal>([
+  'SIGINT',
+  'SIGTERM',
+  'SIGKILL',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGSTOP',
+  'SIGCONT',
+]);
+/** Bytes of a frame that is taken whole. */
+const MAX_WORDS = 64;
 
-export class ExecSession implements Sink {
+export function isSignal(name: string): name is CommandSignal {
+  return SIGNALS.has(name);
+}
+
+export class ExecSession implements Listener {
   private readonly socket: Socket;
-  private readonly reader = new FrameReader();
-  private command: RunningCommand | undefined;
-  private underWay = 0;
+  private readonly reader = new FrameReader(IN_PIECES, MAX_WORDS);
+  private session: Session | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
   }
 
-  /** Once the client was told that it started; output of before waits in its pipes. */
-  begin(command: RunningCommand): void {
-    this.command = command;
-    this.socket.once('close', () => command.kill());
-    void command.ended.then((end) => this.end(end));
-    if (this.socket.destroyed) command.kill();
+  /** Once the client was told that it started. */
+  begin(session: Session, ended: Promise<ExecEnd>): void {
+    this.session = session;
+    this.socket.once('close', () => session.drop());
+    void ended.then((end) => this.end(end));
+    if (this.socket.destroyed) session.drop();
   }
 
   /** Throws on what no client of ours sends. */
@@ -37,34 +60,40 @@ export class ExecSession implements Sink {
   }
 
   feed(stream: 'stdout' | 'stderr', chunk: Buffer): boolean {
-    return this.socket.destroyed || this.socket.write(encodeFrame(FRAME[stream], chunk));
+    return this.socket.destroyed || writeFrame(this.socket, FRAME[stream], chunk);
   }
 
   whenReady(resume: () => void): void {
-    this.socket.once('drain', resume);
+    if (this.socket.destroyed) resume();
+    else this.socket.once('drain', resume);
+  }
+
+  room(bytes: number): void {
+    if (!this.socket.destroyed) this.socket.write(roomFrame(bytes));
+  }
+
+  endOfOutput(): void {
+    if (!this.socket.destroyed) this.socket.write(encodeFrame(FRAME.endOfOutput, Buffer.alloc(0)));
   }
 
   private receive({ type, data }: Frame): void {
-    const { command } = this;
-    if (command === undefined) throw new Error('a frame before the command');
+    const { session } = this;
+    if (session === undefined) throw new Error('a frame before the command');
     switch (type) {
-      case FRAME.stdin: {
-        const { length } = data;
-        this.underWay += length;
-        if (this.underWay > STDIN_WINDOW) throw new Error('more input than there is room for');
-        command.write(data, () => {
-          this.underWay -= length;
-          if (!this.socket.destroyed) this.socket.write(roomFrame(length));
-        });
-        return;
-      }
+      case FRAME.stdin:
+        if (session.inputUnderWay + data.length > WIDE_STDIN_WINDOW)
+          throw new Error('more input than there is room for');
+        return session.write(data);
       case FRAME.endOfInput:
-        return command.endInput();
+        return session.endInput();
       case FRAME.signal: {
         const name = data.toString('latin1');
-        if (SIGNALS.has(name)) return command.signal(name as CommandSignal);
+        if (isSignal(name)) return session.signal(name);
         throw new Error('a signal that is not known');
       }
+      case FRAME.resize:
+        if (data.length !== 4) throw new Error('a size that is not known');
+        return session.resize({ columns: data.readUInt16BE(0), rows: data.readUInt16BE(2) });
       default:
         throw new Error('a frame that is not known');
     }

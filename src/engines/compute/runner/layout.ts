@@ -18,6 +18,8 @@ export interface Layout {
   readonly socketDir: string;
   readonly socket: string;
   readonly pipes: string;
+  /** Sockets of agents of boxes. */
+  readonly agents: string;
   /** Where the scratch is mounted again for users who may not enter `runnerDir`. */
   readonly scratchMount: string;
 }
@@ -34,6 +36,7 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     socketDir: join(runtimeDir, 'socket'),
     socket: join(runtimeDir, 'socket', 'runner'),
     pipes: join(runtimeDir, 'pipes'),
+    agents: join(runtimeDir, 'agents'),
     scratchMount: join(runtimeDir, 'scratch'),
   };
 }

@@ -7,9 +7,11 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engine.js';
+import { AgentSockets } from './agent/agent.js';
+import { agentCommand } from './agent/source.js';
 import { collectOutputs } from './work/outputs.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
-import { openIsolation } from './isolation/probe.js';
+import { findProgram, openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from './layout.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
@@ -43,6 +45,8 @@ export async function openRunner(
   const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid), idBase, settings.maxLive);
   const marker = `troupe-${settings.runnerId}`;
   const pipes = new Pipes(layout.pipes);
+  const sockets = new AgentSockets(layout.agents);
+  const perl = findProgram('perl');
   const groups = probeGroups(marker, uid);
   const isolation = await openIsolation({
     wanted: settings.isolation,
@@ -89,6 +93,10 @@ export async function openRunner(
       groups,
       scratch,
       pipes,
+      agent:
+        perl === undefined
+          ? undefined
+          : { isolation: isolation.isolation, pipes, sockets, command: agentCommand(perl, process.arch, marker) },
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
       collect: (order, place) => collectOutputs(order, place, layout.outputs),

@@ -188,7 +188,7 @@ export class RunnerServer {
       const command = client.socket.destroyed ? undefined : this.deps.works.exec(request.order, exec);
       if (command === undefined) return { outcome: 'NotRunning' } satisfies ExecAnswer;
       this.send(client, { id: request.id, ok: { outcome: 'Started' } satisfies ExecAnswer });
-      exec.begin(command);
+      exec.begin(command.session, command.ended);
       return undefined;
     });
     if ('ok' in answer && answer.ok === null) return;

@@ -13,7 +13,7 @@ import { Journal } from './journal/journal.js';
 import { isPlainName } from './layout.js';
 import { Refused, type WireOrder } from './protocol/messages.js';
 import type { WorkDeps } from './work/deps.js';
-import type { Sink } from './process/launch.js';
+import type { Listener } from './agent/session.js';
 import type { RunningCommand } from './work/command.js';
 import { containersOf, processesOf, Work } from './work/work.js';
 
@@ -127,10 +127,10 @@ export class Works {
   }
 
   /** Undefined when there is no such work or it does not run. */
-  exec(order: ExecOrder, sink: Sink): RunningCommand | undefined {
+  exec(order: ExecOrder, listener: Listener): RunningCommand | undefined {
     checkExec(order);
     const entry = this.entries.get(order.work);
-    return entry?.kind === 'live' ? entry.work.exec(order, sink) : undefined;
+    return entry?.kind === 'live' ? entry.work.exec(order, listener) : undefined;
   }
 
   list(): WorkState[] {

@@ -1,19 +1,15 @@
 /**
  * Owns isolation by bubblewrap. One process is executed per start: the runner's child becomes the box's user, then bwrap.
  * All options go over a pipe, not the command line, because they hold the environment (I11) and paths of the host.
- *
- * A box that is entered later (`hold`) may not use `--disable-userns`, since whoever enters it as a plain user must have
- * capabilities in the namespace that owns its mounts. Its nested namespaces are forbidden by `seal` before anything enters.
  */
-import { children, descendants } from '../process/tree.js';
 import type { SystemView } from './system.js';
 import {
-  entering,
   skeletonOf,
   STATUS_FD,
   words,
   type Box,
   type Command,
+  type Holder,
   type Isolation,
   type Plan,
   type Skeleton,
@@ -21,15 +17,10 @@ import {
 
 export interface BubblewrapPrograms {
   readonly bwrap: string;
-  readonly nsenter: string;
   readonly prlimit: string | undefined;
-  readonly asRoot: boolean;
   /** File with the filter of system calls; undefined on machines that we have none for. */
   readonly filter: string | undefined;
 }
-
-/** Prints one line once every mount is in place, then waits for its end. */
-const HOLD = ['/bin/sh', '-c', 'echo ready; exec sleep 2147483647'];
 
 /** `marker` stands on the command line, so that a following runner finds what was left over without groups of its own. */
 export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marker: string): Isolation {
@@ -39,14 +30,6 @@ export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marke
     name: 'bubblewrap',
     skeleton,
     box: (box, command, firstFeed) => boxPlan({ ...programs, marker }, system, box, command, firstFeed),
-    enter: (box, pid, command, firstFeed) => enterPlan({ ...programs, marker }, box, pid, command, firstFeed),
-    // nsenter → bwrap → the command: signals are for the command.
-    entered: (pid) => children(pid).flatMap((bwrap) => descendants(bwrap)),
-    seal: (pid) => {
-      const [file = '', ...args] = entering(programs.nsenter, pid, '-U', programs.asRoot);
-      args.push('/bin/sh', '-c', 'echo 0 >/proc/sys/user/max_user_namespaces');
-      return { file, args, hostId: undefined, owner: undefined, feeds: [] };
-    },
   };
 }
 
@@ -78,7 +61,7 @@ function boxPlan(
   programs: BubblewrapPrograms & { readonly marker: string },
   system: SystemOptions,
   box: Box,
-  command: Command | 'hold',
+  command: Command | Holder,
   firstFeed: number,
 ): Plan {
   const root = box.root === undefined ? system.skeleton : ['--bind', box.root, '/'];
@@ -97,30 +80,13 @@ function boxPlan(
   options.push('--remount-ro', box.secretsDir, '--hostname', box.hostname);
   if (box.root === undefined) options.push('--remount-ro', '/');
   options.push('--json-status-fd', String(STATUS_FD));
-  if (command === 'hold') return plan(programs, box, options, HOLD, firstFeed, feeds);
-  options.push('--disable-userns', '--chdir', command.workingDir, ...environment(command));
+  options.push('--disable-userns');
+  if ('hold' in command) {
+    options.push('--as-pid-1', '--chdir', '/');
+    return plan(programs, box, options, command.hold, firstFeed, feeds);
+  }
+  options.push('--chdir', command.workingDir, ...environment(command));
   return plan(programs, box, options, command.command, firstFeed, feeds);
-}
-
-/** Enters the namespaces, then lets bwrap set the exact environment, drop everything and report, as it does for a box. */
-function enterPlan(
-  programs: BubblewrapPrograms & { readonly marker: string },
-  box: Box,
-  pid: number,
-  command: Command,
-  firstFeed: number,
-): Plan {
-  const options = [
-    ...words('--dev-bind / / --new-session --die-with-parent --clearenv --cap-drop ALL --json-status-fd'),
-    String(STATUS_FD),
-    ...(command.apart === true ? ['--unshare-uts'] : []),
-    '--chdir',
-    command.workingDir,
-    ...environment(command),
-  ];
-  const inner = plan(programs, box, options, command.command, firstFeed, []);
-  const [file = '', ...enter] = entering(programs.nsenter, pid, '-U -m -p -n -i -u', programs.asRoot);
-  return { ...inner, file, args: [...enter, inner.file, ...inner.args], hostId: undefined, input: command.apart };
 }
 
 function plan(

@@ -43,21 +43,19 @@ export interface Command {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  /**
-   * Only for `enter`: it reads the input that it is given, and gets a host name namespace of its own, told of on the status. No work
-   * can leave or make one (it has no capability and no user namespace), so by it all that the command started is found again.
-   */
-  readonly apart?: boolean | undefined;
 }
 
-/** Something to spawn. File descriptors: 0 nothing or input, 1 and 2 output, STATUS_FD status lines, then the feeds. */
+/** What runs in a box as its first process and is spoken to by the socket that is its descriptor 0 (`agent/`). */
+export interface Holder {
+  readonly hold: readonly string[];
+}
+
+/** Something to spawn. File descriptors: 0 nothing or the socket of a holder, 1 and 2 output, STATUS_FD status lines, then the feeds. */
 export interface Plan {
   readonly file: string;
   readonly args: readonly string[];
   /** User to become before anything is executed. */
   readonly hostId: number | undefined;
-  /** Descriptor 0 is a pipe. */
-  readonly input?: boolean | undefined;
   /** Who may open the output again, as /dev/stdout; undefined: the runner's own user. */
   readonly owner: number | undefined;
   /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
@@ -77,14 +75,8 @@ export interface Skeleton {
 export interface Isolation {
   readonly name: string;
   readonly skeleton: Skeleton;
-  /** A fresh box with the command in it; `hold` keeps it open for `enter` and prints one line when it is ready. */
-  box(box: Box, command: Command | 'hold', firstFeed: number): Plan;
-  /** Another command in the box whose first process has this host pid. */
-  enter(box: Box, pid: number, command: Command, firstFeed: number): Plan;
-  /** Host pids of what a process that entered has started, without the isolation's own. */
-  entered(pid: number): number[];
-  /** Run once after `hold` is ready and before anything enters. */
-  seal(pid: number): Plan | undefined;
+  /** A fresh box with the command in it, or with a holder, which prints one line when it is ready. */
+  box(box: Box, command: Command | Holder, firstFeed: number): Plan;
 }
 
 const PLAIN = ['/proc', '/dev', '/tmp', '/run', '/var'];
@@ -98,17 +90,8 @@ export function skeletonOf(mounts: readonly Mount[]): Skeleton {
   return { directories: [...mounts.map(({ target }) => target), ...PLAIN], links: LINKS };
 }
 
-/**
- * Where the isolation writes `{"child-pid": n}`, of a command that is `apart` `{"uts-namespace": n}` and, once the command ran and
- * ended, `{"exit-code": n}`.
- */
+/** Where the isolation writes `{"child-pid": n}` and, once a command ran and ended, `{"exit-code": n}`. */
 export const STATUS_FD = 3;
-
-/** `nsenter` into namespaces of a process, as uid 0 inside: a plain user is that already, and may not change its groups. */
-export function entering(nsenter: string, pid: number, namespaces: string, runnerIsRoot: boolean): string[] {
-  const identity = runnerIsRoot ? '-S 0 -G 0' : '--preserve-credentials';
-  return words(`${nsenter} -t ${pid} ${namespaces} ${identity} --`);
-}
 
 /** Options that hold no blanks, written as one would type them. */
 export function words(text: string): string[] {

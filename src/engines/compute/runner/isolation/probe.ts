@@ -36,7 +36,6 @@ const TRIAL_MS = 10_000;
 
 export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   const view = await prepareSystem(settings.systemDir, settings.shownSystemDir, settings.hidden);
-  const nsenter = findProgram('nsenter');
   const bwrap = findProgram('bwrap');
   if (settings.uid === 0 && settings.hostId === undefined) {
     return { isolation: nothing, refusal: 'no range of user ids is free for work', limitsProcesses: false };
@@ -44,26 +43,14 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   const lacks: string[] = [];
   const ways: Isolation[] = [];
   if (settings.wanted !== 'unshare') {
-    if (bwrap === undefined || nsenter === undefined) lacks.push('bubblewrap is not installed');
+    if (bwrap === undefined) lacks.push('bubblewrap is not installed');
     else
       ways.push(
-        bubblewrap(
-          {
-            bwrap,
-            nsenter,
-            prlimit: findProgram('prlimit'),
-            asRoot: settings.uid === 0,
-            filter: writeFilter(settings),
-          },
-          view,
-          settings.marker,
-        ),
+        bubblewrap({ bwrap, prlimit: findProgram('prlimit'), filter: writeFilter(settings) }, view, settings.marker),
       );
   }
   if (settings.wanted !== 'bubblewrap') {
-    const missing = ['unshare', 'setpriv', 'mount', 'pivot_root', 'nsenter'].filter(
-      (name) => findProgram(name) === undefined,
-    );
+    const missing = ['unshare', 'setpriv', 'mount', 'pivot_root'].filter((name) => findProgram(name) === undefined);
     if (missing.length > 0) lacks.push(`not installed: ${missing.join(', ')}`);
     else {
       const rootDir = join(settings.systemDir, 'root');
@@ -139,7 +126,4 @@ const nothing: Isolation = {
   name: 'none',
   skeleton: { directories: [], links: [] },
   box: () => refused,
-  enter: () => refused,
-  entered: () => [],
-  seal: () => undefined,
 };

@@ -1,20 +1,19 @@
 /**
- * Owns isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`, `nsenter`. Slower than bubblewrap (some
+ * Owns isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`. Slower than bubblewrap (some
  * twenty small programs per box), for machines that do not have it, or whose kernel lets only root make user namespaces.
  *
  * Two scripts go over pipes, never over a command line (I11). The first builds the box as its pid 1 and stays as its reaper: as
  * root it is the real root in new namespaces, whose mounts the work's user namespace then does not own; without root it is
  * the root of that user namespace. The second runs as the work's user without capabilities, sets the exact environment
- * and becomes the command. Before that nothing that the order says is executed, nor is its environment set.
+ * and becomes the command; a holder becomes pid 1 in its place. Before that nothing that the order says is executed, nor is its environment set.
  */
-import { children, descendants } from '../process/tree.js';
 import {
-  entering,
   skeletonOf,
   STATUS_FD,
   words,
   type Box,
   type Command,
+  type Holder,
   type Isolation,
   type Mount,
   type Plan,
@@ -36,10 +35,8 @@ export interface UnshareSettings {
 const PATH = 'PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH';
 const DROP = ['setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
-/** Where input waits while the shells read their scripts; above all that a plan opens, and one digit, as shells want it. */
-const INPUT_FD = 9;
-/** Where the entering shell keeps the command's; an entrance or the script was there, and is closed by then. */
-const STDERR_FD = 4;
+/** Where a holder's socket waits while the shell reads its script; above all that a plan opens, and one digit, as shells want it. */
+const SOCKET_FD = 9;
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 export function unshare(settings: UnshareSettings, view: SystemView): Isolation {
@@ -49,22 +46,9 @@ export function unshare(settings: UnshareSettings, view: SystemView): Isolation 
     skeleton,
     box: (box, command, firstFeed) => {
       const feeds = [Buffer.from(buildScript(settings, { ...view, skeleton }, box, command, firstFeed + 1))];
-      if (command !== 'hold') feeds.push(Buffer.from(commandScript(box, command)));
-      return scripted(settings, box, unshareCommand(settings), firstFeed, feeds);
+      if (!('hold' in command)) feeds.push(Buffer.from(commandScript(box, command)));
+      return scripted(settings, box, firstFeed, feeds, 'hold' in command);
     },
-    enter: (box, pid, command, firstFeed) => {
-      // pid 1 belongs to the machine's root; what it started lies in the user namespace of the work.
-      const target = settings.asRoot ? (children(pid)[0] ?? pid) : pid;
-      const apart = command.apart === true;
-      const feeds = [Buffer.from(enterScript(firstFeed + 1, apart)), Buffer.from(commandScript(box, command))];
-      const enter = entering('nsenter', target, '-U -m -p -n -i -u', settings.asRoot);
-      // Before anything forks, so that nothing of the command is without the mark.
-      if (apart) enter.push('unshare', '--uts', '--');
-      return scripted(settings, box, enter, firstFeed, feeds, apart);
-    },
-    // nsenter → the script → the command: signals are for the command.
-    entered: (pid) => children(pid).flatMap((script) => descendants(script)),
-    seal: () => undefined,
   };
 }
 
@@ -75,24 +59,22 @@ function unshareCommand(settings: UnshareSettings): string[] {
   return words(`setpriv --pdeathsig KILL unshare ${user} ${namespaces} --fork --kill-child=KILL --`);
 }
 
-/** A shell that reads its script from the first feed, started by `prefix`. */
+/** A shell that reads its script from the first feed. */
 function scripted(
   settings: UnshareSettings,
   box: Box,
-  prefix: readonly string[],
   firstFeed: number,
   feeds: readonly Buffer[],
-  input = false,
+  holds: boolean,
 ): Plan {
-  const kept = input ? `${INPUT_FD}<&0 ` : '';
+  const kept = holds ? `${SOCKET_FD}<&0 ` : '';
   const redirect = `${PATH}; exec "$@" ${kept}<&${firstFeed} ${firstFeed}<&-`;
   return {
     file: '/bin/sh',
-    args: ['-c', redirect, settings.marker, ...prefix, '/bin/sh', '-s', settings.marker],
+    args: ['-c', redirect, settings.marker, ...unshareCommand(settings), '/bin/sh', '-s', settings.marker],
     hostId: undefined,
     owner: box.hostId,
     feeds,
-    input,
   };
 }
 
@@ -100,7 +82,7 @@ function buildScript(
   settings: UnshareSettings,
   view: SystemView & { readonly skeleton: Skeleton },
   box: Box,
-  command: Command | 'hold',
+  command: Command | Holder,
   commandFeed: number,
 ): string {
   const lines = [
@@ -131,56 +113,43 @@ function buildScript(
     'umount -n -l /tmp',
     ...(box.root === undefined ? ['mount -n -o remount,bind,ro,nosuid,nodev /'] : []),
     ...(settings.asRoot ? [] : [FORBID_NESTED]),
-    'rc=0',
-    `${become(settings, box, command, commandFeed)} || rc=$?`,
-    `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
-    'exit $rc',
+    ...('hold' in command
+      ? [`exec ${become(settings, box, `${limitsOf(box).join(' ')} ${holderOf(command)}`)}`]
+      : [
+          'rc=0',
+          `${become(settings, box, `sh -s <&${commandFeed} ${commandFeed}<&-`)} || rc=$?`,
+          `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
+          'exit $rc',
+        ]),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-/** From pid 1 to the work's user without capabilities. */
-function become(settings: UnshareSettings, box: Box, command: Command | 'hold', commandFeed: number): string {
-  // Held open by something that ignores what the work prints or sends.
-  const last =
-    command === 'hold'
-      ? 'sh -c "echo ready; exec sleep 2147483647" </dev/null'
-      : `sh -s <&${commandFeed} ${commandFeed}<&-`;
-  const status = command === 'hold' ? ` ${STATUS_FD}>&-` : '';
-  if (!settings.asRoot) return `${DROP.join(' ')} ${last}${status}`;
-  const user = `setpriv --reuid ${box.hostId} --regid ${box.hostId} --clear-groups -- unshare --user --map-root-user --`;
-  return `${user} sh -c ${quote(`${FORBID_NESTED}; exec "$@"`)} sh ${DROP.join(' ')} ${last}${status}`;
+/** It gets an environment of its own for each command. */
+function holderOf({ hold }: Holder): string {
+  return `/usr/bin/env -i ${hold.map(quote).join(' ')} <&${SOCKET_FD} ${SOCKET_FD}<&- ${STATUS_FD}>&-`;
 }
 
-function enterScript(commandFeed: number, apart: boolean): string {
-  return [
-    PATH,
-    ...(apart ? [`echo "{ \\"uts-namespace\\": $(readlink /proc/self/ns/uts | tr -dc 0-9) }" >&${STATUS_FD}`] : []),
-    // Its number is not asked for: the box's first process is known.
-    `echo '{ "child-pid": 0 }' >&${STATUS_FD}`,
-    // A shell tells of the signal that ended its child; to nobody, since the output is the command's.
-    `exec ${STDERR_FD}>&2 2>/dev/null`,
-    'rc=0',
-    `${DROP.join(' ')} sh -s <&${commandFeed} ${commandFeed}<&- 2>&${STDERR_FD} ${STDERR_FD}>&- || rc=$?`,
-    `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
-    'exit $rc',
-    '',
-  ].join('\n');
+/** From pid 1 to the work's user without capabilities. */
+function become(settings: UnshareSettings, box: Box, last: string): string {
+  if (!settings.asRoot) return `${DROP.join(' ')} ${last}`;
+  const user = `setpriv --reuid ${box.hostId} --regid ${box.hostId} --clear-groups -- unshare --user --map-root-user --`;
+  return `${user} sh -c ${quote(`${FORBID_NESTED}; exec "$@"`)} sh ${DROP.join(' ')} ${last}`;
+}
+
+function limitsOf(box: Box): readonly string[] {
+  if (box.rlimits === undefined) return [];
+  return ['/usr/bin/prlimit', `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--'];
 }
 
 /** The last stage. A program that is not there is told of on the status, since its exit code could be the program's own. */
-function commandScript(box: Box, { command, env, workingDir, apart }: Command): string {
+function commandScript(box: Box, { command, env, workingDir }: Command): string {
   const plain = Object.entries(env).filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   // Names that no shell can export; `env` can.
   const odd = Object.entries(env).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   const [program] = command as [string];
-  const input = apart === true ? `<&${INPUT_FD} ${INPUT_FD}<&-` : '</dev/null';
-  const limits =
-    box.rlimits === undefined
-      ? []
-      : ['/usr/bin/prlimit', `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--'];
   const prefix = [
-    ...limits,
+    ...limitsOf(box),
     ...(odd.length === 0 ? [] : ['/usr/bin/env', ...odd.map(([name, value]) => `${name}=${value}`)]),
   ];
   const lines = [
@@ -192,7 +161,7 @@ function commandScript(box: Box, { command, env, workingDir, apart }: Command): 
     ...('PWD' in env ? [] : ['export PWD']),
     `command -v ${quote(program)} >/dev/null 2>&1 || fail ${quote(`${program}: No such file or directory`)}`,
     ...(program.includes('/') ? [`[ -x ${quote(program)} ] || fail ${quote(`${program}: Permission denied`)}`] : []),
-    `exec ${[...prefix, ...command].map(quote).join(' ')} ${input} ${STATUS_FD}>&-`,
+    `exec ${[...prefix, ...command].map(quote).join(' ')} </dev/null ${STATUS_FD}>&-`,
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -17,8 +17,6 @@ export interface Group {
   oomKills(): number;
   /** Host ids of the processes inside. */
   processes(): number[];
-  /** So many processes more than the work's own number, for what the isolation runs around commands. */
-  makeRoom(processes: number): void;
   /** Kills what is left and removes the group; resolves when nothing of it runs. Throws after `GONE_MS`. */
   destroy(): Promise<void>;
 }
@@ -75,7 +73,6 @@ export const noGroups: Groups = {
       entrances: [],
       oomKills: () => 0,
       processes: () => [],
-      makeRoom: () => undefined,
       destroy: () => Promise.resolve(),
     }),
   leftOver: () => [],

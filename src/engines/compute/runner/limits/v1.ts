@@ -59,10 +59,6 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
     entrances,
     oomKills: () => (memory === undefined ? 0 : counter(join(memory, name, 'memory.oom_control'), 'oom_kill')),
     processes: () => processesOf(paths),
-    makeRoom: (more) => {
-      const pids = bases.get('pids');
-      if (pids !== undefined) write(join(pids, name), 'pids.max', limits.pids + OWN_PROCESSES + more);
-    },
     destroy: async () => {
       for (const entrance of entrances) closeSync(entrance);
       await removeEmptied(paths, () => killAll(paths));

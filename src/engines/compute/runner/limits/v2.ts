@@ -49,9 +49,6 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
     entrances: [entrance],
     oomKills: () => counter(join(path, 'memory.events'), 'oom_kill'),
     processes: () => processesOf([path]),
-    makeRoom: (more) => {
-      if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES + more);
-    },
     destroy: async () => {
       closeSync(entrance);
       await removeEmptied([path], () => killAll(path));

@@ -1,12 +1,12 @@
 /**
  * Owns the carrying out of a plan: spawns it inside the work's control group, hands it its feeds, reads its output and status.
- * */
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { STATUS_FD, type Plan } from '../isolation/isolation.js';
-import type { InputPipe, OpenPipe, Pipes } from './pipes.js';
+import type { OpenPipe, Pipes } from './pipes.js';
 import { insideGroups } from './tool.js';
 
 export interface Exit {
@@ -30,18 +30,12 @@ export interface Launched {
   /** What the child printed first, for boxes that are held open. */
   readonly ready: Promise<boolean>;
   readonly exited: Promise<Exit>;
-  /** Of a plan with input. */
-  readonly input: Socket | undefined;
-  /** Number of the namespace that marks a command that is `apart`, as soon as it is known. */
-  mark(): number | undefined;
   /** Resolves when all output is in the sink: not before every process that holds the pipes has ended. */
   readonly drained: Promise<void>;
   /** Ends the spawned process at once; with it dies the box that it made. */
   kill(): void;
   /** Gives the pipes back; only when nothing of the work runs any more, or it could read another's output. */
   release(): void;
-  /** Instead of `release`, where the work goes on: nobody gets these pipes again. Closes the input. */
-  forget(): void;
 }
 
 /** Descriptor of the first feed, after the status and the group's entrances. */
@@ -55,37 +49,22 @@ const EXPLANATION = 1024;
 /** All pipes share it: a read is consumed before the next one begins. */
 const readBuffer = Buffer.alloc(64 * 1024);
 
+/** `socket`: descriptor of one that listens, to become descriptor 0 of a holder. */
 export async function launch(
   plan: Plan,
   entrances: readonly number[],
   pipes: Pipes,
   log: Sink | undefined,
-  aborted?: AbortSignal,
+  socket?: number,
 ): Promise<Launched> {
   const out = await pipes.open(plan.owner);
   const err = await pipes.open(plan.owner).catch((error: unknown) => {
     discard(out);
     throw error;
   });
-  let stdin: InputPipe | undefined;
-  try {
-    if (plan.input === true) stdin = await pipes.openInput(plan.owner);
-    aborted?.throwIfAborted();
-  } catch (error) {
-    discard(out);
-    discard(err);
-    discardInput(stdin);
-    throw error;
-  }
-  const stdio: ('ignore' | 'pipe' | number)[] = [
-    stdin?.readEnd ?? 'ignore',
-    out.writeEnd,
-    err.writeEnd,
-    'pipe',
-    ...entrances,
-  ];
+  const stdio: ('ignore' | 'pipe' | number)[] = [socket ?? 'ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
   for (const _ of plan.feeds) stdio.push('pipe');
-  const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1);
+  const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1, socket === undefined);
   let child: ChildProcess;
   let attachment: number | undefined;
   try {
@@ -99,14 +78,12 @@ export async function launch(
   } catch (error) {
     discard(out);
     discard(err);
-    discardInput(stdin);
     throw error;
   } finally {
     if (attachment !== undefined) closeSync(attachment);
   }
   closeSync(out.writeEnd);
   closeSync(err.writeEnd);
-  const input = stdin === undefined ? undefined : inputOf(stdin);
   feed(child, entrances.length, plan.feeds);
 
   let explanation = '';
@@ -149,20 +126,10 @@ export async function launch(
     ready,
     exited,
     drained,
-    input,
-    mark: () => status.mark(),
     kill: () => child.kill('SIGKILL'),
     release: () => {
       out.release();
       err.release();
-      input?.destroy();
-      stdin?.forget();
-    },
-    forget: () => {
-      out.forget();
-      err.forget();
-      input?.destroy();
-      stdin?.forget();
     },
   };
 }
@@ -202,13 +169,11 @@ interface Status {
   readonly boxPid: Promise<number | undefined>;
   exitCode(): number | undefined;
   executed(): boolean;
-  mark(): number | undefined;
 }
 
 function readStatus(stream: Readable): Status {
   let text = '';
   let exitCode: number | undefined;
-  let mark: number | undefined;
   let known: (pid: number | undefined) => void = () => undefined;
   const boxPid = new Promise<number | undefined>((resolve) => {
     known = resolve;
@@ -217,8 +182,6 @@ function readStatus(stream: Readable): Status {
     text += chunk.toString('latin1');
     const pid = /"child-pid": (\d+)/.exec(text)?.[1];
     if (pid !== undefined) known(Number(pid));
-    const namespace = /"uts-namespace": (\d+)\D/.exec(text)?.[1];
-    if (namespace !== undefined) mark = Number(namespace);
     const code = /"exit-code": (\d+)\D/.exec(text)?.[1];
     if (code !== undefined) exitCode = Number(code);
   });
@@ -228,7 +191,6 @@ function readStatus(stream: Readable): Status {
     boxPid,
     exitCode: () => exitCode,
     executed: () => exitCode !== undefined && !text.includes('not-executed'),
-    mark: () => mark,
   };
 }
 
@@ -236,20 +198,4 @@ function discard(pipe: OpenPipe): void {
   closeSync(pipe.readEnd);
   closeSync(pipe.writeEnd);
   pipe.release();
-}
-
-function discardInput(pipe: InputPipe | undefined): void {
-  if (pipe === undefined) return;
-  closeSync(pipe.readEnd);
-  closeSync(pipe.writeEnd);
-  pipe.forget();
-}
-
-/** Our end of the input; the child has the other one by now. */
-function inputOf(pipe: InputPipe): Socket {
-  closeSync(pipe.readEnd);
-  const socket = new Socket({ fd: pipe.writeEnd, readable: false, writable: true });
-  // A program that does not read what it is given is no error of ours.
-  socket.on('error', () => undefined);
-  return socket;
 }

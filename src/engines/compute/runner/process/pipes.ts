@@ -15,16 +15,6 @@ export interface OpenPipe {
   readonly writeEnd: number;
   /** To be called when the read end is closed and nothing of the work runs any more. */
   release(): void;
-  /** Instead of `release`, where something may still hold it: nobody gets this pipe again. */
-  forget(): void;
-}
-
-/** A pipe whose reader is a process of the work. */
-export interface InputPipe {
-  readonly readEnd: number;
-  /** Never blocks. */
-  readonly writeEnd: number;
-  forget(): void;
 }
 
 export class Pipes {
@@ -46,28 +36,10 @@ export class Pipes {
     const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const writeEnd = openSync(path, constants.O_WRONLY);
-      return { readEnd, writeEnd, release: () => this.free.push(path), forget: () => rmSync(path, { force: true }) };
+      return { readEnd, writeEnd, release: () => this.free.push(path) };
     } catch (error) {
       closeSync(readEnd);
       throw error;
-    }
-  }
-
-  /** The same the other way round. Never used again. */
-  async openInput(owner: number | undefined): Promise<InputPipe> {
-    const path = await this.take(owner);
-    const opener = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    let writeEnd: number | undefined;
-    try {
-      writeEnd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-      // One that waits for data, as programs expect of their input.
-      const readEnd = openSync(path, constants.O_RDONLY);
-      return { readEnd, writeEnd, forget: () => rmSync(path, { force: true }) };
-    } catch (error) {
-      if (writeEnd !== undefined) closeSync(writeEnd);
-      throw error;
-    } finally {
-      closeSync(opener);
     }
   }
 

@@ -65,6 +65,7 @@ export function insideGroups(
   args: readonly string[],
   entrances: readonly number[],
   first: number,
+  preferred = true,
 ): [string, string[]] {
   if (entrances.length === 0) return [file, [...args]];
   const descriptors = entrances.map((_, index) => first + index);
@@ -72,8 +73,9 @@ export function insideGroups(
     descriptors.map((descriptor) => `echo 0 >&${descriptor}`).join(' && '),
     ' || exit 126; exec',
     ...descriptors.map((descriptor) => ` ${descriptor}>&-`),
-    // The kernel, when it must choose, takes work before the service.
-    '; echo 500 >/proc/self/oom_score_adj; exec "$@"',
+    // The kernel, when it must choose, takes work before the service; a holder of a box lets its commands be taken before itself.
+    preferred ? '; echo 500 >/proc/self/oom_score_adj' : '',
+    '; exec "$@"',
   ].join('');
   return ['/bin/sh', ['-c', script, 'sh', file, ...args]];
 }

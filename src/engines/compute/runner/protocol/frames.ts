@@ -1,33 +1,50 @@
 /**
- * Owns the frames on a connection that carries one command: a byte of type, four bytes of length (big endian), then so many bytes.
+ * Owns the frames on a connection that carries one command or one port, between service and runner and between the runner and the agent
+ * of a box: a byte of type, four bytes of length (big endian), then so many bytes.
  *
- * Output is paused by the socket: a client that does not read stops the runner's reading of the command's pipes. Input is
- * paused by words, since a runner that stopped reading would not see the client go: the client sends at most STDIN_WINDOW bytes
- * that the runner has not yet said (`room`) to be in the command's pipe; one who sends more loses the connection.
+ * Output is paused by the socket: who does not read stops the other's reading of the command's pipes. Input is paused by words,
+ * since a runner that stopped reading would not see the client go: the client sends at most a window of bytes of which it was not yet
+ * told (`room`) that they are in the command's pipe; one who sends more loses the connection.
  */
 
+import type { Writable } from 'node:stream';
+
 export const FRAME = {
-  /** Client to runner. */
+  /** Towards the command. */
   stdin: 0,
   endOfInput: 1,
   /** Its name, as `SIGTERM`. */
   signal: 2,
-  /** Runner to client. */
+  /** Of its terminal: columns and rows, two bytes each, big endian. */
+  resize: 3,
+  /** Only from runner to agent: ends all that the command started. */
+  kill: 4,
+  /** From the command. */
   stdout: 16,
   stderr: 17,
   /** So many bytes of input went on: four bytes, big endian. */
   room: 18,
-  /** JSON of ExecEnd; the last. */
+  /** The last. To the service JSON of ExecEnd; from an agent see `agent/session.ts`. */
   end: 19,
+  /** Only from agent to runner: it is executed, or connected. */
+  started: 20,
+  /** Of a port, whose input may go on. */
+  endOfOutput: 21,
 } as const;
 
 /** Bytes of one frame's content; a larger one is an error of the sender. */
 export const MAX_FRAME = 64 * 1024;
 
-/** Bytes of input that may be under way. */
+/** Bytes of input that may be under way; the second for connections of protocol 4 and later. */
 export const STDIN_WINDOW = 128 * 1024;
+export const WIDE_STDIN_WINDOW = 512 * 1024;
+
+/** Frames of bytes, which nobody needs whole. */
+export const IN_PIECES: ReadonlySet<number> = new Set([FRAME.stdin, FRAME.stdout, FRAME.stderr]);
 
 const HEAD = 5;
+/** Bytes up to which copying costs less than a second piece for the kernel. */
+const SMALL = 4096;
 
 export interface Frame {
   readonly type: number;
@@ -42,25 +59,69 @@ export function encodeFrame(type: number, data: Uint8Array): Buffer {
   return frame;
 }
 
+/** Writes one frame without copying its bytes. False: the socket's buffer is full. */
+export function writeFrame(socket: Writable, type: number, data: Uint8Array): boolean {
+  if (data.length < SMALL) return socket.write(encodeFrame(type, data));
+  const head = Buffer.allocUnsafe(HEAD);
+  head.writeUInt8(type, 0);
+  head.writeUInt32BE(data.length, 1);
+  socket.cork();
+  socket.write(head);
+  const room = socket.write(data);
+  socket.uncork();
+  return room;
+}
+
 export function roomFrame(bytes: number): Buffer {
   const data = Buffer.alloc(4);
   data.writeUInt32BE(bytes);
   return encodeFrame(FRAME.room, data);
 }
 
-/** Cuts a stream of bytes into frames. What waits for its rest is less than one frame. */
+/**
+ * Cuts a stream of bytes into frames. Frames of the types that are taken in pieces come as their bytes come, each piece as a frame of
+ * its own; of the others what waits for its rest is less than one frame.
+ */
 export class FrameReader {
   private rest: Buffer = Buffer.alloc(0);
+  private readonly inPieces: ReadonlySet<number>;
+  private readonly max: number;
+  /** Type and missing bytes of a frame of which pieces were given. */
+  private begun: { readonly type: number; missing: number } | undefined;
+
+  /** `max`: bytes of a frame that is not taken in pieces. */
+  constructor(inPieces: ReadonlySet<number> = new Set(), max: number = MAX_FRAME) {
+    this.inPieces = inPieces;
+    this.max = max;
+  }
 
   /** Frames that this chunk completes; their bytes may be the chunk's own. Throws on a frame that is too long. */
   read(chunk: Buffer): Frame[] {
     let bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     const frames: Frame[] = [];
-    while (bytes.length >= HEAD) {
+    for (;;) {
+      const { begun } = this;
+      if (begun !== undefined) {
+        if (bytes.length === 0) break;
+        const piece = bytes.subarray(0, begun.missing);
+        frames.push({ type: begun.type, data: piece });
+        bytes = bytes.subarray(piece.length);
+        begun.missing -= piece.length;
+        if (begun.missing === 0) this.begun = undefined;
+        continue;
+      }
+      if (bytes.length < HEAD) break;
+      const type = bytes.readUInt8(0);
       const length = bytes.readUInt32BE(1);
-      if (length > MAX_FRAME) throw new Error('frame too long');
+      const inPieces = this.inPieces.has(type);
+      if (length > (inPieces ? MAX_FRAME : this.max)) throw new Error('frame too long');
+      if (inPieces && length > 0) {
+        this.begun = { type, missing: length };
+        bytes = bytes.subarray(HEAD);
+        continue;
+      }
       if (bytes.length < HEAD + length) break;
-      frames.push({ type: bytes.readUInt8(0), data: bytes.subarray(HEAD, HEAD + length) });
+      frames.push({ type, data: bytes.subarray(HEAD, HEAD + length) });
       bytes = bytes.subarray(HEAD + length);
     }
     this.rest = bytes;

@@ -1,46 +1,49 @@
 /**
- * Owns the set of commands that run in one piece of work: how many there may be, the room that they need beside the work's own
- * processes, and their end with the work.
+ * Owns the set of commands and ports that are open in one piece of work for clients: how many there may be, and that none is opened once
+ * the work ends. They end with the box.
  */
 import type { ExecOrder } from '../../engine.js';
-import type { Sink } from '../process/launch.js';
+import type { Agent } from '../agent/agent.js';
+import type { Listener, Session } from '../agent/session.js';
 import { Refused } from '../protocol/messages.js';
-import { RunningCommand, type CommandDeps, type Entrance } from './command.js';
+import { RunningCommand } from './command.js';
 
-/** At once in one piece of work; one more is refused as Busy (I10). Each holds some ten descriptors and 256 KiB at most. */
+/** At once in one piece of work; one more is refused as Busy (I10). Each holds half a dozen descriptors and some hundred KiB. */
 const MAX_COMMANDS = 128;
-/** Processes of the isolation around each command, which do not count against the work's number. */
-const AROUND = 2;
+const MAX_PORTS = 256;
 
 export class Commands {
-  private readonly entrance: Entrance;
-  private readonly deps: CommandDeps;
+  private readonly agent: Agent;
   private readonly running = new Set<RunningCommand>();
+  private readonly ports = new Set<Session>();
   private closed = false;
 
-  constructor(entrance: Entrance, deps: CommandDeps) {
-    this.entrance = entrance;
-    this.deps = deps;
+  constructor(agent: Agent) {
+    this.agent = agent;
   }
 
   /** Undefined when the work is ending. */
-  start(order: ExecOrder, sink: Sink): RunningCommand | undefined {
+  start(order: ExecOrder, listener: Listener): RunningCommand | undefined {
     if (this.closed) return undefined;
     if (this.running.size >= MAX_COMMANDS) throw new Refused('Busy', `${this.running.size} commands run in this work`);
-    this.entrance.group.makeRoom((this.running.size + 1) * AROUND);
-    const command = new RunningCommand(order, this.entrance, this.deps, sink, this.running);
+    const command = new RunningCommand(order, this.agent, listener);
     this.running.add(command);
-    void command.ended.then(() => {
-      this.running.delete(command);
-      if (!this.closed) this.entrance.group.makeRoom(this.running.size * AROUND);
-    });
+    void command.ended.then(() => this.running.delete(command));
     return command;
   }
 
-  /** Ends all and takes no more; resolves when nothing of them is left. */
-  async close(): Promise<void> {
+  /** Undefined when the work is ending. */
+  connect(port: number, listener: Listener): Session | undefined {
+    if (this.closed) return undefined;
+    if (this.ports.size >= MAX_PORTS) throw new Refused('Busy', `${this.ports.size} connections go into this work`);
+    const session = this.agent.open({ kind: 'port', port }, listener);
+    this.ports.add(session);
+    void session.ended.then(() => this.ports.delete(session));
+    return session;
+  }
+
+  /** Takes no more; those that run end with the box. */
+  close(): void {
     this.closed = true;
-    for (const command of this.running) command.endWithWork();
-    await Promise.all([...this.running].map(({ ended }) => ended));
   }
 }

@@ -1,5 +1,6 @@
 /** Owns what a piece of work needs of the runner around it: plain functions and the machine's parts, nothing more. */
 import type { OutputFile, WorkState } from '../../engine.js';
+import type { AgentDeps } from '../agent/agent.js';
 import type { Isolation } from '../isolation/isolation.js';
 import type { Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
@@ -14,6 +15,8 @@ export interface WorkDeps {
   readonly groups: Groups;
   readonly scratch: Scratch;
   readonly pipes: Pipes;
+  /** Undefined on a machine without what holds boxes open. */
+  readonly agent: AgentDeps | undefined;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */

@@ -5,8 +5,9 @@
  * States that are reported: Preparing → Running → Exited, or StartFailed at any point before main was executed. `sequence`
  * grows with each. The end is reported only after nothing of the work runs any more and its logs are complete.
  *
- * A box is `simple` when main is its first process. All other work lives in one that is held open, where commands can enter
- * (`commands.ts`) once it is Running; without a main program it is Running until it is stopped.
+ * A box is `simple` when main is its only program. All other work lives in one that an agent holds open (`../agent/`) and in which it
+ * starts everything, also what clients ask for (`commands.ts`) once it is Running; without a main program it is Running until it is
+ * stopped.
  *
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
  * main runs it ends the preparation at once. Killing the box's first process kills everything in its pid namespace.
@@ -14,19 +15,25 @@
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { LogWriter } from '../log/writer.js';
-import { launch, firstFeed, type Launched, type Sink } from '../process/launch.js';
-import { descendants, signalAll } from '../process/tree.js';
-import type { Box, Command, Plan } from '../isolation/isolation.js';
+import { Agent } from '../agent/agent.js';
+import type { Listener, SessionEnd } from '../agent/session.js';
+import { launch, firstFeed, type Launched } from '../process/launch.js';
+import { signalAll } from '../process/tree.js';
+import type { Box } from '../isolation/isolation.js';
 import { Refused, type WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import type { WorkDeps } from './deps.js';
-import { failed, lastState, notExecuted, unexpected, wasExecuted, type Ending, type Outcome } from './outcome.js';
+import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
+import { heldProgram, onlyProgram, type Part } from './part.js';
 import type { Place } from './scratch.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
+const BOX_ENDED = 'the box ended';
+const NO_AGENT =
+  'perl is not installed on this machine: work that commands may enter, or that has init or sidecars, needs it';
 
 export class Work {
   readonly order: WireOrder;
@@ -40,7 +47,8 @@ export class Work {
   private group: Group | undefined;
   private place: Place | undefined;
   private boxPid: number | undefined;
-  private mainProcess: Launched | undefined;
+  private mainPart: Part | undefined;
+  private agent: Agent | undefined;
   private commands: Commands | undefined;
   private ending: Ending | undefined;
   private killTimer: NodeJS.Timeout | undefined;
@@ -78,9 +86,9 @@ export class Work {
   }
 
   /** Undefined when it does not run. Throws Refused for work that was not ordered to be entered. */
-  exec(order: ExecOrder, sink: Sink): RunningCommand | undefined {
+  exec(order: ExecOrder, listener: Listener): RunningCommand | undefined {
     if (!isEnterable(this.order)) throw new Refused('Invalid', 'this work was not ordered as one that may be entered');
-    return this.current.phase === 'Running' ? this.commands?.start(order, sink) : undefined;
+    return this.current.phase === 'Running' ? this.commands?.start(order, listener) : undefined;
   }
 
   /** What its disk is measured by; nothing before it has a place. */
@@ -97,28 +105,19 @@ export class Work {
 
   private end(ending: Ending, graceMs: number): void {
     this.ending ??= ending;
-    const main = this.mainProcess;
+    const main = this.mainPart;
     if (main === undefined) {
       this.abort.abort();
       this.killBox();
       return;
     }
-    const tree = this.treeOf(main);
-    if (graceMs <= 0 || tree.length === 0) return this.killBox();
-    signalAll(tree, 'SIGTERM');
+    if (graceMs <= 0 || !main.terminate()) return this.killBox();
     clearTimeout(this.killTimer);
     this.killTimer = setTimeout(() => this.killBox(), graceMs);
   }
 
-  /** In a box of its own everything below the first process; in a shared one what the entering process started. */
-  private treeOf(process: Launched): number[] {
-    if (this.isSimple()) return this.boxPid === undefined ? [] : descendants(this.boxPid);
-    return this.deps.isolation.entered(process.pid);
-  }
-
   private killBox(): void {
-    // First, so that it knows why its commands end.
-    void this.commands?.close();
+    this.commands?.close();
     // The box's first process takes all others with it; the spawned ones end by themselves then.
     if (this.boxPid !== undefined) signalAll([this.boxPid], 'SIGKILL');
     for (const process of this.launched) process.kill();
@@ -140,8 +139,8 @@ export class Work {
     try {
       this.killBox();
       outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
-      await this.commands?.close();
       await this.group?.destroy();
+      this.agent?.close();
       await Promise.all(this.launched.map((process) => process.drained));
       for (const process of this.launched) process.release();
       if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
@@ -171,69 +170,54 @@ export class Work {
     if (prepared.kind === 'failed') return prepared;
     if (this.ending !== undefined) return this.ended();
     if (this.isSimple() && order.main !== undefined) {
-      const plan = deps.isolation.box(prepared.box, commandOf(order, order.main), this.firstFeed());
-      return this.runMain(order.main, await this.launch(order.main, plan));
+      return this.runMain(order.main, await this.launchOnly(order.main, prepared.box));
     }
-    return this.liveTogether(prepared.box, this.group);
+    return this.liveTogether(prepared.box);
   }
 
-  /** Init, sidecars and main in one box that a first process holds open. */
-  private async liveTogether(box: Box, group: Group): Promise<Outcome> {
+  /** Init, sidecars and main in one box that an agent holds open. */
+  private async liveTogether(box: Box): Promise<Outcome> {
     const { order, deps } = this;
-    const holder = await launch(
-      deps.isolation.box(box, 'hold', this.firstFeed()),
-      this.entrances(),
-      deps.pipes,
-      undefined,
-    );
+    if (deps.agent === undefined) return failed('Unavailable', NO_AGENT);
+    const agent = await Agent.launch(box, this.entrances(), deps.agent, (why) => this.agentBroke(why));
+    const { holder } = agent;
+    this.agent = agent;
     this.launched.push(holder);
     this.boxPid = await holder.boxPid;
     if (!(await holder.ready) || this.boxPid === undefined) {
       return this.ending === undefined ? failed('SandboxFailed', (await holder.exited).error) : this.ended();
     }
-    const seal = deps.isolation.seal(this.boxPid);
-    if (seal !== undefined) {
-      const sealing = await launch(seal, this.entrances(), deps.pipes, undefined);
-      this.launched.push(sealing);
-      const { exitCode, error } = await sealing.exited;
-      if (exitCode !== 0) return failed('SandboxFailed', error);
-    }
-    const enter = (process: OrderedProcess): Promise<Launched> =>
-      this.launch(
-        process,
-        deps.isolation.enter(box, this.boxPid as number, commandOf(order, process), this.firstFeed()),
-      );
     if (order.init !== undefined) {
-      const refused = await this.runInit(order.init, enter);
+      const refused = await this.runInit(order.init, agent);
       if (refused !== undefined) return refused;
     }
-    const sidecars: Launched[] = [];
-    for (const sidecar of order.sidecars) {
-      if (this.ending !== undefined) return this.ended();
-      const running = await enter(sidecar);
-      sidecars.push(running);
-    }
     if (this.ending !== undefined) return this.ended();
-    if (isEnterable(order)) this.commands = new Commands({ box, boxPid: this.boxPid, group }, deps);
+    const sidecars = order.sidecars.map((sidecar) => this.begin(sidecar, agent));
+    if (isEnterable(order)) this.commands = new Commands(agent);
     if (order.main === undefined) return this.idle(holder);
-    const outcome = await this.runMain(order.main, await enter(order.main));
+    const outcome = await this.runMain(order.main, this.begin(order.main, agent));
     await this.stopSidecars(sidecars);
     return outcome;
   }
 
-  private async runInit(
-    init: OrderedProcess,
-    enter: (process: OrderedProcess) => Promise<Launched>,
-  ): Promise<Outcome | undefined> {
-    const running = await enter(init);
-    const timer = this.timeLimit(init, running);
-    const exit = await running.exited;
+  private async runInit(init: OrderedProcess, agent: Agent): Promise<Outcome | undefined> {
+    const part = this.begin(init, agent);
+    const timer = this.timeLimit(init, part);
+    const end = await part.exited;
     clearTimeout(timer);
-    if (this.ending?.reason === 'TimedOut') return failed('InitFailed', this.ending.message, exit.exitCode);
+    const exitCode = end.end === 'Exited' ? end.exitCode : undefined;
+    if (this.ending?.reason === 'TimedOut') return failed('InitFailed', this.ending.message, exitCode);
     if (this.ending !== undefined) return this.ended();
-    if (!wasExecuted(exit)) return notExecuted(init, exit);
-    if (exit.exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exit.exitCode}`, exit.exitCode);
+    if (end.end === 'NotExecuted') return failed(end.reason, `${init.name}: ${end.message}`);
+    if (end.end === 'Gone') return failed('SandboxFailed', BOX_ENDED);
+    if (exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exitCode}`, exitCode);
     return undefined;
+  }
+
+  /** Nothing that it says counts any more, and so nothing that runs there. */
+  private agentBroke(why: string): void {
+    this.deps.report(`${this.order.id}: the agent of its box broke its word: ${why}`);
+    this.killBox();
   }
 
   /** Until it is stopped, which is its end as meant, or until something else ends the box. */
@@ -243,33 +227,34 @@ export class Work {
     return { kind: 'exited', exitCode: this.ending?.reason === 'Stopped' ? 0 : 128 + 9 };
   }
 
-  private async runMain(main: OrderedProcess, running: Launched): Promise<Outcome> {
-    this.mainProcess = running;
-    const timer = this.timeLimit(main, running);
-    void running.boxPid.then((pid) => {
-      if (pid === undefined) return;
-      if (this.isSimple()) this.boxPid = pid;
+  private async runMain(main: OrderedProcess, part: Part): Promise<Outcome> {
+    this.mainPart = part;
+    const timer = this.timeLimit(main, part);
+    void part.running.then((running) => {
+      if (!running) return;
       // A stop that came before there was anything to signal.
       if (this.ending !== undefined) this.killBox();
       if (this.current.phase === 'Preparing') this.report({ phase: 'Running', startedAt: this.deps.now() });
     });
-    const exit = await running.exited;
+    const end = await part.exited;
     clearTimeout(timer);
-    if (!wasExecuted(exit) && this.ending === undefined) return notExecuted(main, exit);
+    if (end.end === 'Exited') return { kind: 'exited', exitCode: end.exitCode };
+    if (end.end === 'NotExecuted' && this.ending === undefined)
+      return failed(end.reason, `${main.name}: ${end.message}`);
     // The runner's own kill can come before the isolation tells of an exit code.
-    if (!wasExecuted(exit) && this.current.phase !== 'Running') return this.ended();
-    return { kind: 'exited', exitCode: wasExecuted(exit) ? exit.exitCode : 137 };
+    if (this.current.phase === 'Running') return { kind: 'exited', exitCode: 128 + 9 };
+    return this.ending === undefined ? failed('SandboxFailed', BOX_ENDED) : this.ended();
   }
 
-  private async stopSidecars(sidecars: readonly Launched[]): Promise<void> {
+  private async stopSidecars(sidecars: readonly Part[]): Promise<void> {
     if (this.ending !== undefined && this.ending.reason !== 'Stopped') return this.killBox();
-    for (const sidecar of sidecars) signalAll(this.treeOf(sidecar), 'SIGTERM');
+    for (const sidecar of sidecars) sidecar.terminate();
     const kill = setTimeout(() => this.killBox(), SIDECAR_GRACE_MS);
     await Promise.all(sidecars.map((sidecar) => sidecar.exited));
     clearTimeout(kill);
   }
 
-  private timeLimit(process: OrderedProcess, running: Launched): NodeJS.Timeout | undefined {
+  private timeLimit(process: OrderedProcess, part: Part): NodeJS.Timeout | undefined {
     if (process.timeoutSeconds === undefined) return undefined;
     const limit = process.timeoutSeconds;
     return setTimeout(() => {
@@ -277,28 +262,56 @@ export class Work {
       this.logs.get(process.name)?.system(`[${message}]`);
       this.ending ??= { reason: 'TimedOut', message };
       this.killBox();
-      running.kill();
+      part.kill();
     }, limit * 1000);
   }
 
-  private async launch(process: OrderedProcess, plan: Plan): Promise<Launched> {
+  /** The box's only program. */
+  private async launchOnly(process: OrderedProcess, box: Box): Promise<Part> {
     const { deps, order } = this;
-    const log = new LogWriter(deps.logDirectory(order.id), process.name, order.limits.logBytes, deps.now, () =>
-      deps.onLogGrown(order.id, process.name),
+    const log = this.openLog(process);
+    const { command, env } = process;
+    const plan = deps.isolation.box(
+      box,
+      { command, env, workingDir: order.workingDir },
+      firstFeed(this.entrances().length),
     );
-    this.logs.set(process.name, log);
-    const running = await launch(plan, this.entrances(), deps.pipes, log);
-    this.launched.push(running);
-    void this.endLog(process, running, log);
-    if (this.ending !== undefined) running.kill();
-    return running;
+    const launched = await launch(plan, this.entrances(), deps.pipes, log);
+    this.launched.push(launched);
+    void launched.boxPid.then((pid) => {
+      this.boxPid = pid;
+    });
+    const part = onlyProgram(launched, process);
+    void this.endLog(process, part, log);
+    if (this.ending !== undefined) part.kill();
+    return part;
+  }
+
+  /** One of several. */
+  private begin(process: OrderedProcess, agent: Agent): Part {
+    const log = this.openLog(process);
+    const { command, env } = process;
+    const session = agent.open({ kind: 'command', command, env, workingDir: this.order.workingDir }, log);
+    session.endInput();
+    const part = heldProgram(session);
+    void this.endLog(process, part, log);
+    return part;
+  }
+
+  private openLog({ name }: { readonly name: string }): LogWriter {
+    const { deps, order } = this;
+    const log = new LogWriter(deps.logDirectory(order.id), name, order.limits.logBytes, deps.now, () =>
+      deps.onLogGrown(order.id, name),
+    );
+    this.logs.set(name, log);
+    return log;
   }
 
   /** A log ends when nothing holds its pipes any more, which for sidecars and init can be long before the work's end. */
-  private async endLog(process: OrderedProcess, running: Launched, log: LogWriter): Promise<void> {
-    const exit = await running.exited;
-    await running.drained;
-    if (this.order.sidecars.includes(process)) log.system(`[ended with exit code ${exit.exitCode}]`);
+  private async endLog(process: OrderedProcess, part: Part, log: LogWriter): Promise<void> {
+    const end = await part.exited;
+    await part.drained;
+    if (this.order.sidecars.includes(process)) log.system(`[${wordsFor(end)}]`);
     await log.end();
     this.over.add(process.name);
     this.deps.onLogEnded(this.order.id, process.name);
@@ -306,10 +319,6 @@ export class Work {
 
   private entrances(): readonly number[] {
     return this.group?.entrances ?? [];
-  }
-
-  private firstFeed(): number {
-    return firstFeed(this.entrances().length);
   }
 
   private ended(): Outcome {
@@ -349,6 +358,13 @@ function isEnterable(order: WireOrder): boolean {
   return order.enterable === true || order.main === undefined;
 }
 
-function commandOf(order: WireOrder, process: OrderedProcess): Command {
-  return { command: process.command, env: process.env, workingDir: order.workingDir };
+function wordsFor(end: SessionEnd): string {
+  switch (end.end) {
+    case 'Exited':
+      return `ended with exit code ${end.exitCode}`;
+    case 'NotExecuted':
+      return end.message;
+    case 'Gone':
+      return 'ended with exit code 137';
+  }
 }

@@ -1,0 +1,93 @@
+/**
+ * Owns one box that is held open: the socket by which its agent is reached, the launch, and the sessions with it.
+ *
+ * The socket is the runner's own, in its private directory; the agent inherits it listening. So nothing inside ever made or named
+ * what the runner connects to.
+ */
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import type { Box, Isolation } from '../isolation/isolation.js';
+import { firstFeed, launch, type Launched } from '../process/launch.js';
+import type { Pipes } from '../process/pipes.js';
+import type { AgentOrder } from './order.js';
+import { Session, type Listener } from './session.js';
+
+/** Names sockets; one per runner. */
+export class AgentSockets {
+  private readonly directory: string;
+  private made = 0;
+
+  constructor(directory: string) {
+    this.directory = directory;
+    rmSync(directory, { recursive: true, force: true });
+    mkdirSync(directory, { mode: 0o700 });
+  }
+
+  next(): string {
+    return join(this.directory, String(this.made++));
+  }
+}
+
+export interface AgentDeps {
+  readonly isolation: Isolation;
+  readonly pipes: Pipes;
+  readonly sockets: AgentSockets;
+  /** What holds a box (`source.ts`). */
+  readonly command: readonly string[];
+}
+
+export class Agent {
+  readonly holder: Launched;
+  private readonly path: string;
+  private readonly onBroken: (why: string) => void;
+
+  private constructor(holder: Launched, path: string, onBroken: (why: string) => void) {
+    this.holder = holder;
+    this.path = path;
+    this.onBroken = onBroken;
+  }
+
+  /** The box is there once `holder.ready` says so; what is opened before waits for it. */
+  static async launch(
+    box: Box,
+    entrances: readonly number[],
+    deps: AgentDeps,
+    onBroken: (why: string) => void,
+  ): Promise<Agent> {
+    const path = deps.sockets.next();
+    const server = await listening(`${path}.new`);
+    try {
+      // Closing takes away the name under which it was made.
+      renameSync(`${path}.new`, path);
+      const plan = deps.isolation.box(box, { hold: deps.command }, firstFeed(entrances.length));
+      return new Agent(await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server)), path, onBroken);
+    } finally {
+      server.close();
+    }
+  }
+
+  open(order: AgentOrder, listener: Listener): Session {
+    return new Session(this.path, order, listener, this.onBroken);
+  }
+
+  /** When nothing of the box runs any more. */
+  close(): void {
+    rmSync(this.path, { force: true });
+  }
+}
+
+function listening(path: string): Promise<Server> {
+  const server = createServer();
+  return new Promise((done, failed) => {
+    server.once('error', failed);
+    server.listen(path, () => done(server));
+  });
+}
+
+/** Node shows it in no other way, and has had it here since its beginnings. */
+function descriptorOf(server: Server): number {
+  const { _handle: handle } = server as unknown as { readonly _handle?: { readonly fd?: number } };
+  if (handle?.fd === undefined || handle.fd < 0) throw new Error('the socket of a box has no descriptor');
+  return handle.fd;
+}

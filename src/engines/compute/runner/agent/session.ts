@@ -1,0 +1,202 @@
+/**
+ * Owns one connection with the agent of a box: its order, frames both ways, and how it ended. The agent is not trusted: whatever it says
+ * that an honest one would not, and its silence after a kill, is told to `onBroken`, by which the box is ended.
+ *
+ * Its last frame is `X` and the exit code, or what failed (see FAILED) and the number of the system's error.
+ *
+ * Bounds (I10): input under way is at most the caller's window; unread output is what the socket's own buffers hold, then the agent
+ * waits, and so the program.
+ */
+import { createConnection, type Socket } from 'node:net';
+import { getSystemErrorName } from 'node:util';
+import type { CommandSignal, TerminalSize } from '../../engine.js';
+import type { Sink } from '../process/launch.js';
+import { FRAME, FrameReader, IN_PIECES, MAX_FRAME, writeFrame, type Frame } from '../protocol/frames.js';
+import { encodeOrder, type AgentOrder } from './order.js';
+
+export type SessionEnd =
+  /** 128 + n when signal n ended it; 0 of a port. */
+  | { readonly end: 'Exited'; readonly exitCode: number }
+  /** `CommandNotFound`, `CommandNotExecutable`, `WorkingDirNotFound`, `SandboxFailed`, of a port `Refused`. */
+  | { readonly end: 'NotExecuted'; readonly reason: string; readonly message: string }
+  /** The box ended. */
+  | { readonly end: 'Gone' };
+
+/** Who takes what a session says. */
+export interface Listener extends Sink {
+  /** So many bytes of input are in the program's pipe. */
+  room?(bytes: number): void;
+  /** Of a port. */
+  endOfOutput?(): void;
+}
+
+/** What is killed may be in uninterruptible sleep this long; beyond it the box is ended. */
+const KILL_MS = 20_000;
+/** Bytes of a frame that is taken whole. */
+const MAX_WORDS = 64;
+/** Orders and words that the agent has not read, beside the window of input. */
+const MAX_UNREAD = 16 * 1024 * 1024;
+const ENOENT = 2;
+const ENOTDIR = 20;
+
+export class Session {
+  /** True once the program is executed or the port connected; false when it ended without. */
+  readonly started: Promise<boolean>;
+  /** Never rejects. All output is with the listener by then. */
+  readonly ended: Promise<SessionEnd>;
+  private readonly socket: Socket;
+  private readonly listener: Listener;
+  private readonly reader = new FrameReader(IN_PIECES, MAX_WORDS);
+  private readonly what: string;
+  private readonly onBroken: (why: string) => void;
+  private underWay = 0;
+  private over = false;
+  private dropping = false;
+  private killTimer: NodeJS.Timeout | undefined;
+  private tellStarted: (started: boolean) => void = () => undefined;
+  private tellEnd: (end: SessionEnd) => void = () => undefined;
+
+  constructor(path: string, order: AgentOrder, listener: Listener, onBroken: (why: string) => void) {
+    this.listener = listener;
+    this.onBroken = onBroken;
+    this.what = order.kind === 'port' ? `port ${order.port}` : (order.command[0] ?? '');
+    this.started = new Promise((resolve) => {
+      this.tellStarted = resolve;
+    });
+    this.ended = new Promise((resolve) => {
+      this.tellEnd = resolve;
+    });
+    this.socket = createConnection(path);
+    this.socket.on('error', () => undefined);
+    this.socket.once('close', () => this.finish({ end: 'Gone' }));
+    this.socket.on('data', (chunk: Buffer) => this.read(chunk));
+    const bytes = encodeOrder(order);
+    if (bytes === undefined) {
+      const message = `${this.what}: its arguments and environment are too long`;
+      this.finish({ end: 'NotExecuted', reason: 'CommandNotExecutable', message });
+    } else this.socket.write(bytes);
+  }
+
+  /** Bytes of input that are not in the program's pipe yet. */
+  get inputUnderWay(): number {
+    return this.underWay;
+  }
+
+  /** The caller keeps to its window. */
+  write(data: Buffer): void {
+    if (this.over) return;
+    this.underWay += data.length;
+    for (let at = 0; at < data.length; at += MAX_FRAME) this.send(FRAME.stdin, data.subarray(at, at + MAX_FRAME));
+  }
+
+  endInput(): void {
+    this.send(FRAME.endOfInput, Buffer.alloc(0));
+  }
+
+  /** To all that the command started and that can be told. */
+  signal(name: CommandSignal): void {
+    this.send(FRAME.signal, Buffer.from(name));
+  }
+
+  resize({ columns, rows }: TerminalSize): void {
+    const size = Buffer.alloc(4);
+    size.writeUInt16BE(Math.min(columns, 0xffff), 0);
+    size.writeUInt16BE(Math.min(rows, 0xffff), 2);
+    this.send(FRAME.resize, size);
+  }
+
+  /** Ends all that the command started; its end comes as `ended`, after what it has said. */
+  kill(): void {
+    if (this.over || this.killTimer !== undefined) return;
+    this.send(FRAME.kill, Buffer.alloc(0));
+    this.killTimer = setTimeout(() => this.broken('it does not end what it is told to'), KILL_MS);
+  }
+
+  /** The same where nobody wants to hear of it any more. */
+  drop(): void {
+    this.dropping = true;
+    this.kill();
+    this.socket.resume();
+  }
+
+  private send(type: number, data: Uint8Array): void {
+    if (this.over) return;
+    writeFrame(this.socket, type, data);
+    if (this.socket.writableLength > MAX_UNREAD) this.broken('it does not read');
+  }
+
+  private read(chunk: Buffer): void {
+    if (this.over) return;
+    try {
+      for (const frame of this.reader.read(chunk)) this.receive(frame);
+    } catch (error) {
+      this.broken((error as Error).message);
+    }
+  }
+
+  private receive({ type, data }: Frame): void {
+    if (this.over) return;
+    switch (type) {
+      case FRAME.stdout:
+      case FRAME.stderr:
+        if (this.dropping || this.listener.feed(type === FRAME.stdout ? 'stdout' : 'stderr', data)) return;
+        this.socket.pause();
+        this.listener.whenReady(() => this.socket.resume());
+        return;
+      case FRAME.room: {
+        const bytes = data.length === 4 ? data.readUInt32BE(0) : Infinity;
+        if (bytes > this.underWay) throw new Error('more room than there was input');
+        this.underWay -= bytes;
+        this.listener.room?.(bytes);
+        return;
+      }
+      case FRAME.started:
+        return this.tellStarted(true);
+      case FRAME.endOfOutput:
+        return this.listener.endOfOutput?.();
+      case FRAME.end:
+        return this.finish(this.endOf(data));
+      default:
+        throw new Error('a frame that is not known');
+    }
+  }
+
+  private endOf(data: Buffer): SessionEnd {
+    if (data.length !== 2) throw new Error('an end that is not known');
+    const [what, number] = data as unknown as [number, number];
+    if (what === 'X'.charCodeAt(0)) return { end: 'Exited', exitCode: number };
+    const failed = (reason: string, text: string): SessionEnd => ({
+      end: 'NotExecuted',
+      reason,
+      message: `${text}: ${getSystemErrorName(-(number || 1))}`,
+    });
+    switch (String.fromCharCode(what)) {
+      case 'E':
+        if (number === ENOENT || number === ENOTDIR) return failed('CommandNotFound', `no program ${this.what}`);
+        return failed('CommandNotExecutable', `${this.what} cannot be executed`);
+      case 'D':
+        return failed('WorkingDirNotFound', 'the working directory cannot be entered');
+      case 'C':
+        return failed('Refused', `${this.what} cannot be connected to`);
+      case 'F':
+        return failed('SandboxFailed', `${this.what} cannot be started`);
+      default:
+        throw new Error('an end that is not known');
+    }
+  }
+
+  private broken(why: string): void {
+    if (this.over) return;
+    this.onBroken(why);
+    this.finish({ end: 'Gone' });
+  }
+
+  private finish(end: SessionEnd): void {
+    if (this.over) return;
+    this.over = true;
+    clearTimeout(this.killTimer);
+    this.socket.destroy();
+    this.tellStarted(end.end === 'Exited');
+    this.tellEnd(end);
+  }
+}
