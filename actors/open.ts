@@ -19,6 +19,7 @@ import { openEffectRunner } from './effects/runner.js';
 import type { WorkDeps } from './effects/work.js';
 import { openActivity } from './work/activity.js';
 import { openCommands, type Commands } from './work/commands.js';
+import { openFiles, type Files } from './work/files/open.js';
 import { openHub } from './hub/hub.js';
 import { openOperators, type Operators } from './operators.js';
 import { openPost } from './post.js';
@@ -102,6 +103,7 @@ export interface Actors {
   readonly keepAnswer: Committer['keepAnswer'];
   /** What is done inside running Sandboxes and Workspaces. */
   readonly commands: Commands;
+  readonly files: Files;
   /** Whether new work is paused; given a value, sets it first. */
   admissions(paused?: boolean): Promise<boolean>;
   /** Takes up what was under way; resolves when everything has been woken. */
@@ -278,6 +280,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     write: serviceWrite,
     post,
     commands: openCommands({ ...work, activity }),
+    files: openFiles({ ...work, activity }),
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     async admissions(next) {
       if (next !== undefined) {

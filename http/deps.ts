@@ -7,6 +7,7 @@ import type { KindDefinition } from '../src/kinds/kind.js';
 import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
 import type { Stage } from '../actors/stage.js';
 import type { Commands } from '../actors/work/commands.js';
+import type { Files } from '../actors/work/files/open.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
 import type { Registry } from 'prom-client';
 import type { Readable } from 'node:stream';
@@ -203,6 +204,7 @@ export interface HttpDeps {
   readonly health: Health;
   readonly logs: Logs;
   readonly commands: Commands;
+  readonly files: Files;
   readonly outputs: Outputs;
   readonly deliveries: Deliveries;
   readonly blobs: Blobs;

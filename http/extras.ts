@@ -4,6 +4,7 @@ import { serveBlobs } from './routes/blobs.js';
 import { serveDeliveries } from './routes/deliveries.js';
 import { serveEvents } from './routes/events.js';
 import { serveExec } from './routes/exec.js';
+import { serveFiles } from './routes/files.js';
 import { serveLogs } from './routes/logs.js';
 import { serveOutputs } from './routes/outputs.js';
 import { servePorts } from './routes/ports.js';
@@ -36,6 +37,8 @@ export function openExtras(room: Room): Extras {
       ['sandboxes/terminal', (x, caller, target) => serveTerminal(x, room, caller, target)],
       ['workspaces/terminal', (x, caller, target) => serveTerminal(x, room, caller, target)],
       ['sandboxes/ports', (x, caller, target) => servePorts(x, room, caller, target)],
+      ['sandboxes/files', (x, caller, target) => serveFiles(x, room, caller, target)],
+      ['workspaces/files', (x, caller, target) => serveFiles(x, room, caller, target)],
       ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
     leaving: new Map([

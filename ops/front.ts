@@ -5,6 +5,7 @@
 import { createOrg } from '../actors/orgs.js';
 import type { Stage } from '../actors/stage.js';
 import type { Commands } from '../actors/work/commands.js';
+import type { Files } from '../actors/work/files/open.js';
 import type { Authenticator } from '../http/auth/authenticator.js';
 import type { SshDoor } from '../http/ssh/server.js';
 import type { Address } from '../src/api/address.js';
@@ -26,6 +27,7 @@ export interface Front {
   readonly stage: Stage;
   readonly health: Health;
   readonly commands: Commands;
+  readonly files: Files;
   readonly logs: Logs;
   readonly outputs: Outputs;
   readonly deliveries: Deliveries;
@@ -60,6 +62,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
   };
   const stage = (): Stage => active().actors.stage;
   const commands = (): Commands => active().actors.commands;
+  const files = (): Files => active().actors.files;
   const deliveryLog = openDeliveryLog(store.postgres);
 
   return {
@@ -95,6 +98,14 @@ export function openFront(store: Store, blobs: Blobs): Front {
       readProcess: (owner, process, follow, signal) => commands().readProcess(owner, process, follow, signal),
       connect: (owner, port, signal) => commands().connect(owner, port, signal),
       stay: async (owner, epoch) => commands().stay(owner, epoch),
+    },
+    files: {
+      read: (place, use, signal) => files().read(place, use, signal),
+      list: (place, signal) => files().list(place, signal),
+      write: (place, order, body, signal) => files().write(place, order, body, signal),
+      remove: (place, signal) => files().remove(place, signal),
+      pack: (place, use, signal) => files().pack(place, use, signal),
+      unpack: (place, body, signal) => files().unpack(place, body, signal),
     },
     logs: { open: (owner, uid, request, signal) => active().openLog(owner, uid, request, signal) },
     outputs: {

@@ -1,6 +1,7 @@
 /** Owns the description of what is served inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
 import { json } from '../routes/declared/bodies.js';
 import { COMMAND, EPOCH, RESULT, WAIT } from '../routes/declared/interactive.js';
+import { filePaths } from './inside-files.js';
 import { NAME, NAMESPACE } from './parameters.js';
 import { route } from './route.js';
 import type { Node } from './schema.js';
@@ -9,6 +10,7 @@ import type { Node } from './schema.js';
 export function insidePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record<string, Node> {
   const place = [NAMESPACE as unknown as Node, NAME as unknown as Node];
   return {
+    ...filePaths(object, kind),
     [`${object}/exec`]: {
       post: route({
         id: `runCommandOf${kind}`,

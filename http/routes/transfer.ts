@@ -33,6 +33,16 @@ export interface Sendable {
 }
 
 export async function sendBytes(x: Exchange, room: Room, what: Sendable): Promise<void> {
+  const release = room.streams.add(x, { end: () => x.res.destroy() });
+  try {
+    await answerBytes(x, what);
+  } finally {
+    release();
+  }
+}
+
+/** For one who counts it already. */
+export async function answerBytes(x: Exchange, what: Sendable): Promise<void> {
   const { res } = x;
   const etag = `"${what.sha256}"`;
   const base: Headers = {
@@ -62,7 +72,6 @@ export async function sendBytes(x: Exchange, room: Room, what: Sendable): Promis
     res.writeHead(200, head).end();
     return;
   }
-  const release = room.streams.add(x, { end: () => res.destroy() });
   try {
     const stream = await what.open(range);
     if (range === undefined) res.writeHead(200, head);
@@ -70,7 +79,5 @@ export async function sendBytes(x: Exchange, room: Room, what: Sendable): Promis
     await pipeline(stream, res);
   } catch (error) {
     if (!x.abandoned) throw error;
-  } finally {
-    release();
   }
 }

@@ -1,6 +1,7 @@
 /** Owns how each code that the service can answer with so far is raised over HTTP: against a whole service, or at its front door. */
 import { Client as Database } from 'pg';
 import { openCommands } from '../../actors/work/commands.js';
+import { openFiles } from '../../actors/work/files/open.js';
 import type { EntranceDeps } from '../../actors/work/entrance.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
@@ -35,6 +36,20 @@ const STARTING = encodeObject({
   spec: {},
   status: { phase: 'Starting' },
 });
+const RUNNING = encodeObject({
+  apiVersion: 'svc.dev/v1',
+  kind: 'Sandbox',
+  metadata: { name: 'a', namespace: 'default', uid: 'u', generation: 1, creationTimestamp: '2026-01-02T03:04:05Z' },
+  spec: {},
+  status: { phase: 'Running', attempt: { name: 'a-1', epoch: 1 } },
+});
+/** Its disk has one byte. */
+const TINY = {
+  kinds: [{ kind: 'Sandbox', workPlan: () => ({ amounts: { disk: 1 } }) }],
+  engine: {},
+  activity: { begin: () => () => undefined },
+  now: Date.now,
+} as unknown as EntranceDeps;
 const NO_COMMANDS = { kinds: [], engine: undefined } as unknown as EntranceDeps;
 
 let names = 0;
@@ -179,6 +194,10 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
       return door.call(`${IN_DEFAULT}/secrets?limit=1&continue=${page.metadata.continue}`);
     },
   },
+  FileTooLarge: {
+    options: { files: openFiles({ ...TINY, read: async () => RUNNING }) },
+    raise: (door) => door.call(`${IN_DEFAULT}/sandboxes/a/files?path=/a`, { method: 'PUT', body: 'too much' }),
+  },
   InternalError: {
     options: {
       events: {
@@ -236,5 +255,4 @@ export async function raiseAtDoor(t: Teardown, { options, raise }: AtDoor): Prom
 /** Codes that stand in the source and that no request can bring about yet. */
 export const NOT_RAISED: ReadonlyMap<string, string> = new Map([
   ['BudgetExceeded', 'the commit can refuse a hold, and no kind places one yet'],
-  ['FileTooLarge', 'blobs have a limit in bytes for outputs of work only; uploads are bound by the quota'],
 ]);

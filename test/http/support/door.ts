@@ -142,6 +142,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
     },
     logs: { open: unwired },
     commands: NO_COMMANDS,
+    files: { read: unwired, list: unwired, write: unwired, remove: unwired, pack: unwired, unpack: unwired },
     outputs: { list: unwired, find: unwired },
     deliveries: { list: unwired, replay: unwired },
     blobs: { put: unwired, head: unwired, get: unwired },

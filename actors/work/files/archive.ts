@@ -1,0 +1,87 @@
+/**
+ * Owns tar archives, in and out, by the tar inside: what an archive from anywhere tries, it tries with the box's own files, and not even that
+ * outside of the directory: absolute names, `..` and links that lead out are tar's to refuse or to keep within. Owners are not kept.
+ *
+ * What was unpacked before an archive turns out to be broken, or its client goes, stays: it is told as a failure.
+ */
+import { refuse, RefusalError } from '../../../src/api/refusal.js';
+import type { Entered } from '../entrance.js';
+import { runErrand } from './errand.js';
+import { EXIT, overTheDisk, quoted } from './faults.js';
+
+/** Not every tar can stay on one file system, without which the whole root would hold /proc. */
+const PACK = `
+[ -e "$1" ] || exit ${EXIT.missing}
+[ -d "$1" ] || exit ${EXIT.noDirectory}
+cd "$1" || exit
+case $(tar --version 2>&1) in
+  *GNU*) exec tar --one-file-system -c -f - .;;
+esac
+exec tar -c -f - .`;
+
+const UNPACK = `
+umask 022
+mkdir -p "$1" || exit
+cd "$1" || exit
+exec tar -x -v -o -f -`;
+
+/** `tar`: a file changed while it was read. The archive is whole. */
+const CHANGED = 1;
+
+/** Throws before its first bytes when there is nothing to pack. */
+export async function* packDirectory(
+  entered: Entered,
+  path: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const errand = await runErrand(entered, PACK, [path], signal);
+  yield* errand.output;
+  await errand.done([CHANGED]);
+}
+
+/** Answers how many files there were. Refuses with FileTooLarge, Invalid and what `faultOf` says. */
+export async function unpackArchive(
+  entered: Entered,
+  path: string,
+  body: AsyncIterator<Uint8Array>,
+  signal: AbortSignal,
+): Promise<{ readonly files: number }> {
+  const limit = entered.plan.amounts.disk;
+  const errand = await runErrand(entered, UNPACK, [path], signal);
+  const counted = countFiles(errand.output);
+  let size = 0;
+  for (let next = await body.next(); next.done !== true && !errand.over(); next = await body.next()) {
+    size += next.value.length;
+    if (size > limit) throw overTheDisk(path, limit);
+    await errand.write(next.value);
+  }
+  errand.endInput();
+  const files = await counted;
+  try {
+    await errand.done();
+  } catch (error) {
+    throw asArchive(error, path);
+  }
+  return { files };
+}
+
+/** A line for each entry; directories end with a slash. */
+async function countFiles(output: AsyncIterable<Uint8Array>): Promise<number> {
+  let files = 0;
+  let before = 0;
+  for await (const part of output) {
+    for (const byte of part) {
+      if (byte === 10 && before !== 47) files += 1;
+      before = byte;
+    }
+  }
+  return files;
+}
+
+function asArchive(error: unknown, path: string): unknown {
+  if (!(error instanceof RefusalError) || error.refusal.code !== 'Invalid') return error;
+  return refuse('Invalid', `not all of the archive was unpacked into ${quoted(path)}: ${error.refusal.message}`, {
+    causes: [{ field: '', reason: 'FieldValueInvalid', message: error.refusal.message }],
+    fix: 'Send a tar, uncompressed, of files and directories with relative names.',
+  });
+}

@@ -1,0 +1,208 @@
+/**
+ * Owns reading a file from inside. One errand opens it once, says what it is, and then does what it is told on its input: the
+ * hash of the whole, and the bytes of one range, all of the file that was opened, also when another has taken its name.
+ *
+ * A small file comes with what is said of it, and is hashed here: such an answer is one moment's. The hash of a large one is remembered by
+ * what the system says of the file (its number, size and times, all to the nanosecond); whoever sends the whole checks it on the way.
+ */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { refuse } from '../../../src/api/refusal.js';
+import type { Entered } from '../entrance.js';
+import { runErrand, type Errand } from './errand.js';
+import { EXIT, faultOf } from './faults.js';
+
+/** Largest file that is taken as a whole, bytes. */
+const SMALL = 256 * 1024;
+const SHA256 = /^[0-9a-f]{64}$/;
+/** Longest line of an answer. */
+const LINE_BYTES = 1_024;
+/** A small file that grows while it is read is looked at again. */
+const TRIES = 3;
+
+const FORMAT = '%s|%a|%Y|%d.%i.%s.%y.%z';
+
+/** `openssl` is several times as fast as `sha256sum` where the processor helps. */
+const READ = `
+[ -e "$1" ] || exit ${EXIT.missing}
+[ -d "$1" ] && exit ${EXIT.directory}
+[ -f "$1" ] || exit ${EXIT.special}
+exec 3<"$1"
+f=/proc/self/fd/3
+m=$(stat -L -c '${FORMAT}' "$f") || exit
+echo "$m"
+[ "\${m%%|*}" -le ${SMALL} ] && exec head -c ${SMALL + 1} <&3
+while read -r verb from count; do
+  case $verb in
+    hash) h=$(openssl dgst -sha256 -r 2>/dev/null <"$f") || h=$(sha256sum <"$f") || exit
+      echo "\${h%% *}";;
+    all) exec cat "$f";;
+    some) tail -c "+$from" "$f" | head -c "$count"; exit;;
+  esac
+done`;
+
+/** Hashes of large files, by epoch of their owner and what `stat` says of them. */
+export type Hashes = LRUCache<string, string>;
+
+const MAX_HASHES = 20_000;
+
+export function openHashes(): Hashes {
+  return new LRUCache({ max: MAX_HASHES });
+}
+
+export interface OpenedFile {
+  readonly size: number;
+  /** Hex, of the whole. */
+  readonly sha256: string;
+  /** Permissions, in octal. */
+  readonly mode: string;
+  /** ms since the epoch. */
+  readonly modified: number;
+  /** Once; both ends included. Throws when the bytes that come are not those that were told of. */
+  read(range: { readonly start: number; readonly end: number } | undefined): AsyncGenerator<Uint8Array, void>;
+}
+
+export interface Stat {
+  readonly size: number;
+  readonly mode: string;
+  readonly modified: number;
+  readonly identity: string;
+}
+
+/** The format of what `stat` is asked for, and its reader. */
+export const STAT_FORMAT = FORMAT;
+
+export function parseStat(line: string): Stat | undefined {
+  const [, size, mode, seconds, identity] = /^(\d{1,16})\|([0-7]{1,5})\|(-?\d{1,15})\|(.{1,300})$/.exec(line) ?? [];
+  if (size === undefined || mode === undefined || seconds === undefined || identity === undefined) return undefined;
+  return { size: Number(size), mode: mode.padStart(4, '0'), modified: Number(seconds) * 1_000, identity };
+}
+
+/** Ends with the signal, by which a file that was not read to its end is let go. */
+export async function openFile(
+  entered: Entered,
+  path: string,
+  hashes: Hashes,
+  signal: AbortSignal,
+): Promise<OpenedFile> {
+  for (let tries = 1; ; tries += 1) {
+    const errand = await runErrand(entered, READ, [path], signal);
+    const source = new Source(errand);
+    const stat = parseStat((await source.line()) ?? '');
+    if (!stat) {
+      await errand.done();
+      throw garbled(path);
+    }
+    if (stat.size > SMALL) return openLarge(entered, path, stat, source, hashes);
+    const content = await source.rest(SMALL);
+    if (content) {
+      await errand.done();
+      return ofContent(stat, content);
+    }
+    if (tries === TRIES) throw faultOf(EXIT.changed, '', path);
+  }
+}
+
+function ofContent({ mode, modified }: Stat, content: Buffer): OpenedFile {
+  return {
+    ...{ mode, modified, size: content.length },
+    sha256: createHash('sha256').update(content).digest('hex'),
+    async *read(range) {
+      const part = range ? content.subarray(range.start, range.end + 1) : content;
+      if (part.length > 0) yield part;
+    },
+  };
+}
+
+async function openLarge(
+  entered: Entered,
+  path: string,
+  { size, mode, modified, identity }: Stat,
+  source: Source,
+  hashes: Hashes,
+): Promise<OpenedFile> {
+  const { errand } = source;
+  const key = `${entered.work} ${identity}`;
+  let sha256 = hashes.get(key);
+  if (sha256 === undefined) {
+    await errand.write(Buffer.from('hash\n'));
+    sha256 = await source.line();
+    if (sha256 === undefined || !SHA256.test(sha256)) {
+      await errand.done();
+      throw garbled(path);
+    }
+    hashes.set(key, sha256);
+  }
+  const expected = sha256;
+  return {
+    ...{ size, mode, modified, sha256 },
+    async *read(range) {
+      const count = range ? range.end - range.start + 1 : size;
+      await errand.write(Buffer.from(range ? `some ${range.start + 1} ${count}\n` : 'all\n'));
+      const hash = range ? undefined : createHash('sha256');
+      let left = count;
+      for await (const part of source.parts()) {
+        const data = part.subarray(0, left);
+        left -= data.length;
+        hash?.update(data);
+        if (left === 0 && hash && hash.digest('hex') !== expected) break;
+        yield data;
+        if (left === 0) return;
+      }
+      // Shorter by now, or other bytes: an answer that has begun must not end as if it were whole.
+      hashes.delete(key);
+      if (left > 0) await errand.done();
+      throw faultOf(EXIT.changed, '', path);
+    },
+  };
+}
+
+function garbled(path: string): Error {
+  return refuse('Invalid', `the programs inside do not say what is expected of ${JSON.stringify(path.slice(0, 300))}`, {
+    fix: 'Look whether stat, sha256sum, cat, head and tail of the image work.',
+  });
+}
+
+/** Lines first, then bytes. */
+class Source {
+  readonly errand: Errand;
+  private held: Buffer = Buffer.alloc(0);
+
+  constructor(errand: Errand) {
+    this.errand = errand;
+  }
+
+  /** Undefined: it ended, or the line is too long. */
+  async line(): Promise<string | undefined> {
+    for (;;) {
+      const end = this.held.indexOf(10);
+      if (end >= 0) {
+        const line = this.held.toString('utf8', 0, end);
+        this.held = this.held.subarray(end + 1);
+        return line;
+      }
+      if (this.held.length > LINE_BYTES) return undefined;
+      const next = await this.errand.output.next();
+      if (next.done === true) return undefined;
+      this.held = this.held.length === 0 ? Buffer.from(next.value) : Buffer.concat([this.held, next.value]);
+    }
+  }
+
+  async *parts(): AsyncGenerator<Uint8Array, void> {
+    if (this.held.length > 0) yield this.held;
+    this.held = Buffer.alloc(0);
+    yield* this.errand.output;
+  }
+
+  /** All that comes. Undefined: it is more than that. */
+  async rest(limit: number): Promise<Buffer | undefined> {
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of this.parts()) {
+      size += part.length;
+      if (size > limit) return undefined;
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
+  }
+}

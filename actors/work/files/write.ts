@@ -1,0 +1,241 @@
+/**
+ * Owns writing one file inside: into a temporary one beside it, which takes the name only when all has come and its hash is what was
+ * promised. So nobody sees half a file, and what stood there before stays when anything goes wrong.
+ *
+ * Nothing is flushed to the disk: what is inside lives as long as this machine runs, and is saved as a whole when it stops.
+ *
+ * A small file is taken whole first, and written by one errand. A large one streams into an errand that only copies; a second one
+ * gives it its name, or takes it away. What is left of a service that was killed between the two has a name by which the next upload
+ * into the same directory finds it.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { BRAND } from '../../../src/brand.js';
+import { refuse } from '../../../src/api/refusal.js';
+import type { Entered } from '../entrance.js';
+import { collect, runErrand } from './errand.js';
+import { EXIT, overTheDisk, quoted } from './faults.js';
+import { parseStat, STAT_FORMAT, type Hashes } from './read.js';
+
+/** Written as a whole, bytes. */
+const SMALL = 256 * 1024;
+/** The answer of `finish`. */
+const LINE_BYTES = 1_024;
+/** A client that goes does not end errands at once: they get so long (ms) to leave nothing behind. */
+const GRACE_MS = 20_000;
+
+const PREFIX = `.${BRAND}-upload-`;
+/** Tells uploads of this process from those of one before. */
+const PROCESS = randomBytes(4).toString('hex');
+let uploads = 0;
+
+/** $1: where to. $2: name of the temporary file. A link is followed: the file that it leads to is written. */
+const PLACE = `
+umask 022
+case $1 in */) exit ${EXIT.directory};; esac
+t=$1
+if [ -L "$t" ]; then
+  t=$(readlink -f "$1" && echo x) || exit ${EXIT.missing}
+  t=\${t%?x}
+fi
+[ -d "$t" ] && exit ${EXIT.directory}
+[ -e "$t" ] && ! [ -f "$t" ] && exit ${EXIT.special}
+d=\${t%/*}
+w=$d/$2
+`;
+
+const RECEIVE = `
+[ -d "$d/" ] || mkdir -p "$d" || exit
+for f in "$d"/${PREFIX}*; do
+  case $f in */${PREFIX}${PROCESS}-*) ;; *) [ -f "$f" ] && rm -f "$f";; esac
+done
+cat >"$w" || { e=$?; rm -f "$w"; exit $e; }
+`;
+
+/** $3: bytes that must be there. $4: permissions; empty: those of the file that is replaced, or 0644. */
+const FINISH = `
+[ "$(stat -c %s "$w")" = "$3" ] || { rm -f "$w"; exit ${EXIT.changed}; }
+if [ -n "$4" ]; then m=$4; elif [ -f "$t" ]; then m=$(stat -c %a "$t"); else m=0644; fi
+chmod "$m" "$w" && mv -f "$w" "$t" || { e=$?; rm -f "$w"; exit $e; }
+stat -L -c '${STAT_FORMAT}' "$t"
+`;
+
+const DISCARD = `rm -f "$w"`;
+
+export interface WriteOrder {
+  readonly path: string;
+  /** Octal; absent: that of the file that is replaced, or 0644. */
+  readonly mode?: string | undefined;
+  /** Hex: what the bytes must be. */
+  readonly sha256?: string | undefined;
+  /** As the client promises it; undefined: not known. */
+  readonly length?: number | undefined;
+}
+
+export interface Written {
+  readonly size: number;
+  readonly sha256: string;
+  readonly mode: string;
+  readonly modified: number;
+}
+
+/** `body` throws when the client breaks off. Refuses with SHA256Mismatch, FileTooLarge and what `faultOf` says. */
+export async function writeFile(
+  entered: Entered,
+  { path, mode = '', sha256, length }: WriteOrder,
+  body: AsyncIterator<Uint8Array>,
+  hashes: Hashes,
+  signal: AbortSignal,
+): Promise<Written> {
+  const limit = entered.plan.amounts.disk;
+  if (length !== undefined && length > limit) throw overTheDisk(path, limit);
+  const lingering = linger(signal);
+  try {
+    return await take(entered, path, mode, sha256, new Intake(body, path, limit), hashes, lingering.signal);
+  } finally {
+    lingering.clear();
+  }
+}
+
+async function take(
+  entered: Entered,
+  path: string,
+  mode: string,
+  sha256: string | undefined,
+  intake: Intake,
+  hashes: Hashes,
+  signal: AbortSignal,
+): Promise<Written> {
+  const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
+  const first = await intake.upTo(SMALL);
+  let said: Buffer | undefined;
+  if (intake.ended) {
+    intake.check(sha256);
+    const errand = await runErrand(
+      entered,
+      PLACE + RECEIVE + FINISH,
+      [path, temporary, String(intake.size), mode],
+      signal,
+    );
+    for (const part of first) await errand.write(part);
+    errand.endInput();
+    said = await collect(errand, LINE_BYTES);
+    await errand.done();
+  } else {
+    try {
+      await receive(entered, path, temporary, first, intake, signal);
+      intake.check(sha256);
+    } catch (error) {
+      await discard(entered, path, temporary, signal);
+      throw error;
+    }
+    const errand = await runErrand(entered, PLACE + FINISH, [path, temporary, String(intake.size), mode], signal);
+    said = await collect(errand, LINE_BYTES);
+    await errand.done();
+  }
+  const stat = parseStat(said?.toString('utf8').trimEnd() ?? '');
+  if (!stat) throw refuse('Invalid', `the programs inside do not say what is expected of ${quoted(path)}`);
+  const hash = intake.sha256();
+  hashes.set(`${entered.work} ${stat.identity}`, hash);
+  return { size: intake.size, sha256: hash, mode: stat.mode, modified: stat.modified };
+}
+
+async function receive(
+  entered: Entered,
+  path: string,
+  temporary: string,
+  first: readonly Uint8Array[],
+  intake: Intake,
+  signal: AbortSignal,
+): Promise<void> {
+  const errand = await runErrand(entered, PLACE + RECEIVE, [path, temporary], signal);
+  // It says nothing; read all the same, for what it complains of.
+  const said = collect(errand, LINE_BYTES);
+  try {
+    for (const part of first) await errand.write(part);
+    for (let part = await intake.next(); part && !errand.over(); part = await intake.next()) await errand.write(part);
+  } finally {
+    errand.endInput();
+    await said;
+  }
+  await errand.done();
+}
+
+/** Best done, and no more: an epoch that is over took the file with it. */
+async function discard(entered: Entered, path: string, temporary: string, signal: AbortSignal): Promise<void> {
+  try {
+    const errand = await runErrand(entered, PLACE + DISCARD, [path, temporary], signal);
+    await collect(errand, LINE_BYTES);
+    await errand.done();
+  } catch {
+    // The next upload into the directory finds it, once this process has ended.
+  }
+}
+
+/** Aborted so long after the other, and not at all once it is cleared. */
+function linger(signal: AbortSignal): { readonly signal: AbortSignal; clear(): void } {
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    timer = setTimeout(() => late.abort(signal.reason), GRACE_MS);
+  };
+  if (signal.aborted) begin();
+  else signal.addEventListener('abort', begin, { once: true });
+  return {
+    signal: late.signal,
+    clear() {
+      signal.removeEventListener('abort', begin);
+      clearTimeout(timer);
+      // Nothing of it goes on behind its answer.
+      late.abort();
+    },
+  };
+}
+
+/** The body as it comes: counted, bounded, hashed. */
+class Intake {
+  size = 0;
+  ended = false;
+  private readonly hash = createHash('sha256');
+  private digest: string | undefined;
+  private readonly body: AsyncIterator<Uint8Array>;
+  private readonly path: string;
+  private readonly limit: number;
+
+  constructor(body: AsyncIterator<Uint8Array>, path: string, limit: number) {
+    this.body = body;
+    this.path = path;
+    this.limit = limit;
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    const next = await this.body.next();
+    if (next.done === true) {
+      this.ended = true;
+      return undefined;
+    }
+    this.size += next.value.length;
+    if (this.size > this.limit) throw overTheDisk(this.path, this.limit);
+    this.hash.update(next.value);
+    return next.value;
+  }
+
+  /** As much as comes until there is more than that. */
+  async upTo(bytes: number): Promise<readonly Uint8Array[]> {
+    const parts: Uint8Array[] = [];
+    while (this.size <= bytes) {
+      const part = await this.next();
+      if (!part) break;
+      parts.push(part);
+    }
+    return parts;
+  }
+
+  sha256(): string {
+    return (this.digest ??= this.hash.digest('hex'));
+  }
+
+  check(expected: string | undefined): void {
+    if (expected === undefined || expected === this.sha256()) return;
+    throw refuse('SHA256Mismatch', `the bytes have SHA-256 ${this.sha256()}, not ${expected}`);
+  }
+}

@@ -1,0 +1,128 @@
+/** Owns the description of the files inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown", Files. */
+import { CHECKSUM, RAW, record, said, TAR } from '../routes/declared/bodies.js';
+import { EPOCH, WAIT } from '../routes/declared/interactive.js';
+import { NAME, NAMESPACE } from './parameters.js';
+import { BOOLEAN, BYTES, INTEGER, query, route, TEXT } from './route.js';
+import type { Node } from './schema.js';
+
+const AT: Node = { name: 'path', in: 'query', required: true, description: 'Absolute path inside.', schema: TEXT };
+const RANGE: Node = { name: 'Range', in: 'header', description: 'One range of bytes: 206 with those.', schema: TEXT };
+const SAME: Node = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'ETag of what is held already: 304 when it is the same.',
+  schema: TEXT,
+};
+
+const TIME: Node = { type: 'string', format: 'date-time' };
+
+const ENTRY = record(
+  {
+    name: said('Name in the directory.'),
+    path: said('Path.'),
+    type: said('File, Directory, Link or Other.'),
+    size: said('Bytes.', INTEGER),
+    mode: said('Permissions, in octal.'),
+    modifiedTime: said('When it was changed.', TIME),
+    target: said('Where a link leads.'),
+  },
+  ['name', 'path', 'type', 'size', 'mode', 'modifiedTime'],
+);
+
+const WRITTEN = record(
+  {
+    path: said('Path, as it was asked for.'),
+    type: said('File.'),
+    size: said('Bytes.', INTEGER),
+    sha256: said('SHA-256 of the bytes: the ETag of a read.'),
+    mode: said('Permissions, in octal.'),
+    modifiedTime: said('When it was written.', TIME),
+  },
+  ['path', 'type', 'size', 'sha256', 'mode', 'modifiedTime'],
+);
+
+/** `object` is the path of one object of the kind. */
+export function filePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record<string, Node> {
+  const place = [NAMESPACE as unknown as Node, NAME as unknown as Node, AT];
+  const when = [EPOCH, WAIT];
+  const read = (id: string, summary: string): Node =>
+    route({
+      id: `${id}Of${kind}`,
+      tag: kind,
+      summary,
+      parameters: [
+        ...place,
+        query(
+          'list',
+          'The entries of a directory as JSON {items, truncated} (at most 10,000) instead of bytes.',
+          BOOLEAN,
+        ),
+        ...when,
+        RANGE,
+        SAME,
+      ],
+      answer: {
+        type: 'application/octet-stream',
+        schema: BYTES,
+        description: 'The bytes; their ETag is their SHA-256.',
+      },
+    });
+  return {
+    [`${object}/files`]: {
+      get: withEntries(read('readFile', 'Read a file, or list a directory')),
+      head: read('statFile', 'Ask what a file is like'),
+      put: route({
+        id: `writeFileOf${kind}`,
+        tag: kind,
+        summary: 'Write a file; directories on the way are made',
+        parameters: [
+          ...place,
+          query('mode', 'Permissions, in octal; those of the file that is replaced, or 0644, by default.'),
+          CHECKSUM,
+          ...when,
+        ],
+        body: RAW,
+        answer: { schema: WRITTEN, description: 'Written, as a whole: nobody sees half of it.' },
+      }),
+      delete: route({
+        id: `deleteFileOf${kind}`,
+        tag: kind,
+        summary: 'Delete a file, or a directory with all that is in it',
+        parameters: [...place, ...when],
+        answer: { schema: record({ path: said('Path.') }, ['path']), description: 'Deleted.' },
+      }),
+    },
+    [`${object}/files/archive`]: {
+      get: route({
+        id: `packArchiveOf${kind}`,
+        tag: kind,
+        summary: 'Read a directory as a tar',
+        parameters: [...place, ...when],
+        answer: { type: 'application/x-tar', schema: BYTES, description: 'The tar.' },
+      }),
+      post: route({
+        id: `unpackArchiveOf${kind}`,
+        tag: kind,
+        summary: 'Unpack a tar into a directory, which is made when it is missing',
+        parameters: [...place, ...when],
+        body: TAR,
+        answer: {
+          schema: record({ path: said('Path.'), files: said('Files unpacked.', INTEGER) }, ['path', 'files']),
+          description: 'Unpacked.',
+        },
+      }),
+    },
+  };
+}
+
+/** With `list=true` the answer is JSON. */
+function withEntries(operation: Node): Node {
+  const responses = operation['responses'] as Record<string, { content: Record<string, unknown> }>;
+  const found = responses['200'];
+  if (found) {
+    const items = { type: 'array', items: ENTRY };
+    const schema = { type: 'object', required: ['items', 'truncated'], properties: { items, truncated: BOOLEAN } };
+    found.content['application/json'] = { schema };
+  }
+  return operation;
+}

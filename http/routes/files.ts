@@ -1,0 +1,136 @@
+/**
+ * Owns `…/files` of running Sandboxes and Workspaces: bytes with ranges and an ETag that is their SHA-256, entries of a directory, uploads
+ * by stream, deletes. How they get in and out is `Files`' matter (`actors/work/files`).
+ *
+ * Each request is a stream of its own: a slow client slows the program inside that reads or writes, and nobody else (I10). An
+ * answer that has begun and cannot be ended as it was told of is cut, never ended as if it were whole.
+ * Source: decisions, "Routes not shown", Files.
+ */
+import { Readable } from 'node:stream';
+import { refuse } from '../../src/api/refusal.js';
+import { rfc3339 } from '../../src/api/time.js';
+import type { Entry, FilePlace } from '../../actors/work/files/open.js';
+import type { Caller } from '../../actors/stage.js';
+import { addressOf } from '../auth/authorise.js';
+import type { Exchange } from '../exchange.js';
+import type { BelowTarget } from '../handle.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { readBoolean } from '../resources/versions.js';
+import { replyJson } from '../reply.js';
+import type { Room } from '../room.js';
+import { serveArchive } from './archives.js';
+import { readEpoch, readWait } from './epoch.js';
+import { answerBytes } from './transfer.js';
+import { takeBody } from './upload.js';
+
+/** The kernel's own bound of a path. */
+const PATH_BYTES = 4_096;
+
+export async function serveFiles(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+  const { kind, project, name, rest } = target;
+  const [below, ...more] = rest;
+  if (more.length > 0 || (below !== undefined && below !== 'archive')) {
+    throw refuse('NotFound', 'there is nothing of that name below files');
+  }
+  const methods = below === 'archive' ? ['GET', 'POST'] : ['GET', 'HEAD', 'PUT', 'DELETE'];
+  if (!methods.includes(x.method)) throw methodNotAllowed(x, methods);
+  x.verb = 'transfer';
+  const owner = addressOf(caller, kind, project, name, 'exec');
+  const place: FilePlace = { owner, path: readPath(x), epoch: readEpoch(x), waitMs: readWait(x) };
+  if (below === 'archive') return serveArchive(x, room, place);
+  switch (x.method) {
+    case 'PUT':
+      return upload(x, room, place);
+    case 'DELETE':
+      return remove(x, room, place);
+    default:
+      return readBoolean(x.query, 'list') === true ? list(x, room, place) : download(x, room, place);
+  }
+}
+
+function readPath(x: Exchange): string {
+  const path = x.query.get('path') ?? '';
+  const wrong = !path.startsWith('/')
+    ? 'must be an absolute path'
+    : path.includes('\0')
+      ? 'must not hold NUL'
+      : Buffer.byteLength(path) >= PATH_BYTES
+        ? `must be shorter than ${PATH_BYTES} bytes`
+        : undefined;
+  if (wrong === undefined) return path;
+  throw refuse('BadRequest', `path ${wrong}`, {
+    causes: [{ field: 'path', reason: 'FieldValueInvalid', message: wrong }],
+  });
+}
+
+async function download(x: Exchange, room: Room, place: FilePlace): Promise<void> {
+  const release = room.streams.add(x, { end: () => x.res.destroy() });
+  try {
+    await room.files.read(
+      place,
+      async (file) =>
+        answerBytes(x, {
+          size: file.size,
+          sha256: file.sha256,
+          headers: {
+            'cache-control': 'no-cache, private',
+            'last-modified': new Date(file.modified).toUTCString(),
+            'x-file-mode': file.mode,
+          },
+          open: async (range) => Readable.from(file.read(range), { objectMode: false, highWaterMark: 256 * 1024 }),
+        }),
+      x.gone,
+    );
+  } finally {
+    release();
+  }
+}
+
+async function list(x: Exchange, room: Room, place: FilePlace): Promise<void> {
+  const release = room.streams.add(x, { end: () => x.res.destroy() });
+  try {
+    const { entries, truncated } = await room.files.list(place, x.gone);
+    const base = place.path.endsWith('/') ? place.path : `${place.path}/`;
+    replyJson(x, 200, { items: entries.map((entry) => told(entry, base)), truncated });
+  } finally {
+    release();
+  }
+}
+
+function told({ name, type, size, mode, modified, target }: Entry, base: string): Readonly<Record<string, unknown>> {
+  return { name, path: base + name, type, size, mode, modifiedTime: rfc3339(modified), target };
+}
+
+async function upload(x: Exchange, room: Room, place: FilePlace): Promise<void> {
+  const mode = x.query.get('mode') ?? undefined;
+  if (mode !== undefined && !/^[0-7]{3,4}$/.test(mode)) {
+    throw refuse('BadRequest', 'mode must be three or four octal digits', {
+      causes: [{ field: 'mode', reason: 'FieldValueInvalid', message: 'must be three or four octal digits' }],
+    });
+  }
+  const sha256 = x.header('x-content-sha256')?.toLowerCase();
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256)) {
+    throw refuse('BadRequest', 'X-Content-SHA256 must be 64 hexadecimal digits');
+  }
+  await takeBody(x, room, async (body, length) => {
+    const written = await room.files.write(place, { mode, sha256, length }, body, x.gone);
+    replyJson(x, 200, {
+      path: place.path,
+      type: 'File',
+      size: written.size,
+      sha256: written.sha256,
+      mode: written.mode,
+      modifiedTime: rfc3339(written.modified),
+    });
+  });
+}
+
+async function remove(x: Exchange, room: Room, place: FilePlace): Promise<void> {
+  const release = room.streams.add(x, { end: () => undefined });
+  try {
+    await room.files.remove(place, x.gone);
+    replyJson(x, 200, { path: place.path });
+  } finally {
+    release();
+  }
+}
