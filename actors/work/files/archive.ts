@@ -4,10 +4,10 @@
  *
  * What was unpacked before an archive turns out to be broken, or its client goes, stays: it is told as a failure.
  */
-import { refuse, RefusalError } from '../../../src/api/refusal.js';
+import { refuse, type RefusalError } from '../../../src/api/refusal.js';
 import type { Entered } from '../entrance.js';
 import { runErrand } from './errand.js';
-import { EXIT, overTheDisk, quoted } from './faults.js';
+import { diskFull, EXIT, isDiskFull, overTheDisk, plainLines, quoted } from './faults.js';
 
 /** Not every tar can stay on one file system, without which the whole root would hold /proc. */
 const PACK = `
@@ -27,6 +27,8 @@ exec tar -x -v -o -f -`;
 
 /** `tar`: a file changed while it was read. The archive is whole. */
 const CHANGED = 1;
+/** Lines of what tar says that are passed on. */
+const COMPLAINTS = 5;
 
 /** Throws before its first bytes when there is nothing to pack. */
 export async function* packDirectory(
@@ -57,11 +59,7 @@ export async function unpackArchive(
   }
   errand.endInput();
   const files = await counted;
-  try {
-    await errand.done();
-  } catch (error) {
-    throw asArchive(error, path);
-  }
+  await errand.done([], unpackFault);
   return { files };
 }
 
@@ -78,10 +76,15 @@ async function countFiles(output: AsyncIterable<Uint8Array>): Promise<number> {
   return files;
 }
 
-function asArchive(error: unknown, path: string): unknown {
-  if (!(error instanceof RefusalError) || error.refusal.code !== 'Invalid') return error;
-  return refuse('Invalid', `not all of the archive was unpacked into ${quoted(path)}: ${error.refusal.message}`, {
-    causes: [{ field: '', reason: 'FieldValueInvalid', message: error.refusal.message }],
+/** What tar says of single entries, and not its last word, which says only that there was something. */
+function unpackFault(exitCode: number, complaint: string, path: string): RefusalError {
+  if (isDiskFull(complaint)) return diskFull(quoted(path));
+  const said = plainLines(complaint)
+    .filter((line) => !/Exiting with failure|Error is not recoverable/.test(line))
+    .slice(0, COMPLAINTS);
+  const message = said.length === 0 ? `tar ended with exit code ${exitCode}` : said.join('; ');
+  return refuse('Invalid', `not all of the archive was unpacked into ${quoted(path)}: ${message}`, {
+    causes: [{ field: '', reason: 'FieldValueInvalid', message }],
     fix: 'Send a tar, uncompressed, of files and directories with relative names.',
   });
 }

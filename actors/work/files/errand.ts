@@ -22,7 +22,7 @@ export interface Errand {
   /** True once its end is known: what is still written goes nowhere. */
   over(): boolean;
   /** Resolves when it has ended well (`fine`: further exit codes that are). Rejects with the refusal that says what went wrong. */
-  done(fine?: readonly number[]): Promise<void>;
+  done(fine?: readonly number[], fault?: typeof faultOf): Promise<void>;
 }
 
 /** Started: it ends with the signal and with the epoch. */
@@ -50,7 +50,7 @@ export async function runErrand(
     write: (data) => execution.write(data),
     endInput: () => execution.endInput(),
     over: () => end !== undefined,
-    async done(fine = []) {
+    async done(fine = [], fault = faultOf) {
       const is = await execution.ended;
       signal.throwIfAborted();
       switch (is.end) {
@@ -60,7 +60,7 @@ export async function runErrand(
           throw refuse('Unsupported', `files need /bin/sh in the image: ${is.message}`);
         case 'Exited':
           if (is.exitCode === 0 || fine.includes(is.exitCode)) return;
-          throw faultOf(is.exitCode, Buffer.concat(complaint).toString('utf8'), path);
+          throw fault(is.exitCode, Buffer.concat(complaint).toString('utf8'), path);
       }
     },
   };

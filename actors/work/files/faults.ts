@@ -38,7 +38,7 @@ export function faultOf(exitCode: number, complaint: string, path: string): Refu
 
 function ofSystem(exitCode: number, complaint: string, at: string): RefusalError {
   const said = lastLine(complaint);
-  if (/No space left on device|Disk quota exceeded|File too large/.test(complaint)) return diskFull(at);
+  if (isDiskFull(complaint)) return diskFull(at);
   if (/Read-only file system|Permission denied|Operation not permitted/.test(complaint)) {
     return refuse('Forbidden', `the system inside does not let this be done with ${at}: ${said}`, {
       fix: 'Use a path that can be written to, such as one below the working directory.',
@@ -87,9 +87,21 @@ export function quoted(path: string): string {
   return JSON.stringify(path.slice(0, MESSAGE_CHARACTERS));
 }
 
-/** Without control characters: it is written by whatever runs inside. */
+export function isDiskFull(complaint: string): boolean {
+  return /No space left on device|Disk quota exceeded|File too large/.test(complaint);
+}
+
 function lastLine(complaint: string): string {
-  const lines = complaint.split('\n').filter((line) => line.trim() !== '');
-  // eslint-disable-next-line no-control-regex -- they are what is taken out
-  return (lines.at(-1) ?? '').replace(/[\u0000-\u001f\u007f]/g, '?').slice(0, MESSAGE_CHARACTERS);
+  return plainLines(complaint).at(-1) ?? '';
+}
+
+/** Short, and without control characters: it is written by whatever runs inside. */
+export function plainLines(complaint: string): readonly string[] {
+  return (
+    complaint
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      // eslint-disable-next-line no-control-regex -- they are what is taken out
+      .map((line) => line.replace(/[\u0000-\u001f\u007f]/g, '?').slice(0, MESSAGE_CHARACTERS))
+  );
 }
