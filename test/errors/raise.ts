@@ -50,7 +50,7 @@ const TINY = {
   activity: { begin: () => () => undefined },
   now: Date.now,
 } as unknown as EntranceDeps;
-const NO_COMMANDS = { kinds: [], engine: undefined } as unknown as EntranceDeps;
+const NO_COMMANDS = { kinds: [], engine: undefined, now: Date.now } as unknown as EntranceDeps;
 
 let names = 0;
 const fresh = (): string => `e${(names += 1)}`;
