@@ -43,8 +43,9 @@ function gate(x: Exchange, room: Room): void {
   if (!room.health.active()) {
     throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
   }
-  if (room.draining() && x.method !== 'GET' && x.method !== 'HEAD') {
-    throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
+  // What is upgraded would stay longer than the service does.
+  if (room.draining() && ((x.method !== 'GET' && x.method !== 'HEAD') || x.upgrade !== undefined)) {
+    throw refuse('Unavailable', 'the service is shutting down and takes no new writes and upgrades', { retryAfterSeconds: 2 });
   }
 }
 

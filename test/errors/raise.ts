@@ -3,6 +3,7 @@ import { Client as Database } from 'pg';
 import { openCommands } from '../../actors/work/commands.js';
 import { openFiles } from '../../actors/work/files/open.js';
 import type { EntranceDeps } from '../../actors/work/entrance.js';
+import { printProcessId } from '../../http/routes/process-id.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
@@ -228,6 +229,15 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
       commands: openCommands({ ...NO_COMMANDS, read: async () => FAILED }),
     },
     raise: (door) => door.call(`${IN_DEFAULT}/sandboxes/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
+  },
+  /** A process that reads nothing. */
+  StdinBackpressure: {
+    options: { commands: { ...openCommands(NO_COMMANDS), writeProcess: async () => 'Full' } },
+    raise: (door) =>
+      door.call(`${IN_DEFAULT}/sandboxes/a/processes/${printProcessId({ uid: 'u', epoch: 1, id: 'p' })}/stdin`, {
+        ...ONE,
+        body: 'x',
+      }),
   },
   TooManyRequests: {
     options: { limits: { rates: { key: 1, org: 1 } } },
