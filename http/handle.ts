@@ -45,7 +45,9 @@ function gate(x: Exchange, room: Room): void {
   }
   // What is upgraded would stay longer than the service does.
   if (room.draining() && ((x.method !== 'GET' && x.method !== 'HEAD') || x.upgrade !== undefined)) {
-    throw refuse('Unavailable', 'the service is shutting down and takes no new writes and upgrades', { retryAfterSeconds: 2 });
+    throw refuse('Unavailable', 'the service is shutting down and takes no new writes and upgrades', {
+      retryAfterSeconds: 2,
+    });
   }
 }
 

@@ -34,6 +34,11 @@ const KEEP_ALIVE_MS = 60_000;
 const TELL_MS = 1_000;
 
 export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget): Promise<void> {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = x.req.headers;
+  if (x.upgrade && (length !== '0' || coding !== undefined)) {
+    // Where the body ends and the other protocol begins could be seen differently inside.
+    throw refuse('BadRequest', 'a request that asks for an upgrade has no body');
+  }
   const life = new AbortController();
   const end = (): void => life.abort();
   x.gone.addEventListener('abort', end, { once: true });

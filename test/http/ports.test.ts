@@ -220,6 +220,15 @@ test('a wrong port, a wrong key and a request that would be shown itself are ref
     socket.on('close', () => resolve(said));
   });
   t.regex(traced, /^HTTP\/1.1 405 /);
+  const bodied = await new Promise<string>((resolve) => {
+    const socket = connect(door.http.httpPort, '127.0.0.1');
+    const head = `POST ${PORTS}/80/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.owner}\r\nConnection: Upgrade\r\nUpgrade: x`;
+    socket.write(`${head}\r\nContent-Length: 3\r\n\r\nabc`);
+    let said = '';
+    socket.on('data', (data: Buffer) => (said += data.toString()));
+    socket.on('close', () => resolve(said));
+  });
+  t.regex(bodied, /^HTTP\/1.1 400 /);
 });
 
 test('a WebSocket passes through as it is, its key does not, and its traffic counts', async (t) => {
