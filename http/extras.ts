@@ -29,6 +29,8 @@ export function openExtras(room: Room): Extras {
     below: new Map([
       ['jobs/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['attempts/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
+      ['sandboxes/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
+      ['workspaces/logs', (x, caller, target) => serveLogs(x, room, caller, target)],
       ['jobs/outputs', (x, caller, target) => serveOutputs(x, room, caller, target)],
       ['sandboxes/exec', (x, caller, target) => serveExec(x, room, caller, target)],
       ['workspaces/exec', (x, caller, target) => serveExec(x, room, caller, target)],

@@ -1,5 +1,6 @@
 /**
- * Owns finding the log that a reader asks for: from a Job's index (and epoch) to the Attempt that ran it, to the engine.
+ * Owns finding the log that a reader asks for: from a Job's index, a Sandbox or a Workspace (and epoch) to the Attempt that ran it, to
+ * the engine.
  * A follower may come before the work: it waits until the Attempt runs or is over, without polling.
  */
 import { sameAddress, type Address } from '../../src/api/address.js';
@@ -16,7 +17,7 @@ import { workId } from './reports.js';
 export interface LogRequest extends LogQuery {
   /** Index of a Job. Ignored for an Attempt. */
   readonly index: number;
-  /** Epoch of the index; absent: the newest. */
+  /** Epoch of the index, or of the Sandbox or Workspace; absent: the newest. */
   readonly epoch?: number | undefined;
 }
 
@@ -51,7 +52,7 @@ async function attemptOf(
   signal: AbortSignal,
 ): Promise<Address | undefined> {
   const at = async (): Promise<Address | undefined> => {
-    const epoch = request.epoch ?? (await deps.slot(owner.org, uid, request.index))?.epoch;
+    const epoch = request.epoch ?? (await newestEpoch(owner, uid, request.index, deps, signal));
     if (epoch === undefined) return undefined;
     return { ...owner, kind: ATTEMPT, name: attemptName({ name: owner.name, uid }, request.index, epoch) };
   };
@@ -61,6 +62,21 @@ async function attemptOf(
     if (address) return { done: true, value: address };
     return { done: await isOver(owner, deps, signal), value: undefined };
   });
+}
+
+/** Undefined: it never began. */
+async function newestEpoch(
+  owner: Address,
+  uid: string,
+  index: number,
+  deps: LogDeps,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  if (owner.kind === 'Job') return (await deps.slot(owner.org, uid, index))?.epoch;
+  const body = await deps.stage.read(owner, signal);
+  if (!body) return undefined;
+  const { attempt } = decodeObject(body).status as { attempt?: { epoch?: number } };
+  return attempt?.epoch;
 }
 
 interface Found {
@@ -89,8 +105,11 @@ async function isOver(owner: Address, deps: LogDeps, signal: AbortSignal): Promi
   const body = await deps.stage.read(owner, signal);
   if (!body) return true;
   const { phase } = decodeObject(body).status as { phase?: string };
-  return phase === 'Succeeded' || phase === 'Failed' || phase === 'Cancelled';
+  return OVER.has(phase ?? '');
 }
+
+/** Phases of Jobs, Sandboxes and Workspaces in which nothing begins by itself. */
+const OVER = new Set(['Succeeded', 'Failed', 'Cancelled', 'Stopped', 'Terminating']);
 
 /** Looks, and looks again at each change of any Attempt of the project, until the look is done or the reader leaves. */
 async function settled<T>(

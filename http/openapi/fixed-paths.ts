@@ -1,7 +1,7 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, deliveries, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { json, said } from '../routes/declared/bodies.js';
-import { LOG_PARAMETERS } from '../routes/declared/logs.js';
+import { LOG_PARAMETERS, SESSION_LOG_PARAMETERS } from '../routes/declared/logs.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
 import { declaredPaths } from './declared-paths.js';
@@ -28,12 +28,12 @@ const OUTPUT: Node = {
 
 const EVENTS_SAID = 'Events of the last 30 days, oldest first; as lines of JSON when following.';
 
-function logs(id: string, what: string): Node {
+function logs(id: string, what: string, parameters: readonly Node[] = LOG_PARAMETERS): Node {
   return route({
     id,
     tag: 'Logs',
     summary: `Read the output of a ${what}`,
-    parameters: [NAMESPACE as unknown as Node, NAME as unknown as Node, ...LOG_PARAMETERS],
+    parameters: [NAMESPACE as unknown as Node, NAME as unknown as Node, ...parameters],
     answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
   });
 }
@@ -59,6 +59,8 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     ...declaredPaths(group, kinds),
     [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
     [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
+    [`${project}/sandboxes/{name}/logs`]: { get: logs('readSandboxLogs', 'Sandbox', SESSION_LOG_PARAMETERS) },
+    [`${project}/workspaces/{name}/logs`]: { get: logs('readWorkspaceLogs', 'Workspace', SESSION_LOG_PARAMETERS) },
     ...insidePaths(`${project}/sandboxes/{name}`, 'Sandbox'),
     ...insidePaths(`${project}/workspaces/{name}`, 'Workspace'),
     ...processPaths(`${project}/sandboxes/{name}`, 'Sandbox'),

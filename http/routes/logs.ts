@@ -1,5 +1,5 @@
 /**
- * Owns `…/jobs/{n}/logs` and `…/attempts/{n}/logs`: which log is meant, and streaming its lines with back-pressure.
+ * Owns `…/logs` of Jobs, Attempts, Sandboxes and Workspaces: which log is meant, and streaming its lines with back-pressure.
  * Where lines come from is the engine's matter (`Logs`).
  */
 import { decodeObject } from '../../src/api/encode.js';
@@ -17,9 +17,16 @@ import { readBytes } from '../resources/read.js';
 import { readBoolean } from '../resources/versions.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
+import { parseProcessId } from './process-id.js';
 
 /** A follower whose work has not begun is answered after this, ms: clients and proxies give up on one that waits for headers. */
 const CONNECTED_MS = 1_000;
+/** `process-` and an id. */
+const LONGEST_CONTAINER = 300;
+
+/** Kinds in which clients start processes of their own. */
+const SESSIONS: ReadonlySet<string> = new Set(['Sandbox', 'Workspace']);
+const OF_PROCESS = 'process-';
 
 export async function serveLogs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name } = target;
@@ -28,7 +35,8 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
   x.verb = 'logs';
   const address = addressOf(caller, kind, project, name, 'read');
   const owner = decodeObject(await readBytes(room, kind, address));
-  const request = readLogRequest(x, indexesOf(kind.kind, owner.spec), room.clock());
+  const asked = readLogRequest(x, indexesOf(kind.kind, owner.spec), room.clock());
+  const request = SESSIONS.has(kind.kind) ? ofProcess(asked, owner.metadata.uid) : asked;
   const timestamps = readBoolean(x.query, 'timestamps') ?? false;
 
   const release = room.streams.add(x, { end: () => x.res.end() });
@@ -78,6 +86,16 @@ async function streamLines(x: Exchange, lines: AsyncIterable<LogLine>, timestamp
   if (!out.closed) res.end();
 }
 
+/** `process-<id>`, by the id that clients have, which names its epoch too. */
+function ofProcess(request: LogRequest, uid: string): LogRequest {
+  if (!request.container.startsWith(OF_PROCESS)) return request;
+  const process = parseProcessId(request.container.slice(OF_PROCESS.length));
+  if (process === undefined) return request;
+  const { id, epoch } = process;
+  if (process.uid !== uid || (request.epoch ?? epoch) !== epoch) throw refuse('NotFound', 'there is no such process');
+  return { ...request, epoch, container: `${OF_PROCESS}${id}` };
+}
+
 /** How many indexes the object has; 1 for an Attempt. */
 function indexesOf(kind: string, spec: unknown): number {
   if (kind !== 'Job' || typeof spec !== 'object' || spec === null || !('completions' in spec)) return 1;
@@ -85,7 +103,9 @@ function indexesOf(kind: string, spec: unknown): number {
 }
 
 function describe(kind: string, { index, epoch, container }: LogRequest): string {
-  const which = kind === 'Job' ? `index ${index}${epoch === undefined ? '' : `, epoch ${epoch}`}` : 'this epoch';
+  const at = epoch === undefined ? '' : `epoch ${epoch}`;
+  const which =
+    kind === 'Job' ? [`index ${index}`, at].filter((word) => word !== '').join(', ') : at === '' ? 'this epoch' : at;
   return container === 'main' ? which : `${which}, container "${container}"`;
 }
 
@@ -120,7 +140,7 @@ export function readLogRequest(x: Exchange, indexes: number, now: number): LogRe
     throw refuse('NotFound', `there is no index ${index}: the indexes are 0 to ${indexes - 1}`);
   }
   const container = x.query.get('container') ?? '';
-  if (container.length > 64) throw refuse('BadRequest', 'container is no name');
+  if (container.length > LONGEST_CONTAINER) throw refuse('BadRequest', 'container is no name');
   return {
     index: index ?? 0,
     epoch: readCount(x, 'epoch', Number.MAX_SAFE_INTEGER),

@@ -102,3 +102,20 @@ test('a Sandbox that is not up yet says so, and takes the command in a moment', 
   }
   t.is(textAt(answer.body, 'stdout'), 'up\n', answer.text);
 });
+
+test('the log of a Sandbox is its main program’s, of each epoch that is kept, and follows until that ends', async (t) => {
+  const logs = (query = ''): Promise<Answer> => boxes.client().get(`${SANDBOXES}/talks/logs${query}`);
+  await boxes.post('talks', { command: ['sh', '-c', 'echo main $SVC_EPOCH; exec sleep infinity'] });
+  const followed = logs('?follow=true');
+  await boxes.phase('talks', 'Running', 1);
+  await boxes.patch('talks', { spec: { state: 'Stopped' } });
+  t.is((await followed).text, 'main 1\n');
+  await boxes.phase('talks', 'Stopped');
+  await boxes.patch('talks', { spec: { state: 'Running' } });
+  await boxes.phase('talks', 'Running', 2);
+  t.is((await logs('?epoch=1')).text, 'main 1\n');
+  t.is((await logs('?follow=true&epoch=1')).text, 'main 1\n');
+  t.is((await logs('?epoch=3')).status, 404);
+  t.is((await logs('?container=nobody')).text, '');
+  t.is((await boxes.client().get(`${SANDBOXES}/nobody/logs`)).status, 404);
+});

@@ -4,14 +4,25 @@ import type { Node } from '../../openapi/schema.js';
 import { path } from '../../openapi/route.js';
 import type { BelowRoute } from './declared.js';
 
-export const LOG_PARAMETERS: readonly Node[] = [
-  query('index', 'Index of the Job; may be left out when it has one only.', INTEGER),
-  query('epoch', 'Epoch of the index; the newest by default.', INTEGER),
-  query('container', '`main` by default; `init`, or the name of a sidecar.'),
+const HOW: readonly Node[] = [
   query('follow', 'Go on until the work ends.', BOOLEAN),
   query('tail', 'Only the last so many lines.', INTEGER),
   query('since', 'Only lines of the last so long (`15m`) or after a time (RFC 3339).'),
   query('timestamps', 'Put the time before each line.', BOOLEAN),
+];
+
+export const LOG_PARAMETERS: readonly Node[] = [
+  query('index', 'Index of the Job; may be left out when it has one only.', INTEGER),
+  query('epoch', 'Epoch of the index; the newest by default.', INTEGER),
+  query('container', '`main` by default; `init`, or the name of a sidecar.'),
+  ...HOW,
+];
+
+/** Of a Sandbox or Workspace. */
+export const SESSION_LOG_PARAMETERS: readonly Node[] = [
+  query('epoch', 'The newest by default; the last ten are kept.', INTEGER),
+  query('container', '`main` by default; `process-` and the id of a detached process; `network`: its connections.'),
+  ...HOW,
 ];
 
 function logsOf(plural: string, kind: string, at = 'logs', more: readonly Node[] = []): BelowRoute {
@@ -29,8 +40,6 @@ function logsOf(plural: string, kind: string, at = 'logs', more: readonly Node[]
 }
 
 export const LOG_ROUTES: readonly BelowRoute[] = [
-  logsOf('sandboxes', 'Sandbox'),
-  logsOf('workspaces', 'Workspace'),
   logsOf('functions', 'Function'),
   logsOf('images', 'Image'),
   logsOf('pipelines', 'PipelineStage', 'stages/{stage}/logs', [path('stage', 'Name of the stage.')]),
