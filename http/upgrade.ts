@@ -36,6 +36,8 @@ const LINGER_MS = 2_000;
 
 export function openUpgrades(deps: UpgradeDeps): Upgrades {
   const open = new Set<Socket>();
+  /** Each return to the server leaves a listener on the connection, and nobody needs to ask twice. */
+  const returned = new WeakSet<Socket>();
 
   function take(req: IncomingMessage, socket: Socket, head: Buffer): void {
     open.add(socket);
@@ -57,10 +59,17 @@ export function openUpgrades(deps: UpgradeDeps): Upgrades {
     follow(server, event) {
       server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
         // Nobody else listens on a connection that has left its server.
-        socket.on('error', () => socket.destroy());
+        const onError = (): void => void socket.destroy();
+        socket.on('error', onError);
         try {
           if (deps.may(pathOf(req), req.headers.upgrade?.toLowerCase() ?? '')) take(req, socket, head);
-          else giveBack(server, event, req, socket, head);
+          else {
+            const again = returned.has(socket);
+            returned.add(socket);
+            socket.unshift(Buffer.concat([Buffer.from(withoutQuestion(req, again), 'latin1'), head]));
+            socket.off('error', onError);
+            server.emit(event, socket);
+          }
         } catch {
           // Two requests at once on one connection, of which the second asked: its answer could not be told from the first's.
           socket.destroy();
@@ -80,8 +89,8 @@ function pathOf({ url = '/' }: IncomingMessage): string {
 
 const ASKING = new Set(['upgrade', 'http2-settings', 'connection']);
 
-/** The request as it came, without the question, and its connection as a new one of the server. */
-function giveBack(server: Server, event: string, req: IncomingMessage, socket: Socket, head: Buffer): void {
+/** The request's head as it came, without the question. `last`: the connection ends with its answer. */
+function withoutQuestion(req: IncomingMessage, last: boolean): string {
   const lines = [`${req.method ?? 'GET'} ${req.url ?? '/'} HTTP/${req.httpVersion}`];
   const { rawHeaders } = req;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -92,7 +101,7 @@ function giveBack(server: Server, event: string, req: IncomingMessage, socket: S
     .split(',')
     .map((token) => token.trim())
     .filter((token) => token !== '' && !ASKING.has(token.toLowerCase()));
+  if (last) kept.push('close');
   if (kept.length > 0) lines.push(`Connection: ${kept.join(', ')}`);
-  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
-  server.emit(event, socket);
+  return `${lines.join('\r\n')}\r\n\r\n`;
 }

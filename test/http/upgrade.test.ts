@@ -137,6 +137,22 @@ test('who asks for what is not offered is served as if nothing had been asked, b
   t.regex(watched, /^HTTP\/1.1 200 /);
 });
 
+test('who asks again on the same connection is answered for the last time on it', async (t) => {
+  const door = await openDoor(t);
+  const asking = 'GET /version HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
+  const socket = connect(door.http.httpPort, '127.0.0.1');
+  let said = '';
+  socket.on('data', (data: Buffer) => (said += data.toString()));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const answers = (): number => said.split('HTTP/1.1 200 OK').length - 1;
+  socket.write(asking);
+  await until('it is answered', () => answers() === 1 && said.includes('gitVersion'));
+  socket.write(asking);
+  await closed;
+  t.is(answers(), 2);
+  t.regex(said, /Connection: close/);
+});
+
 test('a drain closes what has been upgraded, and ends its program', async (t) => {
   const stage = openStage();
   const door = await openDoor(t, { commands: stage.commands });
