@@ -12,6 +12,7 @@ import { serveProcesses } from './routes/processes.js';
 import { serveTerminal } from './routes/terminal.js';
 import { BESIDE, refuseBelow, refuseBeside } from './routes/unbuilt.js';
 import type { Room } from './room.js';
+import { serveLinks } from './tools/links.js';
 
 const notServed: Beside = async (x, caller, target) => {
   refuseBeside(x, caller, target);
@@ -41,6 +42,7 @@ export function openExtras(room: Room): Extras {
       ['sandboxes/ports', (x, caller, target) => servePorts(x, room, caller, target)],
       ['sandboxes/files', (x, caller, target) => serveFiles(x, room, caller, target)],
       ['workspaces/files', (x, caller, target) => serveFiles(x, room, caller, target)],
+      ['workspaces/tools', (x, caller, target) => serveLinks(x, room, caller, target)],
       ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, room, caller, target)],
     ]),
     leaving: new Map([

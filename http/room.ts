@@ -7,6 +7,8 @@ import type { RunningKeys } from './resources/running-keys.js';
 import type { Renderings } from './table/rendering.js';
 import type { Rates } from './rate.js';
 import type { Streams } from './streams.js';
+import type { Runs } from './tools/runs.js';
+import type { Visits } from './tools/visits.js';
 
 export interface Room extends HttpDeps {
   readonly authenticator: Authenticator;
@@ -16,6 +18,9 @@ export interface Room extends HttpDeps {
   readonly runningKeys: RunningKeys;
   readonly streams: Streams;
   readonly rates: Rates;
+  /** Browser tools of Workspaces: who may use them, and which run. */
+  readonly visits: Visits;
+  readonly runs: Runs;
   /** True from the beginning of a drain: no new writes, no new streams. */
   draining(): boolean;
 }

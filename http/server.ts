@@ -34,6 +34,10 @@ import { openRates } from './rate.js';
 import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
+import { openRuns } from './tools/runs.js';
+import { isTool, serveTool } from './tools/serve.js';
+import { openVisits } from './tools/visits.js';
+import { toolPath } from '../src/kinds/workspace/connect.js';
 import { openUpgrades } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
@@ -78,6 +82,8 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     deadlines,
     streams,
     rates: openRates(limits.rates),
+    visits: openVisits(({ owner, tool }) => toolPath(owner, tool), deps.randomBytes),
+    runs: openRuns(deps.commands),
     renderings: openRenderings(deps.config.group, deps.clock),
     runningKeys: openRunningKeys(),
     draining: () => draining,
@@ -139,6 +145,13 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     });
   }
 
+  function serveTools(x: Exchange): void {
+    void funnel(x, async () => {
+      await serveTool(x, room);
+      return x.res.statusCode;
+    });
+  }
+
   const serveKoa = app.callback();
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
@@ -163,6 +176,10 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       serveApi(x);
       return;
     }
+    if (isTool(x.path)) {
+      serveTools(x);
+      return;
+    }
     exchanges.set(res, x);
     void serveKoa(req, res);
   }
@@ -174,8 +191,12 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const servers: Server[] = secure ? [plain, secure] : [plain];
   for (const server of servers) bound(server);
   const upgrades = openUpgrades({
-    may: (path, protocol) => mayLeave(path, protocol, routed),
-    serve: (req, res, upgrade) => serveApi(new Exchange(req, res, nextId(), upgrade)),
+    may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
+    serve(req, res, upgrade) {
+      const x = new Exchange(req, res, nextId(), upgrade);
+      if (isTool(x.path)) serveTools(x);
+      else serveApi(x);
+    },
   });
   upgrades.follow(plain, 'connection');
   if (secure) upgrades.follow(secure, 'secureConnection');

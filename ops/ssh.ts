@@ -3,13 +3,10 @@
  * setting, or when its key does not open: then the rest of the service goes on and the log says so.
  */
 import ssh2 from 'ssh2';
-import { decodeObject } from '../src/api/encode.js';
 import type { Config } from '../src/config.js';
 import type { Doors } from '../src/kinds/machine.js';
-import { memberKind } from '../src/kinds/member/index.js';
-import type { MemberSpec } from '../src/kinds/member/schema.js';
 import { openGuests } from '../http/ssh/guests.js';
-import type { Members } from '../http/ssh/keys.js';
+import { membersOf } from '../http/ssh/members.js';
 import { openSshDoor, type SshDoor } from '../http/ssh/server.js';
 import type { MasterKeys } from '../storage/envelope/master-key.js';
 import type { Store } from '../storage/open.js';
@@ -43,7 +40,7 @@ export async function openSsh(
   const { stage, commands: inside } = front;
   const guests = openGuests({
     read: (address) => stage.read(address, AbortSignal.timeout(READ_MS)),
-    members: membersOf(front),
+    members: membersOf(stage),
   });
   const door = await openSshDoor({
     ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
@@ -64,14 +61,4 @@ async function hostKeyOf({ postgres }: Store, keys: MasterKeys): Promise<HostKey
   const parsed = ssh2.utils.parseKey(text);
   if (parsed instanceof Error) throw new Error('the host key cannot be read');
   return { private: text, public: `${parsed.type} ${parsed.getPublicSSH().toString('base64')}` };
-}
-
-/** Read anew for each login to a Workspace without keys of its own: that is rare, and orgs are small. */
-function membersOf({ stage }: Pick<Front, 'stage'>): Members {
-  return async (org) => {
-    const page = await stage.list({ range: { org, kind: memberKind }, signal: AbortSignal.timeout(READ_MS) });
-    const found: MemberSpec[] = [];
-    for await (const bodies of page.items) found.push(...bodies.map((body) => decodeObject<MemberSpec>(body).spec));
-    return found;
-  };
 }

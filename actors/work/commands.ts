@@ -84,8 +84,8 @@ export interface Commands {
     port: { readonly port: number; readonly epoch?: number | undefined },
     signal: AbortSignal,
   ): Promise<PortConnection>;
-  /** Somebody is inside, whatever is done there (an SSH connection): activity until the returned call, harmless twice. */
-  stay(owner: Address, epoch: number): Promise<() => void>;
+  /** Somebody is inside, whatever is done there (an SSH connection): activity until `leave`, harmless twice. */
+  stay(owner: Address, epoch: number | undefined): Promise<Whereabouts & { readonly leave: () => void }>;
 }
 
 /** What is activity on a connection only its user can tell: `begin` a request that waits for its answer, `touch` for each part of a stream. */
@@ -159,7 +159,10 @@ export function openCommands(deps: EntranceDeps): Commands {
         if (connected.outcome === 'NotRunning') throw over(ENDED);
         return connected.outcome === 'Connected' ? { ...connected, begin, touch } : connected;
       }),
-    stay: async (owner, epoch) => (await enter(owner, epoch, deps)).begin(),
+    async stay(owner, wanted) {
+      const { uid, epoch, begin } = await enter(owner, wanted, deps);
+      return { uid, epoch, leave: begin() };
+    },
   };
 }
 

@@ -33,6 +33,8 @@ export interface Authenticator {
   known(header: string | undefined): Caller | undefined;
   /** The caller, or Unauthorized. */
   authenticate(header: string | undefined): Promise<Caller>;
+  /** The caller behind a credential that was good before, by its SHA-256: as he is now, or Unauthorized. */
+  again(sha256: string): Promise<Caller>;
   /** This object has changed or is gone: whoever was read from it is read again. */
   forget(address: Address): void;
   /** Everything may have changed meanwhile: a standby has become the active process. */
@@ -86,6 +88,12 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return mine;
   }
 
+  async function again(sha256: string): Promise<Caller> {
+    const at = usable(sha256) ?? (await shared(sha256))?.caller;
+    if (at === undefined) throw refuse('Unauthorized', BAD_KEY);
+    return at;
+  }
+
   return {
     known(header) {
       const sha256 = bearerHash(header);
@@ -98,10 +106,9 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
           header === undefined ? 'no API key was sent' : 'the Authorization header holds no bearer credential';
         throw refuse('Unauthorized', message, { fix: 'Send the header "Authorization: Bearer <API key>".' });
       }
-      const at = usable(sha256) ?? (await shared(sha256))?.caller;
-      if (at === undefined) throw refuse('Unauthorized', BAD_KEY);
-      return at;
+      return again(sha256);
     },
+    again,
     forget(address) {
       forgotten += 1;
       const key = addressKey(address);

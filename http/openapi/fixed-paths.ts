@@ -10,6 +10,7 @@ import { portPaths, processPaths } from './inside-live.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
+import { toolPaths } from './tools.js';
 import { webhookLogPaths } from './webhook-log.js';
 
 const OUTPUT: Node = {
@@ -66,6 +67,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     ...processPaths(`${project}/sandboxes/{name}`, 'Sandbox'),
     ...processPaths(`${project}/workspaces/{name}`, 'Workspace'),
     ...portPaths(`${project}/sandboxes/{name}`),
+    ...toolPaths(`${project}/workspaces/{name}`),
     [`${project}/jobs/{name}/outputs`]: {
       get: route({
         id: 'listJobOutputs',

@@ -45,9 +45,9 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   /** The signal first: sessions say why and are closed, then the connection. */
   function end(why?: string): void {
     if (ended.signal.aborted) return;
+    // The sessions say why, and close.
     ended.abort(why);
-    // What the sessions say goes out in this turn and the next ones.
-    setTimeout(() => client.end(), why === undefined ? 0 : 100).unref();
+    setImmediate(() => client.end());
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
 
@@ -107,10 +107,10 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   /** An open connection is somebody at work, whatever goes through it. Source: spec, "Workspace", `idleTimeout`. */
   async function stay({ owner, epoch }: Guest): Promise<void> {
     if (epoch === undefined) return;
-    const over = await deps.inside.stay(owner, epoch).catch(() => undefined);
-    if (over === undefined) return;
-    if (ended.signal.aborted) over();
-    else ended.signal.addEventListener('abort', over, { once: true });
+    const here = await deps.inside.stay(owner, epoch).catch(() => undefined);
+    if (here === undefined) return;
+    if (ended.signal.aborted) here.leave();
+    else ended.signal.addEventListener('abort', here.leave, { once: true });
   }
 
   async function judge(context: AuthContext): Promise<void> {

@@ -71,8 +71,8 @@ export interface Inside {
     | { readonly outcome: 'Connected'; readonly stream: Duplex }
     | { readonly outcome: 'Refused'; readonly message: string }
   >;
-  /** Activity until the returned call. */
-  stay(owner: Address, epoch: number): Promise<() => void>;
+  /** Activity until `leave`. */
+  stay(owner: Address, epoch: number): Promise<{ readonly leave: () => void }>;
 }
 
 /** I10. What is beyond a bound is closed or refused at once; nothing waits. */

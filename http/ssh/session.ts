@@ -17,7 +17,7 @@ export interface SessionDeps {
   readonly guest: Guest;
   readonly inside: Inside;
   readonly socket: Socket;
-  /** Aborted with the connection; its reason, when it is a text, is shown to the client. */
+  /** Aborted when the connection is to end; its reason, when it is a text, is shown to the client. */
   readonly gone: AbortSignal;
   /** Undefined: come in. Else what a person is told. */
   obstacle(): Promise<string | undefined>;
@@ -50,9 +50,16 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   const env: Record<string, string> = {};
   let terminal: TerminalSize | undefined;
   let execution: Execution | undefined;
+  /** Set while there is somebody to be told how it ended. */
+  let open: ServerChannel | undefined;
   // The channel's own `close` waits until all input is read, which a program may never do.
   const closed = new AbortController();
-  const leave = (): void => closed.abort(deps.gone.reason);
+  const leave = (): void => {
+    const { reason }: { readonly reason: unknown } = deps.gone;
+    // At once: the connection does not wait for the end of what runs.
+    finish({ status: NO_EXIT, told: typeof reason === 'string' ? reason : undefined });
+    closed.abort();
+  };
   deps.gone.addEventListener('abort', leave, { once: true });
   session.once('close', () => {
     deps.gone.removeEventListener('abort', leave);
@@ -99,27 +106,31 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   /** Never rejects. Undefined channel: a second command was asked of one session. */
   async function run(channel: ServerChannel | undefined, command: readonly string[]): Promise<void> {
     if (channel === undefined) return;
+    open = channel;
     deps.onChannel(channel);
     for (const stream of [channel, channel.stderr]) stream.on('error', () => undefined);
-    const exit = await carryOut(channel, command).catch((error: unknown) => ({
-      code: NO_EXIT,
-      message: error instanceof RefusalError ? error.refusal.message : 'the command failed inside the service',
-    }));
-    // Why the connection ends says more than that its command did.
-    const { reason }: { readonly reason: unknown } = deps.gone;
-    const message = deps.gone.aborted && typeof reason === 'string' ? reason : exit.message;
-    if (message !== undefined && channel.writable) channel.stderr.write(`${message}\r\n`);
-    channel.exit(exit.code);
+    finish(
+      await carryOut(channel, command).catch((error: unknown) => ({
+        status: NO_EXIT,
+        told: error instanceof RefusalError ? error.refusal.message : 'the command failed inside the service',
+      })),
+    );
+  }
+
+  /** Only the first end counts. */
+  function finish({ status, told }: Exit): void {
+    const channel = open;
+    open = undefined;
+    if (channel === undefined) return;
+    if (told !== undefined && channel.writable) channel.stderr.write(`${told}\r\n`);
+    channel.exit(status);
     channel.end();
   }
 
-  async function carryOut(
-    channel: ServerChannel,
-    command: readonly string[],
-  ): Promise<{ readonly code: number; readonly message?: string | undefined }> {
+  async function carryOut(channel: ServerChannel, command: readonly string[]): Promise<Exit> {
     const obstacle = await deps.obstacle();
     const { epoch, owner } = deps.guest;
-    if (obstacle !== undefined || epoch === undefined) return { code: NO_EXIT, message: obstacle };
+    if (obstacle !== undefined || epoch === undefined) return { status: NO_EXIT, told: obstacle };
     const started = await deps.inside.start(owner, { command, env, terminal, epoch }, closed.signal);
     execution = started;
     // It may have changed while the command was being started.
@@ -129,7 +140,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
       const to = stream === 'stdout' ? channel : channel.stderr;
       if (!(await pour(to, data, deps.socket, closed.signal))) break;
     }
-    if (closed.signal.aborted) return { code: NO_EXIT };
+    if (closed.signal.aborted) return { status: NO_EXIT };
     return exitOf(await started.ended);
   }
 }
@@ -149,14 +160,20 @@ function feed(channel: ServerChannel, execution: Execution, onTerminal: boolean)
   });
 }
 
-function exitOf(end: ExecEnd): { readonly code: number; readonly message?: string | undefined } {
+interface Exit {
+  readonly status: number;
+  /** For a person, on the error output. */
+  readonly told?: string | undefined;
+}
+
+function exitOf(end: ExecEnd): Exit {
   switch (end.end) {
     case 'Exited':
-      return { code: end.exitCode };
+      return { status: end.exitCode };
     case 'NotExecuted':
-      return { code: end.reason === 'CommandNotFound' ? 127 : 126, message: end.message };
+      return { status: end.reason === 'CommandNotFound' ? 127 : 126, told: end.message };
     case 'WorkGone':
-      return { code: NO_EXIT, message: 'the Workspace has stopped' };
+      return { status: NO_EXIT, told: 'the Workspace has stopped' };
   }
 }
 

@@ -9,7 +9,7 @@ import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
 import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { BASE, IN_DEFAULT, openDoor, type Door, type DoorOptions } from '../http/support/door.js';
+import { BASE, IN_DEFAULT, object as stored, openDoor, type Door, type DoorOptions } from '../http/support/door.js';
 
 const ACCOUNTS = path('serviceaccounts', 'default');
 const SECRETS = path('secrets', 'default');
@@ -52,6 +52,13 @@ const TINY = {
   now: Date.now,
 } as unknown as EntranceDeps;
 const NO_COMMANDS = { kinds: [], engine: undefined, now: Date.now } as unknown as EntranceDeps;
+/** Asks for a link to a tool of a Workspace that has only SSH among its tools, and no keys. */
+async function linkTo(door: Door, tool: string): Promise<Response> {
+  const workspace = stored('Workspace', 'a', 'default', { tools: ['SSH'] });
+  await door.stage.put({ org: 'acme', kind: 'Workspace', project: 'default', name: 'a' }, workspace);
+  return door.call(`${IN_DEFAULT}/workspaces/a/tools/${tool}/links`, { method: 'POST' });
+}
+
 
 let names = 0;
 const fresh = (): string => `e${(names += 1)}`;
@@ -246,6 +253,8 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
       return burst.find(({ status }) => status === 429) ?? burst[0] ?? Response.error();
     },
   },
+  NoSSHKey: { raise: (door) => linkTo(door, 'ssh') },
+  WorkspaceToolUnavailable: { raise: (door) => linkTo(door, 'jupyter') },
   WorkspaceStarting: {
     options: { commands: openCommands({ ...NO_COMMANDS, read: async () => STARTING }) },
     raise: (door) => door.call(`${IN_DEFAULT}/workspaces/a/exec`, { ...ONE, body: '{"command":["true"]}' }),

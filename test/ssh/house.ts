@@ -58,7 +58,7 @@ export function openHouse(): House {
       },
       async stay() {
         house.staying += 1;
-        return () => (house.staying -= 1);
+        return { leave: () => void (house.staying -= 1) };
       },
     },
   };

@@ -1,0 +1,105 @@
+/**
+ * Owns `POST …/workspaces/{n}/tools/{tool}/links`: a link that opens a browser tool of a running Workspace, once and soon. For `ssh`
+ * the answer is where to go, or that no key would open the door.
+ *
+ * WorkspaceToolUnavailable: `spec.tools` does not name the tool, or the image has no program for it; NoSSHKey: neither the
+ * Workspace nor a member has a key. Source: spec, "Workspace", `connect`; the route is ours.
+ */
+import { z } from 'zod';
+import type { Caller } from '../../actors/stage.js';
+import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import { refuse } from '../../src/api/refusal.js';
+import { rfc3339 } from '../../src/api/time.js';
+import { BROWSER_TOOLS, sshUser, toolPath, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+import type { WorkspaceSpec, WorkspaceStatus } from '../../src/kinds/workspace/schema.js';
+import { addressOf } from '../auth/authorise.js';
+import { bearerHash } from '../auth/bearer.js';
+import type { Exchange } from '../exchange.js';
+import type { BelowTarget } from '../handle.js';
+import { readInput } from '../resources/action.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { parseObject } from '../resources/parse.js';
+import { replyJson } from '../reply.js';
+import type { Room } from '../room.js';
+import { membersOf } from '../ssh/members.js';
+import { keysOf } from '../ssh/keys.js';
+import { search, TOOLS } from './programs.js';
+import { run } from './runs.js';
+import { LINK_SECONDS } from './visits.js';
+
+/** Query of a link. */
+export const LINK = 'link';
+
+/** By the words of the path. */
+const WORDS: ReadonlyMap<string, WorkspaceSpec['tools'][number]> = new Map([
+  ['jupyter', 'Jupyter'],
+  ['vscode', 'VSCode'],
+  ['ssh', 'SSH'],
+]);
+
+const NOTHING = z.strictObject({});
+
+export async function serveLinks(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+  const { kind, project, name, rest } = target;
+  const [word = '', links, ...more] = rest;
+  const tool = WORDS.get(word);
+  if (tool === undefined || links !== 'links' || more.length > 0) {
+    throw refuse('NotFound', `below tools there are ${[...WORDS.keys()].join(', ')}, each with links`);
+  }
+  if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
+  x.verb = 'link';
+  const address = addressOf(caller, kind, project, name, 'exec');
+  const body = await room.bodies.read(x);
+  if (body.length > 0) readInput(NOTHING, parseObject(x, body).value);
+  const bytes = await room.stage.read(address, room.deadlines.current());
+  if (bytes === undefined)
+    throw refuse('NotFound', `${kind.kind} "${name}" not found`, { target: ofWorkspace(address) });
+  const { spec, status } = decodeObject<WorkspaceSpec, WorkspaceStatus>(bytes);
+  if (!spec.tools.includes(tool)) throw unavailable(address, `spec.tools does not name ${tool}`);
+  const answer = tool === 'SSH' ? await bySsh(room, address, spec, status) : await byLink(x, room, address, tool);
+  replyJson(x, 201, answer, { 'cache-control': 'no-store' });
+}
+
+interface Answer {
+  readonly url: string;
+  readonly expirationTime?: string | undefined;
+}
+
+async function bySsh(room: Room, address: Address, spec: WorkspaceSpec, { connect }: WorkspaceStatus): Promise<Answer> {
+  const keys = await keysOf(spec, address, membersOf(room.stage));
+  if (keys.length === 0) {
+    throw refuse('NoSSHKey', `nobody has a key for Workspace "${address.name}"`, { target: ofWorkspace(address) });
+  }
+  // Refuses unless it runs.
+  (await room.commands.stay(address, undefined)).leave();
+  if (connect?.ssh === undefined) throw unavailable(address, 'the SSH door of this service is closed');
+  return { url: `ssh://${sshUser(address)}@${connect.ssh.host ?? ''}` };
+}
+
+async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeof BROWSER_TOOLS): Promise<Answer> {
+  const word: BrowserTool = BROWSER_TOOLS[tool];
+  const { uid, epoch, leave } = await room.commands.stay(owner, undefined);
+  leave();
+  const names = TOOLS[word].programs.map(({ name }) => name);
+  const { exitCode, said: program } = await run(room.commands, { owner, epoch }, search(names));
+  if (exitCode !== 0 || !names.includes(program)) {
+    throw unavailable(owner, `its image has none of ${names.join(', ')}`);
+  }
+  const credential = bearerHash(x.req.headers.authorization);
+  if (credential === undefined) throw refuse('Unauthorized', 'no API key was sent');
+  const value = room.visits.invite({ owner, uid, epoch, tool: word, program, credential });
+  return {
+    url: `${x.base}${toolPath(owner, word)}?${LINK}=${value}`,
+    expirationTime: rfc3339(room.clock() + LINK_SECONDS * 1_000),
+  };
+}
+
+function unavailable(address: Address, why: string): Error {
+  const message = `there is no such tool in Workspace "${address.name}": ${why}`;
+  return refuse('WorkspaceToolUnavailable', message, { target: ofWorkspace(address) });
+}
+
+function ofWorkspace({ kind, name }: Address): { readonly kind: string; readonly name: string } {
+  return { kind, name };
+}

@@ -1,0 +1,101 @@
+/**
+ * Owns the programs that can be a browser tool: how an image is asked for one, how it is started, and on which port inside it
+ * listens. Each listens on loopback only and asks for no password: who gets to it is decided at the front door.
+ */
+import { BRAND } from '../../src/brand.js';
+import { HOME, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+
+export interface ToolProgram {
+  /** What the image is asked for. */
+  readonly name: string;
+  /** It wants to be told the path that it is shown under, and gets it with every request; else the path is cut off. */
+  readonly keepsPrefix: boolean;
+  /** `prefix` without a slash at its end. */
+  command(port: number, prefix: string): readonly string[];
+}
+
+export interface Tool {
+  /** Out of the way of what people start themselves. */
+  readonly port: number;
+  /** The better one first. */
+  readonly programs: readonly ToolProgram[];
+}
+
+/** Jupyter compares the origin with a host that it cannot know; the front door has compared them already. */
+function jupyter(name: string, ...more: readonly string[]): ToolProgram {
+  return {
+    name,
+    keepsPrefix: true,
+    command: (port, prefix) => [
+      ...[name, ...more, '--no-browser', '--allow-root', '--ip=127.0.0.1', `--port=${port}`],
+      // The older class name is what Notebook 6 reads.
+      ...['ServerApp', 'NotebookApp'].flatMap((app) => [
+        `--${app}.port_retries=0`,
+        `--${app}.base_url=${prefix}/`,
+        `--${app}.token=`,
+        `--${app}.password=`,
+        `--${app}.allow_origin=*`,
+      ]),
+    ],
+  };
+}
+
+export const TOOLS: Readonly<Record<BrowserTool, Tool>> = {
+  jupyter: {
+    port: 47_811,
+    programs: [
+      jupyter('jupyter-lab'),
+      jupyter('jupyter-notebook'),
+      jupyter('jupyter-server'),
+      jupyter('jupyter', 'lab'),
+    ],
+  },
+  vscode: {
+    port: 47_812,
+    programs: [
+      {
+        name: 'code-server',
+        keepsPrefix: false,
+        command: (port) => [
+          ...['code-server', '--auth', 'none', '--bind-addr', `127.0.0.1:${port}`],
+          ...['--disable-telemetry', '--disable-update-check', HOME],
+        ],
+      },
+      {
+        name: 'openvscode-server',
+        keepsPrefix: true,
+        command: (port, prefix) => [
+          ...['openvscode-server', '--host', '127.0.0.1', '--port', String(port), '--without-connection-token'],
+          ...['--server-base-path', prefix, '--telemetry-level', 'off', '--default-folder', HOME],
+        ],
+      },
+    ],
+  },
+};
+
+/** Says the first of the names that there is a program of; exit code 1: there is none. */
+export function search(names: readonly string[]): readonly string[] {
+  const script = 'for name; do command -v "$name" >/dev/null && { echo "$name"; exit 0; }; done; exit 1';
+  return ['/bin/sh', '-c', script, 'sh', ...names];
+}
+
+/** Where what it writes is to be read, inside. */
+export function logOf(tool: BrowserTool): string {
+  return `/tmp/.${BRAND}-${tool}.log`;
+}
+
+/** Starts it in the background unless it runs already, and says its process id. */
+export function launch(tool: BrowserTool, command: readonly string[]): readonly string[] {
+  const pid = `/tmp/.${BRAND}-${tool}.pid`;
+  const script = `
+if kill -0 "$(cat ${pid} 2>/dev/null)" 2>/dev/null; then cat ${pid}; exit 0; fi
+"$@" >${logOf(tool)} 2>&1 </dev/null &
+echo $! >${pid}
+echo $!`;
+  return ['/bin/sh', '-c', script, 'sh', ...command];
+}
+
+/** Exit code 0: the process is there. */
+export function alive(pid: number): readonly string[] {
+  return ['/bin/sh', '-c', 'kill -0 "$1"', 'sh', String(pid)];
+}
