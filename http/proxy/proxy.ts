@@ -55,6 +55,8 @@ export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget):
     });
     clearTimeout(late);
     if (connection.outcome === 'Refused') throw nobody(target.port);
+    // It may fail before anybody listens, and after nobody does any more.
+    connection.stream.on('error', () => undefined);
     const over = x.upgrade ? connection.touch : connection.begin();
     try {
       await pass(x, target, connection);
