@@ -9,7 +9,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PortConnection } from '../../actors/work/commands.js';
-import { refuse } from '../../src/api/refusal.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { plainSubprotocols } from '../auth/offered.js';
 import type { Exchange } from '../exchange.js';
 import type { Streams } from '../streams.js';
@@ -60,6 +60,8 @@ export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget):
     const over = x.upgrade ? connection.touch : connection.begin();
     try {
       await pass(x, target, connection);
+    } catch (error) {
+      throw x.left || x.res.headersSent ? error : ((await ended(target)) ?? error);
     } finally {
       over();
     }
@@ -67,6 +69,22 @@ export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget):
     clearTimeout(late);
     end();
     release();
+  }
+}
+
+/** The refusal of one whose epoch has ended; undefined: it goes on, and its program is to blame. */
+async function ended(target: ProxyTarget): Promise<RefusalError | undefined> {
+  const looking = new AbortController();
+  const late = setTimeout(() => looking.abort(), CONNECT_MS);
+  try {
+    const connection = await target.connect(looking.signal);
+    if (connection.outcome === 'Connected') connection.stream.on('error', () => undefined);
+    return undefined;
+  } catch (error) {
+    return error instanceof RefusalError ? error : undefined;
+  } finally {
+    clearTimeout(late);
+    looking.abort();
   }
 }
 

@@ -5,6 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import test from 'ava';
 import * as fc from 'fast-check';
 import { WebSocket, WebSocketServer } from 'ws';
+import { notRunning } from '../../actors/work/entrance.js';
 import { outwardLocation } from '../../http/proxy/headers.js';
 import { scopeCookie } from '../../http/proxy/cookies.js';
 import { until } from '../e2e/until.js';
@@ -177,6 +178,25 @@ test('nobody there, nothing in HTTP, too much of a head and no end of one are Un
   }
   t.is((await door.call(`${PORTS}/${free}/`)).status, 200);
   t.is(door.logged.length, 0, door.logged.join('\n'));
+});
+
+test('one whose epoch ends before its program has answered is told so', async (t) => {
+  let asked = 0;
+  const port = await web(t, (_req, res) => void res.socket?.destroy());
+  const ports = portsOf();
+  const door = await openDoor(t, {
+    commands: {
+      ...ports,
+      connect: async (...args) => {
+        asked += 1;
+        if (asked > 1) throw notRunning({ kind: 'Sandbox', name: 'box' }, 'its program has ended', 3);
+        return ports.connect(...args);
+      },
+    },
+  });
+  const answer = await door.call(`${PORTS}/${port}/`);
+  t.is(answer.status, 409);
+  t.is(at(await json(answer), 'reason'), 'SandboxNotRunning');
 });
 
 test('an answer that breaks off breaks off, and a header that is not ASCII passes', async (t) => {
