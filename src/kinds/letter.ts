@@ -55,27 +55,32 @@ export type Letter =
   /** Owner → Attempt that has ended: I keep what I want of your outputs now; let go of all of them. */
   | { readonly letter: 'OutputsTaken'; readonly epoch: number }
   /**
-   * Writer → Volume: I ask for the lease, or, holding it, I renew it for a later epoch. `attempt`: name of the Attempt that will
-   * write. Whoever holds it is known by uid and epoch, and what an earlier epoch returns commits nothing any more (I8).
+   * Writer → Volume: I ask for the lease, or, holding it, I renew it for a later epoch; `attempt` is the Attempt that will write.
+   * `term` counts the leases that this writer has asked for, one for each epoch at least. The holder is known by uid and term, so
+   * what an earlier epoch returns commits nothing any more (I8).
    */
-  | { readonly letter: 'LeaseWanted'; readonly epoch: number; readonly attempt: string }
-  /** Volume → writer: it is yours at this epoch. `home`: the newest revision; absent: the Volume is empty. */
-  | { readonly letter: 'LeaseGranted'; readonly epoch: number; readonly home?: RevisionRef | undefined }
+  | { readonly letter: 'LeaseWanted'; readonly term: number; readonly epoch: number; readonly attempt: string }
+  /** Volume → writer: it is yours for this term. `home`: the newest revision; absent: the Volume is empty. */
+  | { readonly letter: 'LeaseGranted'; readonly term: number; readonly home?: RevisionRef | undefined }
   /** Volume → writer: not now. One whose reason may pass is sent `LeaseFree` when it has. */
-  | { readonly letter: 'LeaseDenied'; readonly epoch: number; readonly reason: string; readonly message: string }
+  | { readonly letter: 'LeaseDenied'; readonly term: number; readonly reason: string; readonly message: string }
   /** Volume → a writer that was denied: ask again. */
   | { readonly letter: 'LeaseFree' }
-  /** Writer → Volume: I write no more. `saved` becomes the newest revision, if the lease is mine at this epoch. */
+  /**
+   * Writer → Volume: I write no more. `saved` becomes the newest revision, if the lease is mine for this term. `of`: uid of the Volume
+   * that has granted it; absent: none has yet.
+   */
   | {
       readonly letter: 'LeaseReturned';
       readonly uid: string;
-      readonly epoch: number;
+      readonly term: number;
+      readonly of?: string | undefined;
       readonly saved?: SavedFiles | undefined;
     }
   /** Volume → writer, the answer: `committed` names the revision that is newest now; absent: nothing of yours was taken. */
-  | { readonly letter: 'LeaseEnded'; readonly epoch: number; readonly committed?: RevisionRef | undefined }
+  | { readonly letter: 'LeaseEnded'; readonly term: number; readonly committed?: RevisionRef | undefined }
   /** Volume → the holder of its lease: somebody waits; do you still hold it? One with another uid, or who does not, returns it. */
-  | { readonly letter: 'LeaseChecked'; readonly uid: string; readonly epoch: number }
+  | { readonly letter: 'LeaseChecked'; readonly uid: string; readonly term: number }
   /** Attempt → Node: I ask for a place, or I say that I have one. Asked again after every restart of either side. */
   | {
       readonly letter: 'PlaceWanted';

@@ -40,10 +40,15 @@ export class VolumeDraft {
     this.status = { ...this.status, conditions: [...setCondition(this.status.conditions, next, this.now)] };
   }
 
-  /** `stored`: it belongs to a change of this decision, and is sent after its commit at least once. */
-  tell(to: { readonly kind: string; readonly name: string }, letter: Letter, stored: boolean): void {
+  /** With a uid, only that incarnation gets it. `stored`: it belongs to a change of this decision, and is sent after its commit at least once. */
+  tell(
+    to: { readonly kind: string; readonly name: string; readonly uid?: string | undefined },
+    letter: Letter,
+    stored: boolean,
+  ): void {
     const { org, project } = this.self;
-    const effect: LaterEffect = { type: 'Tell', to: { org, kind: to.kind, project, name: to.name }, letter };
+    const address: Address = { org, kind: to.kind, project, name: to.name };
+    const effect: LaterEffect = { type: 'Tell', to: address, uid: to.uid, letter };
     if (stored) this.effects.push(effect);
     else this.letters.push(effect);
   }

@@ -1,8 +1,8 @@
 /**
  * Owns the lease of a ReadWriteOnce Volume: who may write, and what becomes of what they return.
  *
- * I8: the lease is a uid with an epoch. It is renewed for a later epoch of the same holder, and from that commit on nothing that
- * an earlier epoch returns is taken. Asked for twice, it is granted twice; returned twice, it is answered twice.
+ * I8: the lease is a uid with a term. It is renewed for a later epoch of the same holder, which is a new term, and from that commit
+ * on nothing that an earlier one returns is taken. Asked for twice, it is granted twice; returned twice, it is answered twice.
  */
 import type { Letter, RevisionRef, Sender } from '../letter.js';
 import type { VolumeDraft } from './draft.js';
@@ -20,16 +20,17 @@ export function refOf({ number, digest }: Revision): RevisionRef {
 export function takeWish(draft: VolumeDraft, letter: Wanted, from: Sender): void {
   const { lease } = draft.private;
   const { kind, name } = from.address;
-  const asker: Lease = { kind, name, uid: from.uid, epoch: letter.epoch, attempt: letter.attempt };
+  const { term, epoch, attempt } = letter;
+  const asker: Lease = { kind, name, uid: from.uid, term, epoch, attempt };
   if (lease?.uid === from.uid) {
-    if (letter.epoch < lease.epoch) return; // late
-    const renewed = letter.epoch > lease.epoch;
+    if (term < lease.term) return; // late
+    const renewed = term > lease.term;
     if (renewed) draft.keep({ lease: asker });
     grant(draft, asker, renewed);
     return;
   }
   const { returned } = draft.private;
-  if (returned?.uid === from.uid && letter.epoch <= returned.epoch) return; // it was returned since
+  if (returned?.uid === from.uid && term <= returned.term) return; // it was returned since
   if (draft.deleting) {
     deny(draft, asker, 'VolumeDeleting', 'the Volume is being deleted');
     return;
@@ -42,41 +43,43 @@ export function takeWish(draft: VolumeDraft, letter: Wanted, from: Sender): void
   deny(draft, asker, 'VolumeBusy', `it is held by ${lease.kind} "${lease.name}"`);
   const { waiting } = draft.private;
   const known = waiting.some((waiter) => isSame(waiter, asker));
-  if (!known && waiting.length < MOST_WAITING) draft.keep({ waiting: [...waiting, { kind, name }] });
+  if (!known && waiting.length < MOST_WAITING) draft.keep({ waiting: [...waiting, { kind, name, uid: from.uid }] });
   check(draft, lease);
 }
 
 export function takeReturn(draft: VolumeDraft, letter: Returned, from: Sender): void {
   const { lease, returned: before, waiting } = draft.private;
-  const { uid, epoch } = letter;
+  const { uid, term, of } = letter;
   const { kind, name } = from.address;
-  if (lease?.uid === uid && lease.epoch === epoch) {
+  const writer: Waiter = { kind, name, uid: from.uid };
+  const mine = of === undefined || of === draft.volume.metadata.uid;
+  if (mine && lease?.uid === uid && lease.term === term) {
     const committed = letter.saved === undefined ? undefined : commit(draft, letter.saved);
-    draft.keep({ lease: undefined, returned: { uid, epoch, committed: committed?.number }, usedAt: draft.now });
-    draft.tell({ kind, name }, { letter: 'LeaseEnded', epoch, committed: committed && refOf(committed) }, true);
+    draft.keep({ lease: undefined, returned: { uid, term, committed: committed?.number }, usedAt: draft.now });
+    draft.tell(writer, { letter: 'LeaseEnded', term, committed: committed && refOf(committed) }, true);
     free(draft);
     return;
   }
   // I8: nothing of it is taken. What was taken before is said again.
-  const again = before?.uid === uid && before.epoch === epoch ? before.committed : undefined;
+  const again = mine && before?.uid === uid && before.term === term ? before.committed : undefined;
   const committed = draft.private.revisions.find(({ number }) => number === again);
-  if (waiting.some((waiter) => isSame(waiter, { kind, name }))) {
-    draft.keep({ waiting: without(waiting, { kind, name }) });
+  if (waiting.some((waiter) => isSame(waiter, writer))) {
+    draft.keep({ waiting: without(waiting, writer) });
   }
-  draft.tell({ kind, name }, { letter: 'LeaseEnded', epoch, committed: committed && refOf(committed) }, false);
+  draft.tell(writer, { letter: 'LeaseEnded', term, committed: committed && refOf(committed) }, false);
 }
 
 /** The holder is not there any more. */
 export function holderGone(draft: VolumeDraft): void {
   const { lease } = draft.private;
   if (lease === undefined) return;
-  draft.keep({ lease: undefined, returned: { uid: lease.uid, epoch: lease.epoch }, usedAt: draft.now });
+  draft.keep({ lease: undefined, returned: { uid: lease.uid, term: lease.term }, usedAt: draft.now });
   free(draft);
 }
 
 /** A holder that forgot the lease, or went without returning it, keeps nobody waiting. */
-export function check(draft: VolumeDraft, { kind, name, uid, epoch }: Lease): void {
-  draft.tell({ kind, name }, { letter: 'LeaseChecked', uid, epoch }, false);
+export function check(draft: VolumeDraft, { kind, name, uid, term }: Lease): void {
+  draft.tell({ kind, name }, { letter: 'LeaseChecked', uid, term }, false);
 }
 
 /** Equal files are no new revision. */
@@ -102,17 +105,17 @@ function free(draft: VolumeDraft): void {
   draft.keep({ waiting: [] });
 }
 
-function grant(draft: VolumeDraft, { kind, name, epoch }: Lease, stored: boolean): void {
+function grant(draft: VolumeDraft, { kind, name, uid, term }: Lease, stored: boolean): void {
   const [newest] = draft.private.revisions;
-  draft.tell({ kind, name }, { letter: 'LeaseGranted', epoch, home: newest && refOf(newest) }, stored);
+  draft.tell({ kind, name, uid }, { letter: 'LeaseGranted', term, home: newest && refOf(newest) }, stored);
 }
 
-function deny(draft: VolumeDraft, { kind, name, epoch }: Lease, reason: string, message: string): void {
-  draft.tell({ kind, name }, { letter: 'LeaseDenied', epoch, reason, message }, false);
+function deny(draft: VolumeDraft, { kind, name, uid, term }: Lease, reason: string, message: string): void {
+  draft.tell({ kind, name, uid }, { letter: 'LeaseDenied', term, reason, message }, false);
 }
 
 function isSame(a: Waiter, b: Waiter): boolean {
-  return a.kind === b.kind && a.name === b.name;
+  return a.kind === b.kind && a.name === b.name && a.uid === b.uid;
 }
 
 function without(waiting: readonly Waiter[], one: Waiter): readonly Waiter[] {

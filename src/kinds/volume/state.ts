@@ -14,14 +14,15 @@ export interface Lease {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
+  readonly term: number;
   readonly epoch: number;
   readonly attempt: string;
 }
 
-/** What it held last, and what that has left: said again when it asks again. */
+/** Who held it last, and what that has left: said again when it asks again. */
 export interface Returned {
   readonly uid: string;
-  readonly epoch: number;
+  readonly term: number;
   /** Number of the revision that was committed by it. */
   readonly committed?: number | undefined;
 }
@@ -35,6 +36,7 @@ export interface Revision extends SavedFiles {
 export interface Waiter {
   readonly kind: string;
   readonly name: string;
+  readonly uid: string;
 }
 
 export interface VolumePrivate {

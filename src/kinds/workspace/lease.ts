@@ -5,7 +5,7 @@
  * files only from the epoch that holds it.
  */
 import type { LaterEffect } from '../effect.js';
-import type { Letter } from '../letter.js';
+import type { Letter, Sender } from '../letter.js';
 import { nameOf, releaseOutputs } from '../session/attempts.js';
 import { HOME } from './connect.js';
 import type { WorkspaceDraft } from './draft.js';
@@ -19,12 +19,12 @@ export function holdsHome(draft: WorkspaceDraft): boolean {
   const epoch = draft.private.epoch + 1;
   if (lease === undefined) {
     if (volume === undefined) return true;
-    ask(draft, { volume, epoch, at: 'Wanted', since: draft.now });
+    askFor(draft, volume, epoch);
     return false;
   }
   // The one of an Attempt that was lost is renewed, unless another home is wanted now.
   if (lease.at === 'Granted' && lease.epoch < epoch && lease.saved === undefined && lease.volume === volume) {
-    ask(draft, { volume, epoch, at: 'Wanted', since: draft.now });
+    askFor(draft, volume, epoch);
     return false;
   }
   return lease.at === 'Granted' && lease.epoch === epoch && lease.volume === volume;
@@ -43,8 +43,11 @@ export function settleLease(draft: WorkspaceDraft): void {
   draft.effects.push(letterOf(draft, returning));
 }
 
-function ask(draft: WorkspaceDraft, lease: HomeLease): void {
-  draft.keep({ lease });
+/** Always a new term: what may still be on its way of an earlier one means nothing. */
+function askFor(draft: WorkspaceDraft, volume: string, epoch: number): void {
+  const term = draft.private.terms + 1;
+  const lease: HomeLease = { volume, term, epoch, at: 'Wanted', since: draft.now };
+  draft.keep({ lease, terms: term });
   draft.effects.push(letterOf(draft, lease));
 }
 
@@ -65,11 +68,11 @@ export function remindVolume(draft: WorkspaceDraft): void {
 function letterOf(draft: WorkspaceDraft, lease: HomeLease): LaterEffect {
   const { org, project } = draft.self;
   const { uid } = draft.object.metadata;
-  const { epoch, saved } = lease;
+  const { term, epoch, of, saved } = lease;
   const letter: Letter =
     lease.at === 'Returning'
-      ? { letter: 'LeaseReturned', uid, epoch, saved }
-      : { letter: 'LeaseWanted', epoch, attempt: nameOf(draft, epoch) };
+      ? { letter: 'LeaseReturned', uid, term, of, saved }
+      : { letter: 'LeaseWanted', term, epoch, attempt: nameOf(draft, epoch) };
   return { type: 'Tell', to: { org, kind: 'Volume', project, name: lease.volume }, letter };
 }
 
@@ -86,36 +89,38 @@ export function leaseTimer({ private: { lease } }: WorkspaceDraft): number | und
   }
 }
 
-/** `from`: name of the Volume. Undefined: the letter is about something else. False: it means nothing here. */
-export function takeLeaseLetter(draft: WorkspaceDraft, letter: Letter, from: string): boolean | undefined {
+/** Undefined: the letter is about something else. False: it means nothing here. */
+export function takeLeaseLetter(draft: WorkspaceDraft, letter: Letter, sender: Sender): boolean | undefined {
   const { lease } = draft.private;
+  const from = sender.address.name;
   switch (letter.letter) {
     case 'LeaseGranted': {
-      const { epoch, home } = letter;
-      if (!isAsked(lease, from, epoch)) return false;
-      draft.keep({ lease: { volume: from, epoch, at: 'Granted', since: draft.now, home } });
+      const { term, home } = letter;
+      if (!isAsked(lease, from, term)) return giveBack(draft, sender, draft.object.metadata.uid, term);
+      const { epoch } = lease;
+      draft.keep({ lease: { volume: from, of: sender.uid, term, epoch, at: 'Granted', since: draft.now, home } });
       return true;
     }
     case 'LeaseDenied':
-      if (!isAsked(lease, from, letter.epoch)) return false;
+      if (!isAsked(lease, from, letter.term)) return false;
       return denied(draft, lease, letter.reason, letter.message);
     case 'LeaseFree':
       if (lease?.at !== 'Denied' || lease.volume !== from) return false;
-      ask(draft, { ...lease, at: 'Wanted', since: draft.now });
+      askFor(draft, lease.volume, lease.epoch);
       return true;
     case 'LeaseEnded':
-      if (lease?.at !== 'Returning' || lease.volume !== from || lease.epoch !== letter.epoch) return false;
+      if (lease?.at !== 'Returning' || lease.volume !== from || lease.term !== letter.term) return false;
       ended(draft, lease, letter.committed);
       return true;
     case 'LeaseChecked':
-      return checked(draft, letter, from);
+      return giveBack(draft, sender, letter.uid, letter.term);
     default:
       return undefined;
   }
 }
 
-function isAsked(lease: HomeLease | undefined, volume: string, epoch: number): lease is HomeLease {
-  return (lease?.at === 'Wanted' || lease?.at === 'Denied') && lease.volume === volume && lease.epoch === epoch;
+function isAsked(lease: HomeLease | undefined, volume: string, term: number): lease is HomeLease {
+  return (lease?.at === 'Wanted' || lease?.at === 'Denied') && lease.volume === volume && lease.term === term;
 }
 
 function denied(draft: WorkspaceDraft, lease: HomeLease, reason: string, message: string): boolean {
@@ -141,21 +146,14 @@ function ended(
   draft.condition('StateSaved', true, 'Saved', `${HOME} is revision ${committed.revision} of Volume "${volume}"`);
 }
 
-/** What it does not hold, or another of its name held, is returned. */
-function checked(
-  draft: WorkspaceDraft,
-  { uid, epoch }: Extract<Letter, { letter: 'LeaseChecked' }>,
-  from: string,
-): boolean {
+/** What it does not hold and has not asked for, or another of its name held, is returned. */
+function giveBack(draft: WorkspaceDraft, { address, uid: of }: Sender, uid: string, term: number): boolean {
   const { lease } = draft.private;
-  const mine = uid === draft.object.metadata.uid && lease?.volume === from && lease.epoch >= epoch;
+  const mine = uid === draft.object.metadata.uid && lease?.volume === address.name && lease.term === term;
   if (mine) return false;
-  const { org, project } = draft.self;
-  draft.reminders.push({
-    type: 'Tell',
-    to: { org, kind: 'Volume', project, name: from },
-    letter: { letter: 'LeaseReturned', uid, epoch },
-  });
+  const letter: Letter = { letter: 'LeaseReturned', uid, term, of };
+  // Stored: nobody would ask for it again.
+  draft.effects.push({ type: 'Tell', to: address, letter });
   return true;
 }
 

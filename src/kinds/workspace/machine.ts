@@ -71,7 +71,7 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
     case 'Told': {
       const { letter, from } = message;
       return (
-        takeLeaseLetter(draft, letter, from.address.name) ??
+        takeLeaseLetter(draft, letter, from) ??
         takeLetter(draft, letter, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
       );
     }

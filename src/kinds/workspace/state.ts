@@ -16,6 +16,9 @@ export type Workspace = ApiObject<WorkspaceSpec, WorkspaceStatus>;
  */
 export interface HomeLease {
   readonly volume: string;
+  /** Of the Volume that granted it. */
+  readonly of?: string | undefined;
+  readonly term: number;
   /** Of the Attempt that it is for. */
   readonly epoch: number;
   readonly at: 'Wanted' | 'Denied' | 'Granted' | 'Returning';
@@ -32,6 +35,8 @@ export interface HomeLease {
 
 export interface WorkspacePrivate extends SessionPrivate {
   readonly lease?: HomeLease | undefined;
+  /** Leases that were asked for. */
+  readonly terms: number;
   /** Times of `schedule` that have come: each is carried out once. */
   readonly started?: number | undefined;
   readonly stopped?: number | undefined;
@@ -39,4 +44,4 @@ export interface WorkspacePrivate extends SessionPrivate {
   readonly waits?: boolean | undefined;
 }
 
-export const FRESH: WorkspacePrivate = { epoch: 0, timers: {}, lost: 0 };
+export const FRESH: WorkspacePrivate = { epoch: 0, timers: {}, lost: 0, terms: 0 };

@@ -5,8 +5,12 @@ import { jobKind } from '../../../src/kinds/job/index.js';
 import type { KindDefinition } from '../../../src/kinds/kind.js';
 import { nodeKind } from '../../../src/kinds/node/index.js';
 import { sandboxKind } from '../../../src/kinds/sandbox/index.js';
+import { volumeKind } from '../../../src/kinds/volume/index.js';
+import { workspaceKind } from '../../../src/kinds/workspace/index.js';
 
-const KINDS = new Map([jobKind, sandboxKind, attemptKind, nodeKind].map((kind) => [kind.kind, kind]));
+const KINDS = new Map(
+  [jobKind, sandboxKind, workspaceKind, volumeKind, attemptKind, nodeKind].map((kind) => [kind.kind, kind]),
+);
 
 export function kindOf(address: Address): KindDefinition {
   const kind = KINDS.get(address.kind);

@@ -36,7 +36,7 @@ export interface WorldRules {
   readonly capacity: ResourceAmounts;
   fate(slot: number, epoch: number): Fate;
   /** What is collected of work that is stopped, or ends well; absent: a Job's standing output, when it ends well. */
-  outputs?(epoch: number): readonly CollectedOutput[];
+  outputs?(epoch: number, owner: Address): readonly CollectedOutput[];
 }
 
 /** Between two letters of the engine to its Node. */
@@ -469,7 +469,7 @@ export class World {
     }
     const fate = this.#rules.fate(slot, epoch);
     const id = `${from.uid}.${epoch}`;
-    const outputs = this.#rules.outputs?.(epoch);
+    const outputs = this.#rules.outputs?.(epoch, owner);
     this.engine.start({ id, attempt: from.address, uid: from.uid, epoch, fate, outputs }, this.now);
   }
 

@@ -5,8 +5,7 @@ import type { ApiObject } from '../../../src/api/object.js';
 import type { SandboxPrivate } from '../../../src/kinds/sandbox/state.js';
 import { ATTEMPT_FINALIZER } from '../../../src/kinds/session/state.js';
 import type { SandboxSpec, SandboxStatus } from '../../../src/kinds/sandbox/schema.js';
-import type { Entity } from '../job/entity.js';
-import { attemptSpecOf, attemptStatusOf, workOf } from '../job/views.js';
+import { epochOf, isLeft } from '../job/left.js';
 import type { World } from '../job/world.js';
 
 export const BOX: Address = { org: 'bootstrap', kind: 'Sandbox', project: 'default', name: 'box' };
@@ -27,20 +26,6 @@ export function seen(world: World): Seen | undefined {
   if (entity === undefined) return undefined;
   const { spec, status, metadata } = objectOf(entity.object);
   return { spec, status, kept: keptOf(entity.private), finalizers: metadata.finalizers ?? [] };
-}
-
-function epochOf(attempt: Entity): number {
-  return attemptSpecOf(attempt.object).epoch;
-}
-
-function isUnderWay({ object }: Entity): boolean {
-  const { phase } = attemptStatusOf(object);
-  return phase === 'Queued' || phase === 'Provisioning' || phase === 'Running';
-}
-
-/** It may still run something: it has not ended, or nobody has proven what is left of it. */
-function isLeft(attempt: Entity): boolean {
-  return isUnderWay(attempt) || ['Live', 'Going'].includes(workOf(attempt.private));
 }
 
 export interface Memory {
