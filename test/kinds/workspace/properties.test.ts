@@ -107,7 +107,7 @@ test('At most one epoch of one Workspace may write the Volume, and what is over 
         world.settle(30);
         checkAtRest(world);
       }),
-      { numRuns: 120, includeErrorInReport: true },
+      { numRuns: 80, includeErrorInReport: true },
     ),
   );
 });
@@ -125,7 +125,7 @@ test('Deleted, Workspaces and their Volume leave nothing', (t) => {
         equal(world.attempts.length, 0, 'Attempts outlived their Workspace');
         checkAtRest(world);
       }),
-      { numRuns: 70, includeErrorInReport: true },
+      { numRuns: 50, includeErrorInReport: true },
     ),
   );
 });
@@ -164,7 +164,7 @@ test('Asked to stop, what ran has its home in the Volume once it says Stopped; t
         const { phase } = desk(world, other)?.status ?? {};
         if (waits) ok(phase === 'Running' || phase === 'Failed' || phase === 'Stopped', `it is ${phase}`);
       }),
-      { numRuns: 70, includeErrorInReport: true },
+      { numRuns: 50, includeErrorInReport: true },
     ),
   );
 });
