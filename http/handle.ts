@@ -39,7 +39,7 @@ export function noSuchPath(x: Exchange): Error {
 }
 
 /** Standby and drain: decided before anything is read or looked up. */
-function gate(x: Exchange, room: Room): void {
+export function gate(x: Exchange, room: Room): void {
   if (!room.health.active()) {
     throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
   }

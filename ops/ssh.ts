@@ -1,6 +1,6 @@
 /**
  * Owns the opening of the SSH door: its host key, who stands behind it, and what it is told. Undefined when it is off by
- * setting, or when its key does not open: then the rest of the service goes on and the log says so.
+ * setting, or when its key does not open or its port is taken: then the rest of the service goes on and the log says so.
  */
 import ssh2 from 'ssh2';
 import type { Config } from '../src/config.js';
@@ -32,20 +32,24 @@ export async function openSsh(
   log: Log,
 ): Promise<Ssh | undefined> {
   if (config.sshPort === 'off') return undefined;
-  const hostKey = await hostKeyOf(store, keys).catch((error: unknown) => {
-    log.warn({ reason: error instanceof Error ? error.message : 'unknown' }, 'the SSH door stays closed');
+  try {
+    const hostKey = await hostKeyOf(store, keys);
+    const { stage, commands: inside } = front;
+    const guests = openGuests({
+      read: (address) => stage.read(address, AbortSignal.timeout(READ_MS)),
+      members: membersOf(stage),
+    });
+    const door = await openSshDoor({
+      ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
+    });
+    const facts = { host: reachable(config.host), port: door.port, hostKey: hostKey.public };
+    log.info(`listening on ssh://${facts.host}:${facts.port}, for Workspaces`);
+    return { door, facts };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown';
+    log.warn({ reason, setting: 'TROUPE_SSH_PORT' }, 'the SSH door stays closed');
     return undefined;
-  });
-  if (hostKey === undefined) return undefined;
-  const { stage, commands: inside } = front;
-  const guests = openGuests({
-    read: (address) => stage.read(address, AbortSignal.timeout(READ_MS)),
-    members: membersOf(stage),
-  });
-  const door = await openSshDoor({
-    ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
-  });
-  return { door, facts: { host: reachable(config.host), port: door.port, hostKey: hostKey.public } };
+  }
 }
 
 interface HostKey {

@@ -14,6 +14,7 @@ import { BROWSER_TOOLS, toolPath, type BrowserTool } from '../../src/kinds/works
 import type { WorkspaceSpec } from '../../src/kinds/workspace/schema.js';
 import { requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
+import { gate } from '../handle.js';
 import { COOKIE_PREFIX } from '../proxy/cookies.js';
 import { proxy } from '../proxy/proxy.js';
 import { reply } from '../reply.js';
@@ -46,8 +47,7 @@ interface Place {
 export async function serveTool(x: Exchange, room: Room): Promise<void> {
   x.resource = 'workspaces';
   x.verb = 'tool';
-  if (!room.health.active())
-    throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
+  gate(x, room);
   const place = readPlace(x.path);
   if (place === undefined) throw refuse('NotFound', 'this is the path of no tool');
   if (x.method === 'TRACE') throw methodNotAllowed(x, ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -54,6 +54,26 @@ withSsh('many bytes pass both ways whole', async (t) => {
   t.true(Buffer.from(said.stdout, 'latin1').equals(sent));
 });
 
+withSsh('one who does not read, and a program that does not, stop the other side and not the service', async (t) => {
+  const reader = kit.begin('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'yes']);
+  reader.stdout?.pause();
+  const writer = kit.begin('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'sleep 60']);
+  writer.stdin?.write(Buffer.alloc(32 * 2 ** 20));
+  const stands = (line: string, way: 'in' | 'out'): Promise<number> => {
+    let last = -1;
+    return until(`${line} stands still`, () => {
+      const now = house.passed.get(line)?.[way] ?? 0;
+      const still = now > 0 && now === last;
+      last = now;
+      return still ? now : undefined;
+    });
+  };
+  t.true((await stands('yes', 'out')) < 12 * 2 ** 20);
+  t.true((await stands('sleep 60', 'in')) < 4 * 2 ** 20);
+  reader.kill('SIGKILL');
+  writer.kill('SIGKILL');
+});
+
 withSsh('only the words of a locale come with a command, and the size of a terminal', async (t) => {
   const client = kit.begin('ssh', [
     ...kit.options(door.port, 'mine'),

@@ -17,6 +17,8 @@ export interface House {
   readonly sizes: TerminalSize[];
   /** Connections that are counted as activity now. */
   staying: number;
+  /** Bytes that have passed the door, by command line. */
+  readonly passed: Map<string, { in: number; out: number }>;
 }
 
 export const HOST_KEY: string = ssh2.utils.generateKeyPairSync('ed25519').private;
@@ -28,6 +30,7 @@ export function openHouse(): House {
     started: [],
     sizes: [],
     staying: 0,
+    passed: new Map(),
     guests: {
       async admit(user, key) {
         const parsed = findKey(house.keys.get(user) ?? [], key);
@@ -46,7 +49,9 @@ export function openHouse(): House {
     inside: {
       async start(_owner, command, signal) {
         house.started.push(command);
-        return execute(command, signal, (size) => house.sizes.push(size));
+        const bytes = { in: 0, out: 0 };
+        house.passed.set(command.command.at(-1) ?? '', bytes);
+        return execute(command, signal, bytes, (size) => house.sizes.push(size));
       },
       async connect(_owner, { port }) {
         const stream = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
@@ -65,7 +70,12 @@ export function openHouse(): House {
   return house;
 }
 
-function execute({ command, env }: GuestCommand, signal: AbortSignal, onSize: (size: TerminalSize) => void): Execution {
+function execute(
+  { command, env }: GuestCommand,
+  signal: AbortSignal,
+  bytes: { in: number; out: number },
+  onSize: (size: TerminalSize) => void,
+): Execution {
   const [program = '', ...args] = command;
   const child = spawn(program, args, { env: { PATH: process.env['PATH'], SHELL: '/bin/sh', ...env }, detached: true });
   const group = (name: NodeJS.Signals): void => {
@@ -87,13 +97,26 @@ function execute({ command, env }: GuestCommand, signal: AbortSignal, onSize: (s
     ),
   );
   return {
-    output: bothOf(child.stdout, child.stderr),
+    output: counted(bothOf(child.stdout, child.stderr), bytes),
     ended,
-    write: (data) => new Promise((resolve) => child.stdin.write(data, () => resolve())),
+    async write(data) {
+      bytes.in += data.length;
+      await new Promise<void>((resolve) => child.stdin.write(data, () => resolve()));
+    },
     endInput: () => void child.stdin.end(),
     signal: (name) => group(name),
     resize: onSize,
   };
+}
+
+async function* counted<Part extends { readonly data: Uint8Array }>(
+  parts: AsyncIterable<Part>,
+  bytes: { out: number },
+): AsyncGenerator<Part> {
+  for await (const part of parts) {
+    bytes.out += part.data.length;
+    yield part;
+  }
 }
 
 async function* bothOf(
