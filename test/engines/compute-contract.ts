@@ -9,7 +9,10 @@ import { fileCases } from './contract/files.js';
 import { lifeCases } from './contract/life.js';
 import { limitCases } from './contract/limits.js';
 import { logCases } from './contract/logs.js';
+import { portCases } from './contract/ports.js';
+import { processCases } from './contract/processes.js';
 import { sidecarCases } from './contract/sidecars.js';
+import { terminalCases } from './contract/terminals.js';
 
 export const computeContract: readonly ContractCase[] = [
   ...lifeCases,
@@ -19,4 +22,7 @@ export const computeContract: readonly ContractCase[] = [
   ...logCases,
   ...sidecarCases,
   ...execCases,
+  ...terminalCases,
+  ...processCases,
+  ...portCases,
 ];

@@ -55,6 +55,24 @@ export function order(command: string | readonly string[], more: Partial<MainOrd
   };
 }
 
+/** Work without a main program. */
+export function box(more: Partial<WorkOrder> = {}): WorkOrder {
+  const { main: _, ...rest } = order('true');
+  return { ...rest, ...more };
+}
+
+/** Waits until the command has printed so much that the word is in it; the output goes on behind what brought it. */
+export async function said(execution: Execution, word: string): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
+  const output = execution.output[Symbol.asyncIterator]();
+  let text = '';
+  while (!text.includes(word)) {
+    const next = await output.next();
+    if (next.done === true) throw new Error(`it ended without saying ${word}: ${text}`);
+    text += Buffer.from(next.value.data).toString('latin1');
+  }
+  return output;
+}
+
 export interface Ran {
   readonly stdout: string;
   readonly stderr: string;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
-import { Harness, order } from './compute-harness.js';
+import { box, Harness, order, taken } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
 
 type Run = (t: ExecutionContext, ground: Ground, harness: Harness) => Promise<void>;
@@ -231,7 +231,7 @@ each(
     const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
     const { socket } = ground.place.layout;
     const direct = await Connection.open(socket, 1, () => undefined);
-    t.is(direct.welcome.version, 2);
+    t.is(direct.welcome.version, 3);
     direct.close();
     const work = order('echo through an older runner; exit 6');
     t.is((await h.run(work)).exitCode, 6);
@@ -241,24 +241,30 @@ each(
       code: 'Unavailable',
       message: /runner on this machine is of an older version/,
     };
-    await t.throwsAsync(h.tryExec(work.id, ['true']), said);
-    await t.throwsAsync(h.start(order('true', { enterable: true })), said);
-    const { main: _, ...idle } = order('true');
-    await t.throwsAsync(h.start(idle), said);
+    const idle = await h.running(box());
+    t.is((await h.ran(idle.id, 'head -c 1000000 /dev/zero | wc -c')).stdout, '1000000\n');
+    const sum = await h.exec(idle.id, 'wc -c');
+    await sum.write(Buffer.alloc(1_000_000));
+    sum.endInput();
+    t.is((await taken(sum)).stdout, '1000000\n');
+    const command = { work: idle.id, command: ['true'], env: {}, workingDir: '/' };
+    await t.throwsAsync(h.tryExec(idle.id, ['true'], { terminal: { columns: 80, rows: 24 } }), said);
+    await t.throwsAsync(h.engine.startProcess({ ...command, id: 'x' }, h.patience()), said);
+    await t.throwsAsync(h.engine.connect(idle.id, 80, h.patience()), said);
   },
-  { protocol: [2] },
+  { protocol: [3] },
 );
 
 each('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
   const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
   const events: object[] = [];
-  const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [2]);
-  t.is(old.welcome.version, 2);
+  const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [3]);
+  t.is(old.welcome.version, 3);
   await old.ask({ op: 'watch' }, h.patience());
   const work = await h.running(order('sleep 600', { enterable: true }));
   await h.until('its event', () => events.find((event) => 'states' in event));
-  const command = { work: work.id, command: ['true'], env: {}, workingDir: '/' };
-  await t.throwsAsync(old.ask({ op: 'exec', order: command }, h.patience()), { message: /unknown operation/ });
+  const command = { work: work.id, id: 'x', command: ['true'], env: {}, workingDir: '/' };
+  await t.throwsAsync(old.ask({ op: 'startProcess', order: command }, h.patience()), { message: /unknown operation/ });
   old.close();
   await t.throwsAsync(
     Connection.open(ground.place.layout.socket, 1, () => undefined, [99]),
@@ -280,6 +286,26 @@ each(
     await next.close();
   },
 );
+
+each('a restarted service finds detached processes as they were, with what they said', async (t, ground, h) => {
+  const work = await h.running(box());
+  const script = 'echo begun; while read line; do echo "$line"; done; exit 8';
+  const env = { PATH: '/usr/bin:/bin' };
+  const asked = { work: work.id, id: 'kept', command: ['sh', '-c', script], env, workingDir: '/' };
+  const start = await h.engine.startProcess(asked, h.patience());
+  await h.reopen(() => ground.open(2));
+  t.is((await h.engine.list(h.patience())).find(({ id }) => id === work.id)?.processes, 1);
+  t.deepEqual(await h.engine.startProcess(asked, h.patience()), start);
+  t.is(
+    await h.engine.writeProcess(work.id, 'kept', { data: Buffer.from('again\n'), end: true }, h.patience()),
+    'Taken',
+  );
+  for await (const _ of h.engine.logs(work.id, { container: 'process-kept', follow: true }, h.patience()));
+  t.is(await h.text(work.id, 'process-kept'), 'begun\nagain\n');
+  await h.state(work.id, ({ processes }) => processes === 0);
+  t.is((await h.engine.processes(work.id, h.patience()))?.[0]?.ended?.exitCode, 8);
+  await h.engine.remove(work.id, true, h.patience());
+});
 
 each('300 commands leave no process, group, mount, pipe or descriptor behind', async (t, ground, h) => {
   const { main: _, ...idle } = order('true');

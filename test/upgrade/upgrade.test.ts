@@ -73,7 +73,7 @@ test.serial(
     const service = await openRunning(t);
     await startOlderRunner(service);
     await service.start();
-    t.regex(service.log(), /connected to the runner.*"version":2|"version":2.*connected to the runner/);
+    t.regex(service.log(), /connected to the runner.*"version":3|"version":3.*connected to the runner/);
     const before = service.client();
     await keepDoneEffects(service);
 

@@ -1,32 +1,13 @@
 /** Commands in work that runs, and work that runs nothing else. */
 import { randomInt } from 'node:crypto';
-import type { ExecEnd, Execution, WorkOrder } from '../../../src/engines/compute/engine.js';
+import type { ExecEnd } from '../../../src/engines/compute/engine.js';
 import type { ContractCase } from './case.js';
-import { LIMITS, MiB, order, taken } from '../compute-harness.js';
+import { box, LIMITS, MiB, order, said, taken } from '../compute-harness.js';
 
 const exited = (exitCode: number): ExecEnd => ({ end: 'Exited', exitCode, timedOut: false });
 
-/** Work without a main program. */
-function box(more: Partial<WorkOrder> = {}): WorkOrder {
-  const { main: _, ...rest } = order('true');
-  return { ...rest, ...more };
-}
-
 /** A number of seconds that no other process sleeps: by it a process is found from outside. */
 const nap = (): string => `600.${randomInt(1e9)}`;
-
-/** Waits until the command has printed so much that the word is in it. */
-async function said(execution: Execution, word: string): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
-  const output = execution.output[Symbol.asyncIterator]();
-  let text = '';
-  while (!text.includes(word)) {
-    const next = await output.next();
-    if (next.done === true)
-      throw new Error(`it ended without saying ${word}: ${JSON.stringify(await execution.ended)}`);
-    text += Buffer.from(next.value.data).toString('latin1');
-  }
-  return output;
-}
 
 export const execCases: readonly ContractCase[] = [
   {
@@ -252,6 +233,25 @@ export const execCases: readonly ContractCase[] = [
       const bomb = await h.ran(work.id, ['bash', '-c', ':(){ :|:& };:; sleep 600'], { timeoutSeconds: 1 });
       t.is(bomb.end.end, 'Exited');
       t.is((await h.ran(work.id, ['echo', 'alive'])).stdout, 'alive\n');
+      await h.engine.remove(work.id, true, h.patience());
+    },
+  },
+  {
+    name: 'exec: nothing inside can end the box from within, and what ends there is reaped',
+    run: async (t, h) => {
+      const work = await h.running(box());
+      const other = await h.exec(work.id, 'echo ready; exec sleep 600');
+      const output = await said(other, 'ready');
+      const killer = 'kill -9 1; kill -TERM 1; kill -9 -1; echo survived; exit 3';
+      t.like(await h.ran(work.id, killer), { stdout: 'survived\n', end: exited(3) });
+      while ((await output.next()).done !== true);
+      t.deepEqual(await other.ended, exited(137));
+      // Far more than it may have processes, all orphans when they end.
+      const orphans =
+        'for (1 .. 1000) { my $p; until (defined($p = fork)) { select undef, undef, undef, 0.01 } if (!$p) { until (defined fork) { select undef, undef, undef, 0.01 } exit } waitpid $p, 0 }';
+      t.deepEqual(await h.ran(work.id, ['perl', '-e', orphans]), { stdout: '', stderr: '', end: exited(0) });
+      const look = 'until ! grep -q "State:.Z" /proc/[0-9]*/status; do sleep 0.05; done; echo none';
+      t.is((await h.ran(work.id, look, { timeoutSeconds: 20 })).stdout, 'none\n');
       await h.engine.remove(work.id, true, h.patience());
     },
   },

@@ -1,107 +1,53 @@
 /**
- * Owns the service's end of one command: a connection of its own to the runner, which carries frames (`runner/protocol/frames.ts`)
- * and dies with the caller's signal, by which the runner kills the command.
+ * Owns the service's end of one command or port: a connection of its own to the runner (`carry.ts`), which carries frames
+ * (`runner/protocol/frames.ts`) and dies with the caller's signal, by which the runner kills the command.
  *
  * Bounds (I10): output that nobody has taken yet is at most QUEUE bytes and what one read brought; then the socket is not read, which
- * stops the runner's reading and so the program. Input under way is at most STDIN_WINDOW bytes; `write` waits for room.
+ * stops the runner's reading and so the program. Input under way is at most the window; `write` waits for room.
  */
-import { setMaxListeners } from 'node:events';
-import { createConnection, type Socket } from 'node:net';
-import type { CommandSignal, ExecEnd, Execution, ExecOrder, ExecStart } from '../engine.js';
-import { encodeFrame, FRAME, FrameReader, MAX_FRAME, STDIN_WINDOW, type Frame } from '../runner/protocol/frames.js';
-import { EXEC_VERSION, type Answer, type ExecAnswer, type Welcome } from '../runner/protocol/messages.js';
-import { ConnectionEnded, EngineRefusal } from './refusal.js';
+import type { Socket } from 'node:net';
+import type { CommandSignal, ExecEnd, Execution, ExecOrder, ExecStart, TerminalSize } from '../engine.js';
+import {
+  FRAME,
+  FrameReader,
+  IN_PIECES,
+  MAX_FRAME,
+  STDIN_WINDOW,
+  WIDE_STDIN_WINDOW,
+  writeFrame,
+  type Frame,
+} from '../runner/protocol/frames.js';
+import { AGENT_VERSION, type ExecAnswer } from '../runner/protocol/messages.js';
+import { carry, type RunnerAddress } from './carry.js';
 
 /** Bytes of output that wait for the reader before the socket is left unread. */
 const QUEUE = 256 * 1024;
-/** Time for everything until the runner says that the command starts. */
-const START_MS = 20_000;
-/** Bytes of the welcome and the answer together. */
-const MAX_HEAD = 64 * 1024;
 
 type Piece = { readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array };
 
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
-export async function startExec(
-  path: string,
-  epoch: number,
-  order: ExecOrder,
-  signal: AbortSignal,
-): Promise<ExecStart> {
-  signal.throwIfAborted();
-  // One signal may bound many commands; each takes its listener off again.
-  setMaxListeners(0, signal);
-  const socket = createConnection(path);
-  // Its end is told by `close`.
-  socket.on('error', () => undefined);
-  const abort = (): void => {
+export async function startExec(runner: RunnerAddress, order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
+  const { socket, answer, rest } = await carry(runner, { op: 'exec', order }, signal);
+  if ((answer as ExecAnswer).outcome === 'NotRunning') {
     socket.destroy();
-  };
-  signal.addEventListener('abort', abort, { once: true });
-  socket.once('close', () => signal.removeEventListener('abort', abort));
-  const timer = setTimeout(abort, START_MS);
-  try {
-    // Together: the version is known from the standing connection, and another runner would end this one.
-    socket.write(`${JSON.stringify({ hello: { versions: [EXEC_VERSION], epoch } })}\n`);
-    socket.write(`${JSON.stringify({ id: 1, op: 'exec', order })}\n`);
-    const { answer, rest } = await readHead(socket);
-    if ('refused' in answer) throw new EngineRefusal(answer.refused.code, answer.refused.message);
-    if ((answer.ok as ExecAnswer).outcome === 'NotRunning') {
-      socket.destroy();
-      return { outcome: 'NotRunning' };
-    }
-    return { outcome: 'Started', execution: new SocketExecution(socket, rest, signal) };
-  } catch (error) {
-    socket.destroy();
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    clearTimeout(timer);
+    return { outcome: 'NotRunning' };
   }
+  return { outcome: 'Started', execution: new SocketExecution(socket, rest, runner.version, signal) };
 }
 
-/** The two lines before the frames. The socket is paused when it resolves. */
-function readHead(socket: Socket): Promise<{ readonly answer: Answer; readonly rest: Buffer }> {
-  return new Promise((done, failed) => {
-    let bytes: Buffer = Buffer.alloc(0);
-    const lost = (): void => failed(new ConnectionEnded());
-    const read = (chunk: Buffer): void => {
-      bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
-      const first = bytes.indexOf(10);
-      const second = first < 0 ? -1 : bytes.indexOf(10, first + 1);
-      if (second < 0) {
-        if (bytes.length > MAX_HEAD) socket.destroy();
-        return;
-      }
-      socket.pause();
-      socket.removeListener('data', read);
-      socket.removeListener('close', lost);
-      try {
-        const welcome = JSON.parse(bytes.toString('utf8', 0, first)) as Partial<Welcome>;
-        if (welcome.welcome === undefined) throw new ConnectionEnded();
-        done({
-          answer: JSON.parse(bytes.toString('utf8', first + 1, second)) as Answer,
-          rest: bytes.subarray(second + 1),
-        });
-      } catch {
-        failed(new ConnectionEnded());
-      }
-    };
-    socket.once('close', lost);
-    socket.on('data', read);
-  });
-}
-
-class SocketExecution implements Execution {
+export class SocketExecution implements Execution {
   readonly output: AsyncIterable<Piece>;
   readonly ended: Promise<ExecEnd>;
   private readonly socket: Socket;
-  private readonly reader = new FrameReader();
+  private readonly reader = new FrameReader(IN_PIECES);
+  private readonly window: number;
   private readonly queue: Piece[] = [];
   private queued = 0;
   /** The reader gave up: what still comes is dropped. */
   private dropping = false;
   private end: ExecEnd | undefined;
+  /** Of a port. */
+  private outputEnded = false;
   private tellEnd: (end: ExecEnd) => void = () => undefined;
   private wakeReader: () => void = () => undefined;
   private underWay = 0;
@@ -109,8 +55,9 @@ class SocketExecution implements Execution {
   /** Writes go out one after another, in the order in which they were asked for. */
   private writes: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, rest: Buffer, signal: AbortSignal) {
+  constructor(socket: Socket, rest: Buffer, version: number, signal: AbortSignal) {
     this.socket = socket;
+    this.window = version >= AGENT_VERSION ? WIDE_STDIN_WINDOW : STDIN_WINDOW;
     this.ended = new Promise((resolve) => {
       this.tellEnd = resolve;
     });
@@ -131,7 +78,22 @@ class SocketExecution implements Execution {
     this.writes = this.writes.then(() => this.frame(FRAME.endOfInput, Buffer.alloc(0)));
   }
 
-  resize(): void {}
+  resize({ columns, rows }: TerminalSize): void {
+    const size = Buffer.alloc(4);
+    size.writeUInt16BE(columns, 0);
+    size.writeUInt16BE(rows, 2);
+    this.frame(FRAME.resize, size);
+  }
+
+  /** The work ended under it. */
+  get gone(): boolean {
+    return this.end?.end === 'WorkGone';
+  }
+
+  /** Breaks the connection, by which the runner ends it. */
+  abandon(): void {
+    this.socket.destroy();
+  }
 
   signal(signal: CommandSignal): void {
     this.frame(FRAME.signal, Buffer.from(signal));
@@ -140,7 +102,7 @@ class SocketExecution implements Execution {
   private async send(data: Uint8Array): Promise<void> {
     for (let from = 0; from < data.length; from += MAX_FRAME) {
       const part = data.subarray(from, from + MAX_FRAME);
-      while (this.end === undefined && this.underWay + part.length > STDIN_WINDOW) await this.room();
+      while (this.end === undefined && this.underWay + part.length > this.window) await this.room();
       if (this.end !== undefined) return;
       this.underWay += part.length;
       this.frame(FRAME.stdin, part);
@@ -154,7 +116,7 @@ class SocketExecution implements Execution {
   }
 
   private frame(type: number, data: Uint8Array): void {
-    if (this.end === undefined && !this.socket.destroyed) this.socket.write(encodeFrame(type, data));
+    if (this.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, data);
   }
 
   private read(chunk: Buffer): void {
@@ -179,6 +141,9 @@ class SocketExecution implements Execution {
       case FRAME.room:
         this.underWay -= data.readUInt32BE(0);
         this.wakeWriter();
+        return;
+      case FRAME.endOfOutput:
+        this.outputEnded = true;
         return;
       case FRAME.end:
         this.finish(JSON.parse(data.toString('utf8')) as ExecEnd, false);
@@ -222,7 +187,7 @@ class SocketExecution implements Execution {
           yield piece;
           continue;
         }
-        if (this.end !== undefined) return;
+        if (this.end !== undefined || this.outputEnded) return;
         await new Promise<void>((resolve) => {
           this.wakeReader = resolve;
         });

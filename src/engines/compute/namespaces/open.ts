@@ -8,14 +8,25 @@
  */
 import { join } from 'node:path';
 import { WORK_ROOT } from '../../../brand.js';
-import type { ComputeEngine, EngineFacts, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
+import type {
+  ComputeEngine,
+  EngineFacts,
+  LogLine,
+  LogQuery,
+  ProcessStart,
+  ProcessState,
+  WorkOrder,
+  WorkState,
+} from '../engine.js';
 import { isPlainName } from '../runner/layout.js';
-import { EXEC_VERSION, type Event, type WireOrder } from '../runner/protocol/messages.js';
+import { AGENT_VERSION, type Event, type WireOrder } from '../runner/protocol/messages.js';
 import { runnerSettings, type RunnerSettings } from '../runner/settings.js';
-import type { Connection } from './connection.js';
+import type { RunnerAddress } from './carry.js';
+import type { Ask, Connection } from './connection.js';
 import { startExec } from './exec.js';
 import { Follows } from './follows.js';
 import { Link } from './link.js';
+import { connectPort } from './port.js';
 import { EngineRefusal } from './refusal.js';
 import { silentLog, type EngineLog } from './log.js';
 import { LogReader } from './read-log.js';
@@ -96,11 +107,20 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
     throw error;
   }
 
+  const address = async (agent: boolean, signal: AbortSignal): Promise<RunnerAddress> => {
+    const connection = await link.connection(signal);
+    if (agent) needsAgent(connection);
+    return { path: place.layout.socket, version: connection.welcome.version, epoch: leaseEpoch };
+  };
+  const askAgent = async (request: Ask, signal: AbortSignal): Promise<unknown> => {
+    needsAgent(await link.connection(signal));
+    return link.ask(request, signal);
+  };
+
   return {
     name: 'namespaces',
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     start: async (order, signal) => {
-      if (order.enterable === true || order.main === undefined) needsExec(await link.connection(signal));
       await link.ask({ op: 'start', order: wireOrder(order) }, signal);
     },
     stop: async (id, graceSeconds, signal) => {
@@ -123,15 +143,21 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
         await link.connection(signal);
       }
     },
-    exec: async (order, signal) => {
-      needsExec(await link.connection(signal));
-      return startExec(place.layout.socket, leaseEpoch, order, signal);
+    exec: async (order, signal) => startExec(await address(order.terminal !== undefined, signal), order, signal),
+    startProcess: async (order, signal) => (await askAgent({ op: 'startProcess', order }, signal)) as ProcessStart,
+    processes: async (work, signal) =>
+      ((await askAgent({ op: 'processes', work }, signal)) as readonly ProcessState[] | null) ?? undefined,
+    writeProcess: async (work, id, { data, end }, signal) => {
+      const text = Buffer.from(data).toString('base64');
+      // Once only: what was taken must not be taken again.
+      const connection = await link.connection(signal);
+      needsAgent(connection);
+      const write = { op: 'writeProcess', work, process: id, data: text, end } as const;
+      return (await connection.ask(write, signal)) as 'Taken' | 'Full' | 'Gone';
     },
-    startProcess: () => unbuilt(),
-    processes: () => unbuilt(),
-    writeProcess: () => unbuilt(),
-    signalProcess: () => unbuilt(),
-    connect: () => unbuilt(),
+    signalProcess: async (work, id, name, signal) =>
+      (await askAgent({ op: 'signalProcess', work, process: id, signal: name }, signal)) as 'Sent' | 'Gone',
+    connect: async (work, port, signal) => connectPort(await address(true, signal), work, port, signal),
     logs: (id, query, signal) => readLogs(place.layout.logs, link, follows, id, query, signal),
     close: async () => {
       link.close();
@@ -140,16 +166,12 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
   };
 }
 
-function unbuilt(): Promise<never> {
-  return Promise.reject(new EngineRefusal('Unavailable', 'this engine cannot do that yet'));
-}
-
 /** A runner lives as long as it has work: that of an older program may still be there. */
-function needsExec({ welcome }: Connection): void {
-  if (welcome.version >= EXEC_VERSION) return;
+function needsAgent({ welcome }: Connection): void {
+  if (welcome.version >= AGENT_VERSION) return;
   throw new EngineRefusal(
     'Unavailable',
-    'the runner on this machine is of an older version, which cannot run commands in work; it is replaced once it has no work',
+    'the runner on this machine is of an older version, which has no terminals, processes and ports; it is replaced once it has no work',
   );
 }
 

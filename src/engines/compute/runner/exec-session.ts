@@ -41,14 +41,19 @@ export class ExecSession implements Listener {
   private readonly socket: Socket;
   private readonly reader = new FrameReader(IN_PIECES, MAX_WORDS);
   private session: Session | undefined;
+  private onStarted: (() => void) | undefined;
+  /** The client was told that it started: before that, its end is an answer and no frame. */
+  private told = false;
 
   constructor(socket: Socket) {
     this.socket = socket;
   }
 
-  /** Once the client was told that it started. */
-  begin(session: Session, ended: Promise<ExecEnd>): void {
+  /** Once the client was told that it started, or tells it in `onStarted`, before any frame. */
+  begin(session: Session, ended: Promise<ExecEnd>, onStarted?: () => void): void {
     this.session = session;
+    this.onStarted = onStarted;
+    this.told = onStarted === undefined;
     this.socket.once('close', () => session.drop());
     void ended.then((end) => this.end(end));
     if (this.socket.destroyed) session.drop();
@@ -57,6 +62,11 @@ export class ExecSession implements Listener {
   /** Throws on what no client of ours sends. */
   read(chunk: Buffer): void {
     for (const frame of this.reader.read(chunk)) this.receive(frame);
+  }
+
+  started(): void {
+    this.told = true;
+    this.onStarted?.();
   }
 
   feed(stream: 'stdout' | 'stderr', chunk: Buffer): boolean {
@@ -100,7 +110,7 @@ export class ExecSession implements Listener {
   }
 
   private end(end: ExecEnd): void {
-    if (this.socket.destroyed) return;
+    if (this.socket.destroyed || !this.told) return;
     this.socket.end(encodeFrame(FRAME.end, Buffer.from(JSON.stringify(end))));
   }
 }

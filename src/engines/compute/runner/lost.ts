@@ -53,7 +53,7 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
       message: 'the runner died while the work was under way',
       endedAt,
       // More than any report of the dead runner that its journal may have missed.
-      sequence: work.state.sequence + 10,
+      sequence: work.state.sequence + 1000,
     };
     works.set(id, { ...work, state });
   }

@@ -1,21 +1,22 @@
 /**
  * Owns the socket: connections, the hello, requests in and answers and events out.
  *
- * A connection is `greeting` until its hello, then `open` with a version and an epoch, until it asks for a command (`exec`), which it
+ * A connection is `greeting` until its hello, then `open` with a version and an epoch, until it asks for a command or port, which it
  * then carries (`exec-session.ts`). Bounds (I10): a line of MAX_LINE bytes; a
  * client that does not read is cut off at MAX_UNSENT (it comes back and gets everything as a list); state events of one id that
  * wait for the next tick replace each other, since a report is the whole state.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { EngineFacts, WorkState } from '../engine.js';
-import { ExecSession } from './exec-session.js';
+import type { EngineFacts, ExecEnd, WorkState } from '../engine.js';
+import { ExecSession, isSignal } from './exec-session.js';
 import { LineReader } from './protocol/lines.js';
 import {
-  EXEC_VERSION,
+  AGENT_VERSION,
   MAX_LINE,
   Refused,
   type Answer,
+  type ConnectAnswer,
   type Event,
   type ExecAnswer,
   type Hello,
@@ -28,6 +29,8 @@ import type { Works } from './works.js';
 const MAX_UNSENT = 64 * 1024 * 1024;
 /** State changes of this many milliseconds travel together. */
 const TICK_MS = 3;
+/** Operations that a client of an earlier version does not know. */
+const SINCE_AGENT: ReadonlySet<string> = new Set(['startProcess', 'processes', 'writeProcess', 'signalProcess']);
 
 export interface ServerDeps {
   readonly works: Works;
@@ -157,8 +160,13 @@ export class RunnerServer {
     if (client.session.kind === 'exec') throw new Error('a request after the last');
     if (typeof message !== 'object' || message === null || !('id' in message)) throw new Error('not a request');
     const request = message as Request;
-    if (request.op === 'exec' && client.session.version >= EXEC_VERSION) {
-      void this.exec(client, client.session.epoch, request);
+    const { version, epoch } = client.session;
+    if (request.op === 'exec') {
+      void this.exec(client, epoch, request);
+      return;
+    }
+    if (request.op === 'connect' && version >= AGENT_VERSION) {
+      void this.connect(client, epoch, request);
       return;
     }
     void this.answer(client, request).then((answer) => this.send(client, answer));
@@ -196,6 +204,32 @@ export class RunnerServer {
     client.socket.end();
   }
 
+  /** Answered as connected before every frame; what never was has no frames. */
+  private async connect(client: Client, epoch: number, request: Request & { readonly op: 'connect' }): Promise<void> {
+    const exec = new ExecSession(client.socket);
+    client.session = { kind: 'exec', exec };
+    const answer = await this.answered(request, async () => {
+      await this.deps.works.fence(epoch);
+      const port = client.socket.destroyed ? undefined : this.deps.works.connect(request.work, request.port, exec);
+      if (port === undefined) return { outcome: 'NotRunning' } satisfies ConnectAnswer;
+      const ended = port.ended.then((end): ExecEnd =>
+        end.end === 'Exited' ? { end: 'Exited', exitCode: 0, timedOut: false } : { end: 'WorkGone' },
+      );
+      exec.begin(port, ended, () =>
+        this.send(client, { id: request.id, ok: { outcome: 'Connected' } satisfies ConnectAnswer }),
+      );
+      if (await port.started) return undefined;
+      const end = await port.ended;
+      if (end.end === 'NotExecuted' && end.reason === 'Refused')
+        return { outcome: 'Refused', message: end.message } satisfies ConnectAnswer;
+      if (end.end === 'NotExecuted') throw new Refused('Failed', end.message);
+      return { outcome: 'NotRunning' } satisfies ConnectAnswer;
+    });
+    if ('ok' in answer && answer.ok === null) return;
+    this.send(client, answer);
+    client.socket.end();
+  }
+
   private answer(client: Client, request: Request): Promise<Answer> {
     return this.answered(request, () => this.carryOut(client, request));
   }
@@ -213,7 +247,8 @@ export class RunnerServer {
 
   private async carryOut(client: Client, request: Request): Promise<unknown> {
     const { works } = this.deps;
-    const epoch = client.session.kind === 'open' ? client.session.epoch : -1;
+    const { epoch, version } = client.session.kind === 'open' ? client.session : { epoch: -1, version: 0 };
+    if (version < AGENT_VERSION && SINCE_AGENT.has(request.op)) throw new Refused('Invalid', 'unknown operation');
     switch (request.op) {
       case 'facts':
         return this.deps.facts();
@@ -236,6 +271,20 @@ export class RunnerServer {
       case 'unfollow':
         client.following.delete(`${request.work}/${request.container}`);
         return null;
+      case 'startProcess':
+        await works.fence(epoch);
+        return works.startProcess(request.order);
+      case 'processes':
+        return works.processes(request.work)?.list();
+      case 'writeProcess': {
+        await works.fence(epoch);
+        const data = Buffer.from(request.data, 'base64');
+        return works.processes(request.work)?.write(request.process, data, request.end) ?? 'Gone';
+      }
+      case 'signalProcess':
+        await works.fence(epoch);
+        if (!isSignal(request.signal)) throw new Refused('Invalid', 'unknown signal');
+        return works.processes(request.work)?.signal(request.process, request.signal) ?? 'Gone';
       default:
         throw new Refused('Invalid', 'unknown operation');
     }

@@ -7,14 +7,15 @@
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ExecOrder, OrderedProcess, WorkState } from '../engine.js';
+import type { ExecOrder, OrderedProcess, ProcessOrder, ProcessStart, TerminalSize, WorkState } from '../engine.js';
 import type { JournalContents } from './journal/format.js';
 import { Journal } from './journal/journal.js';
 import { isPlainName } from './layout.js';
 import { Refused, type WireOrder } from './protocol/messages.js';
 import type { WorkDeps } from './work/deps.js';
-import type { Listener } from './agent/session.js';
+import type { Listener, Session } from './agent/session.js';
 import type { RunningCommand } from './work/command.js';
+import type { Processes } from './work/processes.js';
 import { containersOf, processesOf, Work } from './work/work.js';
 
 export interface WorksSettings {
@@ -133,6 +134,25 @@ export class Works {
     return entry?.kind === 'live' ? entry.work.exec(order, listener) : undefined;
   }
 
+  /** Undefined when there is no such work or it does not run. */
+  connect(id: string, port: number, listener: Listener): Session | undefined {
+    if (!(Number.isInteger(port) && port > 0 && port < 65_536)) throw new Refused('Invalid', 'bad port');
+    const entry = this.entries.get(id);
+    return entry?.kind === 'live' ? entry.work.connect(port, listener) : undefined;
+  }
+
+  startProcess(order: ProcessOrder): Promise<ProcessStart> {
+    checkExec(order);
+    if (!/^[a-z0-9]{1,32}$/.test(order.id)) throw new Refused('Invalid', 'the order has a bad id');
+    return this.processes(order.work)?.start(order) ?? Promise.resolve({ outcome: 'NotRunning' });
+  }
+
+  /** Undefined when there is no such work or it does not run. */
+  processes(id: string): Processes | undefined {
+    const entry = this.entries.get(id);
+    return entry?.kind === 'live' ? entry.work.runningProcesses() : undefined;
+  }
+
   list(): WorkState[] {
     return [...this.entries.values()].map((entry) => (entry.kind === 'live' ? entry.work.state : entry.state));
   }
@@ -140,7 +160,7 @@ export class Works {
   /** True when this log may still grow. */
   mayGrow(id: string, container: string): boolean {
     const entry = this.entries.get(id);
-    return entry?.kind === 'live' && entry.work.containers.includes(container) && !entry.work.logEnded(container);
+    return entry?.kind === 'live' && entry.work.mayGrow(container);
   }
 
   /** Live work and its bound on disk, for the one who measures. */
@@ -199,12 +219,17 @@ function checkOrder(order: WireOrder): void {
 }
 
 function checkExec(order: ExecOrder): void {
-  const { timeoutSeconds } = order;
+  const { terminal, timeoutSeconds } = order;
   const wrong =
     (badProcess(order) && 'command') ||
     ((!order.workingDir.startsWith('/') || hasNul(order.workingDir)) && 'workingDir') ||
+    (terminal !== undefined && !isSize(terminal) && 'terminal') ||
     (timeoutSeconds !== undefined && !(timeoutSeconds > 0) && 'time limit');
   if (wrong !== false) throw new Refused('Invalid', `the order has a bad ${wrong}`);
+}
+
+function isSize({ columns, rows }: TerminalSize): boolean {
+  return [columns, rows].every((cells) => Number.isInteger(cells) && cells > 0 && cells < 65_536);
 }
 
 function badProcess(process: Pick<OrderedProcess, 'command' | 'env'>): boolean {

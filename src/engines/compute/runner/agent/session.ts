@@ -24,6 +24,8 @@ export type SessionEnd =
 
 /** Who takes what a session says. */
 export interface Listener extends Sink {
+  /** It is executed, or connected; before any of its output. */
+  started?(): void;
   /** So many bytes of input are in the program's pipe. */
   room?(bytes: number): void;
   /** Of a port. */
@@ -48,6 +50,7 @@ export class Session {
   private readonly listener: Listener;
   private readonly reader = new FrameReader(IN_PIECES, MAX_WORDS);
   private readonly what: string;
+  private readonly isPort: boolean;
   private readonly onBroken: (why: string) => void;
   private underWay = 0;
   private over = false;
@@ -59,6 +62,7 @@ export class Session {
   constructor(path: string, order: AgentOrder, listener: Listener, onBroken: (why: string) => void) {
     this.listener = listener;
     this.onBroken = onBroken;
+    this.isPort = order.kind === 'port';
     this.what = order.kind === 'port' ? `port ${order.port}` : (order.command[0] ?? '');
     this.started = new Promise((resolve) => {
       this.tellStarted = resolve;
@@ -108,6 +112,8 @@ export class Session {
   /** Ends all that the command started; its end comes as `ended`, after what it has said. */
   kill(): void {
     if (this.over || this.killTimer !== undefined) return;
+    // There is nothing of a port to wait for.
+    if (this.isPort) return this.finish({ end: 'Gone' });
     this.send(FRAME.kill, Buffer.alloc(0));
     this.killTimer = setTimeout(() => this.broken('it does not end what it is told to'), KILL_MS);
   }
@@ -151,7 +157,8 @@ export class Session {
         return;
       }
       case FRAME.started:
-        return this.tellStarted(true);
+        this.tellStarted(true);
+        return this.listener.started?.();
       case FRAME.endOfOutput:
         return this.listener.endOfOutput?.();
       case FRAME.end:

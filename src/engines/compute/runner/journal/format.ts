@@ -97,7 +97,7 @@ function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: n
       return epoch;
     case 'started': {
       const work = works.get(record.id);
-      if (work?.state.phase === 'Preparing') {
+      if (work?.state.phase === 'Preparing' || work?.state.phase === 'Running') {
         const state: WorkState = { ...work.state, phase: 'Running', sequence: record.sequence, startedAt: record.at };
         works.set(record.id, { ...work, state });
       }

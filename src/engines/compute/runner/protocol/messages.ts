@@ -5,18 +5,18 @@
  * that both will use and who it is. Then the client sends requests, each answered once by its id, in any order; and the
  * runner sends events to clients that asked for them.
  *
- * `exec` is the last request of a connection: once it is answered as Started, the connection is that command's alone, carries
- * frames (`frames.ts`) both ways, and ends with it.
+ * `exec` and `connect` are the last request of a connection: once it is answered as Started or Connected, the connection is that
+ * command's or port's alone, carries frames (`frames.ts`) both ways, and ends with it.
  *
- * Versions. 3: `exec`, and orders for work that may be entered or has no main program. 2: neither. A program speaks its own
- * version and the one before, so either side may be upgraded first.
+ * Versions. 4: terminals, detached processes, ports, a wider window of input. 3: `exec`. A program speaks its own version and the one
+ * before, so either side may be upgraded first.
  */
-import type { ExecOrder, WorkOrder, WorkState } from '../../engine.js';
+import type { CommandSignal, ExecOrder, ProcessOrder, WorkOrder, WorkState } from '../../engine.js';
 
-export const PROTOCOL_VERSIONS: readonly number[] = [3, 2];
+export const PROTOCOL_VERSIONS: readonly number[] = [4, 3];
 
-/** The first version whose runner can run commands in work. */
-export const EXEC_VERSION = 3;
+/** The first version whose runner holds boxes by an agent, and so has more than plain commands. */
+export const AGENT_VERSION = 4;
 
 /** Bytes of one line; larger ones end the connection. Secret files of one order must fit into it. */
 export const MAX_LINE = 32 * 1024 * 1024;
@@ -65,9 +65,36 @@ export type Request =
   | { readonly id: number; readonly op: 'follow'; readonly work: string; readonly container: string }
   | { readonly id: number; readonly op: 'unfollow'; readonly work: string; readonly container: string }
   /** Answered with ExecAnswer. */
-  | { readonly id: number; readonly op: 'exec'; readonly order: ExecOrder };
+  | { readonly id: number; readonly op: 'exec'; readonly order: ExecOrder }
+  /** Answered with ConnectAnswer. */
+  | { readonly id: number; readonly op: 'connect'; readonly work: string; readonly port: number }
+  /** Answered with ProcessStart. */
+  | { readonly id: number; readonly op: 'startProcess'; readonly order: ProcessOrder }
+  /** Answered with ProcessState[] or null. */
+  | { readonly id: number; readonly op: 'processes'; readonly work: string }
+  /** Answered with Taken, Full or Gone. `data` is base64. */
+  | {
+      readonly id: number;
+      readonly op: 'writeProcess';
+      readonly work: string;
+      readonly process: string;
+      readonly data: string;
+      readonly end: boolean;
+    }
+  /** Answered with Sent or Gone. */
+  | {
+      readonly id: number;
+      readonly op: 'signalProcess';
+      readonly work: string;
+      readonly process: string;
+      readonly signal: CommandSignal;
+    };
 
 export type ExecAnswer = { readonly outcome: 'Started' | 'NotRunning' };
+
+export type ConnectAnswer =
+  | { readonly outcome: 'Connected' | 'NotRunning' }
+  | { readonly outcome: 'Refused'; readonly message: string };
 
 /** Why a runner refuses; `StaleEpoch` is final for the client, `Busy` may be tried again later. */
 export type RefusalCode = 'StaleEpoch' | 'Busy' | 'Invalid' | 'Unavailable' | 'Failed';

@@ -32,7 +32,14 @@ export function lastState(
   const { endedAt, outputs } = end;
   const outOfMemory = end.outOfMemory || undefined;
   const why = ending?.reason === 'Stopped' ? undefined : ending;
-  const next = { ...before, endedAt, sequence: before.sequence + 1, exitCode: outcome.exitCode, outOfMemory };
+  const next = {
+    ...before,
+    processes: undefined,
+    endedAt,
+    sequence: before.sequence + 1,
+    exitCode: outcome.exitCode,
+    outOfMemory,
+  };
   switch (outcome.kind) {
     case 'exited':
       return {

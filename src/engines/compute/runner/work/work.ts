@@ -16,7 +16,7 @@ import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../eng
 import type { Group } from '../limits/groups.js';
 import { LogWriter } from '../log/writer.js';
 import { Agent } from '../agent/agent.js';
-import type { Listener, SessionEnd } from '../agent/session.js';
+import type { Listener, Session, SessionEnd } from '../agent/session.js';
 import { launch, firstFeed, type Launched } from '../process/launch.js';
 import { signalAll } from '../process/tree.js';
 import type { Box } from '../isolation/isolation.js';
@@ -24,6 +24,7 @@ import { Refused, type WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
+import { Processes } from './processes.js';
 import type { WorkDeps } from './deps.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
@@ -31,6 +32,7 @@ import type { Place } from './scratch.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
+const NOT_ENTERABLE = 'this work was not ordered as one that may be entered';
 const BOX_ENDED = 'the box ended';
 const NO_AGENT =
   'perl is not installed on this machine: work that commands may enter, or that has init or sidecars, needs it';
@@ -50,7 +52,10 @@ export class Work {
   private mainPart: Part | undefined;
   private agent: Agent | undefined;
   private commands: Commands | undefined;
+  private processes: Processes | undefined;
+  private readonly parts: Part[] = [];
   private ending: Ending | undefined;
+  private finishing = false;
   private killTimer: NodeJS.Timeout | undefined;
   /** Resolves when the end was reported and the scratch is gone. */
   readonly done: Promise<void>;
@@ -73,12 +78,13 @@ export class Work {
 
   /** True when no log was written. Only of work that has ended. */
   get silent(): boolean {
-    return [...this.logs.values()].every((log) => log.silent);
+    return [...this.logs.values()].every((log) => log.silent) && (this.processes?.list().length ?? 0) === 0;
   }
 
-  /** True once this container's log can grow no more. */
-  logEnded(container: string): boolean {
-    return this.over.has(container) || this.current.endedAt !== undefined;
+  mayGrow(container: string): boolean {
+    if (this.current.endedAt !== undefined) return false;
+    if (this.containers.includes(container)) return !this.over.has(container);
+    return this.processes?.mayGrow(container) === true;
   }
 
   stop(graceMs: number): void {
@@ -87,8 +93,19 @@ export class Work {
 
   /** Undefined when it does not run. Throws Refused for work that was not ordered to be entered. */
   exec(order: ExecOrder, listener: Listener): RunningCommand | undefined {
-    if (!isEnterable(this.order)) throw new Refused('Invalid', 'this work was not ordered as one that may be entered');
+    if (!isEnterable(this.order)) throw new Refused('Invalid', NOT_ENTERABLE);
     return this.current.phase === 'Running' ? this.commands?.start(order, listener) : undefined;
+  }
+
+  /** The same for a port inside. */
+  connect(port: number, listener: Listener): Session | undefined {
+    if (!isEnterable(this.order)) throw new Refused('Invalid', NOT_ENTERABLE);
+    return this.current.phase === 'Running' ? this.commands?.connect(port, listener) : undefined;
+  }
+
+  runningProcesses(): Processes | undefined {
+    if (!isEnterable(this.order)) throw new Refused('Invalid', NOT_ENTERABLE);
+    return this.current.phase === 'Running' ? this.processes : undefined;
   }
 
   /** What its disk is measured by; nothing before it has a place. */
@@ -137,11 +154,13 @@ export class Work {
     let outputs: readonly OutputFile[] | undefined;
     let outOfMemory = false;
     try {
+      this.finishing = true;
       this.killBox();
       outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
       await this.group?.destroy();
       this.agent?.close();
-      await Promise.all(this.launched.map((process) => process.drained));
+      await Promise.all([...this.launched, ...this.parts].map(({ drained }) => drained));
+      await this.processes?.close();
       for (const process of this.launched) process.release();
       if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
         outputs = await this.deps.collect(this.order, this.place);
@@ -193,11 +212,32 @@ export class Work {
     }
     if (this.ending !== undefined) return this.ended();
     const sidecars = order.sidecars.map((sidecar) => this.begin(sidecar, agent));
-    if (isEnterable(order)) this.commands = new Commands(agent);
+    if (isEnterable(order)) {
+      this.commands = new Commands(agent);
+      this.processes = this.openProcesses(agent);
+    }
     if (order.main === undefined) return this.idle(holder);
     const outcome = await this.runMain(order.main, this.begin(order.main, agent));
     await this.stopSidecars(sidecars);
     return outcome;
+  }
+
+  private openProcesses(agent: Agent): Processes {
+    const { deps, order } = this;
+    const processes = new Processes({
+      agent,
+      logs: deps.logDirectory(order.id),
+      logBytes: order.limits.logBytes,
+      now: deps.now,
+      onLogGrown: (container) => deps.onLogGrown(order.id, container),
+      onLogEnded: (container) => deps.onLogEnded(order.id, container),
+      onChange: () => {
+        const { running } = processes;
+        if (this.current.phase === 'Running' && !this.finishing && (this.current.processes ?? 0) !== running)
+          this.report({ processes: running });
+      },
+    });
+    return processes;
   }
 
   private async runInit(init: OrderedProcess, agent: Agent): Promise<Outcome | undefined> {
@@ -282,6 +322,7 @@ export class Work {
       this.boxPid = pid;
     });
     const part = onlyProgram(launched, process);
+    this.parts.push(part);
     void this.endLog(process, part, log);
     if (this.ending !== undefined) part.kill();
     return part;
@@ -294,6 +335,7 @@ export class Work {
     const session = agent.open({ kind: 'command', command, env, workingDir: this.order.workingDir }, log);
     session.endInput();
     const part = heldProgram(session);
+    this.parts.push(part);
     void this.endLog(process, part, log);
     return part;
   }
