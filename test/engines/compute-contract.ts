@@ -3,9 +3,11 @@
  * An engine's own test file runs the table over each way in which the engine can be set up; see `namespaces.test.ts`.
  */
 import type { ContractCase } from './contract/case.js';
+import { bombCases } from './contract/bombs.js';
 import { boundaryCases } from './contract/boundary.js';
 import { execCases } from './contract/exec.js';
 import { fileCases } from './contract/files.js';
+import { hostileCases } from './contract/hostile.js';
 import { lifeCases } from './contract/life.js';
 import { limitCases } from './contract/limits.js';
 import { logCases } from './contract/logs.js';
@@ -25,4 +27,6 @@ export const computeContract: readonly ContractCase[] = [
   ...terminalCases,
   ...processCases,
   ...portCases,
+  ...hostileCases,
+  ...bombCases,
 ];

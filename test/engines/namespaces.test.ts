@@ -28,7 +28,7 @@ for (const setup of setups) {
     const around: Surroundings = {
       facts,
       hidden: [ground.base, layout.journal, layout.socket, settings.runtimeDir, process.cwd()],
-      filters: setup.isolation === 'bubblewrap',
+      filters: true,
       ownUsers: setup.uid === 0,
       files,
       userOf,

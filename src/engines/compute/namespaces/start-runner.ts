@@ -51,7 +51,7 @@ export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): 
   if ((statSync(layout.output, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(layout.output);
   const output = openSync(layout.output, 'a', 0o600);
   const node = [process.execPath, ...HEAP, ownRunner(), JSON.stringify(settings)];
-  const script = `${NO_DUMPS}; ${uid === 0 ? MOUNT_NAMESPACE : 'exec "$@"'}`;
+  const script = `${LIMITS}; ${uid === 0 ? MOUNT_NAMESPACE : 'exec "$@"'}`;
   const locked = ['--timeout', String(LOCK_SECONDS), '--no-fork', layout.lock, 'sh', '-c', script, 'sh', ...node];
   const child = spawn('flock', locked, {
     detached: true,
@@ -68,10 +68,11 @@ export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): 
 }
 
 /**
- * For the runner and all that it starts: no memory goes to a file, nor (a limit of one byte, unlike zero, means that too) to the
- * machine's handler of dumps, which is the machine's root and would parse what work made.
+ * For the runner and all that it starts. At most 65,536 open files each: enough for a runner with thousands of boxes, and no work makes
+ * the kernel keep more. No memory of a program that crashed goes to a file, nor (a limit of one byte, unlike zero, means that too) to
+ * the machine's handler of dumps, which is the machine's root and would parse what work made.
  */
-const NO_DUMPS = 'prlimit --core=1 --pid $$ 2>/dev/null || ulimit -c 0';
+const LIMITS = 'ulimit -n 65536 2>/dev/null; prlimit --core=1 --pid $$ 2>/dev/null || ulimit -c 0';
 
 /** In a container that may not unshare mounts, the runner goes on without; its own probes tell what it can do. */
 const MOUNT_NAMESPACE =

@@ -9,6 +9,7 @@ import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
 import type { Box, Isolation, Plan } from './isolation.js';
+import { underFilter } from './filtered.js';
 import { seccompFilter } from './seccomp.js';
 import { prepareSystem } from './system.js';
 import { unshare } from './unshare.js';
@@ -55,7 +56,10 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
     else {
       const rootDir = join(settings.systemDir, 'root');
       mkdirSync(rootDir, { recursive: true });
-      ways.push(unshare({ rootDir, marker: settings.marker, asRoot: settings.uid === 0, ip: findProgram('ip') }, view));
+      const { marker, uid } = settings;
+      const perl = findProgram('perl');
+      const filtered = perl === undefined ? [] : underFilter(perl, process.arch, seccompFilter(process.arch));
+      ways.push(unshare({ rootDir, marker, asRoot: uid === 0, ip: findProgram('ip'), filtered }, view));
     }
   }
   for (const isolation of ways) {

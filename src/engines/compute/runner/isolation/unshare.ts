@@ -29,6 +29,8 @@ export interface UnshareSettings {
   readonly asRoot: boolean;
   /** Brings the loopback up; absent where `ip` is not installed. */
   readonly ip: string | undefined;
+  /** Words before a command that put the filter of system calls on. */
+  readonly filtered: readonly string[];
 }
 
 /** Programs are looked for here, by the trusted stages only. */
@@ -132,9 +134,10 @@ function holderOf({ hold }: Holder): string {
 
 /** From pid 1 to the work's user without capabilities. */
 function become(settings: UnshareSettings, box: Box, last: string): string {
-  if (!settings.asRoot) return `${DROP.join(' ')} ${last}`;
+  const drop = [...DROP, ...settings.filtered.map(quote)].join(' ');
+  if (!settings.asRoot) return `${drop} ${last}`;
   const user = `setpriv --reuid ${box.hostId} --regid ${box.hostId} --clear-groups -- unshare --user --map-root-user --`;
-  return `${user} sh -c ${quote(`${FORBID_NESTED}; exec "$@"`)} sh ${DROP.join(' ')} ${last}`;
+  return `${user} sh -c ${quote(`${FORBID_NESTED}; exec "$@"`)} sh ${drop} ${last}`;
 }
 
 function limitsOf(box: Box): readonly string[] {

@@ -24,11 +24,11 @@ const REST = 5;
 /** Pieces of work measured by one `du`; each has half a dozen paths. */
 const AT_ONCE = 64;
 /** Every so many measurements the files are counted. */
-const COUNT_EVERY = 4;
+const COUNT_EVERY = 2;
 /** Of its limit for each file; a file system as it is commonly made has one for each 16 KiB. */
 const BYTES_PER_FILE = 8_192;
 /** Any work may have so many: an installed program of modest size. */
-const LEAST_FILES = 20_000;
+const LEAST_FILES = 10_000;
 
 export async function watchDisk(live: () => readonly Measured[], seconds: number, signal: AbortSignal): Promise<void> {
   for (let round = 1; !signal.aborted; round++) {
