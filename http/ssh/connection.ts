@@ -26,6 +26,8 @@ export interface VisitDeps extends Pick<SshDeps, 'guests' | 'inside'> {
   onLogin(guest: Guest): void;
 }
 
+/** A client has so long to show what its sessions were told, ms. Nothing new is opened meanwhile. */
+const PARTING_MS = 1_000;
 /** A client that does not close its side is cut after this, ms. */
 const LINGER_MS = 2_000;
 /** What a client may have sent and nobody read yet, per channel: twice the window that it was given. */
@@ -45,9 +47,9 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   /** The signal first: sessions say why and are closed, then the connection. */
   function end(why?: string): void {
     if (ended.signal.aborted) return;
-    // The sessions say why, and close.
+    // The sessions say why, and close; a client without any goes by itself. One that is told to go forgets what it was told before.
     ended.abort(why);
-    setImmediate(() => client.end());
+    setTimeout(() => client.end(), why === undefined ? 0 : PARTING_MS).unref();
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
 
@@ -58,7 +60,8 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
     for (const stream of streams) if (stream.readableLength > UNREAD_BYTES) end();
   });
   client.on('authentication', (context) => {
-    void judge(context).catch(() => fail(context));
+    // Nobody could be asked, as on a standby: that says nothing about the key.
+    void judge(context).catch(() => end());
   });
   client.on('session', (accept, reject) => {
     if (!count()) {
