@@ -19,6 +19,11 @@ export type WorkReport =
       /** When the isolate was there, in ms since the epoch, where the engine knows it. */
       readonly preparedAt?: number | undefined;
     })
+  /**
+   * Nothing runs any more, and its outputs are being saved. That takes its time; with `error`, a vital one could not be saved yet
+   * and stays where it is until it can.
+   */
+  | (ReportBase & { readonly report: 'Saving'; readonly error?: string | undefined })
   /** The program has ended and its outputs are collected. Exactly one of `exitCode` and `signal` is set. */
   | (ReportBase & {
       readonly report: 'Exited';

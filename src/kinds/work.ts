@@ -47,7 +47,8 @@ export interface WorkPlan {
   /** Home directory inside, of the work's own; the engine's choice when absent. */
   readonly home?: string | undefined;
   readonly inputs: readonly PlannedInput[];
-  readonly outputs: readonly { readonly name: string; readonly path: string }[];
+  /** `vital`: the work has not ended before this one is saved. */
+  readonly outputs: readonly { readonly name: string; readonly path: string; readonly vital?: boolean | undefined }[];
   readonly amounts: ResourceAmounts;
   /** What it may reach. Absent: nothing. */
   readonly network?: PlannedNetwork | undefined;

@@ -41,7 +41,15 @@ export interface WorkOrder {
     readonly writable?: boolean | undefined;
   }[];
   /** Collected after the main program ended: a file as it is, a directory as tar.zst. Missing ones are reported, not fatal. */
-  readonly outputs: readonly { readonly name: string; readonly path: string }[];
+  readonly outputs: readonly {
+    readonly name: string;
+    readonly path: string;
+    /**
+     * Its loss is the loss of what was worked on: when it cannot be collected, the work has not ended. Its files stay, and the engine
+     * tries again and again (`saving`) until it can, or until `remove`.
+     */
+    readonly vital?: boolean | undefined;
+  }[];
   readonly limits: WorkLimits;
   /** Labels for logs and metrics of the engine; no secrets. */
   readonly labels: Readonly<Record<string, string>>;
@@ -94,6 +102,8 @@ export interface OutputFile {
   readonly size: number;
   readonly directory: boolean;
   readonly error?: string | undefined;
+  /** As it was ordered. */
+  readonly vital?: boolean | undefined;
 }
 
 /** All that is known of one piece of work. Also the form of every report: a report is the whole state, not a delta. */
@@ -119,6 +129,11 @@ export interface WorkState {
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   readonly outputs?: readonly OutputFile[] | undefined;
+  /**
+   * Running, and nothing runs any more: a vital output is being collected, which takes long, or did not work (`error`) and is tried
+   * again.
+   */
+  readonly saving?: { readonly error?: string | undefined } | undefined;
   /** Detached processes that run now (`startProcess`). */
   readonly processes?: number | undefined;
 }
