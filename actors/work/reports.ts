@@ -38,6 +38,8 @@ export interface Reports {
 
 const RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
+/** Keeping outputs for longer than this is told. Well below the time after which what was stopped is removed by force. */
+const SLOW_MS = 10_000;
 /** Works whose newest handled report is remembered; one that was forgotten is reported again, which changes nothing (I10). */
 const MAX_HANDLED = 50_000;
 
@@ -88,6 +90,27 @@ export function openReports(deps: ReportDeps): Reports {
     if (deliveries.includes('Retry')) throw new Error(`${state.id}: not taken yet`);
   }
 
+  /** Tells that it goes on when it takes long: nothing may be removed meanwhile. */
+  async function keepAll(state: WorkState, epoch: number, address: Address, uid: string): Promise<CollectedOutput[]> {
+    const say = (error?: string): Promise<unknown> =>
+      deps.deliver(address, uid, { report: 'Saving', epoch, time: deps.now(), error });
+    const slow = setTimeout(() => void say(), SLOW_MS);
+    try {
+      const outputs: CollectedOutput[] = [];
+      for (const output of state.outputs ?? []) {
+        const kept = await keep(address, uid, output);
+        outputs.push(kept);
+        if (output.vital !== true || output.error !== undefined || kept.error === undefined) continue;
+        // The engine has it: it stays there until it can be kept here, such as when there is room in the quota again.
+        await say(kept.error);
+        throw new Error(`${state.id}: ${output.name} cannot be kept yet: ${kept.error}`);
+      }
+      return outputs;
+    } finally {
+      clearTimeout(slow);
+    }
+  }
+
   /** An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being told. */
   async function keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput> {
     try {
@@ -108,11 +131,12 @@ export function openReports(deps: ReportDeps): Reports {
     switch (state.phase) {
       case 'Preparing':
         return preparedAt === undefined ? [] : [{ report: 'Prepared', epoch, time: preparedAt }];
-      case 'Running':
-        return started;
+      case 'Running': {
+        if (!state.saving) return started;
+        return [...started, { report: 'Saving', epoch, time: now, error: state.saving.error }];
+      }
       case 'Exited': {
-        const outputs: CollectedOutput[] = [];
-        for (const output of state.outputs ?? []) outputs.push(await keep(address, uid, output));
+        const outputs = await keepAll(state, epoch, address, uid);
         const { exitCode, signal, outOfMemory = false, reason, message } = state;
         return [...started, { report: 'Exited', ...ended, exitCode, signal, outOfMemory, outputs, reason, message }];
       }

@@ -59,7 +59,6 @@ async function linkTo(door: Door, tool: string): Promise<Response> {
   return door.call(`${IN_DEFAULT}/workspaces/a/tools/${tool}/links`, { method: 'POST' });
 }
 
-
 let names = 0;
 const fresh = (): string => `e${(names += 1)}`;
 

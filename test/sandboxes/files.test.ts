@@ -3,10 +3,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import test from 'ava';
+import { Client as Database } from 'pg';
 import * as tar from 'tar-stream';
 import { listAt, numberAt, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
-import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+import { condition, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
 const BOX = 'files';
 /** Of the disk inside, bytes. */
@@ -330,4 +331,31 @@ test('a listing of more than 10,000 is cut, and says so', async (t) => {
   const listing: unknown = JSON.parse(many.bytes.toString());
   t.is(valueAt(listing, 'truncated'), true);
   t.is(listAt(listing, 'items').length, 10_000);
+});
+
+test('what cannot be saved at a stop stays where it is, and is saved when it can be', async (t) => {
+  const usage = async (bytes: number): Promise<void> => {
+    const database = new Database({ connectionString: boxes.service.databaseUrl });
+    await database.connect();
+    await database.query('INSERT INTO blob_usage (org, bytes) VALUES ($1, 0) ON CONFLICT DO NOTHING', ['bootstrap']);
+    await database.query('UPDATE blob_usage SET bytes = $2 WHERE org = $1', ['bootstrap', bytes]);
+    await database.end();
+  };
+  await boxes.post('unsaved');
+  await boxes.phase('unsaved', 'Running');
+  t.is((await put('/workspace/precious', 'do not lose me', { box: 'unsaved' })).status, 200);
+  await usage(100 * 2 ** 30);
+  await boxes.patch('unsaved', { spec: { state: 'Stopped' } });
+  const box = await boxes.once('unsaved', 'says that it is not saved', (seen) =>
+    condition(seen, 'StateSaved').startsWith('False'),
+  );
+  t.is(textAt(box, 'status', 'phase'), 'Stopping');
+  t.is(condition(box, 'StateSaved'), 'False CollectionFailed');
+  t.is((await ask('/workspace/precious', { box: 'unsaved' })).status, 409);
+  await usage(0);
+  const stopped = await boxes.phase('unsaved', 'Stopped');
+  t.is(condition(stopped, 'StateSaved'), 'True Saved');
+  await boxes.patch('unsaved', { spec: { state: 'Running' } });
+  await boxes.phase('unsaved', 'Running', 2);
+  t.is((await ask('/workspace/precious', { box: 'unsaved' })).text, 'do not lose me');
 });

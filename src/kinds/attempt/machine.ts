@@ -28,6 +28,8 @@ const IGNORED: AttemptDecision = { outcome: 'Ignored' };
 
 /** Beyond the grace, how long the end of stopped work may take to be reported before it is removed by force. */
 const STOP_SLACK_MS = 30_000;
+/** A deletion waits so long for what could not be saved. */
+const UNSAVED_MS = 60_000;
 /** Between tries of what failed: removing work, asking the Node, telling the owner. */
 const RETRY_MS = 30_000;
 
@@ -203,9 +205,16 @@ function beginStop(
   graceSeconds: number,
   moment: Moment,
 ): AttemptDecision {
+  const { status, metadata } = current.object;
+  if (kept.saving !== undefined) {
+    // Nothing runs any more. Only a deletion does not wait for what cannot be saved.
+    const given = kept.saving.error !== undefined && metadata.deletionTimestamp !== undefined;
+    const effects: Effect[] = given ? [{ type: 'ArmTimer', timer: 'stop', at: moment.now + UNSAVED_MS }] : [];
+    return next({ status, private: { ...kept, stopping: kept.stopping ?? reason }, effects });
+  }
   const at = moment.now + graceSeconds * 1000 + STOP_SLACK_MS;
   return next({
-    status: current.object.status,
+    status,
     private: { ...kept, stopping: reason },
     effects: [stopWork(current, graceSeconds), { type: 'ArmTimer', timer: 'stop', at }],
   });
@@ -218,7 +227,7 @@ function remove(current: This, kept: AttemptPrivate, moment: Moment): AttemptDec
   if (hasEnded(status.phase)) {
     return next({ status, effects: kept.work === 'None' ? [] : [removeWork(current)] });
   }
-  if (kept.stopping !== undefined) return next({ status });
+  if (kept.stopping !== undefined && kept.saving?.error === undefined) return next({ status });
   return beginStop(current, kept, 'Released', metadata.deletionGracePeriodSeconds ?? 30, moment);
 }
 
@@ -231,6 +240,8 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
       return IGNORED; // comes again with `Started`; alone it is not worth a commit
     case 'Started':
       return started(current, kept, report);
+    case 'Saving':
+      return saving(current, kept, report.error, moment);
     case 'Exited':
       return finish(current, kept, judgeExit(report, kept.stopping), report.time);
     case 'StartFailed': {
@@ -272,6 +283,21 @@ function started(
   };
   const after: AttemptPrivate = { ...kept, since: report.time };
   return next({ status: running, private: after, effects: tellOwner(current, running, after) });
+}
+
+/**
+ * It takes as long as it takes: nothing is removed by force while it goes on. Only one that is deleted does not wait for what
+ * cannot be saved.
+ */
+function saving(current: This, kept: AttemptPrivate, error: string | undefined, moment: Moment): AttemptDecision {
+  if (kept.saving !== undefined && (error === undefined || kept.saving.error === error)) return IGNORED;
+  const { status, metadata } = current.object;
+  const after: AttemptPrivate = { ...kept, saving: { error } };
+  const effects: Effect[] = error === undefined ? [] : [...tellOwner(current, status, after)];
+  const going = error !== undefined && metadata.deletionTimestamp !== undefined;
+  if (going) effects.push({ type: 'ArmTimer', timer: 'stop', at: moment.now + UNSAVED_MS });
+  else if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
+  return next({ status, private: after, effects });
 }
 
 /** The proof: the place is free, and a deletion need not wait any longer. */

@@ -17,6 +17,8 @@ export interface AttemptPrivate {
   readonly work: 'None' | 'Live' | 'Going' | 'Gone';
   /** Asked to stop, and why: the reason of its end. */
   readonly stopping?: string | undefined;
+  /** Its outputs are being saved; `error`: a vital one could not be yet. */
+  readonly saving?: { readonly error?: string | undefined } | undefined;
   /** What the owner was told of the end, to tell it again. */
   readonly lost?: boolean | undefined;
   readonly message?: string | undefined;

@@ -33,7 +33,7 @@ export function sandboxWorkPlan(
     notesSecrets: true,
     workingDir: spec.workingDir,
     inputs: digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR }],
-    outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR }] : [],
+    outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR, vital: true }] : [],
     amounts: limitsOf(spec.resources),
   };
 }

@@ -64,7 +64,7 @@ function phaseOf(draft: SandboxDraft): SandboxPhase {
     if (failure !== undefined) return 'Failed';
     return recovering !== undefined && draft.wanted ? 'Recovering' : 'Stopping';
   }
-  if (live.stopping) return 'Stopping';
+  if (live.stopping || live.unsaved === true) return 'Stopping';
   if (live.phase === 'Running') return 'Running';
   if (recovering !== undefined) return 'Recovering';
   return live.phase === 'Made' ? 'Pending' : 'Starting';

@@ -54,6 +54,7 @@ function takeAttempt(
   letter: AttemptChanged,
   ended: (live: Live, letter: AttemptChanged) => void,
 ): boolean {
+  if (letter.unsaved !== undefined && noteUnsaved(draft, live, letter.unsaved)) return true;
   switch (letter.phase) {
     case 'Queued':
       if (live.phase !== 'Made' || letter.reason === '' || live.wait === letter.message) return false;
@@ -75,6 +76,18 @@ function takeAttempt(
       return true;
     }
   }
+}
+
+/** What it holds is neither lost nor safe. */
+function noteUnsaved(draft: SessionDraft, live: Live, why: string): boolean {
+  if (live.phase === 'Ended') return false;
+  const { conditions } = draft.status;
+  const message = `not saved yet, it is tried again: ${why}`;
+  const said = conditions?.find(({ type }) => type === 'StateSaved');
+  if (live.unsaved === true && said?.message === message) return false;
+  draft.keepLive({ heard: true, phase: 'Running', unsaved: true, runningSince: live.runningSince ?? draft.now });
+  draft.condition('StateSaved', false, 'CollectionFailed', message);
+  return true;
 }
 
 /** Nothing of it is left: an Attempt's row goes only after that is proven. */

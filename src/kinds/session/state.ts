@@ -35,6 +35,8 @@ export interface Live {
   readonly heard: boolean;
   /** Asked to stop, or to go. */
   readonly stopping: boolean;
+  /** Nothing of it runs any more, and it has not ended: what it was to save could not be saved yet. */
+  readonly unsaved?: boolean | undefined;
   /** When its program began. */
   readonly runningSince?: number | undefined;
   /** Why it has no place yet, as the Node told it. */

@@ -40,7 +40,7 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
     home: HOME,
     inputs:
       home?.digest === undefined ? [] : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME }],
-    outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME }],
+    outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME, vital: true }],
     amounts: limitsOf(spec.resources),
   };
 };

@@ -53,7 +53,7 @@ function phaseOf(draft: WorkspaceDraft): WorkspacePhase {
     if (failure !== undefined && !draft.deleting) return 'Failed';
     return draft.wanted && draft.private.recovering !== undefined ? 'Pending' : 'Stopping';
   }
-  if (live.stopping) return 'Stopping';
+  if (live.stopping || live.unsaved === true) return 'Stopping';
   if (live.phase === 'Running') return 'Running';
   return live.phase === 'Made' ? 'Pending' : 'Starting';
 }

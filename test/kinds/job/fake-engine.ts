@@ -7,8 +7,8 @@ import type { Address } from '../../../src/api/address.js';
 import type { CollectedOutput } from '../../../src/kinds/letter.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 
-/** `hang`: does not even heed a stop. `stay`: runs until it is stopped. */
-export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang' | 'stay';
+/** `hang`: does not even heed a stop. `stay`: runs until it is stopped. `save`: the same, and then it takes a second try to save it. */
+export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang' | 'stay' | 'save';
 
 export interface Work {
   readonly id: string;
@@ -18,6 +18,7 @@ export interface Work {
   readonly fate: Fate;
   readonly outputs?: readonly CollectedOutput[] | undefined;
   ended: boolean;
+  saving?: boolean;
   readonly said: WorkReport[];
 }
 
@@ -52,6 +53,15 @@ export class FakeEngine {
   stop(id: string, now: number): void {
     const work = this.works.get(id);
     if (work === undefined || work.ended || work.fate === 'hang') return;
+    if (work.fate === 'save') {
+      if (work.saving !== true) this.#say(work, { report: 'Saving', epoch: work.epoch, time: now, error: 'no room' });
+      work.saving = true;
+      return;
+    }
+    this.#stopped(work, now);
+  }
+
+  #stopped(work: Work, now: number): void {
     const { epoch, outputs = [] } = work;
     this.#end(work, { report: 'Exited', epoch, time: now, signal: 15, outOfMemory: false, outputs });
   }
@@ -62,13 +72,19 @@ export class FakeEngine {
 
   /** Programs that can come to their end now. */
   running(): readonly Work[] {
-    return [...this.works.values()].filter(({ ended, fate }) => !ended && fate !== 'hang' && fate !== 'stay');
+    return [...this.works.values()].filter(
+      ({ ended, fate, saving }) => !ended && fate !== 'hang' && fate !== 'stay' && (fate !== 'save' || saving === true),
+    );
   }
 
   goOn(work: Work, now: number): void {
     const base = { epoch: work.epoch, time: now };
     if (work.fate === 'lost') {
       this.#end(work, { report: 'Lost', ...base, reason: 'RunnerLost', message: 'the runner died' });
+      return;
+    }
+    if (work.fate === 'save') {
+      this.#stopped(work, now);
       return;
     }
     const good = work.fate === 'succeed';

@@ -22,6 +22,7 @@ const FATES: readonly Fate[] = [
   'startLost',
   'lost',
   'hang',
+  'save',
 ];
 
 interface Story {
@@ -190,6 +191,43 @@ test('A lost one is Recovering and runs again with the last snapshot; a failed c
     world.events.map(({ event }) => event),
     ['sandbox.started', 'sandbox.stopped', 'sandbox.started', 'sandbox.started', 'sandbox.stopped'],
   );
+});
+
+/** Lets everything happen that needs no time, but for the second try of a save. */
+function runUnsaved(world: World): void {
+  while (world.choices().length > world.engine.running().length) world.choices()[0]?.();
+}
+
+test('What cannot be saved keeps its Attempt, however long that takes', (t) => {
+  const world = plain(['save']);
+  const saved = (): string => {
+    const { status, reason } = seen(world)?.status.conditions?.find(({ type }) => type === 'StateSaved') ?? {};
+    return `${status} ${reason}`;
+  };
+  world.change(BOX, { state: 'Stopped' });
+  for (let hours = 0; hours < 3; hours += 1) {
+    runUnsaved(world);
+    t.is(seen(world)?.status.phase, 'Stopping');
+    t.is(saved(), 'False CollectionFailed');
+    t.is(world.engine.works.size, 1, 'its files are where they were');
+    world.now += 3_600_000;
+    world.tick(world.now);
+  }
+  run(world);
+  t.is(seen(world)?.status.phase, 'Stopped');
+  t.is(saved(), 'True Saved');
+  t.is(savedAt(seen(world)?.status ?? {}), 1);
+});
+
+test('What is deleted waits a minute for what cannot be saved, and then no longer', (t) => {
+  const world = plain(['save']);
+  world.remove(BOX);
+  runUnsaved(world);
+  t.is(world.engine.works.size, 1);
+  const asked = world.now;
+  while (world.tick(asked + 62_000)) runUnsaved(world);
+  t.is(world.engine.works.size, 0);
+  t.is(seen(world), undefined);
 });
 
 test('The idle time begins anew with all that is asked of it, and does not run while something is under way', (t) => {

@@ -119,6 +119,7 @@ export class Works {
     const entry = this.entries.get(id);
     if (entry?.kind === 'live') {
       entry.work.stop(0);
+      entry.work.abandon();
       await entry.work.done;
     } else await entry?.cleaned;
     if (this.entries.delete(id)) this.journal?.note({ r: 'remove', id });

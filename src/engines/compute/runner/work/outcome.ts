@@ -35,6 +35,7 @@ export function lastState(
   const next = {
     ...before,
     processes: undefined,
+    saving: undefined,
     endedAt,
     sequence: before.sequence + 1,
     exitCode: outcome.exitCode,

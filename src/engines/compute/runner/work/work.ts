@@ -28,6 +28,7 @@ import { Processes } from './processes.js';
 import type { WorkDeps } from './deps.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
+import { saveOutputs } from './save.js';
 import type { Place } from './scratch.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
@@ -57,6 +58,7 @@ export class Work {
   private ending: Ending | undefined;
   private finishing = false;
   private killTimer: NodeJS.Timeout | undefined;
+  private readonly abandoned = new AbortController();
   /** Resolves when the end was reported and the scratch is gone. */
   readonly done: Promise<void>;
 
@@ -89,6 +91,11 @@ export class Work {
 
   stop(graceMs: number): void {
     this.end({ reason: 'Stopped', message: 'stopped before the main program ran' }, graceMs);
+  }
+
+  /** Nobody wants what it was to save any more. */
+  abandon(): void {
+    this.abandoned.abort();
   }
 
   /** Undefined when it does not run. Throws Refused for work that was not ordered to be entered. */
@@ -163,7 +170,10 @@ export class Work {
       await this.processes?.close();
       for (const process of this.launched) process.release();
       if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
-        outputs = await this.deps.collect(this.order, this.place);
+        outputs = await saveOutputs(this.order, this.place, this.deps, {
+          report: (saving) => this.report({ saving }),
+          abandoned: this.abandoned.signal,
+        });
       }
       await Promise.all([...this.logs.values()].map((log) => log.end()));
     } catch (error) {
