@@ -5,6 +5,7 @@ set -euo pipefail
 
 # program: package: what it is for
 wanted='bwrap:bubblewrap:starting work in 7 ms instead of 41
+perl:perl-base:Sandboxes, Workspaces, and work with init, sidecars or commands
 zstd:zstd:directories as inputs and outputs
 setpriv:util-linux:isolation of work
 redis-server:redis-server:tests on Redis (a server for REDIS_URL may be elsewhere)

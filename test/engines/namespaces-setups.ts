@@ -37,8 +37,7 @@ export const setups: readonly Setup[] = (own === 0 ? [0, PLAIN_USER] : [own]).fl
 );
 
 function lacking(isolation: 'bubblewrap' | 'unshare'): string | undefined {
-  const needed =
-    isolation === 'bubblewrap' ? ['bwrap', 'nsenter', 'flock'] : ['unshare', 'nsenter', 'setpriv', 'flock'];
+  const needed = isolation === 'bubblewrap' ? ['bwrap', 'perl', 'flock'] : ['unshare', 'perl', 'setpriv', 'flock'];
   const missing = [...needed, 'zstd'].filter((name) => findProgram(name) === undefined);
   return missing.length === 0 ? undefined : `needs ${missing.join(' and ')}`;
 }

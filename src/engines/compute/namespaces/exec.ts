@@ -11,7 +11,7 @@ import {
   FRAME,
   FrameReader,
   IN_PIECES,
-  MAX_FRAME,
+  PIECE,
   STDIN_WINDOW,
   WIDE_STDIN_WINDOW,
   writeFrame,
@@ -100,8 +100,8 @@ export class SocketExecution implements Execution {
   }
 
   private async send(data: Uint8Array): Promise<void> {
-    for (let from = 0; from < data.length; from += MAX_FRAME) {
-      const part = data.subarray(from, from + MAX_FRAME);
+    for (let from = 0; from < data.length; from += PIECE) {
+      const part = data.subarray(from, from + PIECE);
       while (this.end === undefined && this.underWay + part.length > this.window) await this.room();
       if (this.end !== undefined) return;
       this.underWay += part.length;

@@ -27,7 +27,7 @@ import type { Works } from './works.js';
 
 /** Bytes that a client may leave unread. */
 const MAX_UNSENT = 64 * 1024 * 1024;
-/** State changes of this many milliseconds travel together. */
+/** A state change travels at once, and those of so many milliseconds after it together. */
 const TICK_MS = 3;
 /** Operations that a client of an earlier version does not know. */
 const SINCE_AGENT: ReadonlySet<string> = new Set(['startProcess', 'processes', 'writeProcess', 'signalProcess']);
@@ -90,8 +90,8 @@ export class RunnerServer {
     for (const client of this.clients) {
       if (!client.watching) continue;
       client.changed.set(state.id, state);
-      this.tick ??= setTimeout(() => this.sendChanges(), TICK_MS);
     }
+    if (this.tick === undefined) this.sendChanges();
     if (state.endedAt !== undefined) this.endFollows(state.id);
   }
 
@@ -122,11 +122,14 @@ export class RunnerServer {
 
   private sendChanges(): void {
     this.tick = undefined;
+    let sent = false;
     for (const client of this.clients) {
       if (client.changed.size === 0 || client.session.kind !== 'open') continue;
       this.send(client, { event: 'states', states: [...client.changed.values()] });
       client.changed.clear();
+      sent = true;
     }
+    if (sent) this.tick = setTimeout(() => this.sendChanges(), TICK_MS);
   }
 
   private accept(socket: Socket): void {

@@ -11,7 +11,7 @@ import { createConnection, type Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import type { CommandSignal, TerminalSize } from '../../engine.js';
 import type { Sink } from '../process/launch.js';
-import { FRAME, FrameReader, IN_PIECES, MAX_FRAME, writeFrame, type Frame } from '../protocol/frames.js';
+import { FRAME, FrameReader, IN_PIECES, PIECE, writeFrame, type Frame } from '../protocol/frames.js';
 import { encodeOrder, type AgentOrder } from './order.js';
 
 export type SessionEnd =
@@ -90,7 +90,7 @@ export class Session {
   write(data: Buffer): void {
     if (this.over) return;
     this.underWay += data.length;
-    for (let at = 0; at < data.length; at += MAX_FRAME) this.send(FRAME.stdin, data.subarray(at, at + MAX_FRAME));
+    for (let at = 0; at < data.length; at += PIECE) this.send(FRAME.stdin, data.subarray(at, at + PIECE));
   }
 
   endInput(): void {

@@ -33,7 +33,8 @@ $0 = $MARKER;
 
 # Frames to us: 0 input, 1 end of input, 2 signal, 3 size of the terminal, 4 kill all.
 # From us: 16 stdout, 17 stderr, 18 room for input, 19 end, 20 started, 21 end of output.
-my ($READ, $MAX_ORDER) = (65536, 8 << 20);
+# A frame of READ bytes fills one read of the runner with its head.
+my ($READ, $MAX_FRAME, $MAX_ORDER) = (65531, 65536, 8 << 20);
 my ($EAGAIN, $EINTR, $EINPROGRESS) = (11, 4, 115);
 
 my (%when_readable, %when_writable);    # descriptor => what to do
@@ -113,7 +114,7 @@ sub take_connection {
 
 sub from_runner {
     my ($c) = @_;
-    my $got = sysread $c->{socket}, $c->{in}, 2 * $READ, length $c->{in};
+    my $got = sysread $c->{socket}, $c->{in}, 2 * $MAX_FRAME, length $c->{in};
     return if !defined $got && again();
     return gone($c) if !$got;
     my $at = 0;
@@ -129,7 +130,7 @@ sub from_runner {
     }
     while ($whole - $at >= 5) {
         my ($type, $length) = unpack 'CN', substr $c->{in}, $at, 5;
-        return gone($c) if $length > $READ;
+        return gone($c) if $length > $MAX_FRAME;
         last if $whole - $at < 5 + $length;
         frame($c, $type, substr $c->{in}, $at + 5, $length);
         return if $c->{over};

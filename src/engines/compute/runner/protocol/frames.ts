@@ -43,6 +43,8 @@ export const WIDE_STDIN_WINDOW = 512 * 1024;
 export const IN_PIECES: ReadonlySet<number> = new Set([FRAME.stdin, FRAME.stdout, FRAME.stderr]);
 
 const HEAD = 5;
+/** Bytes of content that fill one read of the other side together with their head: every byte more would cost it a second one. */
+export const PIECE = 64 * 1024 - HEAD;
 /** Bytes up to which copying costs less than a second piece for the kernel. */
 const SMALL = 4096;
 
