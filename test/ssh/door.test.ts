@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
+import ssh2, { type ClientChannel } from 'ssh2';
 import { openSshDoor, type SshDoor } from '../../http/ssh/server.js';
 import { until } from '../e2e/until.js';
 import { HOST_KEY, openHouse, type House } from './house.js';
@@ -186,6 +187,59 @@ test.serial('garbage, silence and too many do not reach beyond their own connect
   if (missingSsh !== undefined) return;
   const said = await kit.run('ssh', [...kit.options(small.port, 'mine'), 'dev@127.0.0.1', 'echo still here']);
   t.is(said.stdout, 'still here\n');
+});
+
+test('more channels than a connection may have are refused, and bytes beyond the window end it', async (t) => {
+  const small = await openDoor({ channels: 2 });
+  t.teardown(() => small.close());
+  const pair = ssh2.utils.generateKeyPairSync('ed25519');
+  house.keys.set('greedy', [pair.public]);
+  const client = new ssh2.Client();
+  client.on('error', () => undefined);
+  client.connect({ host: '127.0.0.1', port: small.port, username: 'greedy', privateKey: pair.private });
+  await once(client, 'ready');
+  const open = (): Promise<ClientChannel> =>
+    new Promise((resolve, reject) =>
+      client.exec('sleep 61', (error, channel) => (error ? reject(error) : resolve(channel))),
+    );
+  const [channel] = await Promise.all([open(), open()]);
+  await t.throwsAsync(open);
+  const closed = once(client, 'close');
+  // As no honest client does it: past what the library lets through.
+  const protocol = Reflect.get(client, '_protocol') as { channelData(id: number, data: Buffer): void };
+  const { id } = channel.outgoing as { readonly id: number };
+  for (let piece = 0; piece < 320; piece += 1) protocol.channelData(id, Buffer.alloc(32_000));
+  await closed;
+});
+
+withSsh('a connection that is cut after any byte harms no other', async (t) => {
+  // From the greeting over key exchange and login into a running command with much output.
+  const cuts = [40, 1_500, 2_900, 3_700, 60_000];
+  const relays = cuts.flatMap((cut) => (['up', 'down'] as const).map((way) => ({ cut, way })));
+  await Promise.all(
+    relays.map(async ({ cut, way }) => {
+      const relay = createServer((outer) => {
+        const inner = connect(door.port, '127.0.0.1');
+        let left = cut;
+        const count = (chunk: Buffer): void => {
+          left -= chunk.length;
+          if (left > 0) return;
+          outer.destroy();
+          inner.resetAndDestroy();
+        };
+        (way === 'up' ? outer : inner).on('data', count);
+        for (const socket of [outer, inner]) socket.on('error', () => undefined);
+        outer.pipe(inner).pipe(outer);
+      }).listen(0, '127.0.0.1');
+      await once(relay, 'listening');
+      const { port } = relay.address() as AddressInfo;
+      const args = [...kit.options(port, 'mine'), 'dev@127.0.0.1', 'head -c 1000000 /dev/zero; cat >/dev/null'];
+      const said = await kit.run('ssh', args, Buffer.alloc(500_000));
+      t.not(said.code, 0, `${way} ${cut}`);
+      relay.close();
+    }),
+  );
+  t.is((await ssh('echo fine')).stdout, 'fine\n');
 });
 
 test.serial('who comes while nothing runs is told so', async (t) => {
