@@ -62,8 +62,13 @@ export type Letter =
    * what an earlier epoch returns commits nothing any more (I8).
    */
   | { readonly letter: 'LeaseWanted'; readonly term: number; readonly epoch: number; readonly attempt: string }
-  /** Volume → writer: it is yours for this term. `home`: the newest revision; absent: the Volume is empty. */
-  | { readonly letter: 'LeaseGranted'; readonly term: number; readonly home?: RevisionRef | undefined }
+  /** Volume → writer: it is yours for this term. `home`: the newest revision; absent: the Volume is empty. `size`: most bytes of one. */
+  | {
+      readonly letter: 'LeaseGranted';
+      readonly term: number;
+      readonly home?: RevisionRef | undefined;
+      readonly size?: number | undefined;
+    }
   /** Volume → writer: not now. One whose reason may pass is sent `LeaseFree` when it has. */
   | { readonly letter: 'LeaseDenied'; readonly term: number; readonly reason: string; readonly message: string }
   /** Volume → a writer that was denied: ask again. */

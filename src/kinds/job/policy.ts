@@ -1,6 +1,5 @@
 /** Owns the numbers that rule a Job's retries and times, read from its spec. Source: decisions, "Small points". */
 import { parseDuration } from '../../api/duration.js';
-import { DEFAULT_QUEUE_TIMEOUT_MS } from '../shapes/placement.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../shapes/recovery.js';
 import type { JobSpec } from './schema.js';
 
@@ -33,11 +32,4 @@ export function maxAttempts(spec: JobSpec): number {
 /** Undefined: no limit. */
 export function timeoutMs(spec: JobSpec): number | undefined {
   return spec.timeout === undefined ? undefined : parseDuration(spec.timeout);
-}
-
-/** Undefined: waits for ever (`0s`). */
-export function queueTimeoutMs(spec: JobSpec): number | undefined {
-  const text = spec.placement?.queueTimeout;
-  const ms = text === undefined ? DEFAULT_QUEUE_TIMEOUT_MS : parseDuration(text);
-  return ms === 0 ? undefined : ms;
 }

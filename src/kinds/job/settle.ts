@@ -12,8 +12,9 @@ import { emit } from '../events/emit.js';
 import { dropAttempt, makeAttempt, stopAttempt, supersede } from './attempts.js';
 import type { Ending, JobDraft } from './draft.js';
 import { backoffLimitExceeded } from './ended.js';
-import { KEPT_ATTEMPTS, queueTimeoutMs, timeoutMs } from './policy.js';
+import { KEPT_ATTEMPTS, timeoutMs } from './policy.js';
 import type { Slot } from './slots.js';
+import { noPlace, queueTimeoutMs } from '../shapes/placement.js';
 import { isFinished, type JobPhase } from './status.js';
 
 /** Returns the phase that the Job has after this decision. `found`: an end that the message itself brought. */
@@ -65,9 +66,7 @@ function mustEnd(draft: JobDraft): Ending | undefined {
   }
   const queue = queueAt(draft);
   if (queue !== undefined && queue <= draft.now) {
-    const limit = spec.placement?.queueTimeout ?? '24h';
-    const message = `no place was found within placement.queueTimeout ${limit}`;
-    return { phase: 'Failed', reason: 'CapacityUnavailable', message };
+    return { phase: 'Failed', ...noPlace(spec.placement) };
   }
   return undefined;
 }
@@ -166,7 +165,7 @@ function deadlineAt(draft: JobDraft): number | undefined {
 }
 
 function queueAt(draft: JobDraft): number | undefined {
-  const limit = queueTimeoutMs(draft.job.spec);
+  const limit = queueTimeoutMs(draft.job.spec.placement);
   const since = draft.private.unplacedSince;
   return limit === undefined || since === undefined ? undefined : since + limit;
 }

@@ -1,9 +1,10 @@
 /** Owns where work may be placed. Source: spec, "Conventions" 10. */
 import { z } from 'zod';
+import { parseDuration } from '../../api/duration.js';
 import { zDuration, zUsd } from '../../api/schema.js';
 
 /** Waits for a place this long when nothing is said. */
-export const DEFAULT_QUEUE_TIMEOUT_MS = 24 * 3_600_000;
+const DEFAULT_QUEUE_TIMEOUT = '24h';
 
 export const placement = z.object({
   dedicated: z.literal(true).optional().describe('Reserved; only true is accepted.'),
@@ -24,3 +25,14 @@ export const placement = z.object({
 });
 
 export type Placement = z.infer<typeof placement>;
+
+/** Undefined: waits for ever (`0s`). */
+export function queueTimeoutMs(placed: Placement | undefined): number | undefined {
+  return parseDuration(placed?.queueTimeout ?? DEFAULT_QUEUE_TIMEOUT) || undefined;
+}
+
+/** Why work fails whose wait for a place was too long. */
+export function noPlace(placed: Placement | undefined): { readonly reason: string; readonly message: string } {
+  const limit = placed?.queueTimeout ?? DEFAULT_QUEUE_TIMEOUT;
+  return { reason: 'CapacityUnavailable', message: `no place was found within placement.queueTimeout ${limit}` };
+}

@@ -4,6 +4,7 @@
  * I8: the lease is a uid with a term. It is renewed for a later epoch of the same holder, which is a new term, and from that commit
  * on nothing that an earlier one returns is taken. Asked for twice, it is granted twice; returned twice, it is answered twice.
  */
+import { parseBytes } from '../../api/quantity.js';
 import type { Letter, RevisionRef, Sender } from '../letter.js';
 import type { VolumeDraft } from './draft.js';
 import { DEFAULT_HISTORY, MOST_WAITING } from './policy.js';
@@ -107,7 +108,9 @@ function free(draft: VolumeDraft): void {
 
 function grant(draft: VolumeDraft, { kind, name, uid, term }: Lease, stored: boolean): void {
   const [newest] = draft.private.revisions;
-  draft.tell({ kind, name, uid }, { letter: 'LeaseGranted', term, home: newest && refOf(newest) }, stored);
+  const { size } = draft.volume.spec;
+  const most = size === undefined ? undefined : parseBytes(size);
+  draft.tell({ kind, name, uid }, { letter: 'LeaseGranted', term, home: newest && refOf(newest), size: most }, stored);
 }
 
 function deny(draft: VolumeDraft, { kind, name, uid, term }: Lease, reason: string, message: string): void {

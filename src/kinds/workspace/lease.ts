@@ -95,10 +95,10 @@ export function takeLeaseLetter(draft: WorkspaceDraft, letter: Letter, sender: S
   const from = sender.address.name;
   switch (letter.letter) {
     case 'LeaseGranted': {
-      const { term, home } = letter;
+      const { term, home, size } = letter;
       if (!isAsked(lease, from, term)) return giveBack(draft, sender, draft.object.metadata.uid, term);
       const { epoch } = lease;
-      draft.keep({ lease: { volume: from, of: sender.uid, term, epoch, at: 'Granted', since: draft.now, home } });
+      draft.keep({ lease: { volume: from, of: sender.uid, term, epoch, at: 'Granted', since: draft.now, home, size } });
       return true;
     }
     case 'LeaseDenied':
@@ -142,7 +142,7 @@ function ended(
     draft.condition('StateSaved', false, 'LeaseLost', `Volume "${volume}" did not take ${HOME}: its lease was lost`);
     return;
   }
-  draft.say({ home: { volume, ...committed } });
+  draft.say({ home: { ...draft.status.home, volume, ...committed } });
   draft.condition('StateSaved', true, 'Saved', `${HOME} is revision ${committed.revision} of Volume "${volume}"`);
 }
 

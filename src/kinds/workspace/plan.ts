@@ -4,7 +4,9 @@
  * an output.
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
+import { parseBytes } from '../../api/quantity.js';
 import { pinnedSecrets } from '../session/pinned-secrets.js';
+import type { ResourceAmounts } from '../amounts.js';
 import { between } from '../shapes/planned-env.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
@@ -41,9 +43,15 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
     inputs:
       home?.digest === undefined ? [] : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME }],
     outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME, vital: true }],
-    amounts: limitsOf(spec.resources),
+    amounts: within(home?.size, limitsOf(spec.resources)),
   };
 };
+
+/** What it writes counts together, so a home is never larger than its Volume. */
+function within(size: string | undefined, limits: ResourceAmounts): ResourceAmounts {
+  const most = size === undefined ? undefined : parseBytes(size);
+  return most === undefined ? limits : { ...limits, disk: Math.min(limits.disk, most) };
+}
 
 /** Variables that the service sets. */
 function serviceEnv({ metadata, spec }: Workspace, epoch: number): readonly PlannedEnv[] {

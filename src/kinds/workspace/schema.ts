@@ -3,7 +3,7 @@
  * That `schedule.readyBy` lies far enough ahead needs the clock and is the machine's. Source: spec, "Workspace".
  */
 import { z } from 'zod';
-import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
+import { zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
 import { parseTime } from '../../api/time.js';
 import { BRAND } from '../../brand.js';
 import { conditionField } from '../fields.js';
@@ -166,6 +166,7 @@ export const workspaceStatus = z.object({
       volume: z.string().optional().describe('Name of the Volume.'),
       revision: z.string().optional().describe('Its revision; absent when it was empty.'),
       digest: z.string().optional().describe('sha256:<64 hexadecimal digits> of the saved files, a tar.zst.'),
+      size: zQuantity().optional().describe('The size of the Volume, beyond which no disk is given.'),
     })
     .optional()
     .describe(`What the last start has found as /home/${BRAND}, or the last stop has saved.`),

@@ -2,8 +2,10 @@
  * Owns what a Workspace does next. Level-based: it looks at the spec, the schedule, the lease of its home, the one Attempt and the
  * time, never at the message that woke it, so a repeated, late or lost message changes nothing but when it happens.
  */
+import { formatBytes } from '../../api/quantity.js';
 import { hasIdledOut, idleAt } from '../session/activity.js';
 import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../session/settle.js';
+import { noPlace, queueTimeoutMs } from '../shapes/placement.js';
 import type { WorkspaceDraft } from './draft.js';
 import { holdsHome, leaseTimer, settleLease } from './lease.js';
 import { scheduleTimers, settleSchedule } from './schedule.js';
@@ -17,17 +19,38 @@ export function settle(draft: WorkspaceDraft): WorkspacePhase {
     settleSchedule(draft);
     if (hasIdledOut(draft)) draft.stop('IdleTimeout');
   }
+  settleQueue(draft);
   settleLease(draft);
   stopOrStart(draft);
   if (draft.deleting && isHeld(draft)) draft.resyncLater();
   const schedule = draft.deleting ? {} : scheduleTimers(draft);
-  setTimers(draft, { ...schedule, idle: idleAt(draft), start: startsAt(draft), lease: leaseTimer(draft) }, LAZY);
+  setTimers(
+    draft,
+    { ...schedule, idle: idleAt(draft), start: startsAt(draft), lease: leaseTimer(draft), queue: queueAt(draft) },
+    LAZY,
+  );
   return phaseOf(draft);
 }
 
 /** Something of it runs, or its home is not given back yet: then it must not go. */
 export function isHeld({ private: { lease, live } }: WorkspaceDraft): boolean {
   return live !== undefined || lease !== undefined;
+}
+
+/** A wait for a place that is longer than `placement.queueTimeout` is given up. */
+function settleQueue(draft: WorkspaceDraft): void {
+  const { live, queuedSince } = draft.private;
+  const waits = live?.phase === 'Made' && !live.stopping;
+  if (!waits) draft.keep({ queuedSince: undefined });
+  else if (queuedSince === undefined) draft.keep({ queuedSince: draft.now });
+  const due = queueAt(draft);
+  if (due !== undefined && due <= draft.now)
+    draft.keep({ failure: noPlace(draft.object.spec.placement), queuedSince: undefined });
+}
+
+function queueAt({ object, private: { queuedSince } }: WorkspaceDraft): number | undefined {
+  const limit = queueTimeoutMs(object.spec.placement);
+  return limit === undefined || queuedSince === undefined ? undefined : queuedSince + limit;
 }
 
 function stopOrStart(draft: WorkspaceDraft): void {
@@ -38,7 +61,8 @@ function stopOrStart(draft: WorkspaceDraft): void {
   else if (mayStart(draft) && holdsHome(draft)) {
     const { lease } = draft.private;
     start(draft);
-    draft.say({ home: lease && { volume: lease.volume, ...lease.home } });
+    const size = lease?.size === undefined ? undefined : formatBytes(lease.size);
+    draft.say({ home: lease && { volume: lease.volume, size, ...lease.home } });
   }
 }
 

@@ -26,6 +26,8 @@ export interface HomeLease {
   readonly since: number;
   /** Granted: what the Volume holds. */
   readonly home?: RevisionRef | undefined;
+  /** Granted: most bytes that it may hold. */
+  readonly size?: number | undefined;
   /** What that Attempt has left, until the Volume has it. */
   readonly saved?: SavedFiles | undefined;
   /** Denied: why. */
@@ -37,6 +39,8 @@ export interface WorkspacePrivate extends SessionPrivate {
   readonly lease?: HomeLease | undefined;
   /** Leases that were asked for. */
   readonly terms: number;
+  /** Its Attempt waits for a place since then. */
+  readonly queuedSince?: number | undefined;
   /** Times of `schedule` that have come: each is carried out once. */
   readonly started?: number | undefined;
   readonly stopped?: number | undefined;

@@ -18,7 +18,8 @@ export function unsupportedFields(spec: WorkspaceSpec): readonly string[] {
   const egress = spec.network?.egress;
   if (egress?.policy !== undefined && egress.policy !== 'Deny') found.push('spec.network.egress.policy');
   refuse('network.egress.presets', egress?.presets);
-  for (const [name, value] of Object.entries(spec.placement ?? {})) refuse(`placement.${name}`, value);
+  const { queueTimeout: _carriedOut, ...placement } = spec.placement ?? {};
+  for (const [name, value] of Object.entries(placement)) refuse(`placement.${name}`, value);
   refuse('resources.gpu', spec.resources?.gpu);
   return found;
 }

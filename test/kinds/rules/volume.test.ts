@@ -150,3 +150,20 @@ test('Volume: its Connections must lead to what it is filled from', (t) => {
   t.is(objection({ s3 }, store), undefined);
   t.regex(objection({ s3 }, database) ?? '', /leads to no object storage/);
 });
+
+for (const [path, spec] of [
+  ['spec.accessMode', { accessMode: 'ReadOnlyMany' }],
+  ['spec.commitInterval', { commitInterval: '1m' }],
+  ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
+  ['spec.source.upload', { source: { upload: {} } }],
+  ['spec.source.url', { source: { url } }],
+] as const) {
+  test(`Volume: ${path} is named as not built yet`, (t) => {
+    t.deepEqual(volumeKind.unsupported?.(volumeKind.schema.spec.parse(spec)), [path]);
+  });
+}
+
+test('Volume: everything that this service carries out is supported', (t) => {
+  const spec = { accessMode: 'ReadWriteOnce', revisionHistoryLimit: 3, size: '1Gi', ttlAfterUnused: '1h' };
+  t.deepEqual(volumeKind.unsupported?.(volumeKind.schema.spec.parse(spec)), []);
+});

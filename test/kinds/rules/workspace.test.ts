@@ -189,3 +189,58 @@ test('Workspace: a home has one writer', (t) => {
   t.is(home?.objection?.(objectOf(volumeKind, { accessMode: 'ReadWriteOnce' })), undefined);
   t.regex(home?.objection?.(objectOf(volumeKind, { accessMode: 'ReadWriteMany' })) ?? '', /must be ReadWriteOnce/);
 });
+
+for (const [path, spec] of [
+  ['spec.connections', { connections: ['a'] }],
+  ['spec.image', { image: 'python:3.12' }],
+  ['spec.imagePullSecrets', { imagePullSecrets: ['a'] }],
+  ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
+  ['spec.placement.pool', { placement: { pool: 'rack' } }],
+  ['spec.resources.gpu', { resources: { gpu: { count: 1 } } }],
+] as const) {
+  test(`Workspace: ${path} is named as not built yet`, (t) => {
+    t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse({ ephemeral: true, ...spec })), [path]);
+  });
+}
+
+test('Workspace: everything that this service carries out is supported', (t) => {
+  const spec = {
+    volume: 'home',
+    connections: [],
+    env: variables(1),
+    idleTimeout: '0s',
+    image: 'svc/workspace-cpu',
+    network: { egress: { policy: 'Deny' } },
+    placement: { queueTimeout: '1m' },
+    resources: { cpu: '500m', nodes: 1 },
+    schedule: { readyBy: READY, stopAt: '2026-01-02T10:00:00Z' },
+    secrets: ['a'],
+    serviceAccountName: 'ci',
+    sshKeys: [sshKey()],
+    state: 'Stopped',
+    tools: ['SSH'],
+  };
+  t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse(spec)), []);
+});
+
+test('Workspace: its work is its home and nothing else, and gets no more disk than the Volume has', (t) => {
+  const MI = 2 ** 20;
+  const bare = objectOf(workspaceKind, { volume: 'home', resources: { disk: '100Mi' } });
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const planned = (home: object | undefined) =>
+    workspaceKind.workPlan?.({ ...bare, status: { ...Object(bare.status), home } }, 0, 1);
+  const plan = planned({ volume: 'home', revision: '1', digest, size: '50Mi' });
+  t.is(plan?.home, '/home/svc');
+  t.is(plan?.workingDir, '/home/svc');
+  t.true(plan?.idle);
+  t.is(plan?.image, 'svc/workspace-cpu');
+  t.deepEqual(plan?.inputs, [{ name: 'svc.home', from: 'blob', digest, workingDir: '/home/svc' }]);
+  t.deepEqual(
+    plan?.outputs.map(({ name, path }) => ({ name, path })),
+    [{ name: 'svc.home', path: '/home/svc' }],
+  );
+  t.is(plan?.amounts.disk, 50 * MI);
+  t.is(planned({ volume: 'home', size: '200Mi' })?.amounts.disk, 100 * MI);
+  t.deepEqual(planned({ volume: 'home' })?.inputs, [], 'the Volume is empty');
+  t.deepEqual(planned(undefined)?.outputs, [], 'an ephemeral one keeps nothing');
+});

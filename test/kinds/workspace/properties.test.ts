@@ -340,3 +340,25 @@ test('A writer that went without a word keeps nobody waiting', (t) => {
   world.settle(5);
   t.is(desk(world, B)?.status.phase, 'Running');
 });
+
+test('A wait for a place that is longer than placement.queueTimeout fails, gives the home back, and can be tried again', (t) => {
+  const world = plain(['stay']);
+  world.remove(DESKS[0] ?? HOME);
+  run(world);
+  const resources = { cpu: '3' };
+  create(world, 1, '0s', { volume: undefined, ephemeral: true, resources });
+  run(world);
+  create(world, 0, '0s', { resources, placement: { queueTimeout: '5m' } });
+  run(world);
+  t.is(desk(world, A)?.status.reason, 'WaitingForCapacity');
+  t.is(volume(world)?.status.holder?.name, 'a');
+  const begun = world.now;
+  while (desk(world, A)?.status.phase === 'Pending' && world.tick()) run(world);
+  t.is(world.now - begun, 5 * MINUTE);
+  t.is(desk(world, A)?.status.phase, 'Failed');
+  t.is(desk(world, A)?.status.reason, 'CapacityUnavailable');
+  t.is(volume(world)?.status.holder, undefined);
+  world.change(DESKS[0] ?? HOME, { resources: { cpu: '1' } });
+  run(world);
+  t.is(desk(world, A)?.status.phase, 'Running');
+});
