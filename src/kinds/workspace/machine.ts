@@ -99,7 +99,8 @@ function abandon(draft: WorkspaceDraft): void {
 }
 
 function remind(draft: WorkspaceDraft): void {
-  remindAttempt(draft, false);
+  // Deleted, it does not wait for ever for a home that cannot be saved: its Attempt is given a last while.
+  remindAttempt(draft, draft.deleting && draft.live?.unsaved === true);
   remindVolume(draft);
 }
 

@@ -19,9 +19,10 @@ export function settle(draft: WorkspaceDraft): WorkspacePhase {
     settleSchedule(draft);
     if (hasIdledOut(draft)) draft.stop('IdleTimeout');
   }
-  settleQueue(draft);
+  giveUpWait(draft);
   settleLease(draft);
   stopOrStart(draft);
+  noteWait(draft);
   if (draft.deleting && isHeld(draft)) draft.resyncLater();
   const schedule = draft.deleting ? {} : scheduleTimers(draft);
   setTimers(
@@ -38,19 +39,24 @@ export function isHeld({ private: { lease, live } }: WorkspaceDraft): boolean {
 }
 
 /** A wait for a place that is longer than `placement.queueTimeout` is given up. */
-function settleQueue(draft: WorkspaceDraft): void {
-  const { live, queuedSince } = draft.private;
-  const waits = live?.phase === 'Made' && !live.stopping;
-  if (!waits) draft.keep({ queuedSince: undefined });
-  else if (queuedSince === undefined) draft.keep({ queuedSince: draft.now });
+function giveUpWait(draft: WorkspaceDraft): void {
   const due = queueAt(draft);
   if (due !== undefined && due <= draft.now)
     draft.keep({ failure: noPlace(draft.object.spec.placement), queuedSince: undefined });
 }
 
-function queueAt({ object, private: { queuedSince } }: WorkspaceDraft): number | undefined {
+function noteWait(draft: WorkspaceDraft): void {
+  const { live, queuedSince } = draft.private;
+  const waits = live?.phase === 'Made' && !live.stopping;
+  if (!waits) draft.keep({ queuedSince: undefined });
+  else if (queuedSince === undefined) draft.keep({ queuedSince: draft.now });
+}
+
+/** Undefined until it is known that it waits: most find a place at once, and need no timer. */
+function queueAt({ object, private: { live, queuedSince } }: WorkspaceDraft): number | undefined {
   const limit = queueTimeoutMs(object.spec.placement);
-  return limit === undefined || queuedSince === undefined ? undefined : queuedSince + limit;
+  if (limit === undefined || queuedSince === undefined || live?.wait === undefined) return undefined;
+  return queuedSince + limit;
 }
 
 function stopOrStart(draft: WorkspaceDraft): void {

@@ -20,6 +20,7 @@ const FATES: readonly Fate[] = [
   'startFailed',
   'startLost',
   'lost',
+  'save',
   'hang',
 ];
 
@@ -107,7 +108,7 @@ test('At most one epoch of one Workspace may write the Volume, and what is over 
         world.settle(30);
         checkAtRest(world);
       }),
-      { numRuns: 80, includeErrorInReport: true },
+      { numRuns: 60, includeErrorInReport: true },
     ),
   );
 });
@@ -125,7 +126,7 @@ test('Deleted, Workspaces and their Volume leave nothing', (t) => {
         equal(world.attempts.length, 0, 'Attempts outlived their Workspace');
         checkAtRest(world);
       }),
-      { numRuns: 50, includeErrorInReport: true },
+      { numRuns: 40, includeErrorInReport: true },
     ),
   );
 });
@@ -164,7 +165,7 @@ test('Asked to stop, what ran has its home in the Volume once it says Stopped; t
         const { phase } = desk(world, other)?.status ?? {};
         if (waits) ok(phase === 'Running' || phase === 'Failed' || phase === 'Stopped', `it is ${phase}`);
       }),
-      { numRuns: 50, includeErrorInReport: true },
+      { numRuns: 40, includeErrorInReport: true },
     ),
   );
 });
@@ -350,7 +351,7 @@ test('A wait for a place that is longer than placement.queueTimeout fails, gives
   run(world);
   create(world, 0, '0s', { resources, placement: { queueTimeout: '5m' } });
   run(world);
-  t.is(desk(world, A)?.status.reason, 'WaitingForCapacity');
+  t.is(desk(world, A)?.status.phase, 'Pending');
   t.is(volume(world)?.status.holder?.name, 'a');
   const begun = world.now;
   while (desk(world, A)?.status.phase === 'Pending' && world.tick()) run(world);
@@ -361,4 +362,25 @@ test('A wait for a place that is longer than placement.queueTimeout fails, gives
   world.change(DESKS[0] ?? HOME, { resources: { cpu: '1' } });
   run(world);
   t.is(desk(world, A)?.status.phase, 'Running');
+});
+
+test('A home that cannot be saved yet is neither lost nor safe; a deletion gives it a last minute, then lets the Volume go', (t) => {
+  const world = plain(['save']);
+  /** All but the second try of the save. */
+  const unsaved = (): void => {
+    while (world.choices().length > world.engine.running().length) world.choices()[0]?.();
+  };
+  world.change(DESKS[0] ?? HOME, { state: 'Stopped' });
+  unsaved();
+  t.is(desk(world, A)?.status.phase, 'Stopping');
+  t.is(saved(world), 'False CollectionFailed');
+  t.is(volume(world)?.status.holder?.name, 'a', 'nobody may write meanwhile');
+  world.remove(DESKS[0] ?? HOME);
+  const asked = world.now;
+  while (desk(world, A) !== undefined && world.tick(asked + 10 * MINUTE)) unsaved();
+  run(world);
+  t.is(desk(world, A), undefined);
+  t.true(world.now - asked <= 2 * MINUTE, `${world.now - asked}`);
+  t.is(volume(world)?.status.holder, undefined);
+  t.is(volume(world)?.status.revision, undefined);
 });
