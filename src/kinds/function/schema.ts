@@ -98,7 +98,7 @@ const fields = z.object({
   imageRef: objectName('Name of an Image object in the project.').optional(),
   initCommand: initCommand.optional().describe('Runs to its end before a worker starts.'),
   maxCostUSD: zUsd().optional().describe('Most that it may cost. May only be raised.'),
-  network: network.optional().describe('What the work may reach.'),
+  network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   placement: placement.optional().describe('Where the workers may run.'),
   python: z
     .enum(['3.10', '3.11', '3.12', '3.13'])

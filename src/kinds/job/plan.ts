@@ -7,6 +7,7 @@ import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { STANDING_OUTPUT, type Output } from '../shapes/output.js';
 import { between } from '../shapes/planned-env.js';
+import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { Input } from '../shapes/input.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
@@ -46,6 +47,7 @@ export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number
     ],
     outputs: planOutputs(spec.outputs ?? []),
     amounts: limitsOf(spec.resources),
+    network: plannedNetwork(spec.network),
   };
 }
 

@@ -58,7 +58,7 @@ export const jobFields = z.object({
   initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),
   inputs: z.array(input).optional().describe('Mounted read-only below /svc/inputs.'),
   maxCostUSD: zUsd().optional().describe('Most that the Job may cost. May only be raised.'),
-  network: network.optional().describe('What the work may reach. Unset: nothing, until other policies are built.'),
+  network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   outputs: z.array(output).max(32).optional().describe('Collected when the program has ended.'),
   parallelism: z
     .int32()

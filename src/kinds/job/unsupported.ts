@@ -24,9 +24,6 @@ export function unsupportedFields(spec: JobSpec): readonly string[] {
     refuse(`inputs[${index}].fromWorkspace`, input.fromWorkspace);
   }
   refuse('maxCostUSD', spec.maxCostUSD);
-  const egress = spec.network?.egress;
-  if (egress?.policy !== undefined && egress.policy !== 'Deny') found.push('spec.network.egress.policy');
-  refuse('network.egress.presets', egress?.presets);
   for (const [index, output] of (spec.outputs ?? []).entries()) {
     refuse(`outputs[${index}].fromRanks`, output.fromRanks);
     refuse(`outputs[${index}].sink`, output.sink);

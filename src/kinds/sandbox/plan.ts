@@ -6,6 +6,7 @@ import { BRAND, ENV_PREFIX } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
 import { pinnedSecrets } from '../session/pinned-secrets.js';
 import { between } from '../shapes/planned-env.js';
+import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
 import { WORKSPACE_DIR, type SandboxSpec, type SandboxStatus } from './schema.js';
@@ -35,6 +36,7 @@ export function sandboxWorkPlan(
     inputs: digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR }],
     outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR, vital: true }] : [],
     amounts: limitsOf(spec.resources),
+    network: plannedNetwork(spec.network),
   };
 }
 

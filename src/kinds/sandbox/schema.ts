@@ -53,7 +53,7 @@ const fields = z.object({
     .prefault({})
     .describe('When it ends by itself.'),
   maxCostUSD: zUsd().optional().describe('Most that it may cost, over all starts. May only be raised.'),
-  network: network.optional().describe('What the work may reach.'),
+  network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   resources: resources.optional().describe('What it gets. Sandboxes run on CPU nodes: no GPUs.'),
   secrets: z
     .array(secretMount)

@@ -12,8 +12,5 @@ export function unsupportedFields(spec: SandboxSpec): readonly string[] {
   if (spec.command === undefined && (spec.args ?? []).length > 0) found.push('spec.args');
   if (!isCatalogImage(spec.image)) found.push('spec.image');
   if (spec.maxCostUSD !== undefined) found.push('spec.maxCostUSD');
-  const { policy, presets } = spec.network?.egress ?? {};
-  if (policy !== undefined && policy !== 'Deny') found.push('spec.network.egress.policy');
-  if (presets !== undefined && presets.length > 0) found.push('spec.network.egress.presets');
   return found;
 }

@@ -8,6 +8,7 @@ import { parseBytes } from '../../api/quantity.js';
 import { pinnedSecrets } from '../session/pinned-secrets.js';
 import type { ResourceAmounts } from '../amounts.js';
 import { between } from '../shapes/planned-env.js';
+import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
 import { HOME } from './connect.js';
@@ -44,6 +45,7 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
       home?.digest === undefined ? [] : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME }],
     outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME, vital: true }],
     amounts: within(home?.size, limitsOf(spec.resources)),
+    network: plannedNetwork(spec.network),
   };
 };
 

@@ -51,7 +51,7 @@ const fields = z.object({
     .optional()
     .describe('Credentials of registries.'),
   maxCostUSD: zUsd().optional().describe('Most that it may cost; reaching it stops it. May only be raised.'),
-  network: network.optional().describe('What it may reach.'),
+  network: network.optional().describe('What it may reach. Unset: the policy Open.'),
   placement: placement.optional().describe('Where it may run.'),
   resources: resources.optional().describe('What it gets.'),
   schedule: z

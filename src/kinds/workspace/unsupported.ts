@@ -15,9 +15,6 @@ export function unsupportedFields(spec: WorkspaceSpec): readonly string[] {
   if (spec.image !== undefined && !isCatalogImage(spec.image)) found.push('spec.image');
   refuse('imagePullSecrets', spec.imagePullSecrets);
   refuse('maxCostUSD', spec.maxCostUSD);
-  const egress = spec.network?.egress;
-  if (egress?.policy !== undefined && egress.policy !== 'Deny') found.push('spec.network.egress.policy');
-  refuse('network.egress.presets', egress?.presets);
   const { queueTimeout: _carriedOut, ...placement } = spec.placement ?? {};
   for (const [name, value] of Object.entries(placement)) refuse(`placement.${name}`, value);
   refuse('resources.gpu', spec.resources?.gpu);

@@ -141,6 +141,18 @@ export const NETWORK: readonly Limit[] = [
     beyond: [['spec.network.egress', { policy: 'AllowList', allow: ['a.*.org'] }]],
     field: 'spec.network.egress.allow[0]',
   },
+  {
+    rule: 'presets are of the curated ones',
+    within: [['spec.network.egress', { policy: 'AllowList', presets: ['pypi', 'npm'] }]],
+    beyond: [['spec.network.egress', { policy: 'AllowList', presets: ['pypi', 'everything'] }]],
+    field: 'spec.network.egress.presets[1]',
+  },
+  {
+    rule: 'presets are for AllowList',
+    within: [['spec.network.egress', { policy: 'AllowList', presets: ['pypi'] }]],
+    beyond: [['spec.network.egress', { policy: 'Open', presets: ['pypi'] }]],
+    field: 'spec.network.egress.presets',
+  },
 ];
 
 export const PLACEMENT: readonly Limit[] = [

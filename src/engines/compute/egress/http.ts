@@ -1,0 +1,162 @@
+/**
+ * Owns the HTTP half of the proxy: CONNECT, and requests in absolute form. Node's own strict parser reads them, so that what this
+ * proxy understands is what it sends on: it writes each request anew, on a connection of its own, and two lengths in one
+ * message, or a coding that it does not know, are refused. Nothing of a path, query, header or body is logged (I11).
+ */
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Dialled } from './dial.js';
+import { forwarded } from './headers.js';
+import type { Kind, Opened } from './open.js';
+import { authorityOf, parseAuthority, type Target } from './policy.js';
+import { join } from './tunnel.js';
+
+const MAX_HEADER_BYTES = 32 * 1024;
+/** Between two requests on one connection (ms). */
+const KEEP_ALIVE_MS = 60_000;
+
+export interface HttpDeps {
+  open(kind: Kind, target: Target, inner: Duplex): Promise<Opened>;
+  /** A request that names nothing which could be reached. */
+  senseless(kind: Kind): void;
+  /** The connection has said what it wants. */
+  spoke(inner: Duplex): void;
+  readonly idleMs: number;
+}
+
+export function httpHalf(deps: HttpDeps): Pick<Server, 'emit'> {
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // A body may take as long as it takes; silence is bounded on the outer connection.
+    requestTimeout: 0,
+    insecureHTTPParser: false,
+  });
+  server.timeout = 0;
+  server.on('connect', (req: IncomingMessage, inner: Duplex, head: Buffer) => {
+    deps.spoke(inner);
+    void tunnel(req, inner, head, deps);
+  });
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    deps.spoke(req.socket);
+    void forward(req, res, deps);
+  });
+  server.on('clientError', (_error: Error, inner: Duplex) => {
+    if (!inner.writable) return void inner.destroy();
+    inner.once('finish', () => inner.destroy());
+    inner.end(refusal(400, 'Bad Request', 'this is not valid HTTP'));
+  });
+  return server;
+}
+
+async function tunnel(req: IncomingMessage, inner: Duplex, head: Buffer, deps: HttpDeps): Promise<void> {
+  const target = parseAuthority(req.url ?? '');
+  if (target === undefined) {
+    deps.senseless('CONNECT');
+    inner.end(refusal(400, 'Bad Request', 'CONNECT names no host and port'));
+    return;
+  }
+  const opened = await deps.open('CONNECT', target, inner);
+  if (opened.outcome !== 'Connected') {
+    const [status, reason] = statusOf(opened);
+    inner.end(refusal(status, reason, opened.message));
+    return;
+  }
+  inner.write('HTTP/1.1 200 Connection established\r\n\r\n');
+  if (head.length > 0) opened.socket.write(head);
+  join(inner, opened.socket, deps.idleMs);
+}
+
+async function forward(req: IncomingMessage, res: ServerResponse, deps: HttpDeps): Promise<void> {
+  const asked = absolute(req.url ?? '');
+  if (asked === undefined) {
+    deps.senseless('HTTP');
+    return answer(req, res, 400, 'this is a proxy: it takes CONNECT, and requests for http:// URLs in full');
+  }
+  const coding = req.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    return answer(req, res, 501, 'this proxy knows no transfer coding but chunked');
+  }
+  const opened = await deps.open('HTTP', asked.target, req.socket);
+  if (opened.outcome !== 'Connected') return answer(req, res, statusOf(opened)[0], opened.message);
+  const { socket } = opened;
+  const headers = forwarded(req);
+  headers['host'] = asked.authority;
+  // Its length, or that it comes in pieces, is ours to say.
+  if (coding !== undefined) headers['transfer-encoding'] = 'chunked';
+  else headers['content-length'] ??= hasBody(req.method) ? 0 : undefined;
+  if (headers['content-length'] === undefined) delete headers['content-length'];
+  const outer = httpRequest({
+    createConnection: () => socket,
+    method: req.method ?? 'GET',
+    path: asked.path,
+    headers: { ...headers, connection: 'close' },
+    setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  });
+  socket.setTimeout(deps.idleMs, () => socket.destroy());
+  outer.on('response', (response) => {
+    res.writeHead(response.statusCode ?? 502, response.statusMessage, forwarded(response));
+    response.pipe(res);
+    response.once('close', () => {
+      // Cut short: cutting here as well is the only way to say so.
+      if (!response.complete) res.destroy();
+      socket.destroy();
+    });
+  });
+  outer.on('upgrade', () => socket.destroy());
+  outer.on('error', () => {
+    socket.destroy();
+    if (res.headersSent) res.destroy();
+    else answer(req, res, 502, `${authorityOf(asked.target)} gave no answer`);
+  });
+  res.once('close', () => {
+    if (!res.writableFinished) socket.destroy();
+  });
+  req.pipe(outer);
+}
+
+/** Of `http://host:port/path?query`; undefined for anything else, also with a user or a fragment in it. */
+export function absolute(
+  url: string,
+): { readonly target: Target; readonly authority: string; readonly path: string } | undefined {
+  const found = /^http:\/\/([^/?#@\s]+)([/?][^#\s]*)?$/i.exec(url);
+  const target = found?.[1] === undefined ? undefined : parseAuthority(found[1], 80);
+  if (found?.[1] === undefined || target === undefined) return undefined;
+  const rest = found[2] ?? '/';
+  return { target, authority: found[1], path: rest.startsWith('/') ? rest : `/${rest}` };
+}
+
+function hasBody(method: string | undefined): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
+}
+
+function statusOf(failed: Exclude<Dialled, { outcome: 'Connected' }>): [status: number, reason: string] {
+  if (failed.outcome === 'Refused') return [403, 'Forbidden'];
+  return failed.reason === 'TimedOut' ? [504, 'Gateway Timeout'] : [502, 'Bad Gateway'];
+}
+
+export function refusal(status: number, reason: string, message: string): string {
+  const body = `${message}\n`;
+  return [
+    `HTTP/1.1 ${status} ${reason}`,
+    'Content-Type: text/plain; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+function answer(req: IncomingMessage, res: ServerResponse, status: number, message: string): void {
+  // What is left of the body is not worth reading.
+  res.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
+  res.end(`${message}\n`);
+  req.resume();
+}
