@@ -21,6 +21,7 @@ export async function openEngine(
     leaseEpoch,
     log,
     hidden: [config.dataDir, PROGRAM_DIR],
+    egressAllow: config.egressAllow,
   });
   return withCapacity(engine, config);
 }

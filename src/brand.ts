@@ -29,3 +29,7 @@ export const KEY_PREFIX = `${BRAND}_`;
 
 /** Directory inside work under which inputs, outputs and state live. */
 export const WORK_ROOT = `/${BRAND}`;
+
+/** Where work finds the socket of its own API, `API_SOCKET` in this directory. */
+export const API_DIRECTORY = `/run/${BRAND}`;
+export const API_SOCKET = 'api.sock';

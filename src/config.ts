@@ -160,6 +160,13 @@ export const SETTINGS = {
     path.optional(),
     'Scratch, logs and journal of running work. Unset: `runner` in the data directory.',
   ),
+  egressAllow: setting(
+    'TROUPE_EGRESS_ALLOW',
+    'ranges, commas',
+    undefined,
+    ranges.optional(),
+    'Addresses and ranges outside the public internet that work may reach where its network policy lets it, such as 10.1.0.0/16. Unset: none. All work of all orgs can then reach what is there.',
+  ),
   blobDir: setting(
     'TROUPE_BLOB_DIR',
     'path',

@@ -84,12 +84,13 @@ export async function enter(owner: Address, epoch: number | undefined, deps: Ent
   const { engine } = deps;
   if (!attempt || !kind?.workPlan || !engine) throw over('nothing of it runs');
   const plan = kind.workPlan(object, 0, present.epoch);
+  const work = workId(decodeObject(attempt).metadata.uid, present.epoch);
   return {
     ...{ owner, uid, plan, engine, over },
     epoch: present.epoch,
-    work: workId(decodeObject(attempt).metadata.uid, present.epoch),
+    work,
     async environment() {
-      const resolved = await resolveEnvironment(owner, plan, deps);
+      const resolved = await resolveEnvironment(owner, plan, work, deps);
       if (resolved.outcome === 'Missing') throw over(resolved.message);
       return resolved.env;
     },

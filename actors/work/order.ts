@@ -4,6 +4,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
+import { withProxy } from '../../src/engines/compute/egress/environment.js';
 import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
 import type { Letter } from '../../src/kinds/letter.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
@@ -18,7 +19,16 @@ export interface OrderDeps {
   readonly inputs: Pick<Inputs, 'stage'>;
   /** The object with this uid has been used: it notes the time. */
   used(address: Address, uid: string): void;
+  /** By work id; undefined where there is no attempt API. */
+  readonly access?: ((work: string) => AttemptAccess | undefined) | undefined;
   now(): number;
+}
+
+/** How one Attempt reaches its own API. The token is in `env`, and nowhere else (I11). */
+export interface AttemptAccess {
+  /** Holds the socket; the service's. */
+  readonly directory: string;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 export type ResolvedOrder =
@@ -63,7 +73,9 @@ export async function resolveOrder(
     inputs.push({ path, source, unpack, writable });
   }
   const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
-  const process = (planned: PlannedProcess): OrderedProcess => processOf(planned, mounted, opened);
+  const api = deps.access?.(id);
+  const standing: Standing = { network: plan.network, api };
+  const process = (planned: PlannedProcess): OrderedProcess => processOf(planned, mounted, opened, standing);
   let processes: Pick<WorkOrder, 'main' | 'init' | 'sidecars'>;
   try {
     const { main, init, sidecars } = plan;
@@ -88,17 +100,20 @@ export async function resolveOrder(
       secretFiles: new Map(mounted.flatMap(({ values }) => [...values])),
       inputs,
       outputs: plan.outputs,
+      network: plan.network,
       limits: { ...plan.amounts, pids: PIDS_LIMIT, logBytes: LOG_BYTES },
       labels,
+      apiDirectory: api?.directory,
     },
     mounted: Object.fromEntries(mounted.map(({ name, version, uid }) => [name, { version, id: `${uid}.${version}` }])),
   };
 }
 
-/** What every program of this plan sees in its environment, for a command that comes later. */
+/** What every program of this plan sees in its environment, for a command that comes later to this work. */
 export async function resolveEnvironment(
   place: Address,
   plan: WorkPlan,
+  work: string,
   deps: OrderDeps,
 ): Promise<
   | { readonly outcome: 'Environment'; readonly env: Readonly<Record<string, string>> }
@@ -107,18 +122,31 @@ export async function resolveEnvironment(
   const opened = await openSecrets(place, plan, deps);
   if ('outcome' in opened) return opened;
   const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
-  return { outcome: 'Environment', env: environment(plan.main.env, mounted, opened, new Expansion()) };
+  const env = environment(plan.main.env, mounted, opened, new Expansion());
+  return { outcome: 'Environment', env: withStanding(env, { network: plan.network, api: deps.access?.(work) }) };
 }
 
 function processOf(
   planned: PlannedProcess,
   mounted: readonly OpenedSecret[],
   opened: readonly OpenedSecret[],
+  standing: Standing,
 ): OrderedProcess {
   const expansion = new Expansion();
-  const env = environment(planned.env, mounted, opened, expansion);
+  const env = withStanding(environment(planned.env, mounted, opened, expansion), standing);
   const command = planned.command.map((word) => expansion.expand(word, env));
   return { name: planned.name, command, env, timeoutSeconds: planned.timeoutSeconds };
+}
+
+/** What every program finds in its environment, whatever its spec says. */
+interface Standing {
+  readonly network: WorkPlan['network'];
+  readonly api: AttemptAccess | undefined;
+}
+
+/** The proxy's variables are for those who say nothing of their own; nobody else can set those of the service. */
+function withStanding(env: Readonly<Record<string, string>>, standing: Standing): Readonly<Record<string, string>> {
+  return { ...withProxy(env, standing.network), ...standing.api?.env };
 }
 
 /** Mounted secrets first, so that what the spec says in `env` wins; a key that is no variable name is a file only. */

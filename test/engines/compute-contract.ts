@@ -13,6 +13,7 @@ import { limitCases } from './contract/limits.js';
 import { logCases } from './contract/logs.js';
 import { portCases } from './contract/ports.js';
 import { processCases } from './contract/processes.js';
+import { networkCases } from './contract/network.js';
 import { sidecarCases } from './contract/sidecars.js';
 import { terminalCases } from './contract/terminals.js';
 
@@ -23,6 +24,7 @@ export const computeContract: readonly ContractCase[] = [
   ...limitCases,
   ...logCases,
   ...sidecarCases,
+  ...networkCases,
   ...execCases,
   ...terminalCases,
   ...processCases,

@@ -65,7 +65,7 @@ export class Ground {
   }
 
   open(epoch = 1): Promise<ComputeEngine> {
-    return openAt(this.place, epoch, silentLog);
+    return openAt(this.place, epoch, silentLog, ['127.0.0.1/32']);
   }
 
   /** A directory in which tests put inputs. */

@@ -7,7 +7,7 @@ import { envVar } from './env-var.js';
 import { imageName } from './image-name.js';
 
 /** Names of the processes that the service itself starts; logs are asked for by these names. */
-const TAKEN = new Set(['main', 'init', 'system']);
+const TAKEN = new Set(['main', 'init', 'system', 'network']);
 
 export const sidecar = z.object({
   name: z

@@ -37,8 +37,13 @@ test('an exact entry lets through itself in every letter case, and nothing that 
   );
 });
 
-const part = fc.oneof(fc.constantFrom('', '.', 'a.', '@', '%', '\0', ' ', '#', ':443', '\u3002'), fc.string({ maxLength: 3 }));
-const near = fc.tuple(part, fc.constantFrom('pypi.org', 'a.example.org', 'example.org'), part).map((parts) => parts.join(''));
+const part = fc.oneof(
+  fc.constantFrom('', '.', 'a.', '@', '%', '\0', ' ', '#', ':443', '\u3002'),
+  fc.string({ maxLength: 3 }),
+);
+const near = fc
+  .tuple(part, fc.constantFrom('pypi.org', 'a.example.org', 'example.org'), part)
+  .map((parts) => parts.join(''));
 
 test('whatever text is asked for, what is let through by an AllowList is on it', (t) => {
   const hosts = ['pypi.org', '*.example.org'];
@@ -61,7 +66,18 @@ test('an address is one in every spelling that a program of the system would tak
 });
 
 test('what names no host and port is no target', (t) => {
-  for (const text of ['', ':80', 'a', 'a:0', 'a:65536', 'a:80:80', 'u@a:80', 'a b:80', '[fe80::1%eth0]:80', 'a..b:80']) {
+  for (const text of [
+    '',
+    ':80',
+    'a',
+    'a:0',
+    'a:65536',
+    'a:80:80',
+    'u@a:80',
+    'a b:80',
+    '[fe80::1%eth0]:80',
+    'a..b:80',
+  ]) {
     t.is(parseAuthority(text), undefined, text);
   }
   t.is(targetOf('x'.repeat(300), 80), undefined);

@@ -49,7 +49,7 @@ async function proxy(network: WorkNetwork, bounds?: EgressOptions['bounds']): Pr
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   closing.push(() => {
-    egress.close();
+    void egress.close();
     server.close();
   });
   return { port: (server.address() as AddressInfo).port, lines, lookedUp, egress };
@@ -111,7 +111,9 @@ test('a tunnel carries both ways, answers what is still said after one side has 
   await until(() => lines.length > 0);
   t.regex(
     lines.join('\n'),
-    new RegExp(`^CONNECT echo\\.example\\.org:${target} allowed address=127\\.0\\.0\\.1 sent=3000000 received=3000000 seconds=[\\d.]+$`),
+    new RegExp(
+      `^CONNECT echo\\.example\\.org:${target} allowed address=127\\.0\\.0\\.1 sent=3000000 received=3000000 seconds=[\\d.]+$`,
+    ),
   );
 });
 
@@ -265,7 +267,7 @@ test('connections are bounded, the silent are cut off, and all end with the work
   await once(silent, 'close');
   socket.write('still here');
   t.is(String(await once(socket, 'data')), 'still here');
-  egress.close();
+  await egress.close();
   socket.on('error', () => undefined);
   await once(socket, 'close');
 });

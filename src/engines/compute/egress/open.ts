@@ -46,8 +46,8 @@ export interface EgressOptions {
 
 export interface Egress {
   serve(inner: Duplex): void;
-  /** Ends all connections. */
-  close(): void;
+  /** Ends all connections; resolves when each has been logged. */
+  close(): Promise<void>;
 }
 
 export function openEgress(options: EgressOptions): Egress {
@@ -61,16 +61,27 @@ export function openEgress(options: EgressOptions): Egress {
     if (live.has(inner)) live.set(inner, undefined);
   }
 
+  /** Asked for and not logged yet. */
+  let asked = 0;
+  let done: (() => void) | undefined;
+  const settle = (): void => {
+    if (asked === 0 && live.size === 0) done?.();
+  };
+
   async function open(kind: Kind, target: Target, inner: Duplex): Promise<Opened> {
     const began = performance.now();
+    asked++;
     const gone = new AbortController();
     const abort = (): void => gone.abort();
     if (inner.destroyed) abort();
     inner.once('close', abort);
     const dialled = await dial(target, { network, allowed, lookup, connectMs }, gone.signal);
     inner.off('close', abort);
-    const tell = (words: string): void =>
+    const tell = (words: string): void => {
       options.log(`${kind} ${authorityOf(target)} ${words} seconds=${((performance.now() - began) / 1000).toFixed(3)}`);
+      asked--;
+      settle();
+    };
     switch (dialled.outcome) {
       case 'Connected': {
         const { socket, address } = dialled;
@@ -108,6 +119,7 @@ export function openEgress(options: EgressOptions): Egress {
       inner.once('close', () => {
         spoke(inner);
         live.delete(inner);
+        settle();
       });
       inner.once('data', (first: Buffer) => {
         inner.pause();
@@ -123,6 +135,10 @@ export function openEgress(options: EgressOptions): Egress {
     },
     close() {
       for (const inner of live.keys()) inner.destroy();
+      return new Promise((resolve) => {
+        done = resolve;
+        settle();
+      });
     },
   };
 }

@@ -7,7 +7,7 @@
  *     await engine.start(order, signal);
  */
 import { join } from 'node:path';
-import { WORK_ROOT } from '../../../brand.js';
+import { API_DIRECTORY, WORK_ROOT } from '../../../brand.js';
 import type {
   ComputeEngine,
   EngineFacts,
@@ -19,7 +19,7 @@ import type {
   WorkState,
 } from '../engine.js';
 import { isPlainName } from '../runner/layout.js';
-import { AGENT_VERSION, type Event, type WireOrder } from '../runner/protocol/messages.js';
+import { AGENT_VERSION, NETWORK_VERSION, type Event, type WireOrder } from '../runner/protocol/messages.js';
 import { runnerSettings, type RunnerSettings } from '../runner/settings.js';
 import type { RunnerAddress } from './carry.js';
 import type { Ask, Connection } from './connection.js';
@@ -43,6 +43,8 @@ export interface NamespacesOptions {
   readonly log?: EngineLog | undefined;
   /** Directories of the service (its data, its program) that work must not see wherever they lie. */
   readonly hidden?: readonly string[] | undefined;
+  /** Special addresses and ranges that work may reach where its network policy allows; none by default. */
+  readonly egressAllow?: readonly string[] | undefined;
   /** See `runner/settings.ts`; a runner that already runs keeps the settings it was started with. */
   readonly runner?:
     | Partial<Pick<RunnerSettings, 'isolation' | 'idleSeconds' | 'maxLive' | 'maxKept' | 'diskSeconds'>>
@@ -61,11 +63,16 @@ export async function openNamespacesEngine(options: NamespacesOptions): Promise<
     hidden: [options.runnerDir, ...(options.hidden ?? [])],
   });
   const place = placeRunner(options.runnerDir, options.clusterId, parsed);
-  return openAt(place, options.leaseEpoch, options.log ?? silentLog);
+  return openAt(place, options.leaseEpoch, options.log ?? silentLog, options.egressAllow);
 }
 
 /** The same for a runner whose place was made by the caller, also one of another user. */
-export async function openAt(place: RunnerPlace, leaseEpoch: number, log: EngineLog): Promise<ComputeEngine> {
+export async function openAt(
+  place: RunnerPlace,
+  leaseEpoch: number,
+  log: EngineLog,
+  egressAllow?: readonly string[],
+): Promise<ComputeEngine> {
   const watchers = new Set<Watcher>();
   const follows = new Follows();
   const never = new AbortController().signal;
@@ -121,7 +128,9 @@ export async function openAt(place: RunnerPlace, leaseEpoch: number, log: Engine
     name: 'namespaces',
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     start: async (order, signal) => {
-      await link.ask({ op: 'start', order: wireOrder(order) }, signal);
+      const { network } = order;
+      if (network !== undefined && network.egress !== 'Deny') needsNetwork(await link.connection(signal));
+      await link.ask({ op: 'start', order: wireOrder(order, egressAllow) }, signal);
     },
     stop: async (id, graceSeconds, signal) => {
       await link.ask({ op: 'stop', work: id, graceSeconds }, signal);
@@ -175,7 +184,16 @@ function needsAgent({ welcome }: Connection): void {
   );
 }
 
-function wireOrder(order: WorkOrder): WireOrder {
+/** Work that waits for the network it was promised would fail in a way that nobody could tell. */
+function needsNetwork({ welcome }: Connection): void {
+  if (welcome.version >= NETWORK_VERSION) return;
+  throw new EngineRefusal(
+    'Unavailable',
+    'the runner on this machine is of an older version, which gives work no network; it is replaced once it has no work',
+  );
+}
+
+function wireOrder(order: WorkOrder, egressAllow: readonly string[] | undefined): WireOrder {
   const { secretFiles, ...plain } = order;
   return {
     ...plain,
@@ -183,7 +201,14 @@ function wireOrder(order: WorkOrder): WireOrder {
       [...secretFiles].map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
     ),
     rootfs: SYSTEM_IMAGES.has(order.image) ? 'system' : 'missing',
-    inside: { workspace: '/workspace', home: order.home ?? '/root', secrets: '/run/secrets', root: WORK_ROOT },
+    inside: {
+      workspace: '/workspace',
+      home: order.home ?? '/root',
+      secrets: '/run/secrets',
+      root: WORK_ROOT,
+      api: API_DIRECTORY,
+    },
+    egressAllow,
   };
 }
 

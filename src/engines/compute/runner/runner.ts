@@ -10,6 +10,8 @@ import type { EngineFacts } from '../engine.js';
 import { AgentSockets } from './agent/agent.js';
 import { agentCommand } from './agent/source.js';
 import { collectOutputs } from './work/outputs.js';
+import { Doors } from './egress/door.js';
+import type { OutwardDeps } from './egress/outward.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
 import { findProgram, openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
@@ -48,6 +50,7 @@ export async function openRunner(
   const sockets = new AgentSockets(layout.agents);
   const perl = findProgram('perl');
   const groups = probeGroups(marker, uid);
+  const lookup = lazyResolver();
   const isolation = await openIsolation({
     wanted: settings.isolation,
     uid,
@@ -97,6 +100,10 @@ export async function openRunner(
         perl === undefined
           ? undefined
           : { isolation: isolation.isolation, pipes, sockets, command: agentCommand(perl, process.arch, marker) },
+      outward: {
+        doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
+        lookup,
+      },
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
       collect: (order, place) => collectOutputs(order, place, layout.outputs),
@@ -132,6 +139,15 @@ export async function openRunner(
   groups.close();
   await leave(layout, settings.runtimeDir);
   process.exit(0);
+}
+
+/** Loaded when the first name is looked up. */
+function lazyResolver(): OutwardDeps['lookup'] {
+  let opened: Promise<OutwardDeps['lookup']> | undefined;
+  return async (host) => {
+    opened ??= import('../../dialer/resolve.js').then(({ openResolver }) => openResolver());
+    return (await opened)(host);
+  };
 }
 
 /** Takes away what no following runner needs; what cannot go is made again by whoever comes next. */

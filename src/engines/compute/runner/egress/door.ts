@@ -191,10 +191,12 @@ sub make {
     die "its maker failed\n" if $?;
 }
 
+# Asked for while an earlier one was not taken yet.
+my @asked;
 while (1) {
-    my ($id, $pid) = next_line() =~ /^\{"id":(\d+),"pid":(\d+)\}/ or next;
+    my ($id, $pid) = (shift(@asked) // next_line()) =~ /^\{"id":(\d+),"pid":(\d+)\}/ or next;
     if (eval { make($id, $pid); 1 }) {
-        1 until next_line() =~ /NODE_HANDLE_ACK/;
+        while ((my $line = next_line()) !~ /NODE_HANDLE_ACK/) { push @asked, $line }
         next;
     }
     my $error = $@;

@@ -11,6 +11,9 @@ import type { Doors } from './door.js';
 /** Name of its log. No program of work may have it. */
 export const NETWORK_LOG = 'network';
 
+/** What a connection says at its end is waited for so long, at most. */
+const CLOSE_MS = 1_000;
+
 export interface OutwardDeps {
   readonly doors: Pick<Doors, 'open' | 'refusal'>;
   readonly lookup: EgressOptions['lookup'];
@@ -50,11 +53,17 @@ export class Outward {
     this.server.listen(door);
   }
 
-  /** Takes the door away and ends what came through it: what is left of the box's network goes with that. */
-  close(): void {
+  /** Takes the door away and ends what came through it: what is left of the box's network goes with that. Resolves when all
+   * of it is in the log. */
+  async close(): Promise<void> {
     this.closed = true;
     this.server?.close();
-    void this.egress?.then((egress) => egress.close());
+    const closed = this.egress?.then((egress) => egress.close());
+    if (closed === undefined) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_MS)));
+    await Promise.race([closed, late]);
+    clearTimeout(timer);
   }
 
   private async load(): Promise<Egress> {

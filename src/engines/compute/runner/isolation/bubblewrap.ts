@@ -29,6 +29,7 @@ export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marke
   return {
     name: 'bubblewrap',
     skeleton,
+    gates: true,
     box: (box, command, firstFeed) => boxPlan({ ...programs, marker }, system, box, command, firstFeed),
   };
 }
@@ -102,7 +103,10 @@ function plan(
       ? command
       : [programs.prlimit, `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--', ...command];
   const filter = programs.filter === undefined ? [] : ['--seccomp', String(firstFeed + 1 + feeds.length)];
-  const all = [...options, ...filter];
+  // Last, so that nothing else shares its descriptor.
+  const gate =
+    box.gated === true ? ['--block-fd', String(firstFeed + 1 + feeds.length + Math.sign(filter.length))] : [];
+  const all = [...options, ...filter, ...gate];
   return {
     file: programs.bwrap,
     args: ['--args', String(firstFeed), '--unsetenv', programs.marker, '--', ...limited],
@@ -110,6 +114,7 @@ function plan(
     owner: box.hostId,
     feeds: [Buffer.from(all.map((option) => `${option}\0`).join('')), ...feeds],
     attachment: programs.filter,
+    gate: box.gated,
   };
 }
 

@@ -37,6 +37,8 @@ export interface Box {
   readonly shmBytes: number;
   /** Per-process limits for machines without control groups. */
   readonly rlimits: { readonly data: number; readonly processes: number } | undefined;
+  /** The command is not executed before it is let (`Launched.pass`). Only where the isolation `gates`, and not for a holder. */
+  readonly gated?: boolean | undefined;
 }
 
 export interface Command {
@@ -62,6 +64,8 @@ export interface Plan {
   readonly feeds: readonly Buffer[];
   /** Path of a file that is offered to read, on the descriptor after the feeds. */
   readonly attachment?: string | undefined;
+  /** The command waits for a byte on the descriptor after that. */
+  readonly gate?: boolean | undefined;
 }
 
 /** What the root of a box holds before anything is mounted in it. */
@@ -75,6 +79,8 @@ export interface Skeleton {
 export interface Isolation {
   readonly name: string;
   readonly skeleton: Skeleton;
+  /** It can keep a command waiting when everything else is there. */
+  readonly gates: boolean;
   /** A fresh box with the command in it, or with a holder, which prints one line when it is ready. */
   box(box: Box, command: Command | Holder, firstFeed: number): Plan;
 }

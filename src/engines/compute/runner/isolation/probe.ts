@@ -129,5 +129,6 @@ const refused: Plan = { file: '/bin/false', args: [], hostId: undefined, owner: 
 const nothing: Isolation = {
   name: 'none',
   skeleton: { directories: [], links: [] },
+  gates: false,
   box: () => refused,
 };

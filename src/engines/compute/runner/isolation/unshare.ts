@@ -46,6 +46,7 @@ export function unshare(settings: UnshareSettings, view: SystemView): Isolation 
   return {
     name: 'unshare',
     skeleton,
+    gates: false,
     box: (box, command, firstFeed) => {
       const feeds = [Buffer.from(buildScript(settings, { ...view, skeleton }, box, command, firstFeed + 1))];
       if (!('hold' in command)) feeds.push(Buffer.from(commandScript(box, command)));

@@ -32,6 +32,8 @@ export interface Launched {
   readonly exited: Promise<Exit>;
   /** Resolves when all output is in the sink: not before every process that holds the pipes has ended. */
   readonly drained: Promise<void>;
+  /** Lets the command of a plan with a gate begin. */
+  pass(): void;
   /** Ends the spawned process at once; with it dies the box that it made. */
   kill(): void;
   /** Gives the pipes back; only when nothing of the work runs any more, or it could read another's output. */
@@ -69,6 +71,7 @@ export async function launch(
   let attachment: number | undefined;
   try {
     if (plan.attachment !== undefined) stdio.push((attachment = openSync(plan.attachment, 'r')));
+    if (plan.gate === true) stdio.push('pipe');
     child = spawn(file, args, {
       stdio,
       env: {},
@@ -85,6 +88,8 @@ export async function launch(
   closeSync(out.writeEnd);
   closeSync(err.writeEnd);
   feed(child, entrances.length, plan.feeds);
+  const gate = plan.gate === true ? (child.stdio[stdio.length - 1] as Writable | null | undefined) : undefined;
+  gate?.on('error', () => undefined);
 
   let explanation = '';
   let sawOutput: (ready: boolean) => void = () => undefined;
@@ -126,6 +131,7 @@ export async function launch(
     ready,
     exited,
     drained,
+    pass: () => gate?.end('.'),
     kill: () => child.kill('SIGKILL'),
     release: () => {
       out.release();

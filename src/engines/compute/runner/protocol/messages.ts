@@ -8,12 +8,15 @@
  * `exec` and `connect` are the last request of a connection: once it is answered as Started or Connected, the connection is that
  * command's or port's alone, carries frames (`frames.ts`) both ways, and ends with it.
  *
- * Versions. 4: terminals, detached processes, ports, a wider window of input. 3: `exec`. A program speaks its own version and the one
- * before, so either side may be upgraded first.
+ * Versions. 4: terminals, detached processes, ports, a wider window of input, work with a network. 3: `exec`. A program speaks its own
+ * version and the one before, so either side may be upgraded first.
  */
 import type { CommandSignal, ExecOrder, ProcessOrder, WorkOrder, WorkState } from '../../engine.js';
 
 export const PROTOCOL_VERSIONS: readonly number[] = [4, 3];
+
+/** The first version whose runner gives work a network. One before runs it without, whatever its order says. */
+export const NETWORK_VERSION = 4;
 
 /** The first version whose runner holds boxes by an agent, and so has more than plain commands. */
 export const AGENT_VERSION = 4;
@@ -28,6 +31,8 @@ export interface InsidePaths {
   readonly secrets: string;
   /** Parent of inputs, outputs and state. */
   readonly root: string;
+  /** Where the directory of the attempt API is shown. */
+  readonly api?: string | undefined;
 }
 
 /** A WorkOrder as it travels: maps become objects, bytes base64, and the image is resolved to where its files are. */
@@ -36,6 +41,8 @@ export type WireOrder = Omit<WorkOrder, 'secretFiles'> & {
   /** `system`: this machine's own system. `missing`: the engine knows no such image. */
   readonly rootfs: 'system' | 'missing';
   readonly inside: InsidePaths;
+  /** Special addresses and ranges that the operator lets this work reach, where its network policy does. */
+  readonly egressAllow?: readonly string[] | undefined;
 };
 
 export interface Hello {

@@ -32,7 +32,9 @@ export async function prepareBox(
   const inputs = join(order.inside.root, 'inputs');
   const own = ownParts(order);
   const { directories, links } = deps.isolation.skeleton;
-  const made = [...own.map(({ target }) => target), order.inside.secrets, inputs];
+  const { apiDirectory, inside } = order;
+  const api = apiDirectory === undefined || inside.api === undefined ? [] : [inside.api];
+  const made = [...own.map(({ target }) => target), inside.secrets, inputs, ...api];
   await place.prepare(parts, { directories: [...directories, ...made], links });
   await makeWorkingDir(order, place);
   const staged = await stageInputs(order, place, group, deps, signal);
@@ -42,6 +44,9 @@ export async function prepareBox(
   );
   // Parents before children, whatever the order in which they were asked for.
   mounts.push(...staged.mounts.toSorted((a, b) => a.target.length - b.target.length));
+  if (apiDirectory !== undefined) {
+    mounts.push(...api.map((target) => ({ source: apiDirectory, target, readOnly: true })));
+  }
   const { limits } = order;
   return {
     kind: 'box',

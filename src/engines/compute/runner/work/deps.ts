@@ -2,6 +2,7 @@
 import type { OutputFile, WorkState } from '../../engine.js';
 import type { AgentDeps } from '../agent/agent.js';
 import type { Isolation } from '../isolation/isolation.js';
+import type { OutwardDeps } from '../egress/outward.js';
 import type { Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
@@ -17,6 +18,7 @@ export interface WorkDeps {
   readonly pipes: Pipes;
   /** Undefined on a machine without what holds boxes open. */
   readonly agent: AgentDeps | undefined;
+  readonly outward: OutwardDeps;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */

@@ -19,11 +19,12 @@ export interface Part {
   kill(): void;
 }
 
-export function onlyProgram(launched: Launched, process: OrderedProcess): Part {
+/** `passed`: what it waits for before it is executed; false when it never will be. */
+export function onlyProgram(launched: Launched, process: OrderedProcess, passed: Promise<boolean>): Part {
   let boxPid: number | undefined;
   const running = launched.boxPid.then((pid) => {
     boxPid = pid;
-    return pid !== undefined;
+    return pid === undefined ? false : passed;
   });
   return {
     running,

@@ -15,6 +15,7 @@
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { LogWriter } from '../log/writer.js';
+import { NETWORK_LOG, Outward } from '../egress/outward.js';
 import { Agent } from '../agent/agent.js';
 import type { Listener, Session, SessionEnd } from '../agent/session.js';
 import { launch, firstFeed, type Launched } from '../process/launch.js';
@@ -55,6 +56,9 @@ export class Work {
   private commands: Commands | undefined;
   private processes: Processes | undefined;
   private readonly parts: Part[] = [];
+  /** Undefined: nothing outside may be reached. */
+  private readonly outward: Outward | undefined;
+  private outwardFailure: string | undefined;
   private ending: Ending | undefined;
   private finishing = false;
   private killTimer: NodeJS.Timeout | undefined;
@@ -66,6 +70,10 @@ export class Work {
     this.order = order;
     this.deps = deps;
     this.onState = onState;
+    const { network, egressAllow = [] } = order;
+    if (network !== undefined && network.egress !== 'Deny') {
+      this.outward = new Outward(network, egressAllow, deps.outward, (line) => this.logConnection(line));
+    }
     this.current = { id: order.id, phase: 'Preparing', sequence: 1, preparedAt: deps.now() };
     this.done = this.run();
   }
@@ -148,7 +156,9 @@ export class Work {
   }
 
   private isSimple(): boolean {
-    return !isEnterable(this.order) && this.order.init === undefined && this.order.sidecars.length === 0;
+    const { init, sidecars } = this.order;
+    const waits = this.outward === undefined || this.deps.isolation.gates;
+    return waits && !isEnterable(this.order) && init === undefined && sidecars.length === 0;
   }
 
   private async run(): Promise<void> {
@@ -165,6 +175,7 @@ export class Work {
       this.killBox();
       outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
       await this.group?.destroy();
+      await this.outward?.close();
       this.agent?.close();
       await Promise.all([...this.launched, ...this.parts].map(({ drained }) => drained));
       await this.processes?.close();
@@ -192,6 +203,8 @@ export class Work {
     const { order, deps } = this;
     if (order.rootfs === 'missing') return failed('ImageNotFound', `this machine has no image ${order.image}`);
     if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
+    const { refusal } = deps.outward.doors;
+    if (this.outward !== undefined && refusal !== undefined) return failed('Unavailable', refusal);
     this.place = deps.scratch.take();
     if (this.place === undefined) return failed('Unavailable', 'no place is free');
     this.group = await deps.groups.create(order.id, order.limits);
@@ -216,6 +229,7 @@ export class Work {
     if (!(await holder.ready) || this.boxPid === undefined) {
       return this.ending === undefined ? failed('SandboxFailed', (await holder.exited).error) : this.ended();
     }
+    if (!(await this.openOutward(this.boxPid))) return this.unconnected();
     if (order.init !== undefined) {
       const refused = await this.runInit(order.init, agent);
       if (refused !== undefined) return refused;
@@ -288,6 +302,7 @@ export class Work {
     });
     const end = await part.exited;
     clearTimeout(timer);
+    if (this.outwardFailure !== undefined) return this.unconnected();
     if (end.end === 'Exited') return { kind: 'exited', exitCode: end.exitCode };
     if (end.end === 'NotExecuted' && this.ending === undefined)
       return failed(end.reason, `${main.name}: ${end.message}`);
@@ -322,20 +337,44 @@ export class Work {
     const log = this.openLog(process);
     const { command, env } = process;
     const plan = deps.isolation.box(
-      box,
+      { ...box, gated: this.outward !== undefined },
       { command, env, workingDir: order.workingDir },
       firstFeed(this.entrances().length),
     );
     const launched = await launch(plan, this.entrances(), deps.pipes, log);
     this.launched.push(launched);
-    void launched.boxPid.then((pid) => {
+    const passed = launched.boxPid.then(async (pid) => {
       this.boxPid = pid;
+      if (pid === undefined || !(await this.openOutward(pid))) return false;
+      launched.pass();
+      return true;
     });
-    const part = onlyProgram(launched, process);
+    const part = onlyProgram(launched, process, passed);
     this.parts.push(part);
     void this.endLog(process, part, log);
     if (this.ending !== undefined) part.kill();
     return part;
+  }
+
+  /** False: it could not be made, and so the box is ended. */
+  private async openOutward(boxPid: number): Promise<boolean> {
+    try {
+      await this.outward?.open(boxPid);
+      return true;
+    } catch (error) {
+      this.outwardFailure = (error as Error).message;
+      this.killBox();
+      return false;
+    }
+  }
+
+  private unconnected(): Outcome {
+    return this.ending === undefined ? failed('SandboxFailed', this.outwardFailure ?? BOX_ENDED) : this.ended();
+  }
+
+  private logConnection(line: string): void {
+    const log = this.logs.get(NETWORK_LOG) ?? this.openLog({ name: NETWORK_LOG });
+    log.feed('stdout', Buffer.from(`${line}\n`));
   }
 
   /** One of several. */
@@ -399,7 +438,9 @@ export class Work {
 }
 
 export function containersOf(order: WireOrder): string[] {
-  return processesOf(order).map(({ name }) => name);
+  const { network } = order;
+  const outward = network !== undefined && network.egress !== 'Deny' ? [NETWORK_LOG] : [];
+  return [...processesOf(order).map(({ name }) => name), ...outward];
 }
 
 export function processesOf({ main, init, sidecars }: WireOrder): OrderedProcess[] {
