@@ -13,7 +13,7 @@ import {
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
 import { forwarded } from './headers.js';
-import type { Kind, Opened } from './open.js';
+import type { HalfDeps } from './half.js';
 import { authorityOf, parseAuthority, type Target } from './policy.js';
 import { join } from './tunnel.js';
 
@@ -21,16 +21,7 @@ const MAX_HEADER_BYTES = 32 * 1024;
 /** Between two requests on one connection (ms). */
 const KEEP_ALIVE_MS = 60_000;
 
-export interface HttpDeps {
-  open(kind: Kind, target: Target, inner: Duplex): Promise<Opened>;
-  /** A request that names nothing which could be reached. */
-  senseless(kind: Kind): void;
-  /** The connection has said what it wants. */
-  spoke(inner: Duplex): void;
-  readonly idleMs: number;
-}
-
-export function httpHalf(deps: HttpDeps): Pick<Server, 'emit'> {
+export function httpHalf(deps: HalfDeps): Pick<Server, 'emit'> {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -55,7 +46,7 @@ export function httpHalf(deps: HttpDeps): Pick<Server, 'emit'> {
   return server;
 }
 
-async function tunnel(req: IncomingMessage, inner: Duplex, head: Buffer, deps: HttpDeps): Promise<void> {
+async function tunnel(req: IncomingMessage, inner: Duplex, head: Buffer, deps: HalfDeps): Promise<void> {
   const target = parseAuthority(req.url ?? '');
   if (target === undefined) {
     deps.senseless('CONNECT');
@@ -73,7 +64,7 @@ async function tunnel(req: IncomingMessage, inner: Duplex, head: Buffer, deps: H
   join(inner, opened.socket, deps.idleMs);
 }
 
-async function forward(req: IncomingMessage, res: ServerResponse, deps: HttpDeps): Promise<void> {
+async function forward(req: IncomingMessage, res: ServerResponse, deps: HalfDeps): Promise<void> {
   const asked = absolute(req.url ?? '');
   if (asked === undefined) {
     deps.senseless('HTTP');

@@ -14,6 +14,7 @@ import type { Duplex } from 'node:stream';
 import type { WorkNetwork } from '../engine.js';
 import type { AllowedAddresses } from '../../dialer/special-addresses.js';
 import { dial, type Dialled } from './dial.js';
+import type { HalfDeps, Kind } from './half.js';
 import { httpHalf, refusal } from './http.js';
 import { authorityOf, type Target } from './policy.js';
 import { SOCKS_VERSION } from './socks.js';
@@ -23,9 +24,6 @@ const MAX_CONNECTIONS = 256;
 const FIRST_WORDS_MS = 60_000;
 /** Longer than databases and message queues are commonly silent. */
 const IDLE_MS = 4 * 3_600_000;
-
-export type Kind = 'CONNECT' | 'HTTP' | 'SOCKS5';
-export type Opened = Dialled;
 
 export interface EgressOptions {
   readonly network: WorkNetwork;
@@ -68,7 +66,7 @@ export function openEgress(options: EgressOptions): Egress {
     if (asked === 0 && live.size === 0) done?.();
   };
 
-  async function open(kind: Kind, target: Target, inner: Duplex): Promise<Opened> {
+  async function open(kind: Kind, target: Target, inner: Duplex): Promise<Dialled> {
     const began = performance.now();
     asked++;
     const gone = new AbortController();
@@ -100,7 +98,7 @@ export function openEgress(options: EgressOptions): Egress {
     }
   }
 
-  const deps = { open, spoke, senseless: (kind: Kind) => options.log(`${kind} refused (not understood)`), idleMs };
+  const deps: HalfDeps = { open, spoke, senseless: (kind) => options.log(`${kind} refused (not understood)`), idleMs };
   let http: ReturnType<typeof httpHalf> | undefined;
 
   return {

@@ -1,20 +1,13 @@
 /** Owns the SOCKS5 half of the proxy: one handshake on one connection, then a tunnel. */
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
-import type { Kind, Opened } from './open.js';
+import type { HalfDeps } from './half.js';
 import type { Target } from './policy.js';
 import { MAX_HANDSHAKE, NO_AUTHENTICATION, NO_METHOD, parseGreeting, parseRequest, REPLY, reply } from './socks.js';
 import { join } from './tunnel.js';
 
-export interface SocksDeps {
-  open(kind: Kind, target: Target, inner: Duplex): Promise<Opened>;
-  senseless(kind: Kind): void;
-  spoke(inner: Duplex): void;
-  readonly idleMs: number;
-}
-
 /** Its first byte, not read yet, is that of SOCKS5. */
-export function serveSocks(inner: Duplex, deps: SocksDeps): void {
+export function serveSocks(inner: Duplex, deps: HalfDeps): void {
   let bytes: Buffer = Buffer.alloc(0);
   let greeted = false;
   const refuse = (words: Buffer): void => {
@@ -52,7 +45,7 @@ export function serveSocks(inner: Duplex, deps: SocksDeps): void {
   inner.on('data', take);
 }
 
-async function connect(inner: Duplex, target: Target, rest: Buffer, deps: SocksDeps): Promise<void> {
+async function connect(inner: Duplex, target: Target, rest: Buffer, deps: HalfDeps): Promise<void> {
   const opened = await deps.open('SOCKS5', target, inner);
   if (opened.outcome !== 'Connected') {
     inner.end(reply(replyOf(opened)));

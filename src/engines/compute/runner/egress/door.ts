@@ -11,7 +11,6 @@
  * Bounds (I10): one door at a time, OPEN_MS for each; what waits is as many as there are boxes that start.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import type { Server } from 'node:net';
 import { PROXY_PORT } from '../../egress/environment.js';
 
 /** Beyond it the program is ended, and the next door is made by a new one. */
@@ -24,7 +23,9 @@ const CALLS: Readonly<Record<string, readonly [setns: number, sendmsg: number]>>
 };
 
 /** What `Server.listen` takes, and may be closed instead. */
-export type Listening = Parameters<Server['listen']>[0] & { close(): void };
+export interface Listening {
+  close(): void;
+}
 
 export interface DoorSettings {
   readonly perl: string | undefined;
