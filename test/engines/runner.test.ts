@@ -251,6 +251,7 @@ each(
     await t.throwsAsync(h.tryExec(idle.id, ['true'], { terminal: { columns: 80, rows: 24 } }), said);
     await t.throwsAsync(h.engine.startProcess({ ...command, id: 'x' }, h.patience()), said);
     await t.throwsAsync(h.engine.connect(idle.id, 80, h.patience()), said);
+    await t.throwsAsync(h.start(order('true', { network: { egress: 'Open' } })), said);
   },
   { protocol: [3] },
 );
