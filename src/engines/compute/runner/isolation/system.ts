@@ -6,7 +6,7 @@
  * runner makes a new copy only when something changed. Only world-readable entries are copied, and links are copied as links.
  *
  * Everything is a mount, also `/bin` and the like where they are links on the machine: work may write to its root, and could put
- * a link of its own in the place of one, under whoever enters the box next. A mount cannot be moved or removed from inside.
+ * a link of its own in the place of one, under what is started there next. A mount cannot be moved or removed from inside.
  */
 import { createHash, type Hash } from 'node:crypto';
 import {

@@ -77,7 +77,7 @@ async function makeWorkingDir(order: WireOrder, place: Place): Promise<void> {
     path = join(path, name);
     const found = await lstat(path).catch(() => undefined);
     if (found === undefined) await place.add(path, 0o755);
-    // A link of the skeleton: whoever enters follows it inside, nobody does from here.
+    // A link of the skeleton: it is followed inside, by nobody from here.
     else if (!found.isDirectory()) return;
   }
 }
