@@ -6,6 +6,7 @@ import { encodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import { sandboxKind } from '../../src/kinds/sandbox/index.js';
+import { volumeKind } from '../../src/kinds/volume/index.js';
 
 const blob = `sha256:${'a'.repeat(64)}`;
 const ADDRESS = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
@@ -59,4 +60,14 @@ test('a Sandbox keeps its snapshot until the next one replaces it, in the commit
   t.deepEqual(keptBySandbox(newer, blob), [newer]);
   t.deepEqual(keptBySandbox(undefined, blob), [], 'an Ephemeral one keeps nothing');
   t.is(keptBySandbox(undefined, undefined), undefined);
+});
+
+test('a Volume keeps the blobs of all revisions that it has, which no status names', (t) => {
+  const [first, second, third] = ['a', 'b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`);
+  const next = draft('Ready', undefined);
+  next.object = { ...next.object, kind: 'Volume' };
+  next.private = { revisions: [{ digest: third }, { digest: second }] };
+  const body = encodeObject(draft('Before', undefined).object);
+  const basis: Basis = { version: 1, body, owners: [], blobs: [second ?? '', first ?? ''] };
+  t.deepEqual(memberOf(next, volumeKind, basis, [], { nextGeneration: () => 1 })?.blobs, [third, second]);
 });

@@ -149,6 +149,30 @@ test('A second writer waits for the first, by the name of the reason, and a Volu
   await until('it is gone', async () => (await service.client().get(`${VOLUMES}/shared`)).status === 404, PHASE_MS);
 });
 
+for (const propagationPolicy of ['Foreground', 'Orphan'] as const) {
+  test(`Deleted (${propagationPolicy}) while it runs, it ends its work and lets go of its home`, async (t) => {
+    const name = `goes-${propagationPolicy.toLowerCase()}`;
+    await volume(name);
+    await workspace(name, { volume: name });
+    await phase(name, 'Running', 1);
+    await said(name, 'echo kept > ~/file');
+    const answer = await service.client().remove(`${WORKSPACES}/${name}`, { propagationPolicy });
+    t.is(answer.status, 200, answer.text);
+    await until(
+      'it is gone',
+      async () => (await service.client().get(`${WORKSPACES}/${name}`)).status === 404,
+      PHASE_MS,
+    );
+    const free = await once(`${VOLUMES}/${name}`, 'is free', (each) => valueAt(each, 'status', 'holder') === undefined);
+    // An orphan would tell nobody of its end, so it is not waited for.
+    t.is(textAt(free, 'status', 'revision'), propagationPolicy === 'Orphan' ? '' : '1');
+    await until('its Attempts are gone', async () => {
+      const at = `${path('attempts', 'default')}?labelSelector=svc.dev%2Fworkspace%3D${name}`;
+      return listAt((await service.client().get(at)).body, 'items').length === 0;
+    });
+  });
+}
+
 test('An ephemeral one forgets, and its schedule stops it', async (t) => {
   await workspace('brief', { ephemeral: true });
   await phase('brief', 'Running', 1);
