@@ -2,10 +2,11 @@
  * Owns which public keys open a Workspace: those of `spec.sshKeys`, and when it names none, those of the members of the org
  * who may run commands in Workspaces of the project. Source: spec, "Workspace", `sshKeys`.
  */
-import ssh2, { type ParsedKey } from 'ssh2';
+import type { ParsedKey } from 'ssh2';
 import { may, memberGrant } from '../../src/api/access/grant.js';
 import type { Address } from '../../src/api/address.js';
 import type { MemberSpec } from '../../src/kinds/member/schema.js';
+import { readSshKey } from '../../src/kinds/shapes/ssh-key.js';
 import type { WorkspaceSpec } from '../../src/kinds/workspace/schema.js';
 
 export type Members = (org: string) => Promise<readonly MemberSpec[]>;
@@ -26,8 +27,8 @@ export function findKey(lines: readonly string[], blob: Uint8Array): ParsedKey |
   for (const line of lines) {
     const [, text = ''] = line.split(' ');
     if (!Buffer.from(text, 'base64').equals(blob)) continue;
-    const key = ssh2.utils.parseKey(line);
-    if (!(key instanceof Error)) return key;
+    const key = readSshKey(line);
+    if (key !== undefined) return key;
   }
   return undefined;
 }

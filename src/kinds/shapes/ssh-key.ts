@@ -2,7 +2,8 @@
  * Owns public keys for SSH, as a line of OpenSSH's `authorized_keys` without options. Source: decisions, "Small points".
  * Keys on security tokens (`sk-…`) and certificates are refused here, since the SSH door could not let their holders in.
  */
-import ssh2 from 'ssh2';
+import { createPublicKey } from 'node:crypto';
+import ssh2, { type ParsedKey } from 'ssh2';
 import { z } from 'zod';
 
 const TYPES: ReadonlySet<string> = new Set([
@@ -12,6 +13,9 @@ const TYPES: ReadonlySet<string> = new Set([
   'ecdsa-sha2-nistp384',
   'ecdsa-sha2-nistp521',
 ]);
+
+/** Bits: shorter ones are found out. */
+const SHORTEST_RSA = 2_048;
 
 /** An RSA key of 16384 bits has about 2,800 characters. */
 const LONGEST = 8192;
@@ -32,6 +36,18 @@ function isPublicKey(line: string): boolean {
   const blob = Buffer.from(text, 'base64');
   if (blob.length < 4 + type.length + 4) return false;
   if (blob.readUInt32BE(0) !== type.length || blob.toString('latin1', 4, 4 + type.length) !== type) return false;
-  // As the door will read it: points on their curve, numbers of the length that they say.
-  return !(ssh2.utils.parseKey(`${type} ${text}`) instanceof Error);
+  return readSshKey(`${type} ${text}`) !== undefined;
+}
+
+/** As the SSH door uses it: numbers of the length that they say, points on their curve. Undefined: nothing was ever signed with it. */
+export function readSshKey(line: string): ParsedKey | undefined {
+  try {
+    const key = ssh2.utils.parseKey(line);
+    if (key instanceof Error) return undefined;
+    const { asymmetricKeyDetails: details } = createPublicKey(key.getPublicPEM());
+    return (details?.modulusLength ?? SHORTEST_RSA) < SHORTEST_RSA ? undefined : key;
+  } catch {
+    // The parser throws at some of what cannot be, and answers with an error at the rest.
+    return undefined;
+  }
 }
