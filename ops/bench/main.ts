@@ -11,6 +11,7 @@ import { hotSpots } from './hot-spots.js';
 import { machineTime, othersPercent } from './neighbours.js';
 import { create, get, patch } from './parts/plain.js';
 import { jobs } from './parts/jobs.js';
+import { hostile } from './parts/hostile.js';
 import { list } from './parts/list.js';
 import { memory } from './parts/memory.js';
 import { openapi } from './parts/openapi.js';
@@ -21,7 +22,20 @@ import { webhooks } from './parts/webhooks.js';
 import { isMet, keep, machine, table } from './report.js';
 import { newDataDir, removeDataDir, startService, type Service } from './service.js';
 
-const PARTS: readonly Part[] = [start, create, get, patch, watch, list, openapi, validate, memory, jobs, webhooks];
+const PARTS: readonly Part[] = [
+  start,
+  create,
+  get,
+  patch,
+  watch,
+  list,
+  openapi,
+  validate,
+  memory,
+  jobs,
+  webhooks,
+  hostile,
+];
 /** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
 const SOURCES = new URL('../../../ops/bench/', import.meta.url);
 
