@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { Client as Database } from 'pg';
 import * as tar from 'tar-stream';
-import { listAt, numberAt, textAt, valueAt, type Answer } from '../e2e/client.js';
+import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { condition, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
@@ -323,6 +323,49 @@ test('files belong to an epoch, and there are none of what does not run', async 
     const answer = await ask('/workspace/x', { box: 'stopped', method, ...(method === 'PUT' ? { body: 'x' } : {}) });
     t.is(answer.status, 409, answer.text);
   }
+});
+
+test('a download is cut, and never ended as if it were whole, when the epoch ends', async (t) => {
+  await boxes.post('cut', { resources: { cpu: '1', memory: '128Mi', disk: '128Mi' } });
+  const box = await boxes.phase('cut', 'Running');
+  t.regex(textAt(box, 'status', 'image', 'digest'), /^sha256:[0-9a-f]{64}$/);
+  await inside('head -c 50000000 /dev/zero > /workspace/zeros', 'cut');
+  const { url, key } = boxes.client();
+  const seen = await new Promise<number>((resolve, reject) => {
+    const download = request(`${url}${SANDBOXES}/cut/files?path=/workspace/zeros`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    download.on('error', reject);
+    download.on('response', (answer) => {
+      let bytes = 0;
+      answer.on('error', () => resolve(bytes));
+      answer.on('end', () => reject(new Error('it ended well')));
+      answer.once('readable', () => {
+        // Nothing more is read until it has stopped.
+        void boxes
+          .patch('cut', { spec: { state: 'Stopped' } })
+          .then(() => boxes.phase('cut', 'Stopped'))
+          .then(() => answer.on('data', (part: Buffer) => (bytes += part.length)), reject);
+      });
+    });
+    download.end();
+  });
+  t.true(seen < 50_000_000);
+});
+
+test('a Workspace has files by the same routes, with refusals of its own', async (t) => {
+  const workspaces = path('workspaces', 'default');
+  const spec = { ephemeral: true, resources: { cpu: '100m', memory: '64Mi', disk: '64Mi' } };
+  const made = await boxes.client().post(workspaces, objectOf('Workspace', 'desk', spec));
+  t.is(made.status, 201, made.text);
+  const at = `${workspaces}/desk/files?path=/home/svc/notes&wait=30s`;
+  const put = await boxes.client().ask('PUT', at, { raw: 'note', contentType: 'application/octet-stream' });
+  t.is(put.status, 200, put.text);
+  t.is((await boxes.client().get(at)).text, 'note');
+  const other = await boxes.client().get(`${at}&epoch=9`);
+  t.is(other.status, 409);
+  t.is(textAt(other.body, 'reason'), 'Conflict');
+  t.is(numberAt(other.body, 'details', 'epoch'), 1);
 });
 
 test('a listing of more than 10,000 is cut, and says so', async (t) => {

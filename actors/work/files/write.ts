@@ -78,6 +78,16 @@ export interface Written {
   readonly modified: number;
 }
 
+/** One write under way. */
+interface Upload {
+  readonly entered: Entered;
+  readonly path: string;
+  /** Name of the temporary file. */
+  readonly temporary: string;
+  readonly intake: Intake;
+  readonly signal: AbortSignal;
+}
+
 /** `body` throws when the client breaks off. Refuses with SHA256Mismatch, FileTooLarge and what `faultOf` says. */
 export async function writeFile(
   entered: Entered,
@@ -89,63 +99,56 @@ export async function writeFile(
   const limit = entered.plan.amounts.disk;
   if (length !== undefined && length > limit) throw overTheDisk(path, limit);
   const lingering = linger(signal);
+  const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
+  const intake = new Intake(body, path, limit);
   try {
-    return await take(entered, path, mode, sha256, new Intake(body, path, limit), hashes, lingering.signal);
+    const said = await put({ entered, path, temporary, intake, signal: lingering.signal }, mode, sha256);
+    const stat = parseStat(said?.toString('utf8').trimEnd() ?? '');
+    if (!stat) throw refuse('Invalid', `the programs inside do not say what is expected of ${quoted(path)}`);
+    const hash = intake.sha256();
+    hashes.set(`${entered.work} ${stat.identity}`, hash);
+    return { size: intake.size, sha256: hash, mode: stat.mode, modified: stat.modified };
   } finally {
     lingering.clear();
   }
 }
 
-async function take(
-  entered: Entered,
-  path: string,
-  mode: string,
-  sha256: string | undefined,
-  intake: Intake,
-  hashes: Hashes,
-  signal: AbortSignal,
-): Promise<Written> {
-  const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
+/** Answers what `stat` says of the file in its place. */
+async function put(upload: Upload, mode: string, sha256: string | undefined): Promise<Buffer | undefined> {
+  const { intake } = upload;
   const first = await intake.upTo(SMALL);
-  let said: Buffer | undefined;
   if (intake.ended) {
     intake.check(sha256);
-    const errand = await runErrand(
-      entered,
-      PLACE + RECEIVE + FINISH,
-      [path, temporary, String(intake.size), mode],
-      signal,
-    );
-    for (const part of first) await errand.write(part);
-    errand.endInput();
-    said = await collect(errand, LINE_BYTES);
-    await errand.done();
-  } else {
-    try {
-      await receive(entered, path, temporary, first, intake, signal);
-      intake.check(sha256);
-    } catch (error) {
-      await discard(entered, path, temporary, signal);
-      throw error;
-    }
-    const errand = await runErrand(entered, PLACE + FINISH, [path, temporary, String(intake.size), mode], signal);
-    said = await collect(errand, LINE_BYTES);
-    await errand.done();
+    return run(upload, PLACE + RECEIVE + FINISH, first, [String(intake.size), mode]);
   }
-  const stat = parseStat(said?.toString('utf8').trimEnd() ?? '');
-  if (!stat) throw refuse('Invalid', `the programs inside do not say what is expected of ${quoted(path)}`);
-  const hash = intake.sha256();
-  hashes.set(`${entered.work} ${stat.identity}`, hash);
-  return { size: intake.size, sha256: hash, mode: stat.mode, modified: stat.modified };
+  try {
+    await receive(upload, first);
+    intake.check(sha256);
+  } catch (error) {
+    await discard(upload);
+    throw error;
+  }
+  return run(upload, PLACE + FINISH, [], [String(intake.size), mode]);
+}
+
+/** One errand from its input to its answer. */
+async function run(
+  { entered, path, temporary, signal }: Upload,
+  script: string,
+  input: readonly Uint8Array[],
+  more: readonly string[],
+): Promise<Buffer | undefined> {
+  const errand = await runErrand(entered, script, [path, temporary, ...more], signal);
+  for (const part of input) await errand.write(part);
+  errand.endInput();
+  const said = await collect(errand, LINE_BYTES);
+  await errand.done();
+  return said;
 }
 
 async function receive(
-  entered: Entered,
-  path: string,
-  temporary: string,
+  { entered, path, temporary, intake, signal }: Upload,
   first: readonly Uint8Array[],
-  intake: Intake,
-  signal: AbortSignal,
 ): Promise<void> {
   const errand = await runErrand(entered, PLACE + RECEIVE, [path, temporary], signal);
   // It says nothing; read all the same, for what it complains of.
@@ -161,11 +164,9 @@ async function receive(
 }
 
 /** Best done, and no more: an epoch that is over took the file with it. */
-async function discard(entered: Entered, path: string, temporary: string, signal: AbortSignal): Promise<void> {
+async function discard(upload: Upload): Promise<void> {
   try {
-    const errand = await runErrand(entered, PLACE + DISCARD, [path, temporary], signal);
-    await collect(errand, LINE_BYTES);
-    await errand.done();
+    await run(upload, PLACE + DISCARD, [], []);
   } catch {
     // The next upload into the directory finds it, once this process has ended.
   }

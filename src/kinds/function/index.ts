@@ -2,6 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
+import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
@@ -74,7 +75,7 @@ export const functionKind: KindDefinition = {
   },
   initialStatus: (object: This): FunctionStatus => ({
     phase: 'Pending',
-    ...(object.spec.image === undefined ? {} : { image: { reference: object.spec.image } }),
+    ...(object.spec.image === undefined ? {} : { image: pinned(object.spec.image) }),
     estimate: estimateWork(object),
   }),
   blobs: ({ spec: { code } }: This) => (code?.blob === undefined ? [] : [code.blob]),

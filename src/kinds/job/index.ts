@@ -2,6 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION } from '../declare.js';
 import { estimateWork } from '../estimate.js';
+import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
 import { JOB_COLUMNS } from './columns.js';
@@ -34,7 +35,7 @@ export const jobKind: KindDefinition = {
   },
   initialStatus: (job: This): JobStatus => ({
     phase: 'Pending',
-    image: { reference: job.spec.image },
+    image: pinned(job.spec.image),
     estimate: estimateWork(job),
   }),
   blobs: ({ spec }: This) => (spec.source?.blob === undefined ? [] : [spec.source.blob]),

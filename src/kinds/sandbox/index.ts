@@ -2,6 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
+import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
 import { sandboxMachine } from './machine.js';
@@ -67,7 +68,7 @@ export const sandboxKind: KindDefinition = {
   },
   initialStatus: (object: This): SandboxStatus => ({
     phase: 'Pending',
-    image: { reference: object.spec.image },
+    image: pinned(object.spec.image),
     estimate: estimateWork(object),
   }),
   blobs: ({ status }: This) => (status.snapshot?.digest === undefined ? [] : [status.snapshot.digest]),
