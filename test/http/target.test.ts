@@ -30,6 +30,17 @@ test('each shape of path is told apart', (t) => {
   t.is(named('/apis/svc.dev/v1beta1/jobs'), 'nothing');
 });
 
+test('what stands behind a port is kept as it was sent, and is no part of the address', (t) => {
+  const port = '/apis/svc.dev/v1/namespaces/p/sandboxes/x/ports/80';
+  for (const behind of ['', '/', '/a', '/a/', '/%2e%2e//b/%00', `/${'deep/'.repeat(40)}`, '/ports/81/']) {
+    const target = targets.resolve(port + behind);
+    t.like(target, { at: 'below', name: 'x', below: 'ports', rest: ['80'], behind }, behind);
+  }
+  t.is(named('/apis/svc.dev/v1/namespaces/p/sandboxes/x//ports/80/'), 'nothing');
+  t.is(named('/apis/svc.dev/v1/namespaces/p/sandboxes/%2e%2e/ports/80/'), 'nothing');
+  t.is(named('/apis/svc.dev/v1/sandboxes/x/ports/80/'), 'nothing');
+});
+
 test('no path, however encoded, reaches an address of anything but DNS names', (t) => {
   const piece = fc.oneof(
     fc.constantFrom('a', 'a.b', 'A', '..', '%2f', '%2e%2e', '%00', 'a%2Fb', 'a b', '%', '', 'jobs', 'namespaces', 'é'),
