@@ -4,7 +4,7 @@ import type { Service, ServiceOptions } from './service.js';
 export interface Figure {
   readonly name: string;
   readonly value: number;
-  readonly unit: 'per second' | 'ms' | 'µs' | 'MiB' | '%' | 'count' | 'ratio' | 'bytes';
+  readonly unit: 'per second' | 'ms' | 'µs' | 'MiB' | '%' | 'count' | 'ratio' | 'bytes' | 'MB/s';
   /** What it is to be at least or at most. */
   readonly atLeast?: number | undefined;
   readonly atMost?: number | undefined;

@@ -15,6 +15,7 @@ import { hostile } from './parts/hostile.js';
 import { list } from './parts/list.js';
 import { memory } from './parts/memory.js';
 import { openapi } from './parts/openapi.js';
+import { sandboxes } from './parts/sandboxes.js';
 import { start } from './parts/start.js';
 import { validate } from './parts/validate.js';
 import { watch } from './parts/watch.js';
@@ -33,6 +34,7 @@ const PARTS: readonly Part[] = [
   validate,
   memory,
   jobs,
+  sandboxes,
   webhooks,
   hostile,
 ];

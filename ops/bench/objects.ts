@@ -36,6 +36,12 @@ export function jobBody(
   });
 }
 
+/** One that idles, and is driven from outside. */
+export function sandboxBody(name: string): string {
+  const resources = { cpu: '100m', memory: '64Mi', disk: '1Gi' };
+  return JSON.stringify({ ...head('Sandbox', name, {}), spec: { image: 'svc/agent-tools', resources } });
+}
+
 function filled(kind: string, name: string, spec: object): string {
   const bare = JSON.stringify({ ...head(kind, name, { fill: '' }), spec });
   const fill = noise(name, BODY_BYTES - Buffer.byteLength(bare));

@@ -1,0 +1,309 @@
+/**
+ * Owns Sandboxes as an agent uses them, over HTTP alone: how soon the first command has answered, one after another and a hundred
+ * at once; commands, files and a terminal in one that runs; coming back from a stop; and what idle ones cost.
+ */
+import { spawn } from 'node:child_process';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import type { Figure, Part, PartContext } from '../figure.js';
+import { ask, unexpected } from '../load.js';
+import { round, Sample } from '../numbers.js';
+import { sandboxBody } from '../objects.js';
+import type { Service } from '../service.js';
+
+const ONE_BY_ONE = 100;
+const AT_ONCE = 100;
+const COMMANDS = 500;
+const KEYS = 300;
+const FILE_BYTES = 200 * 1024 * 1024;
+const WORKSPACE_BYTES = 50 * 1024 * 1024;
+const RESUMES = 8;
+const IDLE = 500;
+/** Seconds over which idle ones are watched. */
+const WATCHED = 10;
+/** Destroyed and made again for so long (s), so many at a time. */
+const CYCLES_SECONDS = 10;
+const CYCLES_AT_ONCE = 8;
+/** Nothing here takes longer than this (ms) unless it has failed. */
+const MOST_MS = 120_000;
+
+const answer = z.looseObject({ exitCode: z.number(), stdout: z.string() });
+const sandbox = z.looseObject({ status: z.looseObject({ phase: z.string().optional() }).optional() });
+
+export const sandboxes: Part = {
+  name: 'sandboxes',
+  about: 'POST of a Sandbox to the answer of its first command; commands, files, a terminal, resumes; 500 idle ones',
+  async run(context) {
+    // Five hundred at rest need more room on paper than the machine has.
+    const service = await context.fresh({ env: { TROUPE_NODE_CPU: '100', TROUPE_NODE_MEMORY: '100Gi' } });
+    const figures: Figure[] = [];
+    await cycle(service, 'warm-up');
+    figures.push(...(await firstCommands(context, service)));
+    figures.push(...(await running(context, service)));
+    figures.push(...(await resumes(context, service)));
+    figures.push(...(await idle(context, service)));
+    return figures;
+  },
+};
+
+async function firstCommands(context: PartContext, service: Service): Promise<Figure[]> {
+  // Turn by turn, so that what else the machine does falls on both.
+  const ours = new Sample();
+  const bare = new Sample();
+  for (let n = 0; n < ONE_BY_ONE; n += 1) {
+    ours.add(await cycle(service, `one-${n}`));
+    bare.add(await bareIsolate());
+    // The pool is refilled meanwhile, as between two requests of a person or an agent.
+    await sleep(50);
+  }
+  context.log('one after another is measured');
+  const crowd = new Sample();
+  const names = Array.from({ length: AT_ONCE }, (_, n) => `crowd-${n}`);
+  await Promise.all(names.map(async (name) => crowd.add(await first(service, name))));
+  await Promise.all(names.map((name) => remove(service, name)));
+  context.log('a hundred at once are measured');
+  let cycles = 0;
+  const began = performance.now();
+  const worker = async (id: number): Promise<void> => {
+    for (let n = 0; performance.now() - began < CYCLES_SECONDS * 1_000; n += 1) {
+      await cycle(service, `turn-${id}-${n}`);
+      cycles += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: CYCLES_AT_ONCE }, (_, id) => worker(id)));
+  const perSecond = cycles / ((performance.now() - began) / 1_000);
+  const [p50 = Number.NaN, p99 = Number.NaN] = ours.quantiles(0.5, 0.99);
+  const [bareP50 = Number.NaN] = bare.quantiles(0.5);
+  const [crowdP50 = Number.NaN, crowdP99 = Number.NaN] = crowd.quantiles(0.5, 0.99);
+  return [
+    { name: 'create to first command, p50', value: round(p50), unit: 'ms', atMost: 25 },
+    { name: 'create to first command, p99', value: round(p99), unit: 'ms', atMost: 150 },
+    { name: '`bwrap … true` by itself, p50', value: round(bareP50), unit: 'ms' },
+    { name: 'create to first command over `bwrap … true`', value: round(p50 / bareP50, 2), unit: 'ratio' },
+    { name: '100 at once to first command, p50', value: round(crowdP50), unit: 'ms' },
+    { name: '100 at once to first command, p99', value: round(crowdP99), unit: 'ms', atMost: 750 },
+    { name: 'created, used and deleted', value: round(perSecond), unit: 'per second', atLeast: 60 },
+  ];
+}
+
+async function running(context: PartContext, service: Service): Promise<Figure[]> {
+  await first(service, 'busy');
+  const took = new Sample();
+  for (let n = 0; n < COMMANDS; n += 1) {
+    const start = performance.now();
+    await command(service, 'busy', ['true']);
+    took.add(performance.now() - start);
+  }
+  const [p50 = Number.NaN, p99 = Number.NaN] = took.quantiles(0.5, 0.99);
+  context.log('commands are measured');
+  const up = await upload(service, 'busy', FILE_BYTES);
+  const down = await download(service, 'busy');
+  context.log('files are measured');
+  const echo = await echoes(service, 'busy');
+  await remove(service, 'busy');
+  const [echoP50 = Number.NaN, echoP99 = Number.NaN] = echo.quantiles(0.5, 0.99);
+  return [
+    { name: 'command `true` in one that runs, p50', value: round(p50), unit: 'ms', atMost: 10 },
+    { name: 'command `true` in one that runs, p99', value: round(p99), unit: 'ms' },
+    { name: 'upload of 200 MB', value: Math.round(up), unit: 'MB/s', atLeast: 300 },
+    { name: 'download of 200 MB', value: Math.round(down), unit: 'MB/s', atLeast: 300 },
+    { name: 'echo of a key in a terminal, p50', value: round(echoP50, 2), unit: 'ms', atMost: 5 },
+    { name: 'echo of a key in a terminal, p99', value: round(echoP99, 2), unit: 'ms' },
+  ];
+}
+
+/** From asking for the start until a command has read what was there before the stop. */
+async function resumes(context: PartContext, service: Service): Promise<Figure[]> {
+  await first(service, 'back');
+  await upload(service, 'back', WORKSPACE_BYTES);
+  const took = new Sample();
+  for (let n = 0; n < RESUMES; n += 1) {
+    await patch(service, 'back', { spec: { state: 'Stopped' } });
+    await phase(service, 'back', 'Stopped');
+    const start = performance.now();
+    await patch(service, 'back', { spec: { state: 'Running' } });
+    await command(service, 'back', ['test', '-s', '/workspace/large']);
+    took.add(performance.now() - start);
+  }
+  await remove(service, 'back');
+  context.log('resumes are measured');
+  const [p50 = Number.NaN] = took.quantiles(0.5);
+  return [{ name: 'resume with 50 MB in /workspace, p50', value: round(p50), unit: 'ms', atMost: 400 }];
+}
+
+async function idle(context: PartContext, service: Service): Promise<Figure[]> {
+  const names = Array.from({ length: IDLE }, (_, n) => `idle-${n}`);
+  const before = await service.memory();
+  for (let from = 0; from < IDLE; from += 25) {
+    await Promise.all(names.slice(from, from + 25).map((name) => first(service, name)));
+  }
+  await sleep(5_000);
+  const after = await service.memory();
+  const usedBefore = await service.processorSeconds();
+  await sleep(WATCHED * 1_000);
+  const usedAfter = await service.processorSeconds();
+  const used = usedAfter.service - usedBefore.service + usedAfter.work - usedBefore.work;
+  context.log('idle ones are measured');
+  for (let from = 0; from < IDLE; from += 25) {
+    await Promise.all(names.slice(from, from + 25).map((name) => remove(service, name)));
+  }
+  return [
+    {
+      name: `memory of the service for each of ${IDLE} idle`,
+      value: round((after.service - before.service) / IDLE, 2),
+      unit: 'MiB',
+      atMost: 1.43,
+    },
+    { name: `processor that ${IDLE} idle take, with the runner`, value: round((used / WATCHED) * 100), unit: '%' },
+  ];
+}
+
+/** ms until its first command has answered; then it is deleted. */
+async function cycle(service: Service, name: string): Promise<number> {
+  const took = await first(service, name);
+  await remove(service, name);
+  return took;
+}
+
+/** ms from sending the Sandbox to the answer of its first command. */
+async function first(service: Service, name: string): Promise<number> {
+  const start = performance.now();
+  const created = await ask(service, service.request('POST', service.path('sandboxes'), sandboxBody(name)));
+  if (created.status !== 201) throw unexpected(created.status, created.body, 201);
+  await command(service, name, ['true']);
+  return performance.now() - start;
+}
+
+async function command(service: Service, name: string, words: readonly string[]): Promise<void> {
+  const path = `${service.path('sandboxes')}/${name}/exec?wait=60s`;
+  const { status, body } = await ask(service, service.request('POST', path, JSON.stringify({ command: words })));
+  if (status !== 200) throw unexpected(status, body, 200);
+  const { exitCode } = answer.parse(JSON.parse(body.toString('utf8')));
+  if (exitCode !== 0) throw new Error(`${words.join(' ')} in ${name} ended with ${exitCode}`);
+}
+
+async function patch(service: Service, name: string, change: object): Promise<void> {
+  const path = `${service.path('sandboxes')}/${name}`;
+  const type = { 'Content-Type': 'application/merge-patch+json' };
+  const { status, body } = await ask(service, service.request('PATCH', path, JSON.stringify(change), type));
+  if (status !== 200) throw unexpected(status, body, 200);
+}
+
+async function phase(service: Service, name: string, wanted: string): Promise<void> {
+  const until = performance.now() + MOST_MS;
+  while (performance.now() < until) {
+    const { body } = await ask(service, service.request('GET', `${service.path('sandboxes')}/${name}`));
+    if (sandbox.parse(JSON.parse(body.toString('utf8'))).status?.phase === wanted) return;
+    await sleep(5);
+  }
+  throw new Error(`${name} was not ${wanted} in time`);
+}
+
+/** Resolves when it is gone, with all that it ran. */
+async function remove(service: Service, name: string): Promise<void> {
+  const path = `${service.path('sandboxes')}/${name}`;
+  const { status, body } = await ask(service, service.request('DELETE', path));
+  if (status !== 200) throw unexpected(status, body, 200);
+  const until = performance.now() + MOST_MS;
+  while (performance.now() < until) {
+    if ((await ask(service, service.request('GET', path))).status === 404) return;
+    await sleep(2);
+  }
+  throw new Error(`${name} was not gone in time`);
+}
+
+/** MB (10^6 bytes) a second. */
+async function upload(service: Service, name: string, bytes: number): Promise<number> {
+  const start = performance.now();
+  const response = await send(service, 'PUT', `${name}/files?path=/workspace/large`, bytes);
+  await drain(response);
+  if (response.statusCode !== 200 && response.statusCode !== 201)
+    throw new Error(`PUT answered ${response.statusCode}`);
+  return bytes / 1e3 / (performance.now() - start);
+}
+
+async function download(service: Service, name: string): Promise<number> {
+  const start = performance.now();
+  const response = await send(service, 'GET', `${name}/files?path=/workspace/large`, 0);
+  const bytes = await drain(response);
+  if (response.statusCode !== 200 || bytes !== FILE_BYTES)
+    throw new Error(`GET answered ${response.statusCode}, ${bytes} bytes`);
+  return bytes / 1e3 / (performance.now() - start);
+}
+
+const CHUNK = Buffer.alloc(1024 * 1024, 'what an agent would send: text, mostly. ');
+
+function send(service: Service, method: string, below: string, bytes: number): Promise<IncomingMessage> {
+  return new Promise((done, failed) => {
+    const request = httpRequest({
+      ...{ port: service.port, host: '127.0.0.1', method, agent: false, timeout: MOST_MS },
+      path: `${service.path('sandboxes')}/${below}`,
+      headers: { authorization: authorization(service), ...(bytes === 0 ? {} : { 'content-length': bytes }) },
+    });
+    request.once('response', done);
+    request.once('error', failed);
+    let left = bytes;
+    const more = (): void => {
+      while (left > 0) {
+        const part = CHUNK.subarray(0, Math.min(left, CHUNK.length));
+        left -= part.length;
+        if (!request.write(part)) {
+          request.once('drain', more);
+          return;
+        }
+      }
+      request.end();
+    };
+    more();
+  });
+}
+
+async function drain(response: IncomingMessage): Promise<number> {
+  let bytes = 0;
+  for await (const part of response) bytes += (part as Buffer).length;
+  return bytes;
+}
+
+/** ms from sending a key to its echo, of keys one after another. */
+async function echoes(service: Service, name: string): Promise<Sample> {
+  const url = `ws://127.0.0.1:${service.port}${service.path('sandboxes')}/${name}/terminal?command=cat`;
+  const socket = new WebSocket(url, { headers: { authorization: authorization(service) } });
+  const heard: (() => void)[] = [];
+  socket.on('message', () => heard.shift()?.());
+  await new Promise<void>((done, failed) => {
+    socket.once('open', () => done());
+    socket.once('error', failed);
+  });
+  const took = new Sample();
+  for (let n = 0; n < KEYS; n += 1) {
+    const start = performance.now();
+    const echoed = new Promise<void>((done) => heard.push(done));
+    socket.send(Buffer.from('x'));
+    await echoed;
+    // The first ones come while the terminal is still being made.
+    if (n >= 20) took.add(performance.now() - start);
+  }
+  socket.terminate();
+  return took;
+}
+
+function authorization(service: Service): string {
+  const head = service.request('GET', '/').toString('latin1');
+  return /Authorization: (.*)\r\n/.exec(head)?.[1] ?? '';
+}
+
+/** ms for the same machine's bubblewrap around `true`, with a root like ours: what an isolate costs without a service. */
+function bareIsolate(): Promise<number> {
+  const options = '--unshare-all --die-with-parent --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib';
+  const more = '--symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp true';
+  return new Promise((done, failed) => {
+    const start = performance.now();
+    const child = spawn('bwrap', `${options} ${more}`.split(' '), { stdio: 'ignore' });
+    child.once('error', failed);
+    child.once('exit', (code) =>
+      code === 0 ? done(performance.now() - start) : failed(new Error(`bwrap ended with ${code}`)),
+    );
+  });
+}
