@@ -14,6 +14,7 @@ import { logCases } from './contract/logs.js';
 import { portCases } from './contract/ports.js';
 import { processCases } from './contract/processes.js';
 import { networkCases } from './contract/network.js';
+import { reuseCases } from './contract/reuse.js';
 import { sidecarCases } from './contract/sidecars.js';
 import { terminalCases } from './contract/terminals.js';
 
@@ -31,4 +32,5 @@ export const computeContract: readonly ContractCase[] = [
   ...portCases,
   ...hostileCases,
   ...bombCases,
+  ...reuseCases,
 ];

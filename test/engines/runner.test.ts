@@ -16,7 +16,8 @@ function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] =
     }
     test.serial(`${setup.title}: ${title}`, async (t) => {
       t.timeout(180_000);
-      const ground = Ground.make(setup, more);
+      // A box that is kept ready would count as left over.
+      const ground = Ground.make(setup, { spares: 0, ...more });
       try {
         const harness = await Harness.over(await ground.open());
         await run(t, ground, harness);
@@ -356,4 +357,26 @@ each(
     t.is(readFileSync(ground.place.layout.journal, 'utf8'), newer);
     t.is(ground.runnerPid(), undefined);
   },
+);
+
+each(
+  'work that only wants to be entered gets a box that was ready before, and nothing of such boxes is left',
+  async (t, ground, h) => {
+    const uptime = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+    const { main: _, ...idle } = order('true');
+    let ready = false;
+    for (let tries = 0; tries < 40 && !ready; tries += 1) {
+      const orderedAt = uptime();
+      const { id } = await h.running({ ...idle, id: `${idle.id}${tries}` });
+      // When the box's first process began, in hundredths of a second since the machine did.
+      const began = (await h.ran(id, 'sed "s/.*) //" /proc/1/stat | cut -d" " -f20')).stdout;
+      ready = Number(began) / 100 < orderedAt - 0.02;
+      await h.engine.remove(id, true, h.patience());
+    }
+    t.true(ready);
+    await h.close();
+    await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
+    t.deepEqual(ground.leftOver(), []);
+  },
+  { spares: 2, idleSeconds: 1 },
 );

@@ -85,6 +85,7 @@ export async function openRunner(
     {
       maxLive: settings.maxLive,
       maxKept: settings.maxKept,
+      spares: settings.spares,
       journalFile: layout.journal,
       logs: layout.logs,
       outputs: layout.outputs,
@@ -136,6 +137,7 @@ export async function openRunner(
   over.abort();
   report('ends: no work and no connection');
   await server.close();
+  await works.close();
   groups.close();
   await leave(layout, settings.runtimeDir);
   process.exit(0);

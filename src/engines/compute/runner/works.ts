@@ -16,11 +16,14 @@ import type { WorkDeps } from './work/deps.js';
 import type { Listener, Session } from './agent/session.js';
 import type { RunningCommand } from './work/command.js';
 import type { Processes } from './work/processes.js';
+import { Spares } from './work/spares.js';
 import { containersOf, processesOf, Work } from './work/work.js';
 
 export interface WorksSettings {
   readonly maxLive: number;
   readonly maxKept: number;
+  /** Boxes kept ready of each shape. */
+  readonly spares: number;
   readonly journalFile: string;
   readonly logs: string;
   readonly outputs: string;
@@ -43,6 +46,7 @@ export class Works {
   private highest: number;
   private readonly settings: WorksSettings;
   private readonly deps: WorkDeps;
+  private readonly spares: Spares;
   private readonly onState: (state: WorkState) => void;
   private journal: Journal | undefined;
 
@@ -56,11 +60,13 @@ export class Works {
     this.settings = settings;
     this.onState = onState;
     this.highest = known.epoch;
-    this.deps = {
+    const all: WorkDeps = {
       ...deps,
       logDirectory: (id) => join(settings.logs, id),
       journalEnd: (state) => this.append({ r: 'end', state }),
     };
+    this.spares = new Spares(all, settings.spares);
+    this.deps = { ...all, spares: this.spares };
     for (const [id, { state, containers }] of known.works) {
       this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve(), silent: false });
     }
@@ -68,6 +74,11 @@ export class Works {
 
   async open(): Promise<void> {
     this.journal = await Journal.open(this.settings.journalFile, () => this.contents());
+  }
+
+  /** When there is neither work nor anybody who orders any. */
+  close(): Promise<void> {
+    return this.spares.close();
   }
 
   get epoch(): number {

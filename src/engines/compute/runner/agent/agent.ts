@@ -40,7 +40,8 @@ export interface AgentDeps {
 export class Agent {
   readonly holder: Launched;
   private readonly path: string;
-  private readonly onBroken: (why: string) => void;
+  /** Whose box it is now hears of it: a spare one changes hands. */
+  onBroken: (why: string) => void;
 
   private constructor(holder: Launched, path: string, onBroken: (why: string) => void) {
     this.holder = holder;
@@ -68,7 +69,7 @@ export class Agent {
   }
 
   open(order: AgentOrder, listener: Listener): Session {
-    return new Session(this.path, order, listener, this.onBroken);
+    return new Session(this.path, order, listener, (why) => this.onBroken(why));
   }
 
   /** When nothing of the box runs any more. */

@@ -6,7 +6,7 @@
 import { createServer, type Server } from 'node:net';
 import type { WorkNetwork } from '../../engine.js';
 import type { Egress, EgressOptions } from '../../egress/open.js';
-import type { Doors } from './door.js';
+import type { Doors, Listening } from './door.js';
 
 /** Name of its log. No program of work may have it. */
 export const NETWORK_LOG = 'network';
@@ -38,7 +38,11 @@ export class Outward {
 
   /** For the box with this first process, before anything in it could look for its proxy. Rejects with why it cannot be. */
   async open(pid: number): Promise<void> {
-    const door = await this.deps.doors.open(pid);
+    this.serve(await this.deps.doors.open(pid));
+  }
+
+  /** Through a door that is there already. */
+  serve(door: Listening): void {
     if (this.closed) return door.close();
     this.server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       socket.on('error', () => undefined);

@@ -7,6 +7,7 @@ import type { Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { Place, Scratch } from './scratch.js';
+import type { Spares } from './spares.js';
 
 export interface WorkDeps {
   readonly now: () => number;
@@ -19,6 +20,8 @@ export interface WorkDeps {
   /** Undefined on a machine without what holds boxes open. */
   readonly agent: AgentDeps | undefined;
   readonly outward: OutwardDeps;
+  /** Boxes that are ready; undefined where none are kept. */
+  readonly spares?: Spares | undefined;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */

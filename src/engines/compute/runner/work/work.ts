@@ -31,6 +31,7 @@ import { failed, lastState, unexpected, type Ending, type Outcome } from './outc
 import { heldProgram, onlyProgram, type Part } from './part.js';
 import { saveOutputs } from './save.js';
 import type { Place } from './scratch.js';
+import type { Spare } from './spares.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
@@ -205,7 +206,10 @@ export class Work {
     if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
     const { refusal } = deps.outward.doors;
     if (this.outward !== undefined && refusal !== undefined) return failed('Unavailable', refusal);
+    const spare = deps.spares?.take(order);
+    if (spare !== undefined) return this.liveInSpare(spare);
     this.place = deps.scratch.take();
+    if (this.place === undefined && (await deps.spares?.giveWay()) === true) this.place = deps.scratch.take();
     if (this.place === undefined) return failed('Unavailable', 'no place is free');
     this.group = await deps.groups.create(order.id, order.limits);
     const prepared = await prepareBox(order, this.place, this.group, deps, this.abort.signal);
@@ -215,6 +219,22 @@ export class Work {
       return this.runMain(order.main, await this.launchOnly(order.main, prepared.box));
     }
     return this.liveTogether(prepared.box);
+  }
+
+  /** The box is there already. */
+  private async liveInSpare({ place, group, agent, boxPid, door }: Spare): Promise<Outcome> {
+    this.place = place;
+    this.group = group;
+    this.agent = agent;
+    agent.onBroken = (why) => this.agentBroke(why);
+    this.launched.push(agent.holder);
+    this.boxPid = boxPid;
+    if (door !== undefined) this.outward?.serve(door);
+    this.commands = new Commands(agent);
+    this.processes = this.openProcesses(agent);
+    // Known already; who waits for this work hears of it only after it was told that there is one.
+    await agent.holder.ready;
+    return this.idle(agent.holder);
   }
 
   /** Init, sidecars and main in one box that an agent holds open. */

@@ -1,0 +1,185 @@
+/**
+ * Owns boxes that are ready before anybody has asked: work that only wants to be entered, with nothing of its own inside, gets one
+ * instead of waiting for its place, its group, its mounts and its agent.
+ *
+ * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
+ * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
+ * S3 Spares never keep work from starting: they are made only while nothing else is being started, and give way when places are few.
+ *
+ * Bounds (I10): `perShape` of each of the SHAPES shapes that were ordered last; a shape that nobody ordered for FORGET_MS goes.
+ */
+import { LRUCache } from 'lru-cache';
+import { Agent } from '../agent/agent.js';
+import type { Listening } from '../egress/door.js';
+import type { Group } from '../limits/groups.js';
+import type { WireOrder } from '../protocol/messages.js';
+import { signalAll } from '../process/tree.js';
+import { prepareBox } from './box.js';
+import type { WorkDeps } from './deps.js';
+import type { Place } from './scratch.js';
+
+const SHAPES = 4;
+const FORGET_MS = 10 * 60_000;
+/** After the last start, so that a crowd is served first (ms). */
+const QUIET_MS = 15;
+
+export interface Spare {
+  readonly place: Place;
+  readonly group: Group;
+  readonly agent: Agent;
+  readonly boxPid: number;
+  /** Where its order wants a way out. */
+  readonly door: Listening | undefined;
+}
+
+interface Shape {
+  /** As orders of this shape, without what names one of them. */
+  readonly order: WireOrder;
+  readonly ready: Spare[];
+}
+
+export class Spares {
+  private readonly deps: WorkDeps;
+  private readonly perShape: number;
+  private readonly shapes: LRUCache<string, Shape>;
+  private made = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private making: Promise<void> | undefined;
+  private closed = false;
+  private readonly ending = new Set<Promise<void>>();
+
+  constructor(deps: WorkDeps, perShape: number) {
+    this.deps = deps;
+    this.perShape = perShape;
+    this.shapes = new LRUCache({
+      max: SHAPES,
+      ttl: FORGET_MS,
+      ttlAutopurge: true,
+      updateAgeOnGet: true,
+      dispose: ({ ready }) => {
+        for (const spare of ready.splice(0)) void this.end(spare);
+      },
+    });
+  }
+
+  /** One of the order's shape, from now on the caller's own; undefined when there is none. Remembers the shape. */
+  take(order: WireOrder): Spare | undefined {
+    const key = shapeOf(order);
+    const shape = key === undefined ? undefined : this.shapes.get(key);
+    if (key !== undefined && shape === undefined && this.perShape > 0 && !this.closed)
+      this.shapes.set(key, { order, ready: [] });
+    this.later();
+    // S1.
+    return shape?.ready.shift();
+  }
+
+  /** Whenever something was started. */
+  private later(): void {
+    clearTimeout(this.timer);
+    if (this.closed || this.shapes.size === 0) return;
+    this.timer = setTimeout(() => {
+      this.making ??= this.fill().finally(() => (this.making = undefined));
+    }, QUIET_MS);
+  }
+
+  /** S3. Frees a place for work; false when no spare holds any. */
+  async giveWay(): Promise<boolean> {
+    for (const { ready } of this.shapes.values()) {
+      const spare = ready.pop();
+      if (spare === undefined) continue;
+      await this.end(spare);
+      return true;
+    }
+    return false;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.shapes.clear();
+    await this.making;
+    await Promise.all(this.ending);
+  }
+
+  /** One by one: the machine is others' as well. */
+  private async fill(): Promise<void> {
+    for (const shape of this.shapes.values()) {
+      while (!this.closed && shape.ready.length < this.perShape) {
+        const spare = await this.make(shape.order).catch((error: unknown) => {
+          this.deps.report(`a spare box was not made: ${(error as Error).message}`);
+        });
+        if (spare === undefined) return;
+        if (this.closed) return this.end(spare);
+        shape.ready.push(spare);
+        void spare.agent.holder.exited.then(() => {
+          const at = shape.ready.indexOf(spare);
+          // Somebody else's by now, or one that ended by itself.
+          if (at < 0) return;
+          shape.ready.splice(at, 1);
+          void this.end(spare);
+        });
+      }
+    }
+  }
+
+  private async make(like: WireOrder): Promise<Spare | undefined> {
+    const { deps } = this;
+    if (deps.agent === undefined) return undefined;
+    const place = deps.scratch.take();
+    if (place === undefined) return undefined;
+    const order = { ...like, id: `spare-${this.made++}` };
+    let group: Group | undefined;
+    let agent: Agent | undefined;
+    try {
+      group = await deps.groups.create(order.id, order.limits);
+      const prepared = await prepareBox(order, place, group, deps, new AbortController().signal);
+      if (prepared.kind === 'failed') throw new Error(prepared.message);
+      agent = await Agent.launch(prepared.box, group.entrances, deps.agent, () => undefined);
+      const boxPid = await agent.holder.boxPid;
+      if (!(await agent.holder.ready) || boxPid === undefined) throw new Error((await agent.holder.exited).error);
+      const outward = order.network !== undefined && order.network.egress !== 'Deny';
+      const door = outward ? await deps.outward.doors.open(boxPid) : undefined;
+      return { place, group, agent, boxPid, door };
+    } catch (error) {
+      await this.clear({ place, group, agent, door: undefined });
+      throw error;
+    }
+  }
+
+  /** Never rejects. */
+  private end(spare: Spare): Promise<void> {
+    signalAll([spare.boxPid], 'SIGKILL');
+    const cleared = this.clear(spare)
+      .catch((error: unknown) => this.deps.report(`a spare box does not end: ${(error as Error).message}`))
+      .finally(() => this.ending.delete(cleared));
+    this.ending.add(cleared);
+    return cleared;
+  }
+
+  /** In the order in which work takes its own apart. */
+  private async clear({ place, group, agent, door }: ToClear): Promise<void> {
+    door?.close();
+    agent?.holder.kill();
+    await group?.destroy();
+    agent?.close();
+    await agent?.holder.drained;
+    agent?.holder.release();
+    await this.deps.scratch.giveBack(place);
+  }
+}
+
+interface ToClear {
+  readonly place: Place;
+  readonly group: Group | undefined;
+  readonly agent: Agent | undefined;
+  readonly door: Listening | undefined;
+}
+
+/** S2. All that a box is made from. Undefined for work that brings something of its own or that runs a program of its own. */
+function shapeOf(order: WireOrder): string | undefined {
+  const { main, init, sidecars, secretFiles, inputs, outputs } = order;
+  const bare = main === undefined && init === undefined && sidecars.length === 0 && inputs.length === 0;
+  if (!bare || Object.keys(secretFiles).length > 0 || order.rootfs === 'missing') return undefined;
+  const { id: _id, labels: _labels, ...shape } = order;
+  return JSON.stringify([shape, outputs]);
+}
