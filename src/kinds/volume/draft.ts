@@ -1,7 +1,6 @@
 /** Owns one decision of a Volume while it is being made. */
 import type { Address } from '../../api/address.js';
 import { setCondition } from '../../api/conditions.js';
-import { parseTime } from '../../api/time.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { Letter } from '../letter.js';
 import type { Current } from '../machine.js';
@@ -22,8 +21,7 @@ export class VolumeDraft {
     this.volume = object;
     this.self = address;
     this.now = now;
-    const usedAt = parseTime(object.metadata.creationTimestamp) ?? now;
-    this.private = kept ?? { revisions: [], waiting: [], timers: {}, usedAt };
+    this.private = kept ?? { revisions: [], waiting: [], timers: {} };
     this.status = object.status;
   }
 

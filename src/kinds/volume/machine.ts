@@ -78,12 +78,13 @@ function takeFailure(
   return true;
 }
 
-/** Without a use for long enough, it goes. */
+/** Used once and without a use for long enough since, it goes. */
 function settleTimers(draft: VolumeDraft): void {
   const { ttlAfterUnused } = draft.volume.spec;
   const ttl = ttlAfterUnused === undefined ? undefined : parseDuration(ttlAfterUnused);
-  const unused = draft.private.lease === undefined && !draft.deleting;
-  const due = ttl === undefined || !unused ? undefined : draft.private.usedAt + ttl;
+  const { lease, usedAt } = draft.private;
+  const counts = lease === undefined && usedAt !== undefined && !draft.deleting;
+  const due = ttl === undefined || !counts ? undefined : usedAt + ttl;
   if (due !== undefined && due <= draft.now) {
     draft.effects.push({ type: 'DeleteSelf' });
     return;

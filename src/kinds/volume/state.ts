@@ -47,6 +47,6 @@ export interface VolumePrivate {
   /** I10: the first MOST_WAITING; others ask again by themselves. */
   readonly waiting: readonly Waiter[];
   readonly timers: Readonly<Record<string, number>>;
-  /** When somebody last had it; its birth, before that. */
-  readonly usedAt: number;
+  /** When somebody last had it. */
+  readonly usedAt?: number | undefined;
 }

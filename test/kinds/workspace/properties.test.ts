@@ -4,6 +4,7 @@ import test from 'ava';
 import { array, assert, constantFrom, nat, property, record, type Arbitrary } from 'fast-check';
 import { HOME_OUTPUT } from '../../../src/kinds/workspace/plan.js';
 import type { Fate } from '../job/fake-engine.js';
+import { addressKey, type Address } from '../../../src/api/address.js';
 import { World } from '../job/world.js';
 import { checkAlways, checkAtRest, desk, DESKS, digestOf, HOME, memoryOf, volume } from './invariants.js';
 
@@ -322,8 +323,11 @@ test('Both times passed while nobody looked: it is stopped', (t) => {
 
 test('A Volume goes by itself when nobody has used it for ttlAfterUnused', (t) => {
   const world = plain(['stay']);
+  const fresh: Address = { ...HOME, name: 'fresh' };
+  world.create(fresh, { ttlAfterUnused: '0s' }, {});
   world.change(HOME, { ttlAfterUnused: '1h' });
   world.settle(10);
+  t.true(world.entities.has(addressKey(fresh)), 'one that was never used stays');
   t.not(volume(world), undefined, 'somebody uses it');
   world.change(DESKS[0] ?? HOME, { state: 'Stopped' });
   run(world);
