@@ -126,6 +126,7 @@ export async function openAt(
 
   return {
     name: 'namespaces',
+    apiDirectory: place.layout.api,
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     start: async (order, signal) => {
       const { network } = order;
