@@ -1,7 +1,9 @@
 /** Owns the choice of the compute engine (`TROUPE_COMPUTE`) and how its capacity is cut to what settings allow. */
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../src/config.js';
 import type { ComputeEngine, EngineFacts } from '../src/engines/compute/engine.js';
+import { openDockerEngine } from '../src/engines/compute/docker/open.js';
 import { openNamespacesEngine } from '../src/engines/compute/namespaces/open.js';
 import type { Log } from './log.js';
 
@@ -15,6 +17,17 @@ export async function openEngine(
   log: Log,
 ): Promise<ComputeEngine | undefined> {
   if (config.compute === 'off') return undefined;
+  if (config.compute === 'docker') {
+    const docker = await openDockerEngine({
+      dir: join(config.dataDir, 'docker'),
+      clusterId,
+      leaseEpoch,
+      host: config.dockerHost,
+      images: config.dockerImages,
+      log,
+    });
+    return withCapacity(docker, config);
+  }
   const engine = await openNamespacesEngine({
     runnerDir: config.runnerDir,
     clusterId,

@@ -57,15 +57,28 @@ export const dnsName = z
   .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/, 'must be a DNS name such as svc.dev');
 
 /** Engines that the plan names and that this version does not have. */
-const LATER_ENGINES = ['docker', 'kubernetes', 'node'];
+const ENGINES = ['auto', 'namespaces', 'docker', 'off'] as const;
+const LATER_ENGINES = ['kubernetes', 'node'];
 
-export const compute = z.string().transform((text, context): 'auto' | 'namespaces' | 'off' => {
-  if (text === 'auto' || text === 'namespaces' || text === 'off') return text;
+export const compute = z.string().transform((text, context): (typeof ENGINES)[number] => {
+  const known = ENGINES.find((engine) => engine === text);
+  if (known !== undefined) return known;
   context.addIssue(
     LATER_ENGINES.includes(text)
-      ? `${text} is not built yet; use auto, namespaces or off`
-      : 'must be auto, namespaces or off',
+      ? `${text} is not built yet; use auto, namespaces, docker or off`
+      : 'must be auto, namespaces, docker or off',
   );
+  return z.NEVER;
+});
+
+/** `name=reference, name=reference`: what stands for images of the catalog. */
+export const images = z.string().transform((text, context): Readonly<Record<string, string>> => {
+  const pairs = text.split(',').map((pair): [string, string] => {
+    const at = pair.indexOf('=');
+    return [pair.slice(0, Math.max(0, at)).trim(), pair.slice(at + 1).trim()];
+  });
+  if (pairs.every(([name, reference]) => name !== '' && reference !== '')) return Object.fromEntries(pairs);
+  context.addIssue('must be pairs of a name and an image, such as svc/agent-tools=debian:12');
   return z.NEVER;
 });
 

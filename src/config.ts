@@ -9,12 +9,13 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { DEFAULT_API_GROUP } from './brand.js';
+import { BRAND, DEFAULT_API_GROUP } from './brand.js';
 import {
   bytes,
   compute,
   dnsName,
   doorPort,
+  images,
   integer,
   masterKeys,
   milliCpu,
@@ -127,10 +128,27 @@ export const SETTINGS = {
   ),
   compute: setting(
     'TROUPE_COMPUTE',
-    'auto, namespaces, off',
+    'auto, namespaces, docker, off',
     'auto',
     compute,
-    'What runs work: Linux namespaces on this machine, or nothing (`off`: Jobs wait). `auto` takes what works here.',
+    'What runs work: Linux namespaces on this machine, containers of a Docker or Podman daemon, or nothing (`off`: Jobs wait). `auto` takes namespaces.',
+  ),
+  dockerHost: setting(
+    'DOCKER_HOST',
+    'URL',
+    undefined,
+    z
+      .string()
+      .regex(/^(unix:\/\/\/|tcp:\/\/|https?:\/\/)\S+$/, 'must be unix:///path, tcp://host:port or http://host:port')
+      .optional(),
+    'Where the daemon listens for TROUPE_COMPUTE=docker. Unset: unix:///var/run/docker.sock. Who may talk to it owns its machine.',
+  ),
+  dockerImages: setting(
+    'TROUPE_DOCKER_IMAGES',
+    'names=images, commas',
+    `${BRAND}/agent-tools=buildpack-deps:bookworm,${BRAND}/workspace-cpu=buildpack-deps:bookworm`,
+    images,
+    'Images of the daemon that stand for those of the catalog. One that it does not have is pulled; work on a name that is not here fails to start.',
   ),
   nodeCpu: setting(
     'TROUPE_NODE_CPU',

@@ -2,7 +2,6 @@
 import type Router from '@koa/router';
 import type { Room } from '../room.js';
 import { openapiRoutes } from '../openapi/serve.js';
-import { attemptRoutes } from './attempt.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
 import { opsRoutes } from './ops.js';
@@ -13,6 +12,5 @@ export function fixedRoutes(router: Router, room: Room): void {
   docsRoutes(router);
   openapiRoutes(router, room);
   opsRoutes(router, room);
-  attemptRoutes(router);
   unbuiltRoutes(router, room);
 }

@@ -18,8 +18,6 @@ export interface MasterKey {
   readonly idBytes: Buffer;
   /** Wraps the data keys of secret versions, and nothing else. */
   readonly wrapKey: Buffer;
-  /** Makes the tokens of attempts, and nothing else. */
-  readonly tokenKey: Buffer;
   /** Input to the derivation of response keys, and nothing else. */
   readonly bytesRoot: Buffer;
 }
@@ -44,7 +42,6 @@ export function masterKey(bytes: Uint8Array): MasterKey {
     id: idBytes.toString('hex'),
     idBytes,
     wrapKey: deriveKey(bytes, none, 'wrap'),
-    tokenKey: deriveKey(bytes, none, 'attempt-tokens'),
     bytesRoot: deriveKey(bytes, none, 'bytes'),
   };
 }

@@ -34,7 +34,7 @@ test('an empty environment gives a complete configuration, so that npm start nee
 test('every fault of the environment gets one line that names the setting, and the start stops', (t) => {
   const lines = refused({
     PORT: '80800',
-    TROUPE_COMPUTE: 'docker',
+    TROUPE_COMPUTE: 'kubernetes',
     TROUPE_LEASE_SECOND: '3',
     TROUPE_WATCH_HISTORY_BYTES: '4 GB',
     TROUPE_TLS_CERT: '/etc/cert.pem',
@@ -50,7 +50,7 @@ test('every fault of the environment gets one line that names the setting, and t
     ],
   );
   t.regex(lines.join('\n'), /did you mean TROUPE_LEASE_SECONDS\?/);
-  t.regex(lines.join('\n'), /docker is not built yet/);
+  t.regex(lines.join('\n'), /kubernetes is not built yet/);
   t.deepEqual(refused({ TROUPE_PAYMENTS: 'off' }), ['TROUPE_PAYMENTS: is not built yet']);
 });
 

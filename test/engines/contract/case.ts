@@ -8,6 +8,8 @@ export interface Surroundings {
   readonly facts: EngineFacts;
   /** Paths of the host that no work may see. */
   readonly hidden: readonly string[];
+  /** Paths of the host's kind that the engine shows by its nature, though nothing of the host is there. */
+  readonly shown?: readonly string[] | undefined;
   /** Every live piece of work has a host user of its own. */
   readonly ownUsers: boolean;
   /** The engine refuses system calls that namespaces do not cover. */
@@ -24,5 +26,9 @@ export interface ContractCase {
   readonly name: string;
   /** Limits that the machine must be able to enforce; else the case is skipped by name. */
   readonly needs?: readonly (keyof EngineFacts['enforced'])[];
+  /** Only where work sees the machine's own system; elsewhere it has a copy, and hurts nobody but itself. */
+  readonly ownSystem?: boolean | undefined;
+  /** Only where commands are children of the box's first process, and so beyond the reach of what runs beside them. */
+  readonly ownCommands?: boolean | undefined;
   readonly run: (t: ExecutionContext, harness: Harness, around: Surroundings) => Promise<void>;
 }

@@ -222,6 +222,7 @@ export const execCases: readonly ContractCase[] = [
   },
   {
     name: 'exec: commands have no more processes than the work, and what they forked goes when their time is over',
+    ownCommands: true,
     needs: ['pids'],
     run: async (t, h) => {
       const work = await h.running(box({ limits: { ...LIMITS, pids: 16 } }));
@@ -238,6 +239,7 @@ export const execCases: readonly ContractCase[] = [
   },
   {
     name: 'exec: nothing inside can end the box from within, and what ends there is reaped',
+    ownCommands: true,
     run: async (t, h) => {
       const work = await h.running(box());
       const other = await h.exec(work.id, 'echo ready; exec sleep 600');
@@ -259,7 +261,7 @@ export const execCases: readonly ContractCase[] = [
     name: 'exec: 50 commands at once in one piece of work get their own input, output and exit code each',
     run: async (t, h) => {
       // The shells and the isolation around each command are the work's, too.
-      const work = await h.running(box({ limits: { ...LIMITS, memory: 1024 * MiB } }));
+      const work = await h.running(box({ limits: { ...LIMITS, memory: 1024 * MiB, pids: 256 } }));
       const all = Array.from({ length: 50 }, async (_, index) => {
         const command = await h.exec(work.id, `read line; echo "$line"; exit ${index}`);
         await command.write(Buffer.from(`line of ${index}\n`));

@@ -212,7 +212,7 @@ export const fileCases: readonly ContractCase[] = [
       const secret = join(around.files, 'host-secret-of-root');
       writeFileSync(secret, 'host\n', { mode: 0o644 });
       const script = `mkdir /data; ln -s ${around.files} /data/files; ln -s ${secret} /data/file; ln -s / /data/root
-        mv /svc /moved; ln -s ${around.files} /svc; mv /run /gone; ln -s ${around.files} /run; rm -rf /var; ln -s ${around.files} /var
+        mv /svc /moved; ln -s ${around.files} /svc; perl -e 'rename "/run", "/gone"'; ln -s ${around.files} /run; rm -rf /var; ln -s ${around.files} /var
         mkdir /home; ln -s ${around.files} /home/base; mkfifo /data/pipe; true`;
       const paths = [
         '/data/file',

@@ -1,0 +1,367 @@
+/**
+ * Owns one live piece of work: the container, what its first process has said so far, and the state that follows from it. It keeps nothing
+ * that the daemon does not: after a restart of the service the same records are read again, and give the same state, processes and logs.
+ *
+ * Preparing → Running → (the container ends) → Exited | StartFailed | Lost. The end is told once outputs are taken, logs are written, and
+ * the state is on the disk (`ends.ts`); then the container goes.
+ *
+ * What the box prints is heard live, as it is attached to; only what was said while nobody listened is read from the daemon's log, whose
+ * followers lose and repeat lines whenever it rotates. Each record says its place in its stream, so repeats and gaps are seen.
+ *
+ * Logs are the same files as the embedded engine's, written anew from the daemon's when a service comes back. The daemon keeps more than
+ * `logBytes` of each box (see `container.ts`); what it cut nevertheless is told of by a system line.
+ */
+import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
+import type { Container } from 'dockerode';
+import type { OutputFile, ProcessState, WorkState } from '../engine.js';
+import { LogWriter } from '../runner/log/writer.js';
+import { Control } from './control.js';
+import { found, statusOf } from './daemon.js';
+import { Demux } from './demux.js';
+import type { Kept } from './labels.js';
+import { readLine } from './order-lines.js';
+import { RecordReader, type BoxRecord } from './records.js';
+
+/** Logs of so many processes of one box; what more print is dropped. Hostile code may make up names. */
+const MAX_LOGS = 256;
+/** Ended detached processes that are remembered. */
+const MAX_PROCESSES = 100;
+/** A broken stream to the daemon is opened again after this, doubled up to the second. */
+const RETRY_MS = [50, 2_000] as const;
+/** Pauses between tries to save a vital output, first and longest. */
+const SAVE_MS: readonly [number, number] = [1_000, 60_000];
+
+export interface BoxDeps {
+  readonly epoch: number;
+  readonly logDirectory: string;
+  readonly now: () => number;
+  onState(state: WorkState): void;
+  onGrown(): void;
+  /** Takes the outputs of the container, which has ended. */
+  collect(found: ReadonlyMap<string, BoxRecord & { readonly kind: 'output' }>): Promise<OutputFile[]>;
+  /** Resolves when the end is on the disk. */
+  journalEnd(state: WorkState): Promise<void>;
+  /** The daemon need not keep it any more. */
+  onEnded(): void;
+  report(line: string): void;
+}
+
+interface Log {
+  readonly writer: LogWriter;
+  bytes: number;
+}
+
+export class Box {
+  readonly id: string;
+  readonly container: Container;
+  readonly kept: Kept;
+  readonly control: Control;
+  /** Resolves with the first state that the box itself told, or its end. */
+  readonly taken: Promise<void>;
+  state: WorkState;
+  /** The service asked for the end: being killed is no loss then. */
+  stopping = false;
+  /** What the disk is too full of. */
+  fullOf: string | undefined;
+  private readonly deps: BoxDeps;
+  private readonly processes = new Map<string, ProcessState>();
+  private readonly logs = new Map<string, Log>();
+  private readonly outputs = new Map<string, BoxRecord & { readonly kind: 'output' }>();
+  private readonly closed = new AbortController();
+  private end: (BoxRecord & { readonly kind: 'failed' | 'exited' }) | undefined;
+  private last = 0;
+  private recordTime = 0;
+  private live: Readable | undefined;
+  private following: Promise<void> | undefined;
+  private tellTaken: () => void = () => undefined;
+  private removed = false;
+
+  constructor(id: string, container: Container, kept: Kept, deps: BoxDeps) {
+    this.id = id;
+    this.container = container;
+    this.kept = kept;
+    this.deps = deps;
+    this.control = new Control(container);
+    this.state = { id, phase: 'Preparing', sequence: 0, preparedAt: kept.preparedAt };
+    this.taken = new Promise((resolve) => {
+      this.tellTaken = resolve;
+    });
+  }
+
+  get running(): boolean {
+    return this.state.phase === 'Running' && this.end === undefined && !this.removed;
+  }
+
+  /** No line of this log comes any more. */
+  logEnded(container: string): boolean {
+    if (this.state.endedAt !== undefined || this.removed) return true;
+    const process = this.processes.get(container.replace(/^process-/, ''));
+    return container.startsWith('process-') && (process === undefined || process.ended !== undefined);
+  }
+
+  /** True when its first process has got its order. */
+  get ordered(): boolean {
+    return this.last > 0;
+  }
+
+  /** Begins to listen; to be done before the container starts, or nothing of its beginning is heard live. Throws the daemon's errors. */
+  async listen(): Promise<void> {
+    this.live = (await this.container.attach({ stream: true, stdout: true })) as unknown as Readable;
+    this.live.on('error', () => undefined);
+  }
+
+  /** Reads what the daemon kept from before, its logs anew, and listens. Throws the daemon's errors. */
+  async catchUp(): Promise<void> {
+    await rm(this.deps.logDirectory, { recursive: true, force: true });
+    // In this order nothing falls between; what comes twice is known by its place.
+    await this.listen();
+    await this.readKept();
+  }
+
+  /** What is missing here is missing for good. */
+  private async readKept(): Promise<void> {
+    const stream = await this.container.logs({ follow: false, stdout: true });
+    const demux = new Demux();
+    const read = this.readAll(demux, true);
+    demux.end(stream);
+    await read;
+  }
+
+  follow(): void {
+    this.following ??= this.run().catch((error: unknown) => {
+      if (!this.closed.signal.aborted) this.deps.report(`${this.id}: ${(error as Error).message}`);
+    });
+  }
+
+  allProcesses(): readonly ProcessState[] {
+    return [...this.processes.values()];
+  }
+
+  process(id: string): ProcessState | undefined {
+    return this.processes.get(id);
+  }
+
+  /** Leaves the container alone. */
+  async close(): Promise<void> {
+    this.closed.abort();
+    this.control.close();
+    await this.following;
+    await this.endLogs();
+  }
+
+  /** The container is gone by our will: what it still said is written, nothing is reported. */
+  async forget(): Promise<void> {
+    this.removed = true;
+    this.control.end();
+    const timer = setTimeout(() => this.closed.abort(), 10_000);
+    await this.following;
+    clearTimeout(timer);
+    await this.endLogs();
+    this.deps.onGrown();
+  }
+
+  private async run(): Promise<void> {
+    for (let wait: number = RETRY_MS[0]; ; wait = Math.min(wait * 2, RETRY_MS[1])) {
+      try {
+        if (this.live === undefined) {
+          await this.listen();
+          await this.readKept();
+        }
+        const live = this.live as Readable;
+        const stop = (): void => void live.destroy();
+        this.closed.signal.addEventListener('abort', stop, { once: true });
+        const demux = new Demux();
+        live.pipe(demux);
+        live.once('close', () => demux.end());
+        try {
+          await this.readAll(demux, false);
+        } finally {
+          this.closed.signal.removeEventListener('abort', stop);
+          live.destroy();
+          this.live = undefined;
+        }
+        wait = RETRY_MS[0];
+      } catch (error) {
+        this.live = undefined;
+        // 409 and 404: it has ended, or is gone.
+        const status = statusOf(error);
+        if (status === undefined && !(error instanceof Gap))
+          this.deps.report(`${this.id}: ${(error as Error).message}`);
+      }
+      if (this.closed.signal.aborted || this.removed) return;
+      const over = await this.over();
+      if (over !== undefined) {
+        // The daemon may have been away at its end.
+        if (this.end === undefined) await this.readKept().catch(() => undefined);
+        return this.conclude(over);
+      }
+      await delay(wait, undefined, { signal: this.closed.signal }).catch(() => undefined);
+    }
+  }
+
+  /** How the container ended; undefined while it runs or nobody can tell. */
+  private async over(): Promise<{ readonly code: number | undefined; readonly outOfMemory: boolean } | undefined> {
+    try {
+      const info = await found(this.container.inspect());
+      if (info === undefined) return { code: undefined, outOfMemory: false };
+      if (info.State.Running || info.State.Status === 'created') return undefined;
+      return { code: info.State.ExitCode, outOfMemory: info.State.OOMKilled };
+    } catch {
+      return undefined;
+    }
+  }
+
+  private async readAll(stream: Readable, kept: boolean): Promise<void> {
+    const reader = new RecordReader();
+    for await (const chunk of stream) {
+      for (const record of reader.read(chunk as Buffer)) await this.receive(record, kept);
+      this.deps.onGrown();
+      if (this.closed.signal.aborted) return;
+    }
+  }
+
+  private async receive(record: BoxRecord, kept: boolean): Promise<void> {
+    switch (record.kind) {
+      case 'log':
+        return this.write(record, kept);
+      case 'answer':
+        this.control.answered(record.request, record);
+        return;
+      case 'mark':
+        if (!kept) void this.control.send(readLine(this.deps.epoch, record.sent)).catch(() => undefined);
+        return;
+      case 'output':
+        if (this.outputs.size <= this.kept.outputs.length) this.outputs.set(record.name, record);
+        return;
+      case 'process':
+        return this.heardOf(record);
+      case 'taken':
+        this.next(record.sequence, {});
+        this.tellTaken();
+        return;
+      case 'running':
+        if (this.state.startedAt === undefined) this.next(record.sequence, { phase: 'Running', startedAt: record.at });
+        this.tellTaken();
+        return;
+      case 'failed':
+      case 'exited':
+        this.last = Math.max(this.last, record.sequence);
+        this.end ??= record;
+        this.tellTaken();
+        return;
+    }
+  }
+
+  private next(sequence: number, change: Partial<WorkState>): void {
+    if (sequence <= this.last || this.end !== undefined) return;
+    this.last = sequence;
+    this.state = { ...this.state, ...change, sequence };
+    if (!this.removed) this.deps.onState(this.state);
+  }
+
+  private heardOf(record: BoxRecord & { readonly kind: 'process' }): void {
+    const { id, startedAt, endedAt, exitCode, timedOut, command } = record;
+    const before = this.processes.get(id);
+    if (before?.ended !== undefined) return;
+    const ended = endedAt === undefined ? undefined : { at: endedAt, exitCode, timedOut };
+    this.processes.set(id, { id, command: before?.command ?? command, startedAt, ended });
+    for (const old of this.processes.values()) {
+      if (this.processes.size <= MAX_PROCESSES * 2) break;
+      if (old.ended !== undefined) this.processes.delete(old.id);
+    }
+    const running = [...this.processes.values()].filter((process) => process.ended === undefined).length;
+    this.next(record.sequence, { processes: running });
+  }
+
+  private async write(record: BoxRecord & { readonly kind: 'log' }, kept: boolean): Promise<void> {
+    const { name, stream, at, before, data } = record;
+    let log = this.logs.get(name);
+    if (log === undefined) {
+      if (this.logs.size >= MAX_LOGS) return;
+      const now = (): number => this.recordTime;
+      log = {
+        writer: new LogWriter(this.deps.logDirectory, name, this.kept.logBytes, now, () => this.deps.onGrown()),
+        bytes: 0,
+      };
+      this.logs.set(name, log);
+    }
+    if (before < log.bytes) return;
+    if (before > log.bytes && !kept) throw new Gap();
+    // Times do not go back, whatever the box says.
+    this.recordTime = Math.max(this.recordTime, Math.min(at, this.deps.now()));
+    if (before > log.bytes) {
+      log.writer.system(
+        `[the log is longer than is kept: ${before - log.bytes} bytes before line ${record.linesBefore + 1} were cut]`,
+      );
+    }
+    log.bytes = before + data.length;
+    if (log.writer.feed(stream, data)) return;
+    const { writer } = log;
+    await new Promise<void>((ready) => writer.whenReady(ready));
+  }
+
+  private async conclude(over: { readonly code: number | undefined; readonly outOfMemory: boolean }): Promise<void> {
+    const { end } = this;
+    this.control.end();
+    const endedAt = end?.at ?? this.deps.now();
+    const base = { ...this.state, endedAt, processes: undefined, saving: undefined };
+    let state: WorkState;
+    if (end?.kind === 'failed') {
+      const { reason, exitCode, message } = end;
+      state = { ...base, phase: 'StartFailed', startedAt: undefined, reason, exitCode, message };
+    } else if (end === undefined && !this.stopping && !over.outOfMemory) {
+      const message = over.code === undefined ? 'the container was removed' : `the container ended with ${over.code}`;
+      state = { ...base, phase: 'Lost', reason: 'RunnerLost', message };
+    } else {
+      const exitCode = end?.exitCode ?? 137;
+      const reason = end?.reason;
+      const outOfMemory = (exitCode === 137 && over.outOfMemory && reason === undefined && !this.stopping) || undefined;
+      const signal = exitCode > 128 && exitCode <= 192 ? exitCode - 128 : undefined;
+      const message =
+        reason === undefined ? undefined : reason === 'DiskFull' ? `its files ${this.fullOf ?? FULL}` : LATE;
+      const outputs = this.kept.outputs.length === 0 ? undefined : await this.save();
+      if (this.closed.signal.aborted) return;
+      const startedAt = this.state.startedAt ?? endedAt;
+      state = { ...base, phase: 'Exited', startedAt, exitCode, signal, outOfMemory, reason, message, outputs };
+    }
+    state = { ...state, sequence: this.last + 1 };
+    await this.endLogs();
+    if (!this.removed) await this.deps.journalEnd(state);
+    this.state = state;
+    this.tellTaken();
+    this.deps.onGrown();
+    if (!this.removed) this.deps.onState(state);
+    this.deps.onEnded();
+  }
+
+  /** A vital output that cannot be taken is tried again, later and later: until then the container stays, and the work has not ended. */
+  private async save(): Promise<OutputFile[]> {
+    const vital = new Set(this.kept.outputs.filter((output) => output.vital === true).map(({ name }) => name));
+    let said: string | undefined;
+    for (let pause = SAVE_MS[0]; ; pause = Math.min(pause * 2, SAVE_MS[1])) {
+      const all = await this.deps.collect(this.outputs);
+      const outputs = all.map((output) => (vital.has(output.name) ? { ...output, vital: true } : output));
+      const error = outputs.find((output) => output.vital === true && output.error !== undefined)?.error;
+      if (error === undefined || this.removed || this.closed.signal.aborted) return outputs;
+      if (error !== said) {
+        this.last++;
+        this.state = { ...this.state, sequence: this.last, saving: { error } };
+        this.deps.onState(this.state);
+      }
+      said = error;
+      await delay(pause, undefined, { signal: this.closed.signal }).catch(() => undefined);
+    }
+  }
+
+  private async endLogs(): Promise<void> {
+    await Promise.all([...this.logs.values()].map(({ writer }) => writer.end()));
+  }
+}
+
+/** Something of a log was left out by the daemon. */
+class Gap extends Error {}
+
+const LATE = 'the main program ran longer than it may';
+const FULL = 'took more than its limit of disk';

@@ -1,0 +1,95 @@
+/**
+ * Owns what a container is made with: everything that stands between the work and the machine, in one place. Nothing of the order's
+ * environment, commands or secrets is here (I11): they travel to the box's first process, which runs them.
+ */
+import type { ContainerCreateOptions, MountSettings } from 'dockerode';
+import { BRAND, WORK_ROOT } from '../../../brand.js';
+import type { WorkOrder } from '../engine.js';
+import { KIT_DIR } from './box-program.js';
+import { KIT_COMMAND } from './kit.js';
+import { LABEL, type Kept } from './labels.js';
+
+/** The box's first process, beside the work's own. */
+const AROUND = 1;
+/** In memory; what it holds counts against the work's memory. */
+const SHM_SHARE = 2;
+const MiB = 2 ** 20;
+const LOG_FILES = 4;
+/** Where the socket of the proxy lies inside, when there is one. */
+export const EGRESS_DIR = `/.${BRAND}-net`;
+
+export function containerOf(
+  order: WorkOrder,
+  about: {
+    readonly name: string;
+    readonly cluster: string;
+    readonly epoch: number;
+    readonly kit: string;
+    readonly kept: Kept;
+    /** What the daemon can bound; it refuses an order for what it cannot. */
+    readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
+    /** Podman knows another name of the driver that keeps bytes as they are. */
+    readonly logDriver: 'local' | 'k8s-file';
+    readonly egressDirectory: string | undefined;
+  },
+): ContainerCreateOptions {
+  const { limits } = order;
+  const { enforced, kept } = about;
+  const shown = (Source: string, Target: string): MountSettings => ({ Type: 'bind', Source, Target, ReadOnly: true });
+  const Mounts: MountSettings[] = [{ Type: 'volume', Source: about.kit, Target: KIT_DIR, ReadOnly: true }];
+  if (order.apiDirectory !== undefined) Mounts.push(shown(order.apiDirectory, `/run${WORK_ROOT}`));
+  if (about.egressDirectory !== undefined) Mounts.push(shown(about.egressDirectory, EGRESS_DIR));
+  // Base64 of what is kept of main, and as much again for the others.
+  const logFile = Math.max(2 * MiB, Math.ceil((limits.logBytes * 3) / LOG_FILES));
+  const secrets = [...order.secretFiles.values()].reduce((sum, bytes) => sum + bytes.length + 4096, MiB);
+  return {
+    name: about.name,
+    Image: order.image,
+    // Whatever the image would start: commands of work are always given.
+    Entrypoint: [...KIT_COMMAND],
+    Cmd: ['hold'],
+    Env: [],
+    User: '0:0',
+    WorkingDir: '/',
+    Hostname: 'work',
+    Tty: false,
+    OpenStdin: true,
+    StdinOnce: false,
+    StopSignal: 'SIGTERM',
+    Healthcheck: { Test: ['NONE'] },
+    Labels: {
+      [LABEL.cluster]: about.cluster,
+      [LABEL.work]: order.id,
+      [LABEL.epoch]: String(about.epoch),
+      [LABEL.kept]: JSON.stringify(kept),
+    },
+    HostConfig: {
+      // No network but an own loopback: the only way out is a socket of the proxy's, mounted as a file.
+      NetworkMode: 'none',
+      IpcMode: 'private',
+      // No UsernsMode: the daemon's own choice, and a user namespace where it has one.
+      CapDrop: ['ALL'],
+      // The daemon's default seccomp profile and AppArmor stay on, as nothing here turns them off.
+      SecurityOpt: ['no-new-privileges'],
+      Privileged: false,
+      PublishAllPorts: false,
+      RestartPolicy: { Name: 'no' },
+      AutoRemove: false,
+      // The box's first process reaps.
+      Init: false,
+      Tmpfs: { '/run/secrets': `rw,noexec,nosuid,nodev,mode=0700,size=${secrets}` },
+      Mounts,
+      ShmSize: Math.floor(limits.memory / SHM_SHARE),
+      LogConfig: logConfig(about.logDriver, logFile),
+      ...(enforced.memory ? { Memory: limits.memory, MemorySwap: limits.memory } : {}),
+      ...(enforced.cpu ? { NanoCpus: limits.milliCpu * 1_000_000 } : {}),
+      ...(enforced.pids ? { PidsLimit: limits.pids + AROUND } : {}),
+    },
+  };
+}
+
+function logConfig(driver: 'local' | 'k8s-file', bytes: number): { Type: string; Config: Record<string, string> } {
+  const size = `${Math.ceil(bytes / MiB)}m`;
+  if (driver === 'k8s-file') return { Type: driver, Config: { 'max-size': size } };
+  return { Type: driver, Config: { 'max-size': size, 'max-file': String(LOG_FILES), compress: 'false' } };
+}

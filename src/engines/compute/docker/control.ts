@@ -1,0 +1,99 @@
+/**
+ * Owns the giving of orders to a box's first process: lines on its input, which the daemon keeps open when a service goes. One stream at a
+ * time, opened again when it broke. An order that asks for an answer gets it with the records that the box prints.
+ */
+import type { Duplex } from 'node:stream';
+import { randomUUID } from 'node:crypto';
+import type { Container } from 'dockerode';
+import { EngineRefusal } from '../namespaces/refusal.js';
+
+/** A box answers in milliseconds; one whose first process is stuck or taken over does not. */
+const ANSWER_MS = 15_000;
+
+export interface Answer {
+  readonly answer: string;
+  readonly message: string;
+}
+
+export class Control {
+  private readonly container: Container;
+  private opening: Promise<Duplex> | undefined;
+  private readonly waiting = new Map<string, (answer: Answer) => void>();
+
+  constructor(container: Container) {
+    this.container = container;
+  }
+
+  /** Resolves when the daemon has taken the lines. */
+  async send(lines: string): Promise<void> {
+    const stream = await this.stream();
+    await new Promise<void>((done, failed) => {
+      const broken = (): void => failed(new Error('the way to the box broke'));
+      stream.once('close', broken);
+      stream.write(lines, (error) => {
+        stream.removeListener('close', broken);
+        if (error == null) done();
+        else failed(error);
+      });
+    });
+  }
+
+  /** Throws EngineRefusal when there is no answer in time, or another service has taken over. */
+  async ask(line: (request: string) => string, signal: AbortSignal): Promise<Answer> {
+    signal.throwIfAborted();
+    const request = randomUUID();
+    let timer: NodeJS.Timeout | undefined;
+    let abort = (): void => undefined;
+    try {
+      const answer = new Promise<Answer>((done, failed) => {
+        this.waiting.set(request, done);
+        timer = setTimeout(() => failed(new EngineRefusal('Unavailable', 'the box does not answer')), ANSWER_MS);
+        abort = () => failed(signal.reason as Error);
+        signal.addEventListener('abort', abort, { once: true });
+      });
+      answer.catch(() => undefined);
+      await this.send(line(request));
+      const answered = await answer;
+      if (answered.answer === 'Stale') throw new EngineRefusal('StaleEpoch', 'the box obeys a later process');
+      return answered;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      this.waiting.delete(request);
+    }
+  }
+
+  answered(request: string, answer: Answer): void {
+    this.waiting.get(request)?.(answer);
+  }
+
+  /** The box is gone. */
+  end(): void {
+    for (const done of this.waiting.values()) done({ answer: 'NotRunning', message: '' });
+    this.close();
+  }
+
+  close(): void {
+    void this.opening?.then((stream) => stream.destroy()).catch(() => undefined);
+  }
+
+  private stream(): Promise<Duplex> {
+    this.opening ??= this.open();
+    return this.opening;
+  }
+
+  private async open(): Promise<Duplex> {
+    try {
+      const stream = (await this.container.attach({ stream: true, stdin: true, hijack: true })) as Duplex;
+      stream.on('error', () => undefined);
+      stream.once('close', () => {
+        this.opening = undefined;
+      });
+      stream.resume();
+      return stream;
+    } catch (error) {
+      this.opening = undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/** Owns the way to the daemon: where it listens, and what its errors mean to the engine's callers. */
+import { setTimeout as delay } from 'node:timers/promises';
+import Docker from 'dockerode';
+import { EngineRefusal } from '../namespaces/refusal.js';
+
+const DEFAULT_HOST = 'unix:///var/run/docker.sock';
+
+/** `unix:///path`, `tcp://host:port`, `http(s)://host:port`. */
+export function openDaemon(host: string = DEFAULT_HOST): Docker {
+  if (host.startsWith('unix://')) return new Docker({ socketPath: host.slice('unix://'.length) });
+  const url = new URL(host.replace(/^tcp:/, 'http:'));
+  const protocol = url.protocol === 'https:' ? 'https' : 'http';
+  return new Docker({ host: url.hostname, port: Number(url.port || 2375), protocol });
+}
+
+/** Undefined for what is no answer of the daemon. */
+export function statusOf(error: unknown): number | undefined {
+  const { statusCode } = error as { statusCode?: unknown };
+  return typeof statusCode === 'number' ? statusCode : undefined;
+}
+
+/** The daemon's own words, without dockerode's around them. */
+export function wordsOf(error: unknown): string {
+  const { json, message } = error as { json?: { message?: unknown }; message?: string };
+  return typeof json?.message === 'string' ? json.message : (message ?? String(error));
+}
+
+/** What cannot be reached or answers nonsense may be asked again; what the daemon refuses is said. */
+export function refusalOf(error: unknown): Error {
+  if (error instanceof EngineRefusal) return error;
+  const status = statusOf(error);
+  if (status === undefined)
+    return new EngineRefusal('Unavailable', `the Docker daemon cannot be reached: ${wordsOf(error)}`);
+  return new EngineRefusal(status >= 500 || status === 429 ? 'Unavailable' : 'Failed', wordsOf(error));
+}
+
+/** Runs it with the daemon's errors as refusals; the caller's own signal wins. */
+export async function asked<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  try {
+    return await act();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw refusalOf(error);
+  }
+}
+
+/** Undefined when there is none. */
+export async function found<T>(act: Promise<T>): Promise<T | undefined> {
+  try {
+    return await act;
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Longest that a daemon needs to end and forget a container. */
+const GONE_MS = 60_000;
+
+/** Ends and forgets the container; one that is being removed by another request is waited for. */
+export async function removeContainer(container: Docker.Container): Promise<void> {
+  const until = Date.now() + GONE_MS;
+  for (;;) {
+    try {
+      await found(container.remove({ force: true, v: true }));
+      return;
+    } catch (error) {
+      if (statusOf(error) !== 409 || Date.now() > until) throw error;
+      await delay(50);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Owns the watching of disks, since most storage drivers cannot bound what a container writes. Where the daemon's files are this machine's and
+ * ours to read, they are measured as the embedded engine's are, bytes and number; else the daemon is asked for the bytes now and then, and as
+ * it walks the container's files for that, at most a tenth of the time.
+ */
+import { access, constants } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { watchDisk } from '../runner/limits/disk.js';
+import type { Box } from './box.js';
+
+const SHARE = 10;
+
+export class Disks {
+  private readonly stop = new AbortController();
+  /** Directory of what the container has written; undefined: not to be seen from here. */
+  private readonly written = new WeakMap<Box, string | undefined>();
+
+  constructor(seconds: number, boxes: () => Iterable<Box>, onFull: (box: Box, what: string) => void) {
+    void this.ask(seconds * 1000, boxes, onFull).catch(() => undefined);
+    const live = (): Parameters<typeof watchDisk>[0] extends () => infer M ? M : never =>
+      [...boxes()].flatMap((box) => {
+        const path = this.written.get(box);
+        if (!box.running || path === undefined) return [];
+        return [{ paths: [path], limit: box.kept.disk, exceeded: (what: string) => onFull(box, what) }];
+      });
+    void watchDisk(live, seconds, this.stop.signal).catch(() => undefined);
+  }
+
+  close(): void {
+    this.stop.abort();
+  }
+
+  private async ask(ms: number, boxes: () => Iterable<Box>, onFull: (box: Box, what: string) => void): Promise<void> {
+    let took = 0;
+    for (;;) {
+      await delay(Math.max(ms, took * SHARE), undefined, { signal: this.stop.signal, ref: false });
+      const began = Date.now();
+      for (const box of [...boxes()]) {
+        if (!box.running) continue;
+        if (!this.written.has(box)) this.written.set(box, await writtenDirectory(box));
+        if (this.written.get(box) !== undefined) continue;
+        const info = await box.container.inspect({ size: true } as object).catch(() => undefined);
+        const size = (info as { SizeRw?: unknown } | undefined)?.SizeRw;
+        if (typeof size !== 'number' || size <= box.kept.disk) continue;
+        onFull(box, `take ${size} bytes, more than its limit of ${box.kept.disk}`);
+      }
+      took = Date.now() - began;
+    }
+  }
+}
+
+async function writtenDirectory(box: Box): Promise<string | undefined> {
+  try {
+    const { GraphDriver } = await box.container.inspect();
+    const path = (GraphDriver.Data as { UpperDir?: unknown } | null)?.UpperDir;
+    if (typeof path !== 'string' || process.getuid?.() !== 0) return undefined;
+    await access(path, constants.R_OK);
+    return path;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+/** Owns the types of frames between the service and a command's own process in a box (`box-program.ts`), in the form of the runner's frames. */
+import type { Duplex, Readable } from 'node:stream';
+import type { Container } from 'dockerode';
+import { encodeFrame } from '../runner/protocol/frames.js';
+import { KIT_COMMAND } from './kit.js';
+import { Demux } from './demux.js';
+
+export const BOX_FRAME = {
+  /** To the box. */
+  input: 0,
+  /** Both ways: no more of it comes. */
+  end: 1,
+  /** Number of the signal. */
+  signal: 2,
+  /** `<columns>x<rows>`. */
+  size: 3,
+  order: 9,
+  /** From the box. */
+  stdout: 16,
+  stderr: 17,
+  /** So many bytes of input went on. */
+  room: 18,
+  /** JSON of ExecEnd; the last. */
+  ended: 19,
+  refused: 20,
+  /** The port is reached; the command is executed. */
+  connected: 21,
+} as const;
+
+export interface Entered {
+  /** To write frames to; destroyed by whoever has no more use of what was entered. */
+  readonly stream: Duplex;
+  /** Frames, as they come. */
+  readonly output: Readable;
+}
+
+/** Starts one more process of ours in the container and gives it its order. Throws what the daemon answers (409: it does not run). */
+export async function enter(container: Container, order: string, signal: AbortSignal): Promise<Entered> {
+  const exec = await container.exec({
+    Cmd: [...KIT_COMMAND, 'exec'],
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
+    User: '0:0',
+    WorkingDir: '/',
+    abortSignal: signal,
+  });
+  const stream = await exec.start({ hijack: true, stdin: true, abortSignal: signal });
+  // Its end is told by `close`.
+  stream.on('error', () => undefined);
+  stream.write(encodeFrame(BOX_FRAME.order, Buffer.from(order)));
+  const output = new Demux();
+  stream.pipe(output);
+  stream.once('close', () => output.end());
+  return { stream, output };
+}

@@ -1,0 +1,233 @@
+/**
+ * Owns the giving of inputs: each travels into the container, before it runs, as a tar stream that the daemon unpacks within the
+ * container's own root. So no directory of this machine is mounted and nothing in an archive can reach one.
+ *
+ * What the work may only read belongs to a user that it is not and has no capability to be (`READER`), and is closed to change;
+ * where it lies among the work's own files, the work can put it aside as a whole, which hurts nobody but itself.
+ * Owners in archives are dropped; devices and the like are refused; nothing goes through a link that an archive brought.
+ */
+import { createReadStream } from 'node:fs';
+import { lstat, readdir, readlink } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract, pack, type Header, type Pack } from 'tar-stream';
+import type { Container } from 'dockerode';
+import { WORK_ROOT } from '../../../brand.js';
+import type { WorkOrder } from '../engine.js';
+import { isInside } from '../runner/work/inside.js';
+import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
+import { KIT_DIR } from './box-program.js';
+
+type Input = WorkOrder['inputs'][number];
+
+/** Owner of what may only be read; nobody inside can become it. */
+const READER = 65_533;
+
+/** The image's own directories, and what lies there is not hidden. */
+const SYSTEM = [
+  '/usr',
+  '/etc',
+  '/proc',
+  '/dev',
+  '/sys',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/libx32',
+  KIT_DIR,
+];
+const RESERVED = ['/run', '/var/run', '/var/tmp'];
+/** Directories of the work: an archive may be unpacked into them, nothing may lie in their place. */
+const OWN = ['/workspace', '/root', '/tmp', `${WORK_ROOT}/outputs`, `${WORK_ROOT}/state`];
+
+/** Throws an Error that says what is wrong with the input. */
+export async function giveInputs(container: Container, order: WorkOrder, signal: AbortSignal): Promise<void> {
+  if (order.inputs.length === 0) return;
+  const links = new Set<string>();
+  const taken: string[] = [];
+  for (const input of order.inputs) {
+    try {
+      const path = placeOf(input, taken);
+      if (!(input.writable === true && OWN.includes(path))) taken.push(path);
+      const archive = pack();
+      const through = (archive as unknown as Readable).pipe(new PassThrough());
+      const sent = container.putArchive(through, { path: '/', abortSignal: signal });
+      // A broken archive is told by whoever wrote it.
+      sent.catch(() => undefined);
+      try {
+        await fill(archive, input, path, links);
+        archive.finalize();
+      } catch (error) {
+        archive.destroy();
+        through.destroy(error as Error);
+        await sent.catch(() => undefined);
+        throw error;
+      }
+      await sent;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new Error(`${input.path}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  const through = taken.find((path) => leadsThrough(links, path));
+  if (through !== undefined) throw new Error(`${through}: ${THROUGH_LINK}`);
+}
+
+const THROUGH_LINK = 'the way there leads through a link';
+
+function placeOf(input: Input, taken: readonly string[]): string {
+  const path = resolve('/', input.path);
+  const into = input.writable === true && input.unpack !== 'no';
+  const fixed = [...SYSTEM, ...RESERVED, '/run/secrets', `${WORK_ROOT}/inputs`, ...(into ? [] : OWN)];
+  const closed = [...SYSTEM, ...RESERVED].some((name) => isInside(name, path));
+  const over = [...fixed, ...OWN.filter((name) => name !== path)].some((name) => isInside(path, name));
+  const nested = taken.some((other) => isInside(other, path) || isInside(path, other));
+  if (!input.path.startsWith('/') || closed || over || nested) throw new Error('no place for an input');
+  return path;
+}
+
+async function fill(archive: Pack, input: Input, path: string, links: Set<string>): Promise<void> {
+  const writable = input.writable === true;
+  if (leadsThrough(links, path)) throw new Error(THROUGH_LINK);
+  const name = path.slice(1);
+  const put = writer(archive, writable);
+  const above = name.split('/').slice(0, -1);
+  for (let depth = 1; depth <= above.length; depth++) {
+    const parent = above.slice(0, depth).join('/');
+    // Only what is surely ours: a directory of the image keeps its owner.
+    if (`/${parent}` === `${WORK_ROOT}/inputs`) await put({ name: parent, type: 'directory', mode: 0o755 });
+    else if (OWN.some((own) => own !== '/tmp' && isInside(own, `/${parent}`)) || parent === WORK_ROOT.slice(1)) {
+      archive.entry({ name: parent, type: 'directory', mode: 0o755, uid: 0, gid: 0 });
+    }
+  }
+  if (input.unpack === 'no') return putTree(put, input.source, name);
+  if (!OWN.includes(path)) await put({ name, type: 'directory', mode: 0o755 });
+  await putArchive(put, input, name, links);
+}
+
+type Head = Partial<Header> & { readonly name: string };
+type Put = (header: Head, content?: Readable) => Promise<void>;
+
+function writer(archive: Pack, writable: boolean): Put {
+  return async (header, content) => {
+    const { name, type = 'file', size = 0, linkname, mtime } = header;
+    const own = writable ? { uid: 0, gid: 0 } : { uid: READER, gid: READER };
+    // Whoever reads has no other right than everybody's.
+    const bits = (header.mode ?? 0o644) & 0o777;
+    const mode = writable ? bits | 0o600 : (bits & 0o111) === 0 && type !== 'directory' ? 0o444 : 0o555;
+    const head = {
+      name,
+      type,
+      size,
+      mode: type === 'directory' ? mode | 0o500 : mode,
+      ...own,
+      mtime: mtime ?? new Date(),
+    };
+    if (content === undefined) {
+      archive.entry({ ...head, size: 0, ...(linkname == null ? {} : { linkname }) });
+      return;
+    }
+    await pipeline(content, archive.entry(head) as unknown as Writable);
+  };
+}
+
+async function putTree(put: Put, source: string, name: string, top = true): Promise<void> {
+  const found = await lstat(source);
+  const { mode, mtime } = found;
+  if (found.isSymbolicLink() && !top) {
+    return put({ name, type: 'symlink', linkname: await readlink(source), mtime });
+  }
+  if (found.isDirectory()) {
+    await put({ name, type: 'directory', mode, mtime });
+    for (const child of (await readdir(source)).toSorted())
+      await putTree(put, join(source, child), `${name}/${child}`, false);
+    return;
+  }
+  if (!found.isFile()) throw new Error('neither a file nor a directory');
+  if (found.size === 0) return put({ name, mode, mtime, size: 0 });
+  await put({ name, mode, mtime, size: found.size }, createReadStream(source, { end: found.size - 1 }));
+}
+
+async function putArchive(put: Put, input: Input, below: string, links: Set<string>): Promise<void> {
+  const entries = extract();
+  const read = readArchive(input, entries as unknown as Writable);
+  // Its error also ends the entries.
+  read.catch(() => undefined);
+  for await (const entry of entries) {
+    const { header } = entry;
+    const inner = resolve('/', header.name).slice(1);
+    const type = header.type ?? 'file';
+    const name = inner === '' ? below : `${below}/${inner}`;
+    if (inner === '' || header.name.split('/').includes('..') || leadsThrough(links, `/${name}`)) {
+      // The place itself keeps its mode; what would leave it is not taken.
+      entry.resume();
+      continue;
+    }
+    switch (type) {
+      case 'directory':
+        entry.resume();
+        await put({ ...header, name, type });
+        continue;
+      case 'symlink':
+        entry.resume();
+        links.add(`/${name}`);
+        await put({ ...header, name, type });
+        continue;
+      case 'link': {
+        entry.resume();
+        const target = resolve('/', header.linkname ?? '').slice(1);
+        if ((header.linkname ?? '').split('/').includes('..') || leadsThrough(links, `/${below}/${target}`)) continue;
+        await put({ ...header, name, type, linkname: `${below}/${target}` });
+        continue;
+      }
+      case 'file':
+      case 'contiguous-file':
+        await put({ ...header, name, type: 'file' }, entry as unknown as Readable);
+        continue;
+      default:
+        throw new Error(`the archive holds ${header.name}, which is a ${type}`);
+    }
+  }
+  await read;
+}
+
+/** True when a link lies on the way, or in the place itself. */
+function leadsThrough(links: ReadonlySet<string>, path: string): boolean {
+  if (links.size === 0) return false;
+  const names = path.split('/').filter(Boolean);
+  return names.some((_, index) => links.has(`/${names.slice(0, index + 1).join('/')}`));
+}
+
+async function readArchive(input: Input, entries: Writable): Promise<void> {
+  const source = createReadStream(input.source);
+  switch (input.unpack) {
+    case 'no':
+    case 'tar':
+      return pipeline(source, entries);
+    case 'tar.gz':
+      return pipeline(source, createGunzip(), entries);
+    case 'tar.zst': {
+      const zstd = findZstd();
+      if (zstd.kind === 'none') throw new Error(NO_ZSTD);
+      if (zstd.kind === 'node') return pipeline(source, zstd.decompress(), entries);
+      const child = spawn(zstd.path, ['-dcq', input.source], { stdio: ['ignore', 'pipe', 'ignore'] });
+      source.destroy();
+      const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 137)));
+      const through = new PassThrough();
+      const piped = pipeline(child.stdout, through, { end: false });
+      // A truncated archive must not look like a short one.
+      const whole = piped.then(async () => {
+        if ((await ended) !== 0) throw new Error('not an archive of zstd');
+        through.end();
+      });
+      whole.catch((error: Error) => through.destroy(error));
+      await Promise.all([whole, pipeline(through, entries)]);
+      return;
+    }
+  }
+}

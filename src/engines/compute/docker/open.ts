@@ -1,0 +1,474 @@
+/**
+ * Owns the Docker engine: ComputeEngine over the API of a Docker Engine or of Podman's socket. Live work is a container each, whose labels
+ * and log say all that is needed to go on with it; ended work is a file in the data directory (`ends.ts`). Nothing else is kept, so a service
+ * that comes back, on the same or a later lease epoch, adopts everything.
+ *
+ * Who may talk to the daemon owns what runs there: environments and secrets of work are not in its API's answers (`box-program.ts`), but its
+ * owner can read any process. The daemon must be on the machine of the service where work has an attempt API or egress, whose sockets
+ * are mounted; the rest works over the network, too.
+ *
+ *     const engine = openDockerEngine({ dir: '.data/docker', clusterId, leaseEpoch, images: { 'svc/agent-tools': 'troupe/tools:1' } });
+ */
+import type Docker from 'dockerode';
+import type { Container } from 'dockerode';
+import { LogReader } from '../namespaces/read-log.js';
+import { EngineRefusal } from '../namespaces/refusal.js';
+import { silentLog, type EngineLog } from '../namespaces/log.js';
+import { isPlainName } from '../runner/layout.js';
+import type {
+  ComputeEngine,
+  EngineFacts,
+  ExecOrder,
+  ExecStart,
+  LogLine,
+  LogQuery,
+  PortStart,
+  ProcessStart,
+  WorkOrder,
+  WorkState,
+} from '../engine.js';
+import { Box } from './box.js';
+import { asked, found, openDaemon, refusalOf, removeContainer, statusOf } from './daemon.js';
+import { Disks } from './disks.js';
+import { Ends } from './ends.js';
+import { BoxExecution } from './execution.js';
+import { factsOf } from './facts.js';
+import { Fence } from './fence.js';
+import { enter, type Entered } from './frames.js';
+import { Growth } from './growth.js';
+import { containerName, LABEL, type Kept } from './labels.js';
+import { endLine, execWords, signalLine, startLine, stopLine, writeLine } from './order-lines.js';
+import { checkExec, checkOrder, SIGNAL_NUMBERS } from './orders.js';
+import { openPort } from './port.js';
+import { Preparer } from './prepare.js';
+import { takeOutputs } from './outputs.js';
+
+export interface DockerOptions {
+  /** Ends, outputs and logs of work; made when absent. */
+  readonly dir: string;
+  /** Names the service whose containers these are; the same after every restart. */
+  readonly clusterId: string;
+  readonly leaseEpoch: number;
+  /** As `DOCKER_HOST`; unset: the local daemon's socket. */
+  readonly host?: string | undefined;
+  /** What stands for images of the catalog. */
+  readonly images: Readonly<Record<string, string>>;
+  readonly log?: EngineLog | undefined;
+  /** How often the disk of each box is looked at, while that costs little. */
+  readonly diskSeconds?: number | undefined;
+}
+
+interface Watcher {
+  readonly onState: (state: WorkState) => void;
+}
+
+interface Starting {
+  readonly done: Promise<void>;
+  readonly stop: AbortController;
+  readonly state: WorkState;
+}
+
+/** Past the grace the box has this long to end itself before the daemon ends it. */
+const KILL_AFTER_MS = 10_000;
+/** Orders that are being prepared; one more is refused as Busy (I10). */
+const MAX_STARTING = 256;
+
+/** Reads what is in `dir`; the daemon is asked at first need. */
+export async function openDockerEngine(options: DockerOptions): Promise<ComputeEngine> {
+  const ends = new Ends(options.dir);
+  await ends.load();
+  const engine = new DockerEngine(options, ends);
+  return {
+    name: engine.name,
+    facts: (signal) => engine.facts(signal),
+    start: (order, signal) => engine.start(order, signal),
+    stop: (id, graceSeconds, signal) => engine.stop(id, graceSeconds, signal),
+    remove: (id, logs, signal) => engine.remove(id, logs, signal),
+    list: (signal) => engine.list(signal),
+    watch: (onState, onLost, signal) => engine.watch(onState, onLost, signal),
+    exec: (order, signal) => engine.exec(order, signal),
+    startProcess: (order, signal) => engine.startProcess(order, signal),
+    processes: (work, signal) => engine.processes(work, signal),
+    writeProcess: (work, id, input, signal) => engine.writeProcess(work, id, input, signal),
+    signalProcess: (work, id, name, signal) => engine.signalProcess(work, id, name, signal),
+    connect: (work, port, signal) => engine.connect(work, port, signal),
+    logs: (id, query, signal) => engine.logs(id, query, signal),
+    close: () => engine.close(),
+  };
+}
+
+class DockerEngine implements ComputeEngine {
+  readonly name = 'docker';
+  private readonly docker: Docker;
+  private readonly options: DockerOptions;
+  private readonly log: EngineLog;
+  private readonly ends: Ends;
+  private readonly fence: Fence;
+  private readonly growth = new Growth();
+  private readonly preparer: Preparer;
+  private readonly disks: Disks;
+  private readonly boxes = new Map<string, Box>();
+  private readonly starting = new Map<string, Starting>();
+  private readonly watchers = new Set<Watcher>();
+  private readonly closed = new AbortController();
+  private readonly kills = new Map<string, NodeJS.Timeout>();
+  private adopting: Promise<void> | undefined;
+  private knowledge: Promise<EngineFacts & { readonly podman: boolean }> | undefined;
+
+  constructor(options: DockerOptions, ends: Ends) {
+    const { clusterId: cluster, leaseEpoch: epoch, images } = options;
+    this.options = options;
+    this.ends = ends;
+    this.log = options.log ?? silentLog;
+    this.docker = openDaemon(options.host);
+    this.fence = new Fence(this.docker, cluster, epoch);
+    this.preparer = new Preparer({
+      docker: this.docker,
+      cluster,
+      epoch,
+      images,
+      enforced: async (signal) => (await this.known(signal)).enforced,
+      logDriver: async (signal) => ((await this.known(signal)).podman ? 'k8s-file' : 'local'),
+      makeBox: (container, kept) => this.makeBox(container, kept.id, kept),
+    });
+    this.disks = new Disks(
+      options.diskSeconds ?? 2,
+      () => this.boxes.values(),
+      (box, what) => {
+        box.fullOf ??= what;
+        void box.control.send(endLine(epoch, 'DiskFull')).catch(() => undefined);
+        this.killLater(box, KILL_AFTER_MS);
+      },
+    );
+  }
+
+  async facts(signal: AbortSignal): Promise<EngineFacts> {
+    this.knowledge = undefined;
+    const { podman: _, ...facts } = await this.known(signal);
+    return facts;
+  }
+
+  async start(order: WorkOrder, signal: AbortSignal): Promise<void> {
+    checkOrder(order);
+    const { id } = order;
+    const under = this.starting.get(id);
+    if (under !== undefined) return within(under.done, signal);
+    const stop = new AbortController();
+    const state: WorkState = { id, phase: 'Preparing', sequence: 0, preparedAt: Date.now() };
+    const entry: Starting = { done: this.begin(order, state, stop.signal, signal), stop, state };
+    if (this.starting.size >= MAX_STARTING) throw new EngineRefusal('Busy', 'too many orders are being prepared');
+    this.starting.set(id, entry);
+    void entry.done.catch(() => undefined).then(() => this.starting.delete(id));
+    return within(entry.done, signal);
+  }
+
+  async stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
+    await this.fence.check(signal);
+    await this.adopted(signal);
+    const starting = this.starting.get(id);
+    starting?.stop.abort(new EngineRefusal('Failed', 'stopped'));
+    await within(starting?.done.catch(() => undefined) ?? Promise.resolve(), signal);
+    const box = this.boxes.get(id);
+    if (box === undefined) return;
+    box.stopping = true;
+    await asked(signal, () => box.control.send(stopLine(this.options.leaseEpoch, graceSeconds)));
+    this.killLater(box, graceSeconds * 1000 + KILL_AFTER_MS);
+  }
+
+  async remove(id: string, logs: boolean, signal: AbortSignal): Promise<void> {
+    await this.fence.check(signal);
+    await this.adopted(signal);
+    const starting = this.starting.get(id);
+    starting?.stop.abort(new EngineRefusal('Failed', 'removed'));
+    await within(starting?.done.catch(() => undefined) ?? Promise.resolve(), signal);
+    const box = this.boxes.get(id);
+    this.boxes.delete(id);
+    const container = box?.container ?? this.docker.getContainer(containerName(this.options.clusterId, id));
+    const gone = asked(signal, () => removeContainer(container));
+    if (box !== undefined) await Promise.all([box.forget(), gone]);
+    await gone;
+    await this.ends.remove(id, logs);
+  }
+
+  async list(signal: AbortSignal): Promise<readonly WorkState[]> {
+    await this.adopted(signal);
+    const live = [...this.boxes.values()].map(({ state }) => state);
+    const known = new Set(live.map(({ id }) => id));
+    const others = [...this.ends.all(), ...[...this.starting.values()].map(({ state }) => state)];
+    for (const state of others) {
+      if (known.has(state.id)) continue;
+      known.add(state.id);
+      live.push(state);
+    }
+    return live;
+  }
+
+  async watch(
+    onState: (state: WorkState) => void,
+    _onLost: (reason: string) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.adopted(signal);
+    const watcher = { onState };
+    this.watchers.add(watcher);
+    signal.addEventListener('abort', () => this.watchers.delete(watcher), { once: true });
+  }
+
+  async exec(order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
+    checkExec(order);
+    const box = await this.enterable(order.work, signal);
+    if (box === undefined) return { outcome: 'NotRunning' };
+    const entered = await this.enter(box, execWords(order), signal);
+    if (entered === undefined) return { outcome: 'NotRunning' };
+    const execution = new BoxExecution(entered, signal, async (began) => {
+      // The daemon ends our process with the box; alone it ends only by the work's own doing, or for want of memory or processes.
+      const info = await found(box.container.inspect()).catch(() => undefined);
+      if (info?.State.Running !== true || !box.running) return { end: 'WorkGone' };
+      if (began) return { end: 'Exited', exitCode: 128 + SIGNAL_NUMBERS.SIGKILL, timedOut: false };
+      return { end: 'NotExecuted', reason: 'SandboxFailed', message: 'no process could be made in the box' };
+    });
+    return { outcome: 'Started', execution };
+  }
+
+  async startProcess(order: Parameters<ComputeEngine['startProcess']>[0], signal: AbortSignal): Promise<ProcessStart> {
+    checkExec(order);
+    const box = await this.enterable(order.work, signal);
+    if (box === undefined) return { outcome: 'NotRunning' };
+    const known = box.process(order.id);
+    if (known !== undefined) return { outcome: 'Started', process: known };
+    const { leaseEpoch } = this.options;
+    const { answer, message } = await asked(signal, () =>
+      box.control.ask((request) => startLine(leaseEpoch, request, order), signal),
+    );
+    const process = box.process(order.id);
+    if (answer === 'Started' && process !== undefined) return { outcome: 'Started', process };
+    if (answer === 'Busy') throw new EngineRefusal('Busy', 'as many processes run in this work as may');
+    if (answer === 'NotRunning' || answer === 'Started') return { outcome: 'NotRunning' };
+    return { outcome: 'NotExecuted', reason: answer, message };
+  }
+
+  async processes(work: string, signal: AbortSignal): ReturnType<ComputeEngine['processes']> {
+    await this.adopted(signal);
+    const box = this.boxes.get(work);
+    return box?.running === true ? box.allProcesses() : undefined;
+  }
+
+  async writeProcess(
+    work: string,
+    id: string,
+    input: { readonly data: Uint8Array; readonly end: boolean },
+    signal: AbortSignal,
+  ): Promise<'Taken' | 'Full' | 'Gone'> {
+    const box = await this.withProcess(work, id, signal);
+    if (box === undefined) return 'Gone';
+    const { answer } = await asked(signal, () =>
+      box.control.ask((request) => writeLine(this.options.leaseEpoch, request, id, input.data, input.end), signal),
+    );
+    return answer === 'Taken' || answer === 'Full' ? answer : 'Gone';
+  }
+
+  async signalProcess(
+    work: string,
+    id: string,
+    name: Parameters<ComputeEngine['signalProcess']>[2],
+    signal: AbortSignal,
+  ): Promise<'Sent' | 'Gone'> {
+    const box = await this.withProcess(work, id, signal);
+    if (box === undefined) return 'Gone';
+    const { answer } = await asked(signal, () =>
+      box.control.ask((request) => signalLine(this.options.leaseEpoch, request, id, SIGNAL_NUMBERS[name]), signal),
+    );
+    return answer === 'Sent' ? 'Sent' : 'Gone';
+  }
+
+  async connect(work: string, port: number, signal: AbortSignal): Promise<PortStart> {
+    const box = await this.enterable(work, signal);
+    const entered = box === undefined ? undefined : await this.enter(box, `port ${port}`, signal);
+    return entered === undefined ? { outcome: 'NotRunning' } : openPort(entered, signal);
+  }
+
+  async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<LogLine> {
+    if (!isPlainName(id) || !isPlainName(query.container)) return;
+    await this.adopted(signal);
+    const reader = new LogReader(this.ends.logDirectory(id), query.container);
+    const read = async function* (): AsyncGenerator<LogLine> {
+      for await (const line of reader.read()) if (query.since === undefined || line.time >= query.since) yield line;
+    };
+    const ended = (): boolean => {
+      if (this.closed.signal.aborted) return true;
+      if (this.starting.has(id)) return false;
+      return this.boxes.get(id)?.logEnded(query.container) ?? true;
+    };
+    try {
+      await reader.seek(query.tail);
+      yield* query.follow ? this.growth.follow(id, read, ended, signal) : read();
+    } finally {
+      await reader.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed.abort(new EngineRefusal('Unavailable', 'the engine is closed'));
+    this.disks.close();
+    for (const timer of this.kills.values()) clearTimeout(timer);
+    await Promise.all([...this.boxes.values()].map((box) => box.close()));
+    this.growth.close();
+  }
+
+  private async begin(order: WorkOrder, state: WorkState, stopped: AbortSignal, asking: AbortSignal): Promise<void> {
+    const { id } = order;
+    await this.fence.check(asking);
+    await this.adopted(asking);
+    if (this.boxes.has(id) || this.ends.get(id) !== undefined) return;
+    this.tell(state);
+    const { outputs, limits, main, enterable } = order;
+    const kept: Kept = {
+      id,
+      enterable: enterable === true || main === undefined,
+      preparedAt: state.preparedAt ?? 0,
+      outputs: outputs.map(({ name, path, vital }) => ({ name, path, vital })),
+      disk: limits.disk,
+      logBytes: limits.logBytes,
+    };
+    const fail = async (reason: string, message: string): Promise<void> => {
+      const end: WorkState = { ...state, phase: 'StartFailed', sequence: 1, endedAt: Date.now(), reason, message };
+      await this.ends.write(end);
+      this.tell(end);
+    };
+    const name = containerName(this.options.clusterId, id);
+    try {
+      const made = await this.preparer.make(order, name, kept, undefined, stopped);
+      if (made.outcome === 'Failed') return await fail(made.reason, made.message);
+      this.boxes.set(id, made.box);
+      made.box.follow();
+      await made.box.taken;
+    } catch (error) {
+      if (stopped.aborted) {
+        await removeContainer(this.docker.getContainer(name)).catch(() => undefined);
+        return fail('Stopped', 'stopped before the main program ran');
+      }
+      throw refusalOf(error);
+    }
+  }
+
+  private makeBox(container: Container, id: string, kept: Kept): Box {
+    const box: Box = new Box(id, container, kept, {
+      epoch: this.options.leaseEpoch,
+      logDirectory: this.ends.logDirectory(id),
+      now: () => Date.now(),
+      onState: (state) => this.tell(state),
+      onGrown: () => this.growth.grown(id),
+      collect: (where) => takeOutputs(container, kept.outputs, where, this.ends.outputDirectory(id), kept.disk),
+      journalEnd: async (state) => {
+        if (this.boxes.get(id) === box || !this.closed.signal.aborted) await this.ends.write(state);
+      },
+      onEnded: () => {
+        this.boxes.delete(id);
+        clearTimeout(this.kills.get(id));
+        this.kills.delete(id);
+        // The next start of the service tries again.
+        removeContainer(container).catch(() => undefined);
+      },
+      report: (line) => this.log.warn({}, line),
+    });
+    return box;
+  }
+
+  /** Everything of ours that the daemon has is known, once. */
+  private async adopted(signal: AbortSignal): Promise<void> {
+    this.adopting ??= this.adopt().catch((error: unknown) => {
+      this.adopting = undefined;
+      throw refusalOf(error);
+    });
+    await within(this.adopting, signal);
+  }
+
+  private async adopt(): Promise<void> {
+    const filters = { label: [`${LABEL.cluster}=${this.options.clusterId}`, LABEL.work] };
+    const all = await this.docker.listContainers({ all: true, filters });
+    await Promise.all(
+      all.map(async ({ Id, Labels, State }) => {
+        const container = this.docker.getContainer(Id);
+        const id = Labels[LABEL.work] ?? '';
+        // Ended before we did, or never ordered: who ordered it asks again.
+        if (this.ends.get(id) !== undefined || State === 'created') {
+          await removeContainer(container).catch(() => undefined);
+          return;
+        }
+        const box = this.makeBox(container, id, JSON.parse(Labels[LABEL.kept] ?? '{}') as Kept);
+        await box.catchUp();
+        if (!box.ordered) {
+          await box.close();
+          await removeContainer(container).catch(() => undefined);
+          return;
+        }
+        this.boxes.set(id, box);
+        box.follow();
+      }),
+    );
+  }
+
+  private async enterable(work: string, signal: AbortSignal): Promise<Box | undefined> {
+    await this.adopted(signal);
+    const box = this.boxes.get(work);
+    if (box === undefined || !box.running) return undefined;
+    if (!box.kept.enterable) throw new EngineRefusal('Invalid', 'this work was not ordered as enterable');
+    return box;
+  }
+
+  private async withProcess(work: string, id: string, signal: AbortSignal): Promise<Box | undefined> {
+    await this.adopted(signal);
+    const box = this.boxes.get(work);
+    const process = box?.process(id);
+    return box?.running === true && process !== undefined && process.ended === undefined ? box : undefined;
+  }
+
+  /** Undefined when the container does not run any more. */
+  private async enter(box: Box, words: string, signal: AbortSignal): Promise<Entered | undefined> {
+    try {
+      return await asked(signal, async () => enter(box.container, words, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      const info = await found(box.container.inspect()).catch(() => undefined);
+      if (info?.State.Running !== true) return undefined;
+      throw error;
+    }
+  }
+
+  /** Whatever its first process does, the box ends. */
+  private killLater(box: Box, ms: number): void {
+    clearTimeout(this.kills.get(box.id));
+    const kill = (): void => {
+      if (this.boxes.get(box.id) !== box) return;
+      box.stopping = true;
+      box.container.kill({ signal: 'SIGKILL' }).catch((error: unknown) => {
+        if (statusOf(error) !== 409 && statusOf(error) !== 404) this.log.warn({}, `${box.id}: it cannot be killed`);
+      });
+    };
+    this.kills.set(box.id, setTimeout(kill, Math.min(ms, 2 ** 31 - 1)));
+  }
+
+  private known(signal: AbortSignal): Promise<EngineFacts & { readonly podman: boolean }> {
+    this.knowledge ??= factsOf(this.docker, this.options.dir);
+    return within(this.knowledge, signal);
+  }
+
+  private tell(state: WorkState): void {
+    for (const { onState } of this.watchers) onState(state);
+  }
+}
+
+/** The promise, or the signal's reason when that comes first. */
+async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Owns the taking of outputs from a container that has ended: the daemon hands out paths within the container's own root, so a link
+ * leads to nothing of the host. Where each lies was found by the box's first process, whose word is only a path inside.
+ * A file is taken as it is, a directory as tar.zst with `./` names; owners are dropped.
+ */
+import { spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Transform, type Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { extract, pack, type Header } from 'tar-stream';
+import type { Container } from 'dockerode';
+import type { OutputFile } from '../engine.js';
+import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
+import { wordsOf } from './daemon.js';
+import type { BoxRecord } from './records.js';
+
+type Found = Extract<BoxRecord, { kind: 'output' }>;
+
+export async function takeOutputs(
+  container: Container,
+  wanted: readonly { readonly name: string; readonly path: string }[],
+  found: ReadonlyMap<string, Found>,
+  directory: string,
+  most: number,
+): Promise<OutputFile[]> {
+  const taken: OutputFile[] = [];
+  for (const { name, path } of wanted) {
+    const file = join(directory, name);
+    try {
+      const output = await take(container, path, found.get(name), file, most);
+      if (output !== undefined) taken.push({ name, ...output });
+    } catch (error) {
+      await rm(file, { force: true });
+      taken.push({ name, file: '', size: 0, directory: false, error: wordsOf(error) });
+    }
+  }
+  return taken;
+}
+
+async function take(
+  container: Container,
+  path: string,
+  found: Found | undefined,
+  file: string,
+  most: number,
+): Promise<Omit<OutputFile, 'name'> | undefined> {
+  switch (found?.what) {
+    case undefined:
+      throw new Error(`${path} could not be looked for: the box ended too soon`);
+    case 'none':
+      throw new Error(`${path} does not exist`);
+    case 'system':
+      throw new Error(`${path} leads out of the work's own files`);
+    case 'holds':
+      throw new Error(`${path} holds directories of others, which are not taken with it`);
+    case 'fifo':
+      throw new Error(`${path} is neither a file nor a directory`);
+    case 'file':
+      // A file of holes can seem endless to whoever reads it.
+      if (found.size > most) throw new Error(`${path} is larger than the work's disk`);
+      break;
+    case 'empty':
+      // Collected whether or not the Job asked for it: a program that left nothing there has no such output.
+      if (path.endsWith('/outputs')) return undefined;
+      break;
+    case 'dir':
+      break;
+  }
+  await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
+  const source = (await container.getArchive({ path: found.path })) as unknown as Readable;
+  if (found.what === 'file') await takeFile(source, file, most);
+  else await takeDirectory(source, basename(found.path), file, most);
+  return { file, size: (await stat(file)).size, directory: found.what !== 'file' };
+}
+
+async function takeFile(source: Readable, file: string, most: number): Promise<void> {
+  const entries = extract();
+  const read = pipeline(source, entries as unknown as Writable);
+  read.catch(() => undefined);
+  let taken = false;
+  for await (const entry of entries) {
+    if (taken || entry.header.type !== 'file') throw new Error('it is no file any more');
+    taken = true;
+    await pipeline(entry as unknown as Readable, bounded(most), createWriteStream(file, { mode: 0o600 }));
+  }
+  await read;
+  if (!taken) throw new Error('it is no file any more');
+}
+
+/** The daemon names entries by the directory's own name. */
+async function takeDirectory(source: Readable, top: string, file: string, most: number): Promise<void> {
+  const entries = extract();
+  const packed = pack();
+  const read = pipeline(source, bounded(most * 2), entries as unknown as Writable);
+  read.catch((error: Error) => packed.destroy(error));
+  const written = compress(packed as unknown as Readable, file);
+  written.catch((error: Error) => entries.destroy(error));
+  const inner = (name: string): string => `./${name.slice(top.length).replace(/^\/+/, '')}`;
+  try {
+    for await (const entry of entries) {
+      const { header } = entry;
+      const named: Header = { ...header, name: inner(header.name), uid: 0, gid: 0, uname: '', gname: '' };
+      if (header.type === 'link' && header.linkname != null) named.linkname = inner(header.linkname);
+      if (header.type === 'file' && (header.size ?? 0) > 0)
+        await pipeline(entry as unknown as Readable, packed.entry(named) as unknown as Writable);
+      else {
+        entry.resume();
+        packed.entry(named);
+      }
+    }
+    packed.finalize();
+  } catch (error) {
+    packed.destroy(error as Error);
+    await written.catch(() => undefined);
+    throw error;
+  }
+  await Promise.all([read, written]);
+}
+
+async function compress(source: Readable, file: string): Promise<void> {
+  const zstd = findZstd();
+  const to: Writable = createWriteStream(file, { mode: 0o600 });
+  switch (zstd.kind) {
+    case 'none':
+      throw new Error(NO_ZSTD);
+    case 'node':
+      return pipeline(source, zstd.compress(), to);
+    case 'program': {
+      const child = spawn(zstd.path, ['-q', '-3', '-c'], { stdio: ['pipe', 'pipe', 'ignore'] });
+      const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 137)));
+      await Promise.all([pipeline(source, child.stdin), pipeline(child.stdout, to)]);
+      if ((await ended) !== 0) throw new Error('zstd failed');
+    }
+  }
+}
+
+/** Passes so many bytes and fails at more. */
+function bounded(most: number): Transform {
+  let seen = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      seen += chunk.length;
+      if (seen > most) done(new Error("it is larger than the work's disk"));
+      else done(null, chunk);
+    },
+  });
+}

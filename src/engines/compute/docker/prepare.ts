@@ -1,0 +1,119 @@
+/**
+ * Owns the making of a box from an order, until its first process has the whole of it: image → container → inputs → order → start.
+ * Whatever makes that impossible for good is a StartFailed; what a later try may mend (the daemon is away) is thrown.
+ */
+import type Docker from 'dockerode';
+import type { Container } from 'dockerode';
+import type { WorkOrder } from '../engine.js';
+import type { Box } from './box.js';
+import { containerOf } from './container.js';
+import { removeContainer, statusOf, wordsOf } from './daemon.js';
+import { findImage } from './images.js';
+import { giveInputs } from './inputs.js';
+import { fillKit, makeKit, type Kit } from './kit.js';
+import type { Kept } from './labels.js';
+import { orderLines } from './order-lines.js';
+
+export interface Workshop {
+  readonly docker: Docker;
+  readonly cluster: string;
+  readonly epoch: number;
+  readonly images: Readonly<Record<string, string>>;
+  enforced(signal: AbortSignal): Promise<Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>>;
+  logDriver(signal: AbortSignal): Promise<'local' | 'k8s-file'>;
+  makeBox(container: Container, kept: Kept): Box;
+}
+
+export type Made =
+  | { readonly outcome: 'Box'; readonly box: Box }
+  | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
+
+export class Preparer {
+  private readonly shop: Workshop;
+  private kit: Promise<Kit> | undefined;
+
+  constructor(shop: Workshop) {
+    this.shop = shop;
+  }
+
+  async make(
+    order: WorkOrder,
+    name: string,
+    kept: Kept,
+    egressDirectory: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Made> {
+    const { docker, cluster, epoch, images } = this.shop;
+    const image = await findImage(docker, order.image, images, signal);
+    if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
+    const [kit, enforced, logDriver] = await Promise.all([
+      this.filledKit(image.reference, signal),
+      this.shop.enforced(signal),
+      this.shop.logDriver(signal),
+    ]);
+    const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, logDriver, egressDirectory };
+    const options = containerOf({ ...order, image: image.reference }, about);
+    const container = await this.create(options, name, signal);
+    const broken = async (reason: string, message: string): Promise<Made> => {
+      await removeContainer(container).catch(() => undefined);
+      return { outcome: 'Failed', reason, message };
+    };
+    try {
+      await giveInputs(container, order, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const cause = (error as Error).cause ?? error;
+      if (statusOf(cause) === undefined && isConnection(cause)) throw error;
+      return broken('InputFailed', (error as Error).message.slice(0, 500));
+    }
+    signal.throwIfAborted();
+    const box = this.shop.makeBox(container, kept);
+    try {
+      // In this order: a pipe takes little before somebody reads it. A box that nobody orders anything ends by itself.
+      await box.listen();
+      await container.start({ abortSignal: signal });
+      box.follow();
+      await box.control.send(orderLines(order, epoch, image.env));
+    } catch (error) {
+      box.control.close();
+      // Half an order is none: it is asked again.
+      await removeContainer(container).catch(() => undefined);
+      if (statusOf(error) === undefined) throw error;
+      return broken('SandboxFailed', wordsOf(error).slice(0, 500));
+    }
+    return { outcome: 'Box', box };
+  }
+
+  /** A container of this name that never got its order, of a service that died, is made again. */
+  private async create(options: ReturnType<typeof containerOf>, name: string, signal: AbortSignal): Promise<Container> {
+    const { docker } = this.shop;
+    try {
+      return await docker.createContainer({ ...options, abortSignal: signal });
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+      const old = docker.getContainer(name);
+      // What was ordered is known to whoever asks for it again; this one was made by a service that died, or is just going.
+      await removeContainer(old);
+      return docker.createContainer({ ...options, abortSignal: signal });
+    }
+  }
+
+  private async filledKit(image: string, signal: AbortSignal): Promise<Kit> {
+    this.kit ??= (async () => {
+      const kit = await makeKit();
+      await fillKit(this.shop.docker, kit, image, signal);
+      return kit;
+    })();
+    try {
+      return await this.kit;
+    } catch (error) {
+      this.kit = undefined;
+      throw error;
+    }
+  }
+}
+
+function isConnection(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code);
+}

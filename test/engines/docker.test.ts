@@ -1,0 +1,101 @@
+/** The compute contract over a Docker daemon (`ops/setup-docker.sh start`), and what only this engine promises. */
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
+import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import { computeContract } from './compute-contract.js';
+import { Harness } from './compute-harness.js';
+import type { Surroundings } from './contract/case.js';
+
+/** As DOCKER_HOST; the daemon has the image `troupe-test/tools:1`. */
+const host = process.env['DOCKER_TEST_HOST'];
+/** At once: the daemon shares the machine with all other tests. */
+const AT_ONCE = 4;
+
+const waiting: (() => void)[] = [];
+let free = AT_ONCE;
+async function turn(act: () => Promise<void>): Promise<void> {
+  if (free === 0) await new Promise<void>((go) => waiting.push(go));
+  else free--;
+  try {
+    await act();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) free++;
+    else next();
+  }
+}
+
+if (host === undefined) {
+  test.skip('docker (needs a daemon at DOCKER_TEST_HOST: ops/setup-docker.sh start)', (t) => t.pass());
+} else {
+  const base = mkdtempSync(join(tmpdir(), 'troupe-docker-'));
+  const cluster = `test-${process.pid}-${Date.now()}`;
+  const open = (leaseEpoch = 1, dir = 'docker'): Promise<ComputeEngine> =>
+    openDockerEngine({
+      dir: join(base, dir),
+      clusterId: cluster,
+      leaseEpoch,
+      host,
+      images: { 'svc/agent-tools': 'troupe-test/tools:1' },
+      diskSeconds: 0.2,
+    });
+  let stage: Promise<{ readonly harness: Harness; readonly around: Surroundings }> | undefined;
+  test.before(() => {
+    stage = (async () => {
+      const engine = await open();
+      const facts = await engine.facts(AbortSignal.timeout(10_000));
+      const around: Surroundings = {
+        facts,
+        hidden: [base, process.cwd()],
+        shown: ['/sys'],
+        filters: false,
+        ownUsers: false,
+        files: mkdtempSync(join(base, 'files-')),
+        userOf,
+        share: () => undefined,
+      };
+      return { harness: await Harness.over(engine), around };
+    })();
+  });
+  test.after.always(async () => {
+    const { harness } = await (stage as NonNullable<typeof stage>);
+    const left = await harness.engine.list(harness.patience());
+    await Promise.all(left.map(({ id }) => harness.engine.remove(id, true, harness.patience())));
+    await harness.close();
+    await rm(base, { recursive: true, force: true });
+  });
+  for (const { name, needs, ownSystem, ownCommands, run } of computeContract) {
+    // An image is the work's own copy of a system, to change as it likes.
+    if (ownSystem === true || ownCommands === true) continue;
+    test(`docker: ${name}`, async (t) => {
+      t.timeout(300_000);
+      const { harness, around } = await (stage as NonNullable<typeof stage>);
+      t.is(around.facts.refusal, undefined);
+      const missing = (needs ?? []).filter((limit) => !around.facts.enforced[limit]);
+      if (missing.length > 0) {
+        t.log(`not enforced here: ${missing.join(', ')}`);
+        t.pass();
+        return;
+      }
+      await turn(() => run(t, harness, around));
+    });
+  }
+}
+
+/** Host user of the process that has this argument as its last. */
+function userOf(argument: string): number | undefined {
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    try {
+      if (readFileSync(`/proc/${pid}/cmdline`, 'latin1') !== `sleep\0${argument}\0`) continue;
+      return statSync(`/proc/${pid}`).uid;
+    } catch {
+      // It has ended.
+    }
+  }
+  return undefined;
+}
