@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -153,9 +154,16 @@ serial('a link opens a tool once, and its cookie lets a browser use it as long a
   const client = service.client();
   const ask = (at: string, headers: Record<string, string> = {}) =>
     fetch(new URL(at, service.url), { headers, redirect: 'manual' });
-  const none = await client.post(`${TOOLS}/jupyter/links`, {});
-  t.is(none.status, 409);
-  t.is(textAt(none.body, 'reason'), 'WorkspaceToolUnavailable');
+  // The image is this machine's own system, which may have it.
+  for (const [tool, words] of [
+    ['jupyter', ['jupyter-lab', 'jupyter-notebook', 'jupyter-server', 'jupyter']],
+    ['vscode', ['code-server', 'openvscode-server']],
+  ] as const) {
+    if (words.some((word) => existsSync(`/usr/bin/${word}`))) continue;
+    const none = await client.post(`${TOOLS}/${tool}/links`, {});
+    t.is(none.status, 409);
+    t.is(textAt(none.body, 'reason'), 'WorkspaceToolUnavailable');
+  }
   t.is((await client.ask('POST', `${TOOLS}/jupyter/links`, { key: null })).status, 401);
 
   t.is((await ssh('mkdir -p bin && cat >bin/jupyter-lab && chmod 755 bin/jupyter-lab', NOTEBOOK)).code, 0);
@@ -201,7 +209,6 @@ serial('a link opens a tool once, and its cookie lets a browser use it as long a
 
   const sshLink = await client.post(`${TOOLS}/ssh/links`, {});
   t.is(textAt(sshLink.body, 'url'), `ssh://desk.default@127.0.0.1:${port}`);
-  t.is((await client.post(`${TOOLS}/vscode/links`, {})).status, 409);
   await ssh('printf "#!/bin/sh\nexit 1\n" >bin/code-server; chmod 755 bin/code-server');
   const broken = await ask(textAt((await client.post(`${TOOLS}/vscode/links`, {})).body, 'url'));
   const fails = await ask(broken.headers.get('location') ?? '', {
