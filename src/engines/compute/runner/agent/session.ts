@@ -55,6 +55,7 @@ export class Session {
   private underWay = 0;
   private over = false;
   private dropping = false;
+  private paused = false;
   private killTimer: NodeJS.Timeout | undefined;
   private tellStarted: (started: boolean) => void = () => undefined;
   private tellEnd: (end: SessionEnd) => void = () => undefined;
@@ -146,8 +147,7 @@ export class Session {
       case FRAME.stdout:
       case FRAME.stderr:
         if (this.dropping || this.listener.feed(type === FRAME.stdout ? 'stdout' : 'stderr', data)) return;
-        this.socket.pause();
-        this.listener.whenReady(() => this.socket.resume());
+        this.pause();
         return;
       case FRAME.room: {
         const bytes = data.length === 4 ? data.readUInt32BE(0) : Infinity;
@@ -166,6 +166,17 @@ export class Session {
       default:
         throw new Error('a frame that is not known');
     }
+  }
+
+  /** Once, though what was read already may hold more frames. */
+  private pause(): void {
+    if (this.paused) return;
+    this.paused = true;
+    this.socket.pause();
+    this.listener.whenReady(() => {
+      this.paused = false;
+      this.socket.resume();
+    });
   }
 
   private endOf(data: Buffer): SessionEnd {

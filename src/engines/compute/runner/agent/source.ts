@@ -217,6 +217,7 @@ sub from_work {
     if (!$got) {
         my $wait = !defined $got && again();
         $c->{out} = '';
+        return 1 if $wait && $! == $EINTR;
         return 0 if $wait && !$c->{left};
         # A background process may hold it for longer than anybody listens.
         if ($wait && !$c->{terminal}) { disregard($c, $name) } else { end_output($c, $name) }
