@@ -183,7 +183,7 @@ test('An ephemeral one forgets, and its schedule stops it', async (t) => {
   await phase('brief', 'Running', 2);
   t.is(await said('brief', 'ls -A ~; echo again > ~/file'), '');
 
-  const stopAt = new Date(Date.now() + 4_000).toISOString();
+  const stopAt = new Date(Date.now() + 2_000).toISOString();
   await set('brief', { schedule: { stopAt } });
   const stopped = await phase('brief', 'Stopped');
   t.is(textAt(stopped, 'status', 'stopReason'), 'Schedule');
