@@ -359,8 +359,8 @@ test('a Workspace has files by the same routes, with refusals of its own', async
   const made = await boxes.client().post(workspaces, objectOf('Workspace', 'desk', spec));
   t.is(made.status, 201, made.text);
   const at = `${workspaces}/desk/files?path=/home/svc/notes&wait=30s`;
-  const put = await boxes.client().ask('PUT', at, { raw: 'note', contentType: 'application/octet-stream' });
-  t.is(put.status, 200, put.text);
+  const written = await boxes.client().ask('PUT', at, { raw: 'note', contentType: 'application/octet-stream' });
+  t.is(written.status, 200, written.text);
   t.is((await boxes.client().get(at)).text, 'note');
   const other = await boxes.client().get(`${at}&epoch=9`);
   t.is(other.status, 409);
