@@ -325,14 +325,11 @@ test('files belong to an epoch, and there are none of what does not run', async 
   }
 });
 
-test('a download is cut, and never ended as if it were whole, when the epoch ends', async (t) => {
-  await boxes.post('cut', { resources: { cpu: '1', memory: '128Mi', disk: '128Mi' } });
-  const box = await boxes.phase('cut', 'Running');
-  t.regex(textAt(box, 'status', 'image', 'digest'), /^sha256:[0-9a-f]{64}$/);
-  await inside('head -c 50000000 /dev/zero > /workspace/zeros', 'cut');
+/** Bytes that come of a download until it breaks; what is done `meanwhile` is done before more than its beginning is read. */
+function brokenDownload(box: string, at: string, meanwhile: () => Promise<unknown>): Promise<number> {
   const { url, key } = boxes.client();
-  const seen = await new Promise<number>((resolve, reject) => {
-    const download = request(`${url}${SANDBOXES}/cut/files?path=/workspace/zeros`, {
+  return new Promise((resolve, reject) => {
+    const download = request(`${url}${SANDBOXES}/${box}/files?path=${at}`, {
       headers: { authorization: `Bearer ${key}` },
     });
     download.on('error', reject);
@@ -341,16 +338,25 @@ test('a download is cut, and never ended as if it were whole, when the epoch end
       answer.on('error', () => resolve(bytes));
       answer.on('end', () => reject(new Error('it ended well')));
       answer.once('readable', () => {
-        // Nothing more is read until it has stopped.
-        void boxes
-          .patch('cut', { spec: { state: 'Stopped' } })
-          .then(() => boxes.phase('cut', 'Stopped'))
-          .then(() => answer.on('data', (part: Buffer) => (bytes += part.length)), reject);
+        meanwhile().then(() => answer.on('data', (part: Buffer) => (bytes += part.length)), reject);
       });
     });
     download.end();
   });
-  t.true(seen < 50_000_000);
+}
+
+test('a download is cut, and never ended as if it were whole, when its file changes or the epoch ends', async (t) => {
+  await boxes.post('cut', { resources: { cpu: '1', memory: '128Mi', disk: '128Mi' } });
+  const box = await boxes.phase('cut', 'Running');
+  t.regex(textAt(box, 'status', 'image', 'digest'), /^sha256:[0-9a-f]{64}$/);
+  const at = '/workspace/zeros';
+  await inside(`head -c 50000000 /dev/zero > ${at}`, 'cut');
+  t.true((await brokenDownload('cut', at, () => inside(`printf x >> ${at}`, 'cut'))) < 50_000_000);
+  const stop = async (): Promise<unknown> => {
+    await boxes.patch('cut', { spec: { state: 'Stopped' } });
+    return boxes.phase('cut', 'Stopped');
+  };
+  t.true((await brokenDownload('cut', at, stop)) < 50_000_001);
 });
 
 test('a Workspace has files by the same routes, with refusals of its own', async (t) => {
