@@ -35,6 +35,8 @@ import { openAttempts } from './work/attempts.js';
 import { openDetached } from './work/detached.js';
 import type { Inputs } from './work/inputs.js';
 import { openReports, type ReportDeps } from './work/reports.js';
+import type { OrderDeps } from './work/order.js';
+import { openRunning, type Running } from './work/running.js';
 
 export interface Timers {
   arm(timer: StoredTimer): void;
@@ -57,6 +59,8 @@ export interface ActorsDeps {
   /** Where people find this deployment. */
   readonly doors?: Doors | undefined;
   readonly inputs: Inputs;
+  /** How work reaches its own API; absent where there is none. */
+  readonly access?: OrderDeps['access'];
   readonly keepOutput: ReportDeps['keep'];
   readonly settings: ActorSettings;
   readonly stopping: AbortSignal;
@@ -99,6 +103,8 @@ export interface Actors {
   /** A write of the service itself (bootstrap, catalogs). */
   write(address: Address, write: Parameters<typeof serviceRequest>[1]): Promise<WriteReply>;
   readonly post: ReturnType<typeof openPost>;
+  /** What work says of itself. */
+  readonly running: Running;
   /** Keeps the answer of a keyed request that is no write of one object. */
   readonly keepAnswer: Committer['keepAnswer'];
   /** What is done inside running Sandboxes and Workspaces. */
@@ -225,6 +231,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     secrets: deps.secrets,
     read,
     inputs: deps.inputs,
+    access: deps.access,
     deliver: reported,
     tell: post.tell,
     // Lost in a crash, like any use that nobody has noted yet.
@@ -279,6 +286,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     operators: openOperators(registry, supervision, post, clock),
     write: serviceWrite,
     post,
+    running: openRunning({ attempts, post, read }),
     commands: openCommands({ ...work, activity }),
     files: openFiles({ ...work, activity }),
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),

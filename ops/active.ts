@@ -26,6 +26,7 @@ import type { CommittedChange } from '../storage/commit/member.js';
 import { openAdmissionSwitch } from '../storage/admissions.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Store } from '../storage/open.js';
+import { attemptTokens, type AttemptTokens } from '../storage/envelope/attempt-tokens.js';
 import type { MasterKeys } from '../storage/envelope/master-key.js';
 import { keepHouse } from '../storage/housekeeping.js';
 import { openOrgs } from '../storage/orgs.js';
@@ -33,6 +34,7 @@ import { openTimers } from '../storage/queues/timers.js';
 import { openDeliveryLog } from '../storage/webhooks/log.js';
 import { rewrapSecrets } from '../storage/rewrap.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
+import { attemptAccess, serveAttempts } from './attempt-api.js';
 import { keepCatalog, type Kept } from './catalog/keep.js';
 import { readCatalog } from './catalog/read.js';
 import { openReload, tellFaults } from './catalog/reload.js';
@@ -115,6 +117,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
   // Before the committer: nothing changes between what is read here and the first commit that is followed.
   const webhooks = await openActiveWebhooks(deps, stopping);
 
+  const tokens = attemptTokens(deps.keys);
   const actors = await openActors({
     kinds: KINDS,
     clock: store.clock,
@@ -147,6 +150,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     engine,
     doors: deps.doors,
     inputs,
+    access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
     async keepOutput(address, uid, file) {
       const { name, size, directory } = file;
       if (file.error !== undefined) return { name, size, directory, sha256: '', error: file.error };
@@ -175,7 +179,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     throw error;
   });
   try {
-    return await furnish(deps, actors, webhooks, stopping, ending);
+    return await furnish(deps, actors, webhooks, tokens, stopping, ending);
   } catch (error) {
     // Half an active process must not stay behind: its queue would take timers from the next one.
     ending.abort();
@@ -190,6 +194,7 @@ async function furnish(
   deps: ActiveDeps,
   actors: Actors,
   webhooks: Webhooks,
+  tokens: AttemptTokens,
   stopping: AbortSignal,
   ending: AbortController,
 ): Promise<Active> {
@@ -216,6 +221,8 @@ async function furnish(
   });
   onHangup(openReload(readAgain, deps.log), stopping);
   await actors.start();
+  const directory = engine?.apiDirectory;
+  const attemptApi = directory === undefined ? undefined : await serveAttempts(directory, tokens, actors, deps.log);
   webhooks.start(actors.post);
   clearAway(deps, actors, stopping);
   let facts: EngineFacts | undefined;
@@ -244,6 +251,7 @@ async function furnish(
     engineFacts: () => facts,
     newOwnerKey: () => bootstrapKey(orgs),
     async close() {
+      await attemptApi?.close();
       await webhooks.drain();
       ending.abort();
       clearInterval(observing);

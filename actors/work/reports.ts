@@ -187,7 +187,7 @@ export function workId(uid: string, epoch: number): string {
   return `${uid}.${epoch}`;
 }
 
-function parseWorkId(id: string): { uid: string; epoch: number } {
+export function parseWorkId(id: string): { uid: string; epoch: number } {
   const dot = id.lastIndexOf('.');
   return { uid: id.slice(0, dot), epoch: Number(id.slice(dot + 1)) };
 }

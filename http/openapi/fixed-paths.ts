@@ -4,6 +4,7 @@ import { json, said } from '../routes/declared/bodies.js';
 import { LOG_PARAMETERS, SESSION_LOG_PARAMETERS } from '../routes/declared/logs.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
+import { attemptPaths } from './attempt-paths.js';
 import { declaredPaths } from './declared-paths.js';
 import { insidePaths } from './inside.js';
 import { portPaths, processPaths } from './inside-live.js';
@@ -58,6 +59,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
   const ofObject = [path('uid', 'uid of the object.')];
   return {
     ...declaredPaths(group, kinds),
+    ...attemptPaths(),
     [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
     [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
     [`${project}/sandboxes/{name}/logs`]: { get: logs('readSandboxLogs', 'Sandbox', SESSION_LOG_PARAMETERS) },

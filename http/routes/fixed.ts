@@ -2,6 +2,7 @@
 import type Router from '@koa/router';
 import type { Room } from '../room.js';
 import { openapiRoutes } from '../openapi/serve.js';
+import { attemptRoutes } from './attempt.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
 import { opsRoutes } from './ops.js';
@@ -12,5 +13,6 @@ export function fixedRoutes(router: Router, room: Room): void {
   docsRoutes(router);
   openapiRoutes(router, room);
   opsRoutes(router, room);
+  attemptRoutes(router);
   unbuiltRoutes(router, room);
 }

@@ -54,6 +54,13 @@ export type Letter =
    * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).
    */
   | { readonly letter: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
+  /** Front door → Attempt: its work says how far it has come, in units of its own. */
+  | {
+      readonly letter: 'ProgressMade';
+      readonly epoch: number;
+      readonly completed: number;
+      readonly total?: number | undefined;
+    }
   /** Owner → Attempt that has ended: I keep what I want of your outputs now; let go of all of them. */
   | { readonly letter: 'OutputsTaken'; readonly epoch: number }
   /**

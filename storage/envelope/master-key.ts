@@ -18,6 +18,8 @@ export interface MasterKey {
   readonly idBytes: Buffer;
   /** Wraps the data keys of secret versions, and nothing else. */
   readonly wrapKey: Buffer;
+  /** Makes the tokens of attempts, and nothing else. */
+  readonly tokenKey: Buffer;
   /** Input to the derivation of response keys, and nothing else. */
   readonly bytesRoot: Buffer;
 }
@@ -42,6 +44,7 @@ export function masterKey(bytes: Uint8Array): MasterKey {
     id: idBytes.toString('hex'),
     idBytes,
     wrapKey: deriveKey(bytes, none, 'wrap'),
+    tokenKey: deriveKey(bytes, none, 'attempt-tokens'),
     bytesRoot: deriveKey(bytes, none, 'bytes'),
   };
 }

@@ -7,6 +7,7 @@ import { bombCases } from './contract/bombs.js';
 import { boundaryCases } from './contract/boundary.js';
 import { execCases } from './contract/exec.js';
 import { fileCases } from './contract/files.js';
+import { homeCases } from './contract/home.js';
 import { hostileCases } from './contract/hostile.js';
 import { lifeCases } from './contract/life.js';
 import { limitCases } from './contract/limits.js';
@@ -22,6 +23,7 @@ export const computeContract: readonly ContractCase[] = [
   ...lifeCases,
   ...boundaryCases,
   ...fileCases,
+  ...homeCases,
   ...limitCases,
   ...logCases,
   ...sidecarCases,

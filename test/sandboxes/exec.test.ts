@@ -1,4 +1,7 @@
 /** Commands in a Sandbox from outside: what they see, what they leave behind, and when none can run. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text as readAll } from 'node:stream/consumers';
 import test from 'ava';
 import { objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
 import { SMALL } from '../jobs/jobs.js';
@@ -68,6 +71,18 @@ test('a command that is sent with the Sandbox itself waits for its start, but no
   const never = await exec('huge', 'true', {}, '?wait=60s');
   t.is(textAt(never.body, 'reason'), 'SandboxFailed', never.text);
   t.is((await exec('huge', 'true', {}, '?wait=5h')).status, 400);
+});
+
+test('the example of an agent does its work, finds it again after a stop, and leaves no Sandbox behind', async (t) => {
+  const { url, key } = boxes.client();
+  const agent = spawn(process.execPath, ['ops/examples/agent-sandbox/agent.mjs'], { env: { URL: url, KEY: key } });
+  const said = Promise.all([readAll(agent.stdout), readAll(agent.stderr)]);
+  const [code] = (await once(agent, 'exit')) as [number];
+  const [out, err] = await said;
+  t.is(code, 0, err);
+  t.is(out.match(/^\[exit code \d+\]$/gm)?.join(' '), '[exit code 1] [exit code 0] [exit code 0]', out);
+  t.true(out.includes('result: passed') && out.endsWith('$ cat result\npassed\n[exit code 0]\n'), out);
+  await boxes.gone('agent');
 });
 
 test('a Sandbox in which a command runs is busy, and idle after it', async (t) => {

@@ -24,10 +24,12 @@ import {
 const JOBS = path('jobs', 'default');
 const ATTEMPTS = path('attempts', 'default');
 const SMALL = { cpu: '20m', memory: '32Mi', disk: '16Mi' };
+/** What an older runner can carry out. */
+const NO_NETWORK = { egress: { policy: 'Deny' } };
 const ENDED_MS = 90_000;
 
 async function post(client: Client, name: string, spec: object): Promise<void> {
-  const answer = await client.post(JOBS, objectOf('Job', name, { resources: SMALL, ...spec }));
+  const answer = await client.post(JOBS, objectOf('Job', name, { resources: SMALL, network: NO_NETWORK, ...spec }));
   if (answer.status !== 201) throw new Error(answer.text);
 }
 
@@ -136,6 +138,13 @@ test.serial(
     t.is(await outcome(client, 'paused'), 'Suspended Suspended');
     t.is((await client.merge(`${JOBS}/paused`, { spec: { state: 'Running' } })).status, 200);
     t.is(await ended(client, 'paused'), 'Succeeded Completed');
+    // What it cannot do it is replaced for, once it has no work.
+    await post(client, 'networked', {
+      command: ['sh', '-c', '[ -n "$HTTP_PROXY" ]'],
+      network: { egress: { policy: 'Open' } },
+    });
+    t.is(await ended(client, 'networked'), 'Succeeded Completed');
+    t.notDeepEqual(await runners(service), [runner], 'another runner');
     for (const gone of ['fleeting', 'removed', 'removed-whole']) {
       await until(`${gone} is gone`, async () => (await client.get(`${JOBS}/${gone}`)).status === 404, 60_000);
       await until(`its Attempts are gone`, async () => (await attempts(client, gone)).length === 0, 60_000);

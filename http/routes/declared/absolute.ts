@@ -1,10 +1,9 @@
 /**
  * Owns the description of routes outside the API group: the inference data plane, on the shared base and on the base of
- * each InferenceEndpoint, and the API that an attempt reaches from inside. Source: decisions, "Inference data plane" and
- * "Routes not shown".
+ * each InferenceEndpoint. Source: decisions, "Inference data plane".
  */
-import { BYTES, INTEGER, list, OBJECT, path } from '../../openapi/route.js';
-import { json, record, said } from './bodies.js';
+import { BYTES, list, OBJECT, path } from '../../openapi/route.js';
+import { json } from './bodies.js';
 import type { AbsoluteRoute, Method } from './declared.js';
 
 /** Method, path, id, what it does, and what a body is when it is not JSON. */
@@ -43,44 +42,10 @@ function inference(base: string, suffix: string, names: AbsoluteRoute['parameter
   }));
 }
 
-const ATTEMPT = { tag: 'Attempt' } as const;
-
-const ATTEMPT_ROUTES: readonly AbsoluteRoute[] = [
-  {
-    ...ATTEMPT,
-    at: '/attempt/v1/progress',
-    method: 'POST',
-    id: 'reportProgress',
-    summary: 'From inside: how far the work has come',
-    body: json(
-      record({ completed: said('Units done.', INTEGER), total: said('Units in all.', INTEGER) }, ['completed']),
-    ),
-    answer: { schema: OBJECT, description: 'Noted.' },
-  },
-  {
-    ...ATTEMPT,
-    at: '/attempt/v1/checkpoints',
-    method: 'POST',
-    id: 'reportCheckpoint',
-    summary: 'From inside: save a checkpoint now',
-    body: json(OBJECT, false),
-    answer: { status: 201, schema: OBJECT, description: 'Saved.' },
-  },
-  {
-    ...ATTEMPT,
-    at: '/attempt/v1/rendezvous',
-    method: 'GET',
-    id: 'readRendezvous',
-    summary: 'From inside: where the members of the gang meet',
-    answer: { schema: OBJECT, description: 'Where they meet.' },
-  },
-];
-
 export const ABSOLUTE_ROUTES: readonly AbsoluteRoute[] = [
   ...inference('/v1', '', undefined),
   ...inference('/endpoints/{project}/{name}/v1', 'OfInferenceEndpoint', [
     path('project', 'Project of the InferenceEndpoint.'),
     path('name', 'Name of the InferenceEndpoint.'),
   ]),
-  ...ATTEMPT_ROUTES,
 ];

@@ -255,6 +255,8 @@ export type PortStart =
 
 export interface ComputeEngine {
   readonly name: string;
+  /** A directory of the engine's making that it can show to work (`WorkOrder.apiDirectory`); undefined: it has none. */
+  readonly apiDirectory?: string | undefined;
   facts(signal: AbortSignal): Promise<EngineFacts>;
   /** Resolves once the engine has taken the order durably; the rest comes as reports. */
   start(order: WorkOrder, signal: AbortSignal): Promise<void>;

@@ -60,7 +60,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...status,
     phase,
     reason,
-    progress: { stage: phase === 'Cancelled' ? 'Stopped' : lost ? 'Lost' : phase },
+    progress: { ...current.object.status.progress, stage: phase === 'Cancelled' ? 'Stopped' : lost ? 'Lost' : phase },
     ...(exitCode !== undefined && { exitCode }),
     ...(signal !== undefined && { signal }),
     ...(acquired !== undefined && { actual: { costUSD: '0.00', hours: hours(acquired, time) } }),

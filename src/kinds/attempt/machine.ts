@@ -121,12 +121,25 @@ function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Momen
       const { outputs: _taken, ...rest } = kept;
       return next({ status, private: rest, effects: [{ type: 'ReleaseBlobs' }] });
     }
+    case 'ProgressMade':
+      return progressed(current, letter);
     case 'AttemptSuperseded':
       if (letter.epoch !== spec.epoch || status.supersededBy === letter.by) return IGNORED;
       return next({ status: { ...status, supersededBy: letter.by } });
     default:
       return IGNORED;
   }
+}
+
+/** What an older epoch says means nothing (I8), and neither does what comes after the end. */
+function progressed(current: This, letter: Extract<Letter, { letter: 'ProgressMade' }>): AttemptDecision {
+  const { spec, status } = current.object;
+  const { completed, total } = letter;
+  const lives = status.phase === 'Provisioning' || status.phase === 'Running';
+  if (letter.epoch !== spec.epoch || !lives) return IGNORED;
+  const { progress } = status;
+  if (progress?.completed === completed && progress.total === total) return IGNORED;
+  return next({ status: { ...status, progress: { stage: progress?.stage, completed, total } } });
 }
 
 function granted(
@@ -273,7 +286,7 @@ function started(
   const running: AttemptStatus = {
     ...status,
     phase: 'Running',
-    progress: { stage: 'Running' },
+    progress: { ...status.progress, stage: 'Running' },
     timings: {
       ...status.timings,
       ...(report.preparedAt !== undefined && { registeredTime: rfc3339Millis(report.preparedAt) }),

@@ -140,6 +140,8 @@ export const attemptStatus = z.object({
         .enum(['Pending', 'Placing', 'Acquiring', 'Starting', 'Running', 'Succeeded', 'Failed', 'Lost', 'Stopped'])
         .optional()
         .describe('What it is doing.'),
+      completed: z.int().optional().describe('Units that are done, as the work itself says.'),
+      total: z.int().optional().describe('Units in all, as the work itself says.'),
     })
     .optional()
     .describe('How far it has come.'),

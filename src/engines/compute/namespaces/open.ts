@@ -30,6 +30,7 @@ import { connectPort } from './port.js';
 import { EngineRefusal } from './refusal.js';
 import { silentLog, type EngineLog } from './log.js';
 import { LogReader } from './read-log.js';
+import { Replacement } from './replacement.js';
 import { placeRunner, type RunnerPlace } from './start-runner.js';
 import { SYSTEM_IMAGES } from './images.js';
 
@@ -114,6 +115,7 @@ export async function openAt(
     throw error;
   }
 
+  const replacement = new Replacement(link);
   const address = async (agent: boolean, signal: AbortSignal): Promise<RunnerAddress> => {
     const connection = await link.connection(signal);
     if (agent) needsAgent(connection);
@@ -126,11 +128,13 @@ export async function openAt(
 
   return {
     name: 'namespaces',
+    apiDirectory: place.layout.api,
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     start: async (order, signal) => {
       const { network } = order;
-      if (network !== undefined && network.egress !== 'Deny') needsNetwork(await link.connection(signal));
-      await link.ask({ op: 'start', order: wireOrder(order, egressAllow) }, signal);
+      const version = network !== undefined && network.egress !== 'Deny' ? NETWORK_VERSION : 0;
+      const request = { op: 'start', order: wireOrder(order, egressAllow) } as const;
+      await replacement.start(version, NO_NETWORK, () => link.ask(request, signal), signal);
     },
     stop: async (id, graceSeconds, signal) => {
       await link.ask({ op: 'stop', work: id, graceSeconds }, signal);
@@ -185,13 +189,8 @@ function needsAgent({ welcome }: Connection): void {
 }
 
 /** Work that waits for the network it was promised would fail in a way that nobody could tell. */
-function needsNetwork({ welcome }: Connection): void {
-  if (welcome.version >= NETWORK_VERSION) return;
-  throw new EngineRefusal(
-    'Unavailable',
-    'the runner on this machine is of an older version, which gives work no network; it is replaced once it has no work',
-  );
-}
+const NO_NETWORK =
+  'the runner on this machine is of an older version, which gives work no network; it is replaced once it has no work';
 
 function wireOrder(order: WorkOrder, egressAllow: readonly string[] | undefined): WireOrder {
   const { secretFiles, ...plain } = order;

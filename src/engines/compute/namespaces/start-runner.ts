@@ -42,7 +42,9 @@ export function placeRunner(
   claimDirectory(root, mode, uid);
   const runtimeDir = `${root}/${runnerId}`;
   claimDirectory(runtimeDir, mode, uid);
-  return { layout: layoutOf(real, runtimeDir), settings: { ...settings, runnerDir: real, runtimeDir, runnerId }, uid };
+  const layout = layoutOf(real, runtimeDir);
+  claimDirectory(layout.api, mode, uid);
+  return { layout, settings: { ...settings, runnerDir: real, runtimeDir, runnerId }, uid };
 }
 
 /** Returns once the program was started; whether it serves is seen by connecting. A second one waits at the lock, then ends. */

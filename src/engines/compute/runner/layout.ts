@@ -18,6 +18,8 @@ export interface Layout {
   readonly socketDir: string;
   readonly socket: string;
   readonly pipes: string;
+  /** Of the service, for the socket of the attempt API; shown inside work. */
+  readonly api: string;
   /** Sockets of agents of boxes. */
   readonly agents: string;
   /** Where the scratch is mounted again for users who may not enter `runnerDir`. */
@@ -36,6 +38,7 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     socketDir: join(runtimeDir, 'socket'),
     socket: join(runtimeDir, 'socket', 'runner'),
     pipes: join(runtimeDir, 'pipes'),
+    api: join(runtimeDir, 'api'),
     agents: join(runtimeDir, 'agents'),
     scratchMount: join(runtimeDir, 'scratch'),
   };

@@ -43,6 +43,7 @@ export async function openRunner(
   for (const path of [dirname(settings.runtimeDir), settings.runtimeDir])
     claimDirectory(path, uid === 0 ? 0o711 : 0o700, uid);
   claimDirectory(layout.socketDir, 0o700, uid);
+  claimDirectory(layout.api, uid === 0 ? 0o711 : 0o700, uid);
   const idBase = uid === 0 ? idBaseOfThisMachine(settings.maxLive) : undefined;
   const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid), idBase, settings.maxLive);
   const marker = `troupe-${settings.runnerId}`;

@@ -1,0 +1,50 @@
+/**
+ * Owns what running work says of itself. Work is named by uid and epoch; what an older epoch says means nothing, here and again in the
+ * Attempt's own decision (I8).
+ */
+import { decodeObject } from '../../src/api/encode.js';
+import type { Address } from '../../src/api/address.js';
+import type { Post } from '../post.js';
+import { ATTEMPT, type Attempts } from './attempts.js';
+import { parseWorkId } from './reports.js';
+
+export interface Running {
+  /** The work is of the Attempt's present epoch, and that has not ended. */
+  isLive(work: string): Promise<boolean>;
+  /** Later: it was not taken; say it again. */
+  progress(
+    work: string,
+    progress: { readonly completed: number; readonly total?: number | undefined },
+  ): Promise<'Noted' | 'Gone' | 'Later'>;
+}
+
+export interface RunningDeps {
+  readonly attempts: Pick<Attempts, 'whose'>;
+  readonly post: Pick<Post, 'deliver'>;
+  read(address: Address): Promise<Buffer | undefined>;
+}
+
+export function openRunning({ attempts, post, read }: RunningDeps): Running {
+  async function find(work: string): Promise<{ address: Address; uid: string; epoch: number } | undefined> {
+    const { uid, epoch } = parseWorkId(work);
+    const owner = attempts.whose(uid);
+    if (owner.whose !== 'Live' || owner.address.kind !== ATTEMPT) return undefined;
+    const body = await read(owner.address);
+    if (body === undefined) return undefined;
+    const { metadata, spec, status } = decodeObject<{ epoch: number }, { phase?: string }>(body);
+    const lives = status.phase === 'Provisioning' || status.phase === 'Running';
+    return metadata.uid === uid && spec.epoch === epoch && lives ? { address: owner.address, uid, epoch } : undefined;
+  }
+
+  return {
+    isLive: async (work) => (await find(work)) !== undefined,
+    async progress(work, { completed, total }) {
+      const found = await find(work);
+      if (found === undefined) return 'Gone';
+      const { address, uid, epoch } = found;
+      const letter = { letter: 'ProgressMade', epoch, completed, total } as const;
+      const delivery = await post.deliver(address, uid, { type: 'Told', from: { address, uid, version: 0 }, letter });
+      return delivery === 'Done' ? 'Noted' : 'Later';
+    },
+  };
+}

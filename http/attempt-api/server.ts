@@ -1,0 +1,162 @@
+/**
+ * Owns the attempt API: what running work says of itself. It listens on a unix socket that is shown inside work and nowhere else, takes
+ * the attempt's own token and nothing else, and serves three routes and nothing else of the service. Source: decisions, "Routes not shown".
+ *
+ * Its callers are hostile. Bounds (I10): MAX_CONNECTIONS, of whom the slow are cut off (HEAD_MS, BODY_MS) and the silent closed; bodies of
+ * MAX_BODY bytes; of one attempt a report a second, of which BURST may come at once, more are 429.
+ */
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { parseBody } from '../../src/api/json.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { openBodies } from '../body.js';
+import type { HttpLog } from '../deps.js';
+import { answerError } from '../errors.js';
+import { Exchange } from '../exchange.js';
+import { replyJson } from '../reply.js';
+
+const MAX_CONNECTIONS = 1_024;
+const HEAD_MS = 5_000;
+const BODY_MS = 10_000;
+const KEEP_ALIVE_MS = 15_000;
+const MAX_BODY = 16 * 1024;
+const MAX_HEADER_BYTES = 8 * 1024;
+const BURST = 10;
+const PER_SECOND = 1;
+/** Attempts whose rate is remembered; one that was forgotten comes back full. */
+const MAX_RATES = 20_000;
+
+export interface Progress {
+  readonly completed: number;
+  readonly total?: number | undefined;
+}
+
+export interface AttemptApiDeps {
+  /** Where it listens. */
+  readonly socket: string;
+  /** Id of the work that a token was issued for, whether or not that still runs. */
+  verify(token: string): string | undefined;
+  /** Gone: this epoch of the attempt is over, or was never. */
+  isLive(work: string): Promise<boolean>;
+  progress(work: string, progress: Progress): Promise<'Noted' | 'Gone' | 'Later'>;
+  readonly log: HttpLog;
+}
+
+const progressBody = z
+  .strictObject({
+    completed: z.int().min(0),
+    total: z.int().min(0).optional(),
+  })
+  .refine(({ completed, total }) => total === undefined || completed <= total, {
+    path: ['completed'],
+    message: 'must not be more than total',
+  });
+
+interface Bucket {
+  tokens: number;
+  at: number;
+}
+
+export interface AttemptApi {
+  close(): Promise<void>;
+}
+
+export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> {
+  const bodies = openBodies(MAX_BODY);
+  const rates = new LRUCache<string, Bucket>({ max: MAX_RATES });
+  let counter = 0;
+
+  /** The work that speaks, while it lives. */
+  async function authenticate(x: Exchange): Promise<string> {
+    const [scheme, token] = (x.header('authorization') ?? '').split(' ');
+    const work = scheme?.toLowerCase() === 'bearer' && token !== undefined ? deps.verify(token) : undefined;
+    if (work === undefined || !(await deps.isLive(work))) throw notItsToken();
+    return work;
+  }
+
+  function demand(work: string): void {
+    const now = performance.now();
+    const bucket = rates.get(work) ?? { tokens: BURST, at: now };
+    bucket.tokens = Math.min(BURST, bucket.tokens + ((now - bucket.at) / 1_000) * PER_SECOND);
+    bucket.at = now;
+    rates.set(work, bucket);
+    if (bucket.tokens < 1) {
+      throw refuse('TooManyRequests', 'this attempt reports more than once a second', { retryAfterSeconds: 1 });
+    }
+    bucket.tokens -= 1;
+  }
+
+  async function serve(x: Exchange): Promise<void> {
+    const work = await authenticate(x);
+    switch (`${x.method} ${x.path}`) {
+      case 'POST /attempt/v1/progress': {
+        demand(work);
+        const outcome = await deps.progress(work, parse(await bodies.read(x)));
+        if (outcome === 'Gone') throw notItsToken();
+        if (outcome === 'Later') throw refuse('Unavailable', 'the report was not taken', { retryAfterSeconds: 1 });
+        return replyJson(x, 200, {});
+      }
+      case 'POST /attempt/v1/checkpoints':
+      case 'GET /attempt/v1/rendezvous':
+        throw refuse('Unsupported', `${x.method} ${x.path} is not served yet`);
+      default:
+        throw refuse('NotFound', `there is no ${x.method} ${x.path.slice(0, 256)} here`);
+    }
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEAD_MS,
+      requestTimeout: BODY_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: 1_000,
+    },
+    (req: IncomingMessage, res: ServerResponse) => {
+      const x = new Exchange(req, res, `attempt-${(counter++).toString(36)}`);
+      void serve(x).catch((error: unknown) => answerError(x, error, deps.log));
+    },
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  // Of a process that was killed. The caller holds the lease, so nobody listens there.
+  rmSync(deps.socket, { force: true });
+  await new Promise<void>((done, failed) => {
+    server.once('error', failed);
+    server.listen(deps.socket, () => {
+      server.off('error', failed);
+      done();
+    });
+  });
+  // Users of work are others; who may come here at all is decided by what is shown inside.
+  chmodSync(deps.socket, 0o666);
+
+  return {
+    close: () =>
+      new Promise((done) => {
+        bodies.close();
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function parse(body: Buffer): Progress {
+  const parsed = parseBody(body, 'json');
+  if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
+  const checked = progressBody.safeParse(parsed.value);
+  if (checked.success) return checked.data;
+  const causes = checked.error.issues.map(({ path, message }) => ({
+    field: path.join('.'),
+    reason: 'FieldValueInvalid',
+    message,
+  }));
+  throw refuse('Invalid', 'the progress is not valid', { causes });
+}
+
+function notItsToken(): Error {
+  return refuse('Unauthorized', 'this takes the token of an attempt that runs, and of its present epoch', {
+    fix: 'Send the header "Authorization: Bearer $SVC_TOKEN", with the SVC_TOKEN of the running process.',
+  });
+}
