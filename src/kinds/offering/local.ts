@@ -19,6 +19,6 @@ export function localOfferingSpec(capacity: ResourceAmounts): OfferingSpec {
     interruptible: false,
     multiNode: false,
     regionClass: LOCAL_REGION,
-    supports: { gangs: false, jobs: true, restrictedEgress: false, sandboxes: true, workspaces: true },
+    supports: { gangs: false, jobs: true, restrictedEgress: true, sandboxes: true, workspaces: true },
   };
 }
