@@ -1,13 +1,30 @@
 /** Owns what a piece of work needs of the runner around it: plain functions and the machine's parts, nothing more. */
 import type { OutputFile, WorkState } from '../../engine.js';
-import type { AgentDeps } from '../agent/agent.js';
+import type { Agent, AgentDeps } from '../agent/agent.js';
 import type { Isolation } from '../isolation/isolation.js';
+import type { Listening } from '../egress/door.js';
 import type { OutwardDeps } from '../egress/outward.js';
-import type { Groups } from '../limits/groups.js';
+import type { Group, Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { Place, Scratch } from './scratch.js';
-import type { Spares } from './spares.js';
+
+/** A box that was ready before anybody asked (`spares.ts`). */
+export interface Spare {
+  readonly place: Place;
+  readonly group: Group;
+  readonly agent: Agent;
+  readonly boxPid: number;
+  /** Where its order wants a way out. */
+  readonly door: Listening | undefined;
+}
+
+export interface SpareBoxes {
+  /** One of the order's shape, from now on the caller's own; undefined when there is none. */
+  take(order: WireOrder): Spare | undefined;
+  /** Frees a place for work; false when no spare holds any. */
+  giveWay(): Promise<boolean>;
+}
 
 export interface WorkDeps {
   readonly now: () => number;
@@ -21,7 +38,7 @@ export interface WorkDeps {
   readonly agent: AgentDeps | undefined;
   readonly outward: OutwardDeps;
   /** Boxes that are ready; undefined where none are kept. */
-  readonly spares?: Spares | undefined;
+  readonly spares?: SpareBoxes | undefined;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */

@@ -15,7 +15,7 @@ import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { signalAll } from '../process/tree.js';
 import { prepareBox } from './box.js';
-import type { WorkDeps } from './deps.js';
+import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
 import type { Place } from './scratch.js';
 
 const SHAPES = 4;
@@ -23,22 +23,13 @@ const FORGET_MS = 10 * 60_000;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
 
-export interface Spare {
-  readonly place: Place;
-  readonly group: Group;
-  readonly agent: Agent;
-  readonly boxPid: number;
-  /** Where its order wants a way out. */
-  readonly door: Listening | undefined;
-}
-
 interface Shape {
   /** As orders of this shape, without what names one of them. */
   readonly order: WireOrder;
   readonly ready: Spare[];
 }
 
-export class Spares {
+export class Spares implements SpareBoxes {
   private readonly deps: WorkDeps;
   private readonly perShape: number;
   private readonly shapes: LRUCache<string, Shape>;
@@ -62,7 +53,7 @@ export class Spares {
     });
   }
 
-  /** One of the order's shape, from now on the caller's own; undefined when there is none. Remembers the shape. */
+  /** Remembers the shape. */
   take(order: WireOrder): Spare | undefined {
     const key = shapeOf(order);
     const shape = key === undefined ? undefined : this.shapes.get(key);
@@ -82,7 +73,7 @@ export class Spares {
     }, QUIET_MS);
   }
 
-  /** S3. Frees a place for work; false when no spare holds any. */
+  /** S3. */
   async giveWay(): Promise<boolean> {
     for (const { ready } of this.shapes.values()) {
       const spare = ready.pop();

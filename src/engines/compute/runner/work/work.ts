@@ -26,12 +26,11 @@ import { prepareBox } from './box.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import { Processes } from './processes.js';
-import type { WorkDeps } from './deps.js';
+import type { Spare, WorkDeps } from './deps.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
 import { saveOutputs } from './save.js';
 import type { Place } from './scratch.js';
-import type { Spare } from './spares.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
