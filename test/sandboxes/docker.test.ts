@@ -1,0 +1,81 @@
+/** Jobs and Sandboxes in containers, from outside: the same answers as on the embedded engine. */
+import test from 'ava';
+import { objectOf, numberAt, path, textAt, valueAt, type Answer } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
+import { SMALL } from '../jobs/jobs.js';
+import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+
+const host = process.env['DOCKER_TEST_HOST'];
+const JOBS = path('jobs', 'default');
+
+if (host === undefined) {
+  test.skip('docker (needs a daemon at DOCKER_TEST_HOST: ops/setup-docker.sh start)', (t) => t.pass());
+} else {
+  let boxes: Sandboxes;
+  const releases: (() => Promise<void>)[] = [];
+  test.before(async (t) => {
+    t.timeout(120_000);
+    const env = {
+      TROUPE_COMPUTE: 'docker',
+      DOCKER_HOST: host,
+      TROUPE_DOCKER_IMAGES: 'svc/agent-tools=troupe-test/tools:1',
+    };
+    boxes = await openSandboxes({ teardown: (release) => void releases.push(release) }, { env });
+  });
+  test.after.always(async () => {
+    for (const release of releases) await release();
+  });
+
+  const exec = (name: string, script: string): Promise<Answer> =>
+    boxes.client().post(`${SANDBOXES}/${name}/exec`, { command: ['sh', '-c', script] });
+
+  test('a Job runs in a container, is logged, and leaves its outputs', async (t) => {
+    t.timeout(120_000);
+    const ready = await boxes.client().get('/readyz');
+    t.is(textAt(ready.body, 'compute', 'name'), 'docker');
+    const job = {
+      image: 'svc/agent-tools',
+      command: ['sh', '-c', 'echo hello; echo kept >/svc/outputs/file; exit 0'],
+      resources: SMALL,
+    };
+    t.is((await boxes.client().post(JOBS, objectOf('Job', 'greets', job))).status, 201);
+    const ended = await until(
+      'the Job ends',
+      async () => {
+        const { body } = await boxes.client().get(`${JOBS}/greets`);
+        const phase = textAt(body, 'status', 'phase');
+        return phase === 'Succeeded' || phase === 'Failed' ? body : undefined;
+      },
+      60_000,
+    );
+    t.is(textAt(ended, 'status', 'phase'), 'Succeeded', JSON.stringify(valueAt(ended, 'status')));
+    t.true((await boxes.client().get(`${JOBS}/greets/logs`)).text.includes('hello'));
+  });
+
+  test('a Sandbox runs commands, keeps files over a stop, and outlives the service', async (t) => {
+    t.timeout(180_000);
+    await boxes.post('kept');
+    await boxes.phase('kept', 'Running', 1);
+    const answer = await exec('kept', 'echo precious >/workspace/file; echo out; echo err >&2; exit 3');
+    t.is(answer.status, 200, answer.text);
+    t.is(textAt(answer.body, 'stdout'), 'out\n');
+    t.is(textAt(answer.body, 'stderr'), 'err\n');
+    t.is(numberAt(answer.body, 'exitCode'), 3);
+    t.is(
+      (await boxes.client().ask('PUT', `${SANDBOXES}/kept/files?path=/workspace/sent`, { raw: 'sent' })).status,
+      200,
+    );
+    t.is((await boxes.client().get(`${SANDBOXES}/kept/files?path=/workspace/file`)).text, 'precious\n');
+    // Killed, not asked: what runs is adopted.
+    await boxes.service.kill();
+    await boxes.service.start();
+    t.is(textAt((await exec('kept', 'cat /workspace/sent')).body, 'stdout'), 'sent');
+    await boxes.patch('kept', { spec: { state: 'Stopped' } });
+    await boxes.phase('kept', 'Stopped');
+    await boxes.patch('kept', { spec: { state: 'Running' } });
+    await boxes.phase('kept', 'Running', 2);
+    t.is(textAt((await exec('kept', 'cat /workspace/file /workspace/sent')).body, 'stdout'), 'precious\nsent');
+    await boxes.client().remove(`${SANDBOXES}/kept`);
+    await boxes.gone('kept');
+  });
+}
