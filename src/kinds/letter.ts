@@ -69,9 +69,13 @@ export type Letter =
    * what an earlier epoch returns commits nothing any more (I8).
    */
   | { readonly letter: 'LeaseWanted'; readonly term: number; readonly epoch: number; readonly attempt: string }
-  /** Volume → writer: it is yours for this term. `home`: the newest revision; absent: the Volume is empty. `size`: most bytes of one. */
+  /**
+   * Volume → writer: it is yours for this term; who has another uid returns it. `home`: the newest revision; absent: the Volume is
+   * empty. `size`: most bytes of one.
+   */
   | {
       readonly letter: 'LeaseGranted';
+      readonly uid: string;
       readonly term: number;
       readonly home?: RevisionRef | undefined;
       readonly size?: number | undefined;

@@ -63,7 +63,10 @@ export function takeReturn(draft: VolumeDraft, letter: Returned, from: Sender): 
   }
   // I8: nothing of it is taken. What was taken before is said again.
   const again = mine && before?.uid === uid && before.term === term ? before.committed : undefined;
-  const committed = draft.private.revisions.find(({ number }) => number === again);
+  // Others may have held it since: what it has brought is safe while it is among the revisions.
+  const committed = draft.private.revisions.find(
+    ({ number, digest }) => number === again || (mine && digest === letter.saved?.digest),
+  );
   if (waiting.some((waiter) => isSame(waiter, writer))) {
     draft.keep({ waiting: without(waiting, writer) });
   }
@@ -110,7 +113,9 @@ function grant(draft: VolumeDraft, { kind, name, uid, term }: Lease, stored: boo
   const [newest] = draft.private.revisions;
   const { size } = draft.volume.spec;
   const most = size === undefined ? undefined : parseBytes(size);
-  draft.tell({ kind, name, uid }, { letter: 'LeaseGranted', term, home: newest && refOf(newest), size: most }, stored);
+  const home = newest && refOf(newest);
+  // To whoever has the name: another incarnation gives back what nobody is left to hold.
+  draft.tell({ kind, name }, { letter: 'LeaseGranted', uid, term, home, size: most }, stored);
 }
 
 function deny(draft: VolumeDraft, { kind, name, uid, term }: Lease, reason: string, message: string): void {

@@ -95,8 +95,9 @@ export function takeLeaseLetter(draft: WorkspaceDraft, letter: Letter, sender: S
   const from = sender.address.name;
   switch (letter.letter) {
     case 'LeaseGranted': {
-      const { term, home, size } = letter;
-      if (!isAsked(lease, from, term)) return giveBack(draft, sender, draft.object.metadata.uid, term);
+      const { uid, term, home, size } = letter;
+      const own = uid === draft.object.metadata.uid;
+      if (!own || !isAsked(lease, from, term)) return giveBack(draft, sender, uid, term);
       const { epoch } = lease;
       draft.keep({ lease: { volume: from, of: sender.uid, term, epoch, at: 'Granted', since: draft.now, home, size } });
       return true;
@@ -137,11 +138,12 @@ function ended(
 ): void {
   draft.keep({ lease: undefined });
   if (saved === undefined) return;
-  draft.effects.push(releaseOutputs(draft, epoch));
   if (committed === undefined) {
+    // The Attempt goes on to keep them, for as long as it is kept.
     draft.condition('StateSaved', false, 'LeaseLost', `Volume "${volume}" did not take ${HOME}: its lease was lost`);
     return;
   }
+  draft.effects.push(releaseOutputs(draft, epoch));
   draft.say({ home: { ...draft.status.home, volume, ...committed } });
   draft.condition('StateSaved', true, 'Saved', `${HOME} is revision ${committed.revision} of Volume "${volume}"`);
 }
