@@ -3,7 +3,13 @@ import test from 'ava';
 import { computeContract } from './compute-contract.js';
 import type { Surroundings } from './contract/case.js';
 import { Harness } from './compute-harness.js';
+import { turns } from '../support/turns.js';
 import { Ground, setups, userOf } from './namespaces-setups.js';
+
+/** Of all setups together; most cases wait for a process or a clock. */
+const turn = turns(10);
+/** From its turn on. */
+const CASE_MS = 120_000;
 
 interface Stage {
   readonly ground: Ground;
@@ -46,7 +52,8 @@ for (const setup of setups) {
   });
   for (const { name, needs, run } of computeContract) {
     test(`${setup.title}: ${name}`, async (t) => {
-      t.timeout(120_000);
+      // All of them are waiting for their turn at first.
+      t.timeout(8 * 60_000);
       const { harness, around } = (await stage) as Stage;
       t.is(around.facts.refusal, undefined);
       const missing = (needs ?? []).filter((limit) => !around.facts.enforced[limit]);
@@ -55,7 +62,10 @@ for (const setup of setups) {
         t.pass();
         return;
       }
-      await run(t, harness, around);
+      await turn(() => {
+        t.timeout(CASE_MS);
+        return run(t, harness, around);
+      });
     });
   }
 }
