@@ -106,7 +106,7 @@ test('At most one epoch of one Workspace may write the Volume, and what is over 
     assert(
       property(stories, (story) => {
         const world = told(story);
-        world.settle(30);
+        world.settle(120);
         checkAtRest(world);
       }),
       { numRuns: 60, includeErrorInReport: true },
@@ -121,7 +121,7 @@ test('Deleted, Workspaces and their Volume leave nothing', (t) => {
         const world = told(story);
         const order = first === 0 ? [HOME, ...DESKS] : [...DESKS, HOME];
         for (const address of order) world.remove(address);
-        world.settle(30);
+        world.settle(120);
         for (const address of DESKS) equal(desk(world, address), undefined, 'it is still there');
         equal(volume(world), undefined, 'the Volume is still there');
         equal(world.attempts.length, 0, 'Attempts outlived their Workspace');
@@ -137,7 +137,7 @@ test('Asked to stop, what ran has its home in the Volume once it says Stopped; t
     assert(
       property(stories, (story) => {
         const world = told(story);
-        world.settle(30);
+        world.settle(120);
         const runs = DESKS.findIndex((address) => desk(world, address)?.status.phase === 'Running');
         const [address, other] = [DESKS[runs], DESKS[1 - runs]];
         const before = desk(world, address);
@@ -161,7 +161,7 @@ test('Asked to stop, what ran has its home in the Volume once it says Stopped; t
           ok(volume(world)?.kept?.revisions.some(({ digest }) => digest === `sha256:${digestOf(address.name, epoch)}`));
           equal(seen?.status.home?.digest, `sha256:${digestOf(address.name, epoch)}`);
         }
-        world.settle(30);
+        world.settle(120);
         checkAtRest(world);
         const { phase } = desk(world, other)?.status ?? {};
         if (waits) ok(phase === 'Running' || phase === 'Failed' || phase === 'Stopped', `it is ${phase}`);
