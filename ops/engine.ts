@@ -24,6 +24,7 @@ export async function openEngine(
       leaseEpoch,
       host: config.dockerHost,
       images: config.dockerImages,
+      egressAllow: config.egressAllow,
       log,
     });
     return withCapacity(docker, config);

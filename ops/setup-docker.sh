@@ -65,6 +65,8 @@ start() {
   host=unix://$1/docker.sock
   local remap=(--userns-remap=default) path=/usr/sbin:/usr/bin:/sbin:/bin
   # Neither bridges nor rules of a firewall: nothing of the machine's network is touched.
+  # What is nothing for the daemon cannot be one byte for a container.
+  ulimit -c unlimited 2>/dev/null || true
   launch() {
     PATH=$path setsid dockerd "$@" --bridge=none --iptables=false --ip6tables=false --data-root "$dir/data" --exec-root "$dir/exec" \
       --pidfile "$dir/pid" -H "$host" >"$dir/log" 2>&1 </dev/null &

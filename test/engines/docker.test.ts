@@ -7,7 +7,7 @@ import test from 'ava';
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { computeContract } from './compute-contract.js';
-import { Harness } from './compute-harness.js';
+import { Harness, order } from './compute-harness.js';
 import type { Surroundings } from './contract/case.js';
 
 /** As DOCKER_HOST; the daemon has the image `troupe-test/tools:1`. */
@@ -41,6 +41,7 @@ if (host === undefined) {
       leaseEpoch,
       host,
       images: { 'svc/agent-tools': 'troupe-test/tools:1' },
+      egressAllow: ['127.0.0.1/32'],
       diskSeconds: 0.2,
     });
   let stage: Promise<{ readonly harness: Harness; readonly around: Surroundings }> | undefined;
@@ -68,9 +69,9 @@ if (host === undefined) {
     await harness.close();
     await rm(base, { recursive: true, force: true });
   });
-  for (const { name, needs, ownSystem, ownCommands, run } of computeContract) {
+  for (const { name, needs, ownSystem, ownCommands, ownFilter, run } of computeContract) {
     // An image is the work's own copy of a system, to change as it likes.
-    if (ownSystem === true || ownCommands === true) continue;
+    if (ownSystem === true || ownCommands === true || ownFilter === true) continue;
     test(`docker: ${name}`, async (t) => {
       t.timeout(300_000);
       const { harness, around } = await (stage as NonNullable<typeof stage>);
@@ -84,6 +85,49 @@ if (host === undefined) {
       await turn(() => run(t, harness, around));
     });
   }
+}
+
+if (host !== undefined) {
+  test('docker: a later service takes the boxes over, and an earlier one is refused', async (t) => {
+    t.timeout(120_000);
+    const base = mkdtempSync(join(tmpdir(), 'troupe-docker-'));
+    const clusterId = `fence-${process.pid}-${Date.now()}`;
+    const open = (leaseEpoch: number): Promise<ComputeEngine> =>
+      openDockerEngine({
+        dir: base,
+        clusterId,
+        leaseEpoch,
+        host,
+        images: { 'svc/agent-tools': 'troupe-test/tools:1' },
+      });
+    const h = await Harness.over(await open(1));
+    const work = order('echo early; while [ ! -e /workspace/on ]; do sleep 0.05; done; echo late; sleep 600', {
+      enterable: true,
+    });
+    await h.running(work);
+    const old = h.engine;
+    const successor = await Harness.over(await open(2));
+    const [found] = await successor.engine.list(h.patience());
+    t.like(found, { id: work.id, phase: 'Running' });
+    await successor.start({ ...work });
+    t.deepEqual((await successor.ran(work.id, 'echo >/workspace/on')).end, {
+      end: 'Exited',
+      exitCode: 0,
+      timedOut: false,
+    });
+    await t.throwsAsync(old.stop(work.id, 0, h.patience()), { name: 'EngineRefusal', message: /epoch/ });
+    const said: string[] = [];
+    for await (const { data } of successor.engine.logs(work.id, { container: 'main', follow: true }, h.patience())) {
+      said.push(Buffer.from(data).toString());
+      if (said.length === 2) break;
+    }
+    t.deepEqual(said, ['early\n', 'late\n']);
+    await h.close();
+    await successor.engine.remove(work.id, true, h.patience());
+    t.deepEqual(await successor.engine.list(h.patience()), []);
+    await successor.close();
+    await rm(base, { recursive: true, force: true });
+  });
 }
 
 /** Host user of the process that has this argument as its last. */

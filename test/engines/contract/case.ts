@@ -30,5 +30,7 @@ export interface ContractCase {
   readonly ownSystem?: boolean | undefined;
   /** Only where commands are children of the box's first process, and so beyond the reach of what runs beside them. */
   readonly ownCommands?: boolean | undefined;
+  /** Only where the filter of system calls is the engine's own, and not a daemon's. */
+  readonly ownFilter?: boolean | undefined;
   readonly run: (t: ExecutionContext, harness: Harness, around: Surroundings) => Promise<void>;
 }

@@ -128,6 +128,7 @@ export const hostileCases: readonly ContractCase[] = [
   },
   {
     name: 'hostile: calls to the kernel that work never needs are refused',
+    ownFilter: true,
     run: async (t, h, around) => {
       const architecture = process.arch;
       if (architecture !== 'x64' && architecture !== 'arm64') {

@@ -309,6 +309,13 @@ my %ORDERS = (
     told($req, 'Sent');
   },
   read => sub { my $n = shift; if ($n > $read) { $read = $n; $read_at = now() } },
+  note => sub {
+    my $line = substr((fields(@_))[0], 0, 4000);
+    my $s = $stream{network} ||= { bytes => 0, lines => 0 };
+    put(*STDOUT, "L network o " . now() . " $s->{bytes} $s->{lines} " . enc("$line\n") . "\n");
+    $s->{bytes} += 1 + length $line;
+    $s->{lines}++;
+  },
   look => sub { my ($req) = @_; told($req, 'Here') },
 );
 my %ASKED = map { $_ => 1 } qw(start write signal look);

@@ -24,17 +24,17 @@ import { HOLD } from './box-hold.js';
 /** Where the program and its interpreter lie in every container, read-only. */
 export const KIT_DIR = `/.${BRAND}-kit`;
 
-/** Numbers of system calls, since no module brings them: prctl, clock_gettime, setsid. */
-const CALLS: Readonly<Record<string, readonly [number, number, number]>> = {
-  x64: [157, 228, 112],
-  arm64: [167, 113, 157],
+/** Numbers of system calls, since no module brings them: prctl, clock_gettime, setsid, prlimit64. */
+const CALLS: Readonly<Record<string, readonly [number, number, number, number]>> = {
+  x64: [157, 228, 112, 302],
+  arm64: [167, 113, 157, 261],
 };
 
 /** Undefined: the program does not know this processor. */
 export function boxProgram(arch: string): string | undefined {
   const calls = CALLS[arch];
   if (calls === undefined) return undefined;
-  const constants = `my ($PRCTL, $CLOCK, $SETSID) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
+  const constants = `my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
   return `${constants}\n${COMMON}${HOLD}${EXEC}${START}`;
 }
 
@@ -62,6 +62,17 @@ sub put {
     return 0;
   }
   return 1;
+}
+# Open files, and a core of one byte: none is written, and none is piped to the machine's handler either. Limits only ever go down.
+sub bound {
+  my $now = "\0" x 16;
+  syscall($PRLIMIT, 0, 7, 0, $now);
+  my ($soft, $hard) = unpack('QQ', $now);
+  my $files = $hard < 65536 ? $hard : 65536;
+  my $limit = pack('QQ', $files, $files);
+  syscall($PRLIMIT, 0, 7, $limit, 0);
+  my $core = pack('QQ', 1, 1);
+  syscall($PRLIMIT, 0, 4, $core, 0);
 }
 sub nonblock { my $f = fcntl($_[0], 3, 0); fcntl($_[0], 4, $f | 2048) }
 sub code { my $s = shift; return $s & 127 ? 128 + ($s & 127) : $s >> 8 }
@@ -138,5 +149,6 @@ sub words {
 `;
 
 const START = String.raw`
+bound();
 if ($ARGV[0] eq 'hold') { hold() } else { client() }
 `;

@@ -16,12 +16,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import type { OutputFile, ProcessState, WorkState } from '../engine.js';
+import { NETWORK_LOG, type Outward } from '../runner/egress/outward.js';
 import { LogWriter } from '../runner/log/writer.js';
 import { Control } from './control.js';
 import { found, statusOf } from './daemon.js';
 import { Demux } from './demux.js';
 import type { Kept } from './labels.js';
-import { readLine } from './order-lines.js';
+import { noteLine, readLine } from './order-lines.js';
 import { RecordReader, type BoxRecord } from './records.js';
 
 /** Logs of so many processes of one box; what more print is dropped. Hostile code may make up names. */
@@ -73,10 +74,12 @@ export class Box {
   private end: (BoxRecord & { readonly kind: 'failed' | 'exited' }) | undefined;
   private last = 0;
   private recordTime = 0;
+  private outward: Outward | undefined;
   private live: Readable | undefined;
   private following: Promise<void> | undefined;
   private tellTaken: () => void = () => undefined;
   private removed = false;
+  private concluding = false;
 
   constructor(id: string, container: Container, kept: Kept, deps: BoxDeps) {
     this.id = id;
@@ -104,6 +107,33 @@ export class Box {
   /** True when its first process has got its order. */
   get ordered(): boolean {
     return this.last > 0;
+  }
+
+  /** Opens the only way out, for a container that runs. Throws what stands against it. */
+  async openOutward(pid: number, outward: Outward): Promise<void> {
+    this.outward = outward;
+    await outward.open(pid);
+  }
+
+  /** One line of the log of connections. */
+  note(line: string): void {
+    const data = Buffer.from(`${line}\n`);
+    const direct = (): void => {
+      const before = this.logs.get(NETWORK_LOG)?.bytes ?? 0;
+      const record = {
+        kind: 'log',
+        name: NETWORK_LOG,
+        stream: 'stdout',
+        at: this.deps.now(),
+        before,
+        linesBefore: 0,
+        data,
+      } as const;
+      void this.write(record, true).then(() => this.deps.onGrown());
+    };
+    // With the box gone, nobody says it for the daemon to keep: but then the log is about to be whole.
+    if (this.end !== undefined || this.removed || this.concluding) direct();
+    else this.control.send(noteLine(this.deps.epoch, line)).catch(direct);
   }
 
   /** Begins to listen; to be done before the container starts, or nothing of its beginning is heard live. Throws the daemon's errors. */
@@ -146,6 +176,7 @@ export class Box {
   /** Leaves the container alone. */
   async close(): Promise<void> {
     this.closed.abort();
+    await this.outward?.close();
     this.control.close();
     await this.following;
     await this.endLogs();
@@ -158,6 +189,7 @@ export class Box {
     const timer = setTimeout(() => this.closed.abort(), 10_000);
     await this.following;
     clearTimeout(timer);
+    await this.outward?.close();
     await this.endLogs();
     this.deps.onGrown();
   }
@@ -304,7 +336,9 @@ export class Box {
 
   private async conclude(over: { readonly code: number | undefined; readonly outOfMemory: boolean }): Promise<void> {
     const { end } = this;
+    this.concluding = true;
     this.control.end();
+    await this.outward?.close();
     const endedAt = end?.at ?? this.deps.now();
     const base = { ...this.state, endedAt, processes: undefined, saving: undefined };
     let state: WorkState;

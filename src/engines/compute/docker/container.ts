@@ -3,7 +3,7 @@
  * environment, commands or secrets is here (I11): they travel to the box's first process, which runs them.
  */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
-import { BRAND, WORK_ROOT } from '../../../brand.js';
+import { API_DIRECTORY } from '../../../brand.js';
 import type { WorkOrder } from '../engine.js';
 import { KIT_DIR } from './box-program.js';
 import { KIT_COMMAND } from './kit.js';
@@ -15,8 +15,6 @@ const AROUND = 1;
 const SHM_SHARE = 2;
 const MiB = 2 ** 20;
 const LOG_FILES = 4;
-/** Where the socket of the proxy lies inside, when there is one. */
-export const EGRESS_DIR = `/.${BRAND}-net`;
 
 export function containerOf(
   order: WorkOrder,
@@ -30,15 +28,13 @@ export function containerOf(
     readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
     /** Podman knows another name of the driver that keeps bytes as they are. */
     readonly logDriver: 'local' | 'k8s-file';
-    readonly egressDirectory: string | undefined;
   },
 ): ContainerCreateOptions {
   const { limits } = order;
   const { enforced, kept } = about;
   const shown = (Source: string, Target: string): MountSettings => ({ Type: 'bind', Source, Target, ReadOnly: true });
   const Mounts: MountSettings[] = [{ Type: 'volume', Source: about.kit, Target: KIT_DIR, ReadOnly: true }];
-  if (order.apiDirectory !== undefined) Mounts.push(shown(order.apiDirectory, `/run${WORK_ROOT}`));
-  if (about.egressDirectory !== undefined) Mounts.push(shown(about.egressDirectory, EGRESS_DIR));
+  if (order.apiDirectory !== undefined) Mounts.push(shown(order.apiDirectory, API_DIRECTORY));
   // Base64 of what is kept of main, and as much again for the others.
   const logFile = Math.max(2 * MiB, Math.ceil((limits.logBytes * 3) / LOG_FILES));
   const secrets = [...order.secretFiles.values()].reduce((sum, bytes) => sum + bytes.length + 4096, MiB);
@@ -64,7 +60,7 @@ export function containerOf(
       [LABEL.kept]: JSON.stringify(kept),
     },
     HostConfig: {
-      // No network but an own loopback: the only way out is a socket of the proxy's, mounted as a file.
+      // No network but an own loopback, on which the proxy listens from outside where there is one (`ways-out.ts`).
       NetworkMode: 'none',
       IpcMode: 'private',
       // No UsernsMode: the daemon's own choice, and a user namespace where it has one.

@@ -2,7 +2,7 @@
  * Owns what is kept of work that has ended, in the data directory: its last state, one file each, written before the end is told, and its
  * outputs. Logs lie beside. All goes by `remove`.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkState } from '../engine.js';
 import { isPlainName } from '../runner/layout.js';
@@ -11,6 +11,11 @@ export class Ends {
   private readonly base: string;
   private readonly states = new Map<string, WorkState>();
 
+  /** Shown to work: whoever may pass can connect to what lies in it, and name nothing else. */
+  get apiDirectory(): string {
+    return join(this.base, 'api');
+  }
+
   constructor(base: string) {
     this.base = base;
   }
@@ -18,6 +23,8 @@ export class Ends {
   async load(): Promise<void> {
     for (const part of ['ends', 'outputs', 'logs'])
       await mkdir(join(this.base, part), { recursive: true, mode: 0o700 });
+    await mkdir(this.apiDirectory, { recursive: true });
+    await chmod(this.apiDirectory, 0o711);
     for (const name of await readdir(join(this.base, 'ends'))) {
       if (!name.endsWith('.json')) continue;
       const state = JSON.parse(await readFile(join(this.base, 'ends', name), 'utf8')) as WorkState;

@@ -1,5 +1,6 @@
 /** Owns the labels and names by which the engine finds its own among a daemon's containers and volumes. They hold no secrets (I11). */
 import { createHash } from 'node:crypto';
+import type { WorkNetwork } from '../engine.js';
 
 const BASE = 'dev.troupe';
 
@@ -21,6 +22,7 @@ export const LABEL = {
 export interface Kept {
   readonly id: string;
   readonly enterable: boolean;
+  readonly network?: WorkNetwork | undefined;
   readonly preparedAt: number;
   readonly outputs: readonly { readonly name: string; readonly path: string; readonly vital?: boolean | undefined }[];
   /** Bytes. */

@@ -42,6 +42,7 @@ import { checkExec, checkOrder, SIGNAL_NUMBERS } from './orders.js';
 import { openPort } from './port.js';
 import { Preparer } from './prepare.js';
 import { takeOutputs } from './outputs.js';
+import { WaysOut } from './ways-out.js';
 
 export interface DockerOptions {
   /** Ends, outputs and logs of work; made when absent. */
@@ -54,6 +55,8 @@ export interface DockerOptions {
   /** What stands for images of the catalog. */
   readonly images: Readonly<Record<string, string>>;
   readonly log?: EngineLog | undefined;
+  /** Special addresses that work with a network may reach all the same. */
+  readonly egressAllow?: readonly string[] | undefined;
   /** How often the disk of each box is looked at, while that costs little. */
   readonly diskSeconds?: number | undefined;
 }
@@ -80,6 +83,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
   const engine = new DockerEngine(options, ends);
   return {
     name: engine.name,
+    apiDirectory: ends.apiDirectory,
     facts: (signal) => engine.facts(signal),
     start: (order, signal) => engine.start(order, signal),
     stop: (id, graceSeconds, signal) => engine.stop(id, graceSeconds, signal),
@@ -97,7 +101,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
   };
 }
 
-class DockerEngine implements ComputeEngine {
+class DockerEngine {
   readonly name = 'docker';
   private readonly docker: Docker;
   private readonly options: DockerOptions;
@@ -107,6 +111,7 @@ class DockerEngine implements ComputeEngine {
   private readonly growth = new Growth();
   private readonly preparer: Preparer;
   private readonly disks: Disks;
+  private readonly waysOut: WaysOut;
   private readonly boxes = new Map<string, Box>();
   private readonly starting = new Map<string, Starting>();
   private readonly watchers = new Set<Watcher>();
@@ -121,6 +126,7 @@ class DockerEngine implements ComputeEngine {
     this.ends = ends;
     this.log = options.log ?? silentLog;
     this.docker = openDaemon(options.host);
+    this.waysOut = new WaysOut(options.egressAllow ?? []);
     this.fence = new Fence(this.docker, cluster, epoch);
     this.preparer = new Preparer({
       docker: this.docker,
@@ -129,6 +135,7 @@ class DockerEngine implements ComputeEngine {
       images,
       enforced: async (signal) => (await this.known(signal)).enforced,
       logDriver: async (signal) => ((await this.known(signal)).podman ? 'k8s-file' : 'local'),
+      openWayOut: (box) => this.waysOut.open(box),
       makeBox: (container, kept) => this.makeBox(container, kept.id, kept),
     });
     this.disks = new Disks(
@@ -325,6 +332,7 @@ class DockerEngine implements ComputeEngine {
     const kept: Kept = {
       id,
       enterable: enterable === true || main === undefined,
+      network: order.network,
       preparedAt: state.preparedAt ?? 0,
       outputs: outputs.map(({ name, path, vital }) => ({ name, path, vital })),
       disk: limits.disk,
@@ -337,7 +345,7 @@ class DockerEngine implements ComputeEngine {
     };
     const name = containerName(this.options.clusterId, id);
     try {
-      const made = await this.preparer.make(order, name, kept, undefined, stopped);
+      const made = await this.preparer.make(order, name, kept, stopped);
       if (made.outcome === 'Failed') return await fail(made.reason, made.message);
       this.boxes.set(id, made.box);
       made.box.follow();
@@ -404,6 +412,8 @@ class DockerEngine implements ComputeEngine {
         }
         this.boxes.set(id, box);
         box.follow();
+        // The door of the service before went with it.
+        await this.waysOut.open(box).catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
       }),
     );
   }

@@ -77,3 +77,8 @@ function milliseconds(seconds: number | undefined): number {
 export function readLine(epoch: number, sent: number): string {
   return `read ${epoch} ${sent}\n`;
 }
+
+/** A line of the log `network`, which the box says so that the daemon keeps it with the others. */
+export function noteLine(epoch: number, line: string): string {
+  return `note ${epoch} ${hex(line)}\n`;
+}

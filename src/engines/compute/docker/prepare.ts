@@ -5,6 +5,7 @@
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import type { WorkOrder } from '../engine.js';
+import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
 import { removeContainer, statusOf, wordsOf } from './daemon.js';
@@ -21,6 +22,8 @@ export interface Workshop {
   readonly images: Readonly<Record<string, string>>;
   enforced(signal: AbortSignal): Promise<Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>>;
   logDriver(signal: AbortSignal): Promise<'local' | 'k8s-file'>;
+  /** Throws an Error that says why the work cannot have the network that it asks for. */
+  openWayOut(box: Box): Promise<void>;
   makeBox(container: Container, kept: Kept): Box;
 }
 
@@ -36,13 +39,7 @@ export class Preparer {
     this.shop = shop;
   }
 
-  async make(
-    order: WorkOrder,
-    name: string,
-    kept: Kept,
-    egressDirectory: string | undefined,
-    signal: AbortSignal,
-  ): Promise<Made> {
+  async make(order: WorkOrder, name: string, kept: Kept, signal: AbortSignal): Promise<Made> {
     const { docker, cluster, epoch, images } = this.shop;
     const image = await findImage(docker, order.image, images, signal);
     if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
@@ -51,7 +48,7 @@ export class Preparer {
       this.shop.enforced(signal),
       this.shop.logDriver(signal),
     ]);
-    const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, logDriver, egressDirectory };
+    const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, logDriver };
     const options = containerOf({ ...order, image: image.reference }, about);
     const container = await this.create(options, name, signal);
     const broken = async (reason: string, message: string): Promise<Made> => {
@@ -73,12 +70,13 @@ export class Preparer {
       await box.listen();
       await container.start({ abortSignal: signal });
       box.follow();
+      await this.shop.openWayOut(box);
       await box.control.send(orderLines(order, epoch, image.env));
     } catch (error) {
       box.control.close();
       // Half an order is none: it is asked again.
       await removeContainer(container).catch(() => undefined);
-      if (statusOf(error) === undefined) throw error;
+      if (statusOf(error) === undefined && (error instanceof EngineRefusal || isConnection(error))) throw error;
       return broken('SandboxFailed', wordsOf(error).slice(0, 500));
     }
     return { outcome: 'Box', box };

@@ -1,0 +1,38 @@
+/**
+ * Owns the ways out of boxes: the same proxy as the embedded engine's, run by the service, behind a socket that listens on the box's own
+ * loopback and is made from outside. The container has no network, so nothing else leads out: neither to the host, nor to neighbours,
+ * nor to what a bridge would reach. It takes root on the daemon's machine; elsewhere such work is refused, never run without its policy.
+ */
+import { openResolver } from '../../dialer/resolve.js';
+import { findProgram } from '../runner/isolation/probe.js';
+import { Doors } from '../runner/egress/door.js';
+import { Outward } from '../runner/egress/outward.js';
+import type { Box } from './box.js';
+
+export class WaysOut {
+  private readonly allow: readonly string[];
+  private readonly doors = new Doors({ perl: findProgram('perl'), architecture: process.arch, bringUp: false });
+  private lookup: ReturnType<typeof openResolver> | undefined;
+
+  /** `allow`: special addresses that may be reached all the same. */
+  constructor(allow: readonly string[]) {
+    this.allow = allow;
+  }
+
+  /** For a box whose container runs, before anything of the work does. Throws an Error that says why it cannot be. */
+  async open(box: Box): Promise<void> {
+    const { network } = box.kept;
+    if (network === undefined || network.egress === 'Deny') return;
+    const { doors } = this;
+    if (doors.refusal !== undefined) throw new Error(doors.refusal);
+    if (process.getuid?.() !== 0)
+      throw new Error('work in containers can have a network only where the service is root');
+    const { Pid: pid } = (await box.container.inspect()).State;
+    if (pid === 0) throw new Error('the container does not run');
+    this.lookup ??= openResolver();
+    await box.openOutward(
+      pid,
+      new Outward(network, this.allow, { doors, lookup: this.lookup }, (line) => box.note(line)),
+    );
+  }
+}
