@@ -9,6 +9,7 @@ import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { computeContract } from './compute-contract.js';
 import { Harness, order } from './compute-harness.js';
 import type { Surroundings } from './contract/case.js';
+import { networkCases } from './contract/network.js';
 
 /** As DOCKER_HOST; the daemon has the image `troupe-test/tools:1`. */
 const host = process.env['DOCKER_TEST_HOST'];
@@ -72,6 +73,8 @@ if (host === undefined) {
   for (const { name, needs, ownSystem, ownCommands, ownFilter, run } of computeContract) {
     // An image is the work's own copy of a system, to change as it likes.
     if (ownSystem === true || ownCommands === true || ownFilter === true) continue;
+    // Doors come over a channel that a worker thread does not have: egress is tested from outside (test/sandboxes/docker.test.ts).
+    if (networkCases.some((one) => one.name === name)) continue;
     test(`docker: ${name}`, async (t) => {
       t.timeout(300_000);
       const { harness, around } = await (stage as NonNullable<typeof stage>);

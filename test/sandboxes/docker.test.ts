@@ -1,4 +1,6 @@
 /** Jobs and Sandboxes in containers, from outside: the same answers as on the embedded engine. */
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
 import { objectOf, numberAt, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
@@ -6,6 +8,8 @@ import { SMALL } from '../jobs/jobs.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
 const host = process.env['DOCKER_TEST_HOST'];
+/** The operator allows this one address of all that is not the public internet. */
+const ALLOWED = '127.0.0.6';
 const JOBS = path('jobs', 'default');
 
 if (host === undefined) {
@@ -18,6 +22,7 @@ if (host === undefined) {
     const env = {
       TROUPE_COMPUTE: 'docker',
       DOCKER_HOST: host,
+      TROUPE_EGRESS_ALLOW: `${ALLOWED}/32`,
       TROUPE_DOCKER_IMAGES: 'svc/agent-tools=troupe-test/tools:1',
     };
     boxes = await openSandboxes({ teardown: (release) => void releases.push(release) }, { env });
@@ -29,7 +34,7 @@ if (host === undefined) {
   const exec = (name: string, script: string): Promise<Answer> =>
     boxes.client().post(`${SANDBOXES}/${name}/exec`, { command: ['sh', '-c', script] });
 
-  test('a Job runs in a container, is logged, and leaves its outputs', async (t) => {
+  test.serial('a Job runs in a container, is logged, and leaves its outputs', async (t) => {
     t.timeout(120_000);
     const ready = await boxes.client().get('/readyz');
     t.is(textAt(ready.body, 'compute', 'name'), 'docker');
@@ -52,7 +57,45 @@ if (host === undefined) {
     t.true((await boxes.client().get(`${JOBS}/greets/logs`)).text.includes('hello'));
   });
 
-  test('a Sandbox runs commands, keeps files over a stop, and outlives the service', async (t) => {
+  test.serial('a Job with a network reaches through its proxy what it may, and its log says so', async (t) => {
+    t.timeout(120_000);
+    const web = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.end('hello\n');
+    });
+    web.listen(0, ALLOWED);
+    await once(web, 'listening');
+    const at = `${ALLOWED}:${(web.address() as AddressInfo).port}`;
+    const ask = `ask() { exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT %s HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' $1 >&3; head -n 1 <&3 | cut -d' ' -f2; }`;
+    const job = {
+      image: 'svc/agent-tools',
+      command: ['bash', '-c', `${ask}; ask ${at}; ask 169.254.169.254:80; cut -d: -f1 /proc/net/dev | tail -n +3`],
+      resources: SMALL,
+      network: { egress: { policy: 'Open' } },
+    };
+    t.is((await boxes.client().post(JOBS, objectOf('Job', 'reaches', job))).status, 201);
+    const said = await until(
+      'what it reached',
+      async () => {
+        const { status, text } = await boxes.client().get(`${JOBS}/reaches/logs`);
+        return status === 200 && text.includes('lo\n') ? text : undefined;
+      },
+      60_000,
+    );
+    web.close();
+    t.regex(said, /^200\n403\n +lo\n$/);
+    const lines = await until(
+      'the log of connections',
+      async () => {
+        const { status, text } = await boxes.client().get(`${JOBS}/reaches/logs?container=network`);
+        return status === 200 && text.split('\n').length > 2 ? text : undefined;
+      },
+      60_000,
+    );
+    t.true(lines.includes(`CONNECT ${at} allowed`) && lines.includes('CONNECT 169.254.169.254:80 refused'), lines);
+  });
+
+  test.serial('a Sandbox runs commands, keeps files over a stop, and outlives the service', async (t) => {
     t.timeout(180_000);
     await boxes.post('kept');
     await boxes.phase('kept', 'Running', 1);
