@@ -133,6 +133,21 @@ export const execCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'exec: a command that has ended with output that nobody takes is over once its caller gives up',
+    run: async (t, h) => {
+      const { id } = await h.running(box());
+      const gone = new AbortController();
+      const order = { work: id, command: ['echo', 'unheard'], env: {}, workingDir: '/' };
+      const start = await h.engine.exec(order, gone.signal);
+      if (start.outcome !== 'Started') throw new Error(start.outcome);
+      // By then the other one has ended as well.
+      for (let n = 0; n < 5; n += 1) await h.ran(id, ['true']);
+      gone.abort();
+      t.is((await start.execution.ended).end === 'NotExecuted', false);
+      await h.engine.remove(id, true, h.patience());
+    },
+  },
+  {
     name: 'exec: a command ends with its first process and leaves the rest running; one that is aborted takes its descendants with it',
     run: async (t, h, around) => {
       const work = await h.running(box());

@@ -62,6 +62,10 @@ export class SocketExecution implements Execution {
       this.tellEnd = resolve;
     });
     this.output = { [Symbol.asyncIterator]: () => this.pieces() };
+    // Also when it has ended already, and nobody will take what it said.
+    const giveUp = (): void => this.finish({ end: 'WorkGone' }, true);
+    signal.addEventListener('abort', giveUp, { once: true });
+    void this.ended.then(() => signal.removeEventListener('abort', giveUp));
     socket.on('data', (chunk: Buffer) => this.read(chunk));
     socket.once('close', () => this.finish({ end: 'WorkGone' }, signal.aborted));
     this.read(rest);
