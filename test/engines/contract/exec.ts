@@ -137,8 +137,8 @@ export const execCases: readonly ContractCase[] = [
     run: async (t, h) => {
       const { id } = await h.running(box());
       const gone = new AbortController();
-      const order = { work: id, command: ['echo', 'unheard'], env: {}, workingDir: '/' };
-      const start = await h.engine.exec(order, gone.signal);
+      const unheard = { work: id, command: ['echo', 'unheard'], env: {}, workingDir: '/' };
+      const start = await h.engine.exec(unheard, gone.signal);
       if (start.outcome !== 'Started') throw new Error(start.outcome);
       // By then the other one has ended as well.
       for (let n = 0; n < 5; n += 1) await h.ran(id, ['true']);
