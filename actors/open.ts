@@ -154,7 +154,13 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     void post.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
   });
   // I9: the one place where a machine's clock, ids and randomness come from.
-  const moment = (): Moment => ({ now: clock(), uid: randomUUID, randomBytes, doors: deps.doors });
+  const moment = (): Moment => ({
+    now: clock(),
+    uid: randomUUID,
+    randomBytes,
+    doors: deps.doors,
+    images: deps.engine?.images,
+  });
   let generation = 0;
 
   const tree = openActorTree(deps.observe.problem);

@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';
 import type { Cause } from '../api/refusal.js';
 import type { Machine } from './machine.js';
-import type { WorkPlan } from './work.js';
+import type { Images, WorkPlan } from './work.js';
 
 export type Operation = 'list' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'readStatus';
 
@@ -127,7 +127,7 @@ export interface KindDefinition {
    */
   readonly unbuilt?: boolean | undefined;
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
-  unsupported?(spec: unknown): readonly string[];
+  unsupported?(spec: unknown, images: Images): readonly string[];
   readonly machine: Machine;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;

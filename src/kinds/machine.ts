@@ -16,6 +16,7 @@ import type { Address } from '../api/address.js';
 import type { Effect, LaterEffect } from './effect.js';
 import type { Letter, Sender } from './letter.js';
 import type { WorkReport } from './report.js';
+import type { Images } from './work.js';
 
 /** Time, ids and chance, as arguments (I9). */
 export interface Moment {
@@ -25,6 +26,8 @@ export interface Moment {
   randomBytes(length: number): Uint8Array;
   /** Absent where nobody listens, as in tests. */
   readonly doors?: Doors | undefined;
+  /** Images that work may name here; absent: those of the catalog. */
+  readonly images?: Images | undefined;
 }
 
 /** Where this deployment is reached from outside: for people to read in a status, never for deciding. */

@@ -4,6 +4,9 @@
  */
 import type { ResourceAmounts } from './amounts.js';
 
+/** `Any`: whatever the engine has or can pull. */
+export type Images = 'Catalog' | 'Any';
+
 export interface SecretRef {
   readonly name: string;
   /** Pinned version; absent: the newest at admission. */

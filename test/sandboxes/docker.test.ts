@@ -39,7 +39,8 @@ if (host === undefined) {
     const ready = await boxes.client().get('/readyz');
     t.is(textAt(ready.body, 'compute', 'name'), 'docker');
     const job = {
-      image: 'svc/agent-tools',
+      // Of the daemon's own, not of the catalog.
+      image: 'troupe-test/tools:1',
       command: ['sh', '-c', 'echo hello; echo kept >/svc/outputs/file; exit 0'],
       resources: SMALL,
     };

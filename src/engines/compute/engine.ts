@@ -11,6 +11,7 @@
  */
 
 import type { Duplex } from 'node:stream';
+import type { Images } from '../../kinds/work.js';
 
 /** Work to start. Paths are on the machine that runs the engine. */
 export interface WorkOrder {
@@ -255,6 +256,8 @@ export type PortStart =
 
 export interface ComputeEngine {
   readonly name: string;
+  /** Which images its work may name: those of the catalog, or any reference. */
+  readonly images: Images;
   /** A directory of the engine's making that it can show to work (`WorkOrder.apiDirectory`); undefined: it has none. */
   readonly apiDirectory?: string | undefined;
   facts(signal: AbortSignal): Promise<EngineFacts>;

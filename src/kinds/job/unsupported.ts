@@ -3,10 +3,11 @@
  * the field: nothing is accepted and ignored. A later feature removes its lines here.
  */
 import { isCatalogImage } from '../image/catalog.js';
+import type { Images } from '../work.js';
 import type { JobSpec } from './schema.js';
 
 /** Paths of the fields (`spec.resources.gpu`), in the order of the schema; empty when all of the spec is carried out. */
-export function unsupportedFields(spec: JobSpec): readonly string[] {
+export function unsupportedFields(spec: JobSpec, images: Images): readonly string[] {
   const found: string[] = [];
   const refuse = (path: string, value: unknown): void => {
     if (isGiven(value)) found.push(`spec.${path}`);
@@ -15,7 +16,7 @@ export function unsupportedFields(spec: JobSpec): readonly string[] {
   refuse('connections', spec.connections);
   refuse('distributed', spec.distributed);
   refuse('expectedDuration', spec.expectedDuration);
-  if (!isCatalogImage(spec.image)) found.push('spec.image');
+  if (images === 'Catalog' && !isCatalogImage(spec.image)) found.push('spec.image');
   refuse('imagePullSecrets', spec.imagePullSecrets);
   refuse('imageRef', spec.imageRef);
   for (const [index, input] of (spec.inputs ?? []).entries()) {

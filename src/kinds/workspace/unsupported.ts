@@ -3,16 +3,17 @@
  * field: nothing is accepted and ignored. A later feature removes its lines here.
  */
 import { isCatalogImage } from '../image/catalog.js';
+import type { Images } from '../work.js';
 import type { WorkspaceSpec } from './schema.js';
 
 /** Paths of the fields, in the order of the schema; empty when all of the spec is carried out. */
-export function unsupportedFields(spec: WorkspaceSpec): readonly string[] {
+export function unsupportedFields(spec: WorkspaceSpec, images: Images): readonly string[] {
   const found: string[] = [];
   const refuse = (path: string, value: unknown): void => {
     if (isGiven(value)) found.push(`spec.${path}`);
   };
   refuse('connections', spec.connections);
-  if (spec.image !== undefined && !isCatalogImage(spec.image)) found.push('spec.image');
+  if (spec.image !== undefined && images === 'Catalog' && !isCatalogImage(spec.image)) found.push('spec.image');
   refuse('imagePullSecrets', spec.imagePullSecrets);
   refuse('maxCostUSD', spec.maxCostUSD);
   const { queueTimeout: _carriedOut, ...placement } = spec.placement ?? {};

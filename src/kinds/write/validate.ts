@@ -89,7 +89,7 @@ export function checkSupported(
     };
   }
   if (kind.unsupported === undefined) return undefined;
-  const fields = kind.unsupported(spec);
+  const fields = kind.unsupported(spec, ctx.moment.images ?? 'Catalog');
   if (fields.length === 0) return undefined;
   return {
     code: 'Unsupported',

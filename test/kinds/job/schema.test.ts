@@ -254,7 +254,7 @@ const UNSUPPORTED: readonly (readonly [string, Record<string, unknown>])[] = [
 
 for (const [path, spec] of UNSUPPORTED) {
   test(`${path} is named as not built yet`, (t) => {
-    t.deepEqual(jobKind.unsupported?.(jobKind.schema.spec.parse({ ...LEAST, ...spec })), [path]);
+    t.deepEqual(jobKind.unsupported?.(jobKind.schema.spec.parse({ ...LEAST, ...spec }), 'Catalog'), [path]);
   });
 }
 
@@ -280,7 +280,7 @@ test('Everything that this service carries out is supported', (t) => {
     ttlSecondsAfterFinished: 60,
     volumes: [],
   };
-  t.deepEqual(jobKind.unsupported?.(jobKind.schema.spec.parse(spec)), []);
+  t.deepEqual(jobKind.unsupported?.(jobKind.schema.spec.parse(spec), 'Catalog'), []);
 });
 
 test('What the spec lists as mutable is mutable, and nothing else', (t) => {

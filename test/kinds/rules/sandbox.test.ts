@@ -128,9 +128,14 @@ for (const [path, spec] of [
   ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
 ] as const) {
   test(`Sandbox: ${path} is named as not built yet`, (t) => {
-    t.deepEqual(sandboxKind.unsupported?.(sandboxKind.schema.spec.parse({ image: IMAGE, ...spec })), [path]);
+    t.deepEqual(sandboxKind.unsupported?.(sandboxKind.schema.spec.parse({ image: IMAGE, ...spec }), 'Catalog'), [path]);
   });
 }
+
+test('Sandbox: an engine that runs any image takes one that is in no catalog', (t) => {
+  const spec = sandboxKind.schema.spec.parse({ image: 'ghcr.io/team/tools:1' });
+  t.deepEqual(sandboxKind.unsupported?.(spec, 'Any'), []);
+});
 
 test('Sandbox: everything that this service carries out is supported', (t) => {
   const spec = {
@@ -146,5 +151,5 @@ test('Sandbox: everything that this service carries out is supported', (t) => {
     state: 'Stopped',
     workingDir: '/home',
   };
-  t.deepEqual(sandboxKind.unsupported?.(sandboxKind.schema.spec.parse(spec)), []);
+  t.deepEqual(sandboxKind.unsupported?.(sandboxKind.schema.spec.parse(spec), 'Catalog'), []);
 });

@@ -159,11 +159,11 @@ for (const [path, spec] of [
   ['spec.source.url', { source: { url } }],
 ] as const) {
   test(`Volume: ${path} is named as not built yet`, (t) => {
-    t.deepEqual(volumeKind.unsupported?.(volumeKind.schema.spec.parse(spec)), [path]);
+    t.deepEqual(volumeKind.unsupported?.(volumeKind.schema.spec.parse(spec), 'Catalog'), [path]);
   });
 }
 
 test('Volume: everything that this service carries out is supported', (t) => {
   const spec = { accessMode: 'ReadWriteOnce', revisionHistoryLimit: 3, size: '1Gi', ttlAfterUnused: '1h' };
-  t.deepEqual(volumeKind.unsupported?.(volumeKind.schema.spec.parse(spec)), []);
+  t.deepEqual(volumeKind.unsupported?.(volumeKind.schema.spec.parse(spec), 'Catalog'), []);
 });

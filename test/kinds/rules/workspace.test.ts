@@ -199,7 +199,9 @@ for (const [path, spec] of [
   ['spec.resources.gpu', { resources: { gpu: { count: 1 } } }],
 ] as const) {
   test(`Workspace: ${path} is named as not built yet`, (t) => {
-    t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse({ ephemeral: true, ...spec })), [path]);
+    t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse({ ephemeral: true, ...spec }), 'Catalog'), [
+      path,
+    ]);
   });
 }
 
@@ -220,7 +222,7 @@ test('Workspace: everything that this service carries out is supported', (t) => 
     state: 'Stopped',
     tools: ['SSH'],
   };
-  t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse(spec)), []);
+  t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse(spec), 'Catalog'), []);
 });
 
 test('Workspace: its work is its home and nothing else, and gets no more disk than the Volume has', (t) => {

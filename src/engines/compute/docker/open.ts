@@ -83,6 +83,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
   const engine = new DockerEngine(options, ends);
   return {
     name: engine.name,
+    images: 'Any',
     apiDirectory: ends.apiDirectory,
     facts: (signal) => engine.facts(signal),
     start: (order, signal) => engine.start(order, signal),

@@ -128,6 +128,8 @@ export async function openAt(
 
   return {
     name: 'namespaces',
+    // Its images are this machine's own system.
+    images: 'Catalog',
     apiDirectory: place.layout.api,
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     start: async (order, signal) => {
