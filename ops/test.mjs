@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -14,6 +14,8 @@ import { HOME, prepare, step } from './prepare.mjs';
 
 /** The run is given up when no test ends for this long; crash tests start the service many times. */
 const TEST_TIMEOUT = '8m';
+/** Files at once. More than there are cores: most of them wait, for a process, a clock or a disk. */
+const CONCURRENCY = Math.max(4, availableParallelism());
 const SERVER_MS = 60_000;
 const STOP_MS = 30_000;
 
@@ -53,7 +55,12 @@ const runTests = (patterns, environment) =>
   new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
-      [join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs'), `--timeout=${TEST_TIMEOUT}`, ...patterns],
+      [
+        join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs'),
+        `--timeout=${TEST_TIMEOUT}`,
+        `--concurrency=${CONCURRENCY}`,
+        ...patterns,
+      ],
       { cwd: HOME, env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] },
     );
     helpers.push(child);

@@ -198,7 +198,6 @@ const UNSUPPORTED: readonly (readonly [string, object])[] = [
   ['spec.resources.gpu', { resources: { gpu: { count: 1 } } }],
   ['spec.distributed', { distributed: { nodes: 2 } }],
   ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
-  ['spec.network.egress.policy', { network: { egress: { policy: 'Open' } } }],
   ['spec.scaledownWindow', { scaledownWindow: '5m' }],
   ['spec.connections', { connections: ['db'] }],
   ['spec.recovery.checkpoint', { recovery: { checkpoint: {} } }],

@@ -121,7 +121,11 @@ export const bombCases: readonly ContractCase[] = bombs.map(({ name, needs, scri
       over.abort();
       await output.return?.();
       await execution.ended;
-      t.is((await h.ran(attacker.id, 'echo alive')).stdout, 'alive\n');
+      // A bomb takes a moment to die.
+      const deadline = Date.now() + 20_000;
+      let alive = await h.ran(attacker.id, 'echo alive');
+      while (alive.stdout === '' && Date.now() < deadline) alive = await h.ran(attacker.id, 'echo alive');
+      t.is(alive.stdout, 'alive\n', JSON.stringify(alive));
       await also?.(t, h, attacker.id, said);
     }
     await Promise.all([attacker, neighbour].map(({ id }) => h.engine.remove(id, true, h.patience())));

@@ -52,11 +52,12 @@ export class BoxExecution implements Execution {
     this.output = { [Symbol.asyncIterator]: () => this.pieces() };
     setMaxListeners(0, signal);
     const abort = (): void => this.finish({ end: 'WorkGone' }, true);
+    // Also when it has ended already, and nobody will take what it said.
     signal.addEventListener('abort', abort, { once: true });
+    void this.ended.then(() => signal.removeEventListener('abort', abort));
     const { output } = entered;
     output.on('data', (chunk: Buffer) => this.read(chunk));
     output.once('end', () => {
-      signal.removeEventListener('abort', abort);
       if (this.end === undefined) void brokenEnd(this.began).then((end) => this.finish(end, false));
     });
     if (signal.aborted) abort();

@@ -90,6 +90,8 @@ export async function launch(
   feed(child, entrances.length, plan.feeds);
   const gate = plan.gate === true ? (child.stdio[stdio.length - 1] as Writable | null | undefined) : undefined;
   gate?.on('error', () => undefined);
+  // One that ended before it was let through: nobody reads this pipe, so only we can close it, and `close` waits for all of them.
+  child.once('exit', () => gate?.destroy());
 
   let explanation = '';
   let sawOutput: (ready: boolean) => void = () => undefined;
