@@ -1,6 +1,7 @@
 /** Owns a stand-in for the house behind the SSH door: commands run as processes of this machine, ports are its own. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
+import type { Readable } from 'node:stream';
 import ssh2 from 'ssh2';
 import type { Guest, Guests, GuestCommand, Inside } from '../../http/ssh/deps.js';
 import { findKey } from '../../http/ssh/keys.js';
@@ -121,9 +122,11 @@ async function* counted<Part extends { readonly data: Uint8Array }>(
 
 async function* bothOf(
   stdout: AsyncIterable<Buffer>,
-  stderr: AsyncIterable<Buffer>,
+  stderr: Readable,
 ): AsyncGenerator<{ readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array }> {
+  // From the beginning: what nobody listens to when a child ends is thrown away.
+  const errors: Promise<Buffer[]> = stderr.toArray();
   // Enough for a test: what is said on one is said before what is said on the other.
   for await (const data of stdout) yield { stream: 'stdout', data };
-  for await (const data of stderr) yield { stream: 'stderr', data };
+  for (const data of await errors) yield { stream: 'stderr', data };
 }
