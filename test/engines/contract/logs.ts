@@ -97,7 +97,9 @@ export const logCases: readonly ContractCase[] = [
       t.true(kept > MiB / 4, `${kept} bytes kept`);
       t.is(lines[0]?.stream, 'system');
       const cut = Number(/before line (\d+)/.exec(show(lines[0] as LogLine))?.[1]) - 1;
-      t.is(cut + lines.length - 1, 3_000_001);
+      // A daemon may hand over one line in two pieces.
+      const counted = cut + lines.length - 1 - 3_000_001;
+      t.true(counted === 0 || counted === 1, String(counted));
       t.is(show(lines.at(-1) as LogLine), 'stdout the end\n');
     },
   },

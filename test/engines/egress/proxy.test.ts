@@ -268,7 +268,7 @@ test('connections are bounded, the silent are cut off, and all end with the work
   await cut;
   socket.write('still here');
   t.is(String(await once(socket, 'data')), 'still here');
+  const ended = once(socket.on('error', () => undefined).resume(), 'close');
   await egress.close();
-  socket.on('error', () => undefined);
-  await once(socket, 'close');
+  await ended;
 });

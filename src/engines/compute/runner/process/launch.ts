@@ -8,6 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { STATUS_FD, type Plan } from '../isolation/isolation.js';
 import type { OpenPipe, Pipes } from './pipes.js';
 import { insideGroups } from './tool.js';
+import { signalAll } from './tree.js';
 
 export interface Exit {
   readonly exitCode: number;
@@ -44,6 +45,9 @@ export interface Launched {
 export function firstFeed(entrances: number): number {
   return STATUS_FD + 1 + entrances;
 }
+
+/** A box whose first process is not known by then is not coming to be. */
+const MAKING_MS = 5_000;
 
 /** First bytes of stderr that are kept, to explain a command that could not be executed. */
 const EXPLANATION = 1024;
@@ -134,12 +138,26 @@ export async function launch(
     exited,
     drained,
     pass: () => gate?.end('.'),
-    kill: () => child.kill('SIGKILL'),
+    kill: () => endBox(child, status.boxPid),
     release: () => {
       out.release();
       err.release();
     },
   };
+}
+
+/**
+ * A maker that dies while its box's first process waits for it leaves that behind for ever, with our pipes in its hands. So it is
+ * killed only once that process is known, and after it.
+ */
+function endBox(child: ChildProcess, boxPid: Promise<number | undefined>): void {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const late = setTimeout(() => child.kill('SIGKILL'), MAKING_MS);
+  void boxPid.then((pid) => {
+    clearTimeout(late);
+    if (pid !== undefined) signalAll([pid], 'SIGKILL');
+    child.kill('SIGKILL');
+  });
 }
 
 function feed(child: ChildProcess, entrances: number, feeds: readonly Buffer[]): void {

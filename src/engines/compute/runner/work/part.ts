@@ -54,7 +54,8 @@ export function heldProgram(session: Session): Part {
     exited: session.ended,
     drained: session.ended,
     terminate: () => {
-      if (runs) session.signal('SIGTERM');
+      // Also when the word that it runs is still under way: otherwise it would never hear of its end.
+      session.signal('SIGTERM');
       return runs;
     },
     kill: () => session.kill(),
