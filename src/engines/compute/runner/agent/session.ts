@@ -146,6 +146,8 @@ export class Session {
     switch (type) {
       case FRAME.stdout:
       case FRAME.stderr:
+        // What it says can be heard before the word that it runs.
+        this.tellStarted(true);
         if (this.dropping || this.listener.feed(type === FRAME.stdout ? 'stdout' : 'stderr', data)) return;
         this.pause();
         return;
