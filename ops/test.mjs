@@ -2,7 +2,8 @@
  * `npm test`: makes the clone ready, starts the Postgres that tests talk to, runs the tests, and takes everything down
  * again. Arguments that name test files (`test/ops/x.test.ts`) narrow the run; others go to ava.
  *
- * With `CI_SKIPS=fail` a skipped test counts as failed. Its last line is `N passed, N failed[, N skipped]`.
+ * With `CI_SKIPS=fail` a skipped test counts as failed. A few files that fail get a second try, alone: what was only unlucky on a
+ * busy machine is told from what is broken, and said. The last line is `N passed, N failed[, N skipped]`.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +16,9 @@ import { HOME, prepare, step } from './prepare.mjs';
 /** The run is given up when no test ends for this long; crash tests start the service many times. */
 const TEST_TIMEOUT = '8m';
 /** Files at once. More than there are cores: most of them wait, for a process, a clock or a disk. */
-const CONCURRENCY = Math.max(4, availableParallelism());
+const CONCURRENCY = Math.max(3, availableParallelism());
+/** More files than this are broken, not unlucky. */
+const SECOND_TRIES = 5;
 const SERVER_MS = 60_000;
 const STOP_MS = 30_000;
 
@@ -51,31 +54,56 @@ const stopAll = async () => {
 };
 
 /** Runs ava, shows what it says, and resolves to its counts. */
-const runTests = (patterns, environment) =>
+const runTests = (patterns, environment, concurrency) =>
   new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
       [
         join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs'),
         `--timeout=${TEST_TIMEOUT}`,
-        `--concurrency=${CONCURRENCY}`,
+        `--concurrency=${concurrency}`,
         ...patterns,
       ],
       { cwd: HOME, env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] },
     );
     helpers.push(child);
     const counts = { passed: 0, failed: 0, skipped: 0 };
+    const files = new Set();
     const lines = createInterface({ input: child.stdout });
     lines.on('line', (line) => {
       process.stdout.write(`${line}\n`);
       for (const [count, mark] of Object.entries(MARKS)) if (mark.test(line)) counts[count] += 1;
+      const file = fileOf(line);
+      if (file !== undefined) files.add(file);
     });
     child.once('error', reject);
-    child.once('close', (code) => resolve({ ...counts, code: code ?? 1 }));
+    child.once('close', (code) => resolve({ ...counts, files, code: code ?? 1 }));
   });
 
 /** How ava begins the line of a test (or of a file that broke). Its own sums leave out what passed when one failed. */
 const MARKS = { passed: /^ {2,}✔ /, failed: /^ {2,}✘ /, skipped: /^ {2,}- \[skip\] / };
+
+/** The file of a test that failed, or that is still waited for at the end. Its path begins each title. */
+const fileOf = (line) => {
+  const pending = /^ *\d+ tests? (?:was|were) pending in (\S+)$/.exec(line);
+  if (pending !== null) return pending[1];
+  const words = /^ {2,}✘ (?:\[fail\]: )?(.*)$/.exec(line)?.[1]?.split(' › ') ?? [];
+  for (let length = words.length; length > 0; length -= 1) {
+    const file = `${join('dist', 'test', ...words.slice(0, length))}.test.js`;
+    if (existsSync(join(HOME, file))) return file;
+  }
+  return undefined;
+};
+
+/** The files that failed once more, alone, when they are few. The counts are then those of both runs. */
+const secondTry = async (first, environment) => {
+  if (first.code === 0 || first.files.size === 0 || first.files.size > SECOND_TRIES) return first;
+  process.stdout.write(`\nA second try, alone: ${[...first.files].join(', ')}\n`);
+  const second = await runTests([...first.files], environment, 1);
+  if (second.code !== 0) return { ...first, failed: Math.max(second.failed, 1) };
+  for (const file of first.files) process.stdout.write(`needed a second try: ${file}\n`);
+  return { ...first, passed: first.passed + first.failed, failed: 0, code: 0 };
+};
 
 const main = async () => {
   await prepare();
@@ -86,7 +114,7 @@ const main = async () => {
   }
   const given = process.argv.slice(2).map((argument) => argument.replace(/^(\.\/)?(test\/.*)\.ts$/, 'dist/$2.js'));
   const files = given.some((argument) => argument.startsWith('dist/')) ? given : ['dist/test/**/*.test.js', ...given];
-  const result = await runTests(files, environment);
+  const result = await secondTry(await runTests(files, environment, CONCURRENCY), environment);
 
   const strict = process.env.CI_SKIPS === 'fail';
   const refused = strict ? result.skipped : 0;

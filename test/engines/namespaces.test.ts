@@ -7,7 +7,7 @@ import { turns } from '../support/turns.js';
 import { Ground, setups, userOf } from './namespaces-setups.js';
 
 /** Of all setups together; most cases wait for a process or a clock. */
-const turn = turns(10);
+const turn = turns(7);
 /** From its turn on. */
 const CASE_MS = 120_000;
 
