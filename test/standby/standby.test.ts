@@ -31,8 +31,10 @@ async function standbyOf(t: ExecutionContext, active: Running): Promise<Running>
 test.serial('a standby says what it waits for and refuses writes with 503', async (t) => {
   const active = await startRunning(t);
   const standby = await standbyOf(t, active);
-  const ready = await fetch(new URL('/readyz?verbose', standby.url));
-  t.regex(await ready.text(), /lease|standby|another/i);
+  await until('it says so', async () => {
+    const ready = await fetch(new URL('/readyz?verbose', standby.url));
+    return /lease|standby|another/i.test(await ready.text());
+  });
   const { key } = active.client();
   const answer = await standby.client().ask('POST', COLLECTION, { body: account('here'), key });
   t.is(answer.status, 503, answer.text);
