@@ -38,7 +38,7 @@ export function jobBody(
 
 /** One that idles, and is driven from outside. */
 export function sandboxBody(name: string): string {
-  const resources = { cpu: '100m', memory: '64Mi', disk: '1Gi' };
+  const resources = { cpu: '2', memory: '128Mi', disk: '1Gi' };
   return JSON.stringify({ ...head('Sandbox', name, {}), spec: { image: 'svc/agent-tools', resources } });
 }
 

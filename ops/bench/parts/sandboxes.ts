@@ -20,7 +20,7 @@ const KEYS = 300;
 const FILE_BYTES = 200 * 1024 * 1024;
 const WORKSPACE_BYTES = 50 * 1024 * 1024;
 const RESUMES = 8;
-const IDLE = 500;
+const IDLE = 200;
 /** Seconds over which idle ones are watched. */
 const WATCHED = 10;
 /** Destroyed and made again for so long (s), so many at a time. */
@@ -34,10 +34,12 @@ const sandbox = z.looseObject({ status: z.looseObject({ phase: z.string().option
 
 export const sandboxes: Part = {
   name: 'sandboxes',
-  about: 'POST of a Sandbox to the answer of its first command; commands, files, a terminal, resumes; 500 idle ones',
+  about: 'POST of a Sandbox to the answer of its first command; commands, files, a terminal, resumes; idle ones',
   async run(context) {
-    // Five hundred at rest need more room on paper than the machine has.
-    const service = await context.fresh({ env: { TROUPE_NODE_CPU: '100', TROUPE_NODE_MEMORY: '100Gi' } });
+    // Hundreds at rest need more room on paper than the machine has.
+    const service = await context.fresh({
+      env: { TROUPE_NODE_CPU: '1000', TROUPE_NODE_MEMORY: '100Gi', TROUPE_NODE_DISK: '10Ti' },
+    });
     const figures: Figure[] = [];
     await cycle(service, 'warm-up');
     figures.push(...(await firstCommands(context, service)));
