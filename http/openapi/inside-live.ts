@@ -1,7 +1,7 @@
 /** Owns the description of processes, terminals and ports inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
 import { json, RAW, record, said, STRINGS } from '../routes/declared/bodies.js';
 import { COMMAND, EPOCH, WAIT } from '../routes/declared/interactive.js';
-import { SIGNALS } from '../routes/processes.js';
+import { COMMAND_SIGNALS } from '../../src/engines/compute/signals.js';
 import { TERMINAL_PROTOCOL } from '../routes/terminal.js';
 import { IDEMPOTENCY_KEY, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
@@ -77,7 +77,7 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
     [`${one}/signals`]: {
       post: of('signalProcess', 'Send a signal to a process and to all that it has started', {
         parameters: [ID],
-        body: json(record({ signal: said('Which one.', { ...TEXT, enum: [...SIGNALS] }) }, ['signal'])),
+        body: json(record({ signal: said('Which one.', { ...TEXT, enum: [...COMMAND_SIGNALS] }) }, ['signal'])),
         answer: { schema: PROCESS, description: 'Sent.' },
       }),
     },

@@ -5,6 +5,7 @@
  * Inwards goes nothing that is ours: no key (Authorization, the bearer subprotocol), no cookie that we have set. Outwards
  * comes nothing by which hostile code could speak for the whole origin instead of for its own path.
  */
+import { HOP_BY_HOP } from '../../src/api/hop-by-hop.js';
 import { isOurCookie, scopeCookie } from './cookies.js';
 
 export interface Passage {
@@ -12,19 +13,6 @@ export interface Passage {
   readonly prefix: string;
   readonly port: number;
 }
-
-/** RFC 9110, 7.6.1, and what older clients send. They speak of one connection, not of the message. */
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-];
 
 const NEVER_IN = new Set([
   ...HOP_BY_HOP,

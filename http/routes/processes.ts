@@ -13,7 +13,9 @@ import type { Address } from '../../src/api/address.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
 import { rfc3339Millis } from '../../src/api/time.js';
-import type { CommandSignal, ProcessState } from '../../src/engines/compute/engine.js';
+import type { ProcessState } from '../../src/engines/compute/engine.js';
+import { COMMAND_SIGNALS } from '../../src/engines/compute/signals.js';
+import { delay } from '../../actors/wait.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
@@ -29,25 +31,13 @@ import { exitView } from './frames.js';
 import { parseProcessId, printProcessId } from './process-id.js';
 import { sendOutput } from './process-output.js';
 
-export const SIGNALS = [
-  'SIGINT',
-  'SIGTERM',
-  'SIGKILL',
-  'SIGHUP',
-  'SIGQUIT',
-  'SIGUSR1',
-  'SIGUSR2',
-  'SIGSTOP',
-  'SIGCONT',
-] as const satisfies readonly CommandSignal[];
-
 /** Given to a process at a time: each is taken whole or not at all. */
 const PIECE_BYTES = 64 * 1024;
 /** How long one request goes on with a process that reads slowly. */
 const PATIENCE_MS = 2_000;
 const AGAIN_MS = 25;
 
-const signalBody = z.strictObject({ signal: z.enum(SIGNALS) });
+const signalBody = z.strictObject({ signal: z.enum(COMMAND_SIGNALS) });
 
 interface Place {
   readonly x: Exchange;
@@ -188,7 +178,7 @@ async function write(place: Place, process: ProcessName): Promise<void> {
 
 /** How much was taken. An end is only told behind all of it. Refuses when the process has ended, or none was there. */
 async function give(place: Place, process: ProcessName, data: Buffer, end: boolean): Promise<number> {
-  const { room, address } = place;
+  const { x, room, address } = place;
   const until = performance.now() + PATIENCE_MS;
   let written = 0;
   for (;;) {
@@ -207,7 +197,7 @@ async function give(place: Place, process: ProcessName, data: Buffer, end: boole
         break;
       case 'Full':
         if (written === 0 || performance.now() > until) return written;
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+        await delay(AGAIN_MS, x.gone);
         break;
       case 'Gone':
         throw await gone(place, process);

@@ -6,7 +6,8 @@
  * says it. Agents, X11 and other subsystems are refused by having no listener.
  */
 import type { ServerChannel, Session } from 'ssh2';
-import type { CommandSignal, ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
+import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
+import { isCommandSignal } from '../../src/engines/compute/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { Guest, Inside } from './deps.js';
 import { pour } from './pour.js';
@@ -25,20 +26,6 @@ export interface SessionDeps {
   onChannel(channel: ServerChannel): void;
   /** The channel is closed on both sides. */
   onClosed(): void;
-}
-
-const SIGNALS: ReadonlySet<string> = new Set<CommandSignal>([
-  'SIGINT',
-  'SIGTERM',
-  'SIGKILL',
-  'SIGHUP',
-  'SIGQUIT',
-  'SIGUSR1',
-  'SIGUSR2',
-]);
-
-function isSignal(name: string): name is CommandSignal {
-  return SIGNALS.has(name);
 }
 
 const MOST_VARIABLES = 32;
@@ -89,7 +76,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   });
   session.on('signal', (accept, _reject, { name }) => {
     const signal = `SIG${name}`;
-    if (isSignal(signal)) execution?.signal(signal);
+    if (isCommandSignal(signal)) execution?.signal(signal);
     accept?.();
   });
   session.on('shell', (accept) => void run(accept(), LOGIN));

@@ -12,6 +12,9 @@
 
 import type { Duplex } from 'node:stream';
 import type { Images } from '../../kinds/work.js';
+import type { CommandSignal } from './signals.js';
+
+export type { CommandSignal };
 
 /** Work to start. Paths are on the machine that runs the engine. */
 export interface WorkOrder {
@@ -188,17 +191,6 @@ export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
 }
-
-export type CommandSignal =
-  | 'SIGINT'
-  | 'SIGTERM'
-  | 'SIGKILL'
-  | 'SIGHUP'
-  | 'SIGQUIT'
-  | 'SIGUSR1'
-  | 'SIGUSR2'
-  | 'SIGSTOP'
-  | 'SIGCONT';
 
 export type ExecStart =
   | { readonly outcome: 'Started'; readonly execution: Execution }

@@ -6,7 +6,8 @@
  * input is bounded by the window, and a client that sends more is cut off.
  */
 import type { Socket } from 'node:net';
-import type { CommandSignal, ExecEnd } from '../engine.js';
+import type { ExecEnd } from '../engine.js';
+import { isCommandSignal } from '../signals.js';
 import type { Listener, Session } from './agent/session.js';
 import {
   encodeFrame,
@@ -19,23 +20,8 @@ import {
   type Frame,
 } from './protocol/frames.js';
 
-const SIGNALS: ReadonlySet<string> = new Set<CommandSignal>([
-  'SIGINT',
-  'SIGTERM',
-  'SIGKILL',
-  'SIGHUP',
-  'SIGQUIT',
-  'SIGUSR1',
-  'SIGUSR2',
-  'SIGSTOP',
-  'SIGCONT',
-]);
 /** Bytes of a frame that is taken whole. */
 const MAX_WORDS = 64;
-
-export function isSignal(name: string): name is CommandSignal {
-  return SIGNALS.has(name);
-}
 
 export class ExecSession implements Listener {
   private readonly socket: Socket;
@@ -98,7 +84,7 @@ export class ExecSession implements Listener {
         return session.endInput();
       case FRAME.signal: {
         const name = data.toString('latin1');
-        if (isSignal(name)) return session.signal(name);
+        if (isCommandSignal(name)) return session.signal(name);
         throw new Error('a signal that is not known');
       }
       case FRAME.resize:

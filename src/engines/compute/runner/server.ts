@@ -9,7 +9,8 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { EngineFacts, ExecEnd, WorkState } from '../engine.js';
-import { ExecSession, isSignal } from './exec-session.js';
+import { isCommandSignal } from '../signals.js';
+import { ExecSession } from './exec-session.js';
 import { LineReader } from './protocol/lines.js';
 import {
   AGENT_VERSION,
@@ -286,7 +287,7 @@ export class RunnerServer {
       }
       case 'signalProcess':
         await works.fence(epoch);
-        if (!isSignal(request.signal)) throw new Refused('Invalid', 'unknown signal');
+        if (!isCommandSignal(request.signal)) throw new Refused('Invalid', 'unknown signal');
         return works.processes(request.work)?.signal(request.process, request.signal) ?? 'Gone';
       default:
         throw new Refused('Invalid', 'unknown operation');
