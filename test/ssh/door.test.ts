@@ -150,8 +150,7 @@ withSsh('a key that is taken away ends what it has opened, and says so', async (
   t.true(house.staying > 0, 'it counts as activity');
   house.keys.set('gone', []);
   door.changed({ org: 'bootstrap', kind: 'Workspace', project: 'default', name: 'gone' });
-  const [code] = (await once(client, 'close')) as [number];
-  t.is(code, 255);
+  t.is((await client.ended).code, 255);
   t.regex(client.said.stderr, /the key has gone/);
 });
 
@@ -175,10 +174,13 @@ test.serial('garbage, silence and too many do not reach beyond their own connect
     'SSH-1.0-old\r\n',
     '',
   ];
-  for (const text of strange) await once(await knock(text), 'close');
+  for (const text of strange) {
+    const socket = await knock(text);
+    await until('it is closed', () => socket.closed);
+  }
   const quiet = await Promise.all([knock(''), knock(''), knock('')]);
   const fourth = await knock('');
-  await once(fourth, 'close');
+  await until('it is closed', () => fourth.closed);
   t.true(
     quiet.every(({ closed }) => !closed),
     'those who came before may still say who they are',

@@ -27,8 +27,11 @@ export interface SshKit {
   /** Options for all three programs. `known`: a line of known_hosts without its host; absent: any host key is taken. */
   options(port: number, key: string, known?: string): string[];
   run(program: string, args: readonly string[], input?: string | Uint8Array): Promise<Said>;
-  /** Runs on until the test ends it. */
-  begin(program: string, args: readonly string[]): ChildProcess & { readonly said: { stdout: string; stderr: string } };
+  /** Runs on until the test ends it, or it ends itself, which may be before anybody looks. */
+  begin(
+    program: string,
+    args: readonly string[],
+  ): ChildProcess & { readonly said: { stdout: string; stderr: string }; readonly ended: Promise<Said> };
   close(): Promise<void>;
 }
 
@@ -43,8 +46,13 @@ export async function openSshKit(): Promise<SshKit> {
     child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk.toString('latin1')));
     child.stdin.on('error', () => undefined);
     running.add(child);
-    child.once('close', () => running.delete(child));
-    return Object.assign(child, { said });
+    const ended = new Promise<Said>((resolve) =>
+      child.once('close', (code) => {
+        running.delete(child);
+        resolve({ code, ...said });
+      }),
+    );
+    return Object.assign(child, { said, ended });
   };
   const key = (name: string): string => {
     const file = join(dir, name);
@@ -66,7 +74,7 @@ export async function openSshKit(): Promise<SshKit> {
     run(program, args, input) {
       const child = begin(program, args);
       child.stdin?.end(input);
-      return new Promise((resolve) => child.once('close', (code) => resolve({ code, ...child.said })));
+      return child.ended;
     },
     begin,
     async close() {

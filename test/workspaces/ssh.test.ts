@@ -228,13 +228,13 @@ serial('a key that is taken away ends its session, and a Workspace that stops en
   await until('both are inside', () => first.said.stdout.includes('in') && other.said.stdout.includes('in'));
   const began = performance.now();
   await set(t, { sshKeys: [await kit.publicKey('second')] });
-  t.is(((await once(first, 'close')) as [number])[0], 255);
+  t.is((await first.ended).code, 255);
   t.true(performance.now() - began < 5_000, 'at once');
   t.regex(first.said.stderr, /this key does not open Workspace "desk" any more/);
   t.is(other.exitCode, null, 'the other goes on');
 
   await set(t, { state: 'Stopped' });
-  t.is(((await once(other, 'close')) as [number])[0], 255);
+  t.is((await other.ended).code, 255);
   t.regex(other.said.stderr, /Workspace "desk" is Stop/);
   await phase('Stopped');
   const page = await fetch(new URL(AT_TOOL, service.url), { headers: { cookie: visit } });
@@ -261,6 +261,6 @@ serial(
     const client = kit.begin('ssh', [...options(), USER, 'echo in; sleep 60']);
     await until('it is inside', () => client.said.stdout.includes('in'));
     t.is((await service.client().remove(`${members}/dev`)).status, 200);
-    t.is(((await once(client, 'close')) as [number])[0], 255);
+    t.is((await client.ended).code, 255);
   },
 );
