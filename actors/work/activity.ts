@@ -1,7 +1,10 @@
 /**
- * Owns telling a Sandbox that something goes on inside of it from outside: when the first command begins, when the last
- * one has ended, and every minute between. A letter that is lost is made up for by the next; one who dies says no more, and
- * what it kept awake lapses (`ActivitySeen`).
+ * Owns telling a Sandbox or Workspace that something goes on inside of it from outside: when that begins, when it has ended, and
+ * every minute between. A letter that is lost is made up for by the next; one who dies says no more, and what it kept awake
+ * lapses (`ActivitySeen`).
+ *
+ * Each letter may be a commit, so short ones are told together: a beginning is told once it has lasted BRIEF_MS, and an end once
+ * nothing has followed for REST_MS.
  *
  * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the front door.
  */
@@ -9,6 +12,8 @@ import type { Address } from '../../src/api/address.js';
 import type { Letter } from '../../src/kinds/letter.js';
 
 const REPEAT_MS = 60_000;
+const BRIEF_MS = 200;
+const REST_MS = 1_000;
 /** What happens again within this is one activity, so that not each key that is typed is told. */
 const LINGER_MS = 15_000;
 
@@ -24,6 +29,14 @@ interface Going {
   readonly uid: string;
   readonly epoch: number;
   count: number;
+  /** Since when nothing has rested for REST_MS. */
+  readonly since: number;
+  /** It was said to be busy. */
+  told: boolean;
+  /** Of the last end, ms. */
+  endedAt: number;
+  /** Says the beginning or the end. */
+  timer: NodeJS.Timeout | undefined;
 }
 
 export interface ActivityDeps {
@@ -34,10 +47,10 @@ export interface ActivityDeps {
 
 export function openActivity({ tell, now, stopping }: ActivityDeps): Activity {
   const all = new Map<string, Going>();
-  const say = ({ owner, uid, epoch }: Going, busy: boolean): void =>
-    tell(owner, uid, { letter: 'ActivitySeen', epoch, at: now(), busy });
+  const say = ({ owner, uid, epoch }: Going, busy: boolean, at: number): void =>
+    tell(owner, uid, { letter: 'ActivitySeen', epoch, at, busy });
   const repeat = setInterval(() => {
-    for (const going of all.values()) say(going, true);
+    for (const going of all.values()) if (going.count > 0) say(going, true, now());
   }, REPEAT_MS);
   repeat.unref();
   const lingering = new Map<string, NodeJS.Timeout>();
@@ -46,24 +59,43 @@ export function openActivity({ tell, now, stopping }: ActivityDeps): Activity {
     () => {
       clearInterval(repeat);
       for (const timer of lingering.values()) clearTimeout(timer);
+      for (const { timer } of all.values()) clearTimeout(timer);
     },
     { once: true },
   );
 
+  function later(going: Going, ms: number, act: () => void): void {
+    clearTimeout(going.timer);
+    going.timer = stopping.aborted ? undefined : setTimeout(act, ms).unref();
+  }
+
+  function sayBusy(going: Going): void {
+    clearTimeout(going.timer);
+    going.told = true;
+    say(going, true, now());
+  }
+
   function begin(owner: Address, uid: string, epoch: number): () => void {
     const key = `${uid}.${epoch}`;
-    const going = all.get(key) ?? { owner, uid, epoch, count: 0 };
+    const fresh: Going = { owner, uid, epoch, count: 0, since: now(), told: false, endedAt: 0, timer: undefined };
+    const going = all.get(key) ?? fresh;
     all.set(key, going);
     going.count += 1;
-    if (going.count === 1) say(going, true);
+    const left = going.since + BRIEF_MS - now();
+    if (going.told) clearTimeout(going.timer);
+    else if (left <= 0) sayBusy(going);
+    else if (going.count === 1) later(going, left, () => sayBusy(going));
     let over = false;
     return () => {
       if (over) return;
       over = true;
       going.count -= 1;
       if (going.count > 0) return;
-      all.delete(key);
-      say(going, false);
+      going.endedAt = now();
+      later(going, REST_MS, () => {
+        all.delete(key);
+        say(going, false, going.endedAt);
+      });
     };
   }
 

@@ -1,0 +1,46 @@
+/** What of brief activity is told, and when. */
+import test from 'ava';
+import { openActivity } from '../../actors/work/activity.js';
+import type { Address } from '../../src/api/address.js';
+import type { Letter } from '../../src/kinds/letter.js';
+import { until } from '../e2e/until.js';
+
+const BOX: Address = { org: 'o', kind: 'Sandbox', project: 'default', name: 'box' };
+
+type Seen = Extract<Letter, { letter: 'ActivitySeen' }>;
+
+function open(t: { teardown(release: () => void): void }) {
+  const stop = new AbortController();
+  t.teardown(() => stop.abort());
+  const told: Seen[] = [];
+  const tell = (_to: Address, _uid: string, letter: Letter): void => {
+    if (letter.letter === 'ActivitySeen') told.push(letter);
+  };
+  const activity = openActivity({ tell, now: () => performance.now(), stopping: stop.signal });
+  return { told, begin: () => activity.begin(BOX, 's-1', 1) };
+}
+
+test('a brief command is told of once, after it, with the time at which it ended', async (t) => {
+  const { told, begin } = open(t);
+  const over = begin();
+  over();
+  const ended = performance.now();
+  await until('it is told', () => told.length > 0);
+  t.is(told.length, 1);
+  t.false(told[0]?.busy);
+  t.true((told[0]?.at ?? Infinity) <= ended);
+});
+
+test('brief commands in a row are told of as one activity, which begins while they go on', async (t) => {
+  const { told, begin } = open(t);
+  await until('it is told', () => {
+    begin()();
+    return told.length > 0;
+  });
+  t.true(told[0]?.busy);
+  for (let n = 0; n < 100; n++) begin()();
+  const last = performance.now();
+  await until('its end is told', () => told.length === 2);
+  t.false(told[1]?.busy);
+  t.true((told[1]?.at ?? Infinity) <= last);
+});
