@@ -6,7 +6,7 @@
  * - The row in Postgres is the truth (I6). It is written by the commit that arms the timer and removed by the commit
  *   that has dealt with it. Nothing here writes it. Firing is at least once; the object drops old generations.
  * - Rows due before `armedUntil` have been put into BullMQ; `armedUntil` moves ahead of the clock by up to the horizon
- *   as time passes. A timer armed for later is left in its row until then. So BullMQ holds minutes of timers, not years.
+ *   as time passes. A timer armed for later is left in its row until then. So BullMQ holds a minute of timers, not years.
  * - Moving `armedUntil` reads the rows between the old and the new bound. It is moved before the read, so a timer that
  *   is armed meanwhile is put in by `arm`; one that both see has one id and is put in once.
  * - A lost or emptied backend: what failed to be added is forgotten, `armedUntil` falls back to now, and each sweep (or
@@ -50,7 +50,7 @@ export interface TimersOptions {
   /** Wakes the object. Must not throw and not wait; at least once per arming, also for one that was cleared meanwhile. */
   readonly fire: (timer: StoredTimer) => void;
   readonly onError: (error: Error) => void;
-  /** How far ahead rows are put into the backend (ms). More: more jobs there. Less: more reads. */
+  /** How far ahead rows are put into the backend (ms). More: more jobs there, of which most are cleared again. Less: more reads. */
   readonly horizonMs?: number | undefined;
   /** Interval of the sweep (ms): how late a timer can be when the backend forgot it, with the grace of a second on top. */
   readonly sweepMs?: number | undefined;
@@ -71,7 +71,7 @@ export interface Timers {
 }
 
 export async function openTimers(options: TimersOptions): Promise<Timers> {
-  const { store, clock, fire, onError, horizonMs = 10 * 60_000, sweepMs = 5_000 } = options;
+  const { store, clock, fire, onError, horizonMs = 60_000, sweepMs = 5_000 } = options;
   const closing = new AbortController();
   const ended = AbortSignal.any([options.signal, closing.signal]);
 
