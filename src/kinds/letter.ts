@@ -35,6 +35,11 @@ export type Letter =
     }
   /** Owner → Attempt: stop, for this reason (`Stopped`, `Suspended`, `Released`, …: spec, Attempt status.reason). */
   | { readonly letter: 'StopAttempt'; readonly epoch: number; readonly reason: string; readonly graceSeconds: number }
+  /**
+   * Owner → Attempt, when the owner goes for good: nothing of you is wanted any more. Without a grace it ends at once and nothing is
+   * saved, and the Attempt goes once nothing of it is left.
+   */
+  | { readonly letter: 'DropAttempt'; readonly epoch: number; readonly graceSeconds: number }
   /** Owner → Attempt: tell me (`AttemptChanged`) how you stand. Sent when the owner is opened again. */
   | { readonly letter: 'AttemptAsked'; readonly epoch: number }
   /** Owner → Attempt whose capacity was lost: this Attempt has taken your slot. */

@@ -23,6 +23,7 @@ import { wantsProof } from './proof-annotation.js';
 import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
 
 type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;
+type Written = Extract<AttemptDecision, { outcome: 'Next' }>;
 
 const IGNORED: AttemptDecision = { outcome: 'Ignored' };
 
@@ -76,7 +77,7 @@ function next(change: {
   readonly effects?: readonly Effect[];
   readonly letters?: readonly LaterEffect[];
   readonly finalizers?: readonly string[];
-}): AttemptDecision {
+}): Written {
   return { outcome: 'Next', effects: [], ...change };
 }
 
@@ -114,6 +115,8 @@ function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Momen
       return denied(current, kept, letter, moment);
     case 'StopAttempt':
       return letter.epoch === spec.epoch ? stop(current, kept, letter, moment) : IGNORED; // I8
+    case 'DropAttempt':
+      return letter.epoch === spec.epoch ? drop(current, kept, letter.graceSeconds, moment) : IGNORED; // I8
     case 'AttemptAsked':
       return letter.epoch === spec.epoch ? volatile(tellOwner(current, status, kept)) : IGNORED;
     case 'OutputsTaken': {
@@ -211,13 +214,7 @@ function stop(
   return beginStop(current, kept, letter.reason, letter.graceSeconds, moment);
 }
 
-function beginStop(
-  current: This,
-  kept: AttemptPrivate,
-  reason: string,
-  graceSeconds: number,
-  moment: Moment,
-): AttemptDecision {
+function beginStop(current: This, kept: AttemptPrivate, reason: string, graceSeconds: number, moment: Moment): Written {
   const { status, metadata } = current.object;
   if (kept.saving !== undefined) {
     // Nothing runs any more. Only a deletion does not wait for what cannot be saved.
@@ -242,6 +239,27 @@ function remove(current: This, kept: AttemptPrivate, moment: Moment): AttemptDec
   }
   if (kept.stopping !== undefined && kept.saving?.error === undefined) return next({ status });
   return beginStop(current, kept, 'Released', metadata.deletionGracePeriodSeconds ?? 30, moment);
+}
+
+/** Nothing of it is wanted: it goes, and what runs of it ends as soon as the grace allows. */
+function drop(current: This, kept: AttemptPrivate, graceSeconds: number, moment: Moment): AttemptDecision {
+  const { status, metadata } = current.object;
+  const going = metadata.deletionTimestamp !== undefined;
+  if (going && (kept.work !== 'Live' || kept.stopping !== undefined)) return volatile(reminders(current, kept));
+  if (status.phase === 'Queued') {
+    const ended = end(current, kept, stopped('Released'), moment.now);
+    return next({ ...ended, effects: [...ended.effects, { type: 'DeleteSelf' }] });
+  }
+  if (kept.work === 'Live' && graceSeconds > 0 && kept.stopping === undefined) {
+    const stopping = beginStop(current, kept, 'Released', graceSeconds, moment);
+    return { ...stopping, effects: [...stopping.effects, { type: 'DeleteSelf' }] };
+  }
+  const effects: Effect[] = kept.work === 'None' ? [] : [removeWork(current, true)];
+  if (kept.work !== 'Live') return next({ status, effects: [...effects, { type: 'DeleteSelf' }] });
+  // The proof of the removal is the end: what comes before it is one commit less for each who waits for it.
+  if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
+  const after: AttemptPrivate = { ...kept, work: 'Going', stopping: kept.stopping ?? 'Released', saving: undefined };
+  return next({ status, private: after, effects: [...effects, { type: 'DeleteSelf' }] });
 }
 
 function reported(current: This, kept: AttemptPrivate, report: WorkReport, moment: Moment): AttemptDecision {

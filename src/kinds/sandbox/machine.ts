@@ -19,7 +19,7 @@ import { attemptEnded } from './ended.js';
 import { reportStatus } from './report-status.js';
 import { takeRequests } from './requests.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
-import { settle } from './settle.js';
+import { discard, settle } from './settle.js';
 import type { Sandbox, SandboxPrivate } from './state.js';
 
 type SandboxDecision = Decision<SandboxStatus, SandboxPrivate, never>;
@@ -49,12 +49,12 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
     case 'DeletionRequested':
       return true;
     case 'Activated':
-      remindAttempt(draft, draft.deleting);
+      remind(draft);
       return true;
     case 'TimerFired': {
       const { [message.timer]: _fired, ...timers } = draft.private.timers;
       draft.keep({ timers });
-      if (message.timer === 'resync') remindAttempt(draft, draft.deleting);
+      if (message.timer === 'resync') remind(draft);
       return true;
     }
     case 'Told':
@@ -66,6 +66,10 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
     default:
       return false; // an engine reports to Attempts, and a Sandbox has no actions
   }
+}
+
+function remind(draft: SandboxDraft): void {
+  remindAttempt(draft, draft.deleting ? (epoch) => discard(draft, epoch) : undefined);
 }
 
 function takeUpdate(draft: SandboxDraft, before: Sandbox): void {

@@ -2,9 +2,11 @@
  * Owns what a Sandbox does next. Level-based: it looks at the spec, the one Attempt and the time, never at the message that
  * woke the Sandbox, so a repeated, late or lost message changes nothing but when it happens.
  */
+import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { hasIdledOut, idleAt } from '../session/activity.js';
-import { dropAttempt } from '../session/attempts.js';
+import { discardAttempt } from '../session/attempts.js';
+import { ENDING_RESYNC_MS, STOP_GRACE_SECONDS } from '../session/policy.js';
 import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../session/settle.js';
 import { createdAt, type SandboxDraft } from './draft.js';
 import { maxLifetimeMs, STUCK_MS } from './policy.js';
@@ -36,14 +38,21 @@ export function settle(draft: SandboxDraft): SandboxPhase {
   return phase;
 }
 
-/** The Attempt is deleted, which ends its work first; the finalizer holds the Sandbox until that is proven. */
+/** The Attempt goes, and its work first; the finalizer holds the Sandbox until that is proven. */
 function letGo(draft: SandboxDraft): void {
   const { live } = draft;
   if (live === undefined) return;
-  draft.resyncLater();
+  draft.resyncLater(ENDING_RESYNC_MS);
   if (draft.status.phase === 'Terminating') return;
-  draft.effects.push(dropAttempt(draft, live.epoch));
+  draft.effects.push(discard(draft, live.epoch));
   draft.keepLive({ stopping: true });
+}
+
+/** Nothing of it is wanted any more. Only a main program of its own can do something with a grace. */
+export function discard(draft: SandboxDraft, epoch: number): LaterEffect {
+  const { metadata, spec } = draft.object;
+  const grace = metadata.deletionGracePeriodSeconds ?? STOP_GRACE_SECONDS;
+  return discardAttempt(draft, epoch, spec.command === undefined ? 0 : grace);
 }
 
 function stopOrStart(draft: SandboxDraft): void {

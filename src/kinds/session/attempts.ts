@@ -43,6 +43,12 @@ export function supersede(draft: SessionDraft, epoch: number, by: number): Later
   return tellAttempt(draft, epoch, { letter: 'AttemptSuperseded', epoch, by: nameOf(draft, by) });
 }
 
+/** The live one, of an owner that goes for good. */
+export function discardAttempt(draft: SessionDraft, epoch: number, graceSeconds: number): LaterEffect {
+  return tellAttempt(draft, epoch, { letter: 'DropAttempt', epoch, graceSeconds });
+}
+
+/** One that has long ended. */
 export function dropAttempt(draft: SessionDraft, epoch: number): LaterEffect {
   return { type: 'DeleteChild', kind: 'Attempt', name: nameOf(draft, epoch) };
 }

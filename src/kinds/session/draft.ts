@@ -75,10 +75,10 @@ export class SessionDraft<
   }
 
   /** What was not delivered is said again after a while. */
-  resyncLater(): void {
+  resyncLater(afterMs: number = RESYNC_MS): void {
     const { timers } = this.private;
     if (timers['resync'] !== undefined) return;
-    const at = this.now + RESYNC_MS;
+    const at = this.now + afterMs;
     this.effects.push({ type: 'ArmTimer', timer: 'resync', at });
     this.private = { ...this.private, timers: { ...timers, resync: at } };
   }

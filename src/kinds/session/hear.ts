@@ -5,7 +5,7 @@
 import type { LaterEffect } from '../effect.js';
 import type { Letter } from '../letter.js';
 import { noteActivity } from './activity.js';
-import { askAttempt, dropAttempt, makeAttempt, nameOf, stopAttempt } from './attempts.js';
+import { askAttempt, makeAttempt, nameOf, stopAttempt } from './attempts.js';
 import type { SessionDraft } from './draft.js';
 import { attemptLost, type AttemptChanged } from './ended.js';
 import type { Live } from './state.js';
@@ -35,12 +35,12 @@ export function takeLetter(
   }
 }
 
-/** Says again what the live Attempt should know: that it exists, that it is asked, that it should stop or go. */
-export function remindAttempt(draft: SessionDraft, drop: boolean): void {
+/** Says again what the live Attempt should know: that it exists, that it is asked, that it should stop or go. `drop`: how it is told to go. */
+export function remindAttempt(draft: SessionDraft, drop: ((epoch: number) => LaterEffect) | undefined): void {
   const { live } = draft;
   if (live === undefined) return;
   const { epoch } = live;
-  if (drop) draft.reminders.push(dropAttempt(draft, epoch), askAttempt(draft, epoch));
+  if (drop) draft.reminders.push(drop(epoch), askAttempt(draft, epoch));
   else {
     if (!live.heard) draft.reminders.push(makeAttempt(draft, epoch));
     const stop = live.stopping && live.phase !== 'Ended';

@@ -10,6 +10,9 @@ export const KEPT_ATTEMPTS = 10;
 /** After this, letters and children that could not be delivered are tried again. */
 export const RESYNC_MS = 10_000;
 
+/** What ends is asked again after this. Most have ended long before, and their timers never reach a queue. */
+export const ENDING_RESYNC_MS = 2 * 60_000;
+
 /** Attempts lost one after another until it is given up. */
 export const MAX_LOST = DEFAULT_MAX_ATTEMPTS;
 

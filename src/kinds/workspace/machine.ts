@@ -100,7 +100,8 @@ function abandon(draft: WorkspaceDraft): void {
 
 function remind(draft: WorkspaceDraft): void {
   // Deleted, it does not wait for ever for a home that cannot be saved: its Attempt is given a last while.
-  remindAttempt(draft, draft.deleting && draft.live?.unsaved === true);
+  const gives = draft.deleting && draft.live?.unsaved === true;
+  remindAttempt(draft, gives ? (epoch) => dropAttempt(draft, epoch) : undefined);
   remindVolume(draft);
 }
 

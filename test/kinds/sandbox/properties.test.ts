@@ -219,15 +219,17 @@ test('What cannot be saved keeps its Attempt, however long that takes', (t) => {
   t.is(savedAt(seen(world)?.status ?? {}), 1);
 });
 
-test('What is deleted waits a minute for what cannot be saved, and then no longer', (t) => {
-  const world = plain(['save']);
-  world.remove(BOX);
-  runUnsaved(world);
-  t.is(world.engine.works.size, 1);
-  const asked = world.now;
-  while (world.tick(asked + 62_000)) runUnsaved(world);
-  t.is(world.engine.works.size, 0);
-  t.is(seen(world), undefined);
+test('What is deleted does not wait for files that nobody can want any more', (t) => {
+  for (const before of ['Running', 'Stopped']) {
+    const world = plain(['save']);
+    world.change(BOX, { state: before });
+    runUnsaved(world);
+    t.is(world.engine.works.size, 1);
+    world.remove(BOX);
+    run(world);
+    t.is(world.engine.works.size, 0);
+    t.is(seen(world), undefined);
+  }
 });
 
 test('The idle time begins anew with all that is asked of it, and does not run while something is under way', (t) => {

@@ -20,6 +20,8 @@ export async function saveOutputs(
   { collect }: Pick<WorkDeps, 'collect'>,
   told: { report(saving: NonNullable<WorkState['saving']>): void; readonly abandoned: AbortSignal },
 ): Promise<readonly OutputFile[]> {
+  // Removed by one who wants nothing of it.
+  if (told.abandoned.aborted) return [];
   const vital = new Set(order.outputs.filter((output) => output.vital === true).map(({ name }) => name));
   const slow = setTimeout(() => told.report({}), SLOW_MS);
   try {
