@@ -18,6 +18,7 @@ import type { ChildrenDeps } from './effects/children.js';
 import { openEffectRunner } from './effects/runner.js';
 import type { WorkDeps } from './effects/work.js';
 import { openActivity } from './work/activity.js';
+import { openChanges } from './changes.js';
 import { openCommands, type Commands } from './work/commands.js';
 import { openFiles, type Files } from './work/files/open.js';
 import { openHub } from './hub/hub.js';
@@ -140,14 +141,16 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     start: await deps.log.head(),
     ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
   });
-  const committer = await deps.openCommitter((changes) => {
-    for (const change of changes) {
+  const changes = openChanges();
+  const committer = await deps.openCommitter((committed) => {
+    for (const change of committed) {
       cache.committed(change);
+      changes.committed(change);
       admission.committed(change);
       deps.onChange(change);
       if (change.type === 'DELETED') supervision.forgive(addressKey(change.address));
     }
-    hub.publish(changes);
+    hub.publish(committed);
   });
   const timers = await deps.openTimers((timer) => {
     const { address, uid, generation } = timer;
@@ -293,8 +296,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     write: serviceWrite,
     post,
     running: openRunning({ attempts, post, read }),
-    commands: openCommands({ ...work, activity }),
-    files: openFiles({ ...work, activity }),
+    commands: openCommands({ ...work, activity, nextChange: changes.next }),
+    files: openFiles({ ...work, activity, nextChange: changes.next }),
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     async admissions(next) {
       if (next !== undefined) {

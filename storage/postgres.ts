@@ -50,8 +50,8 @@ export interface Postgres {
    * touched. May be lost in a crash of Postgres: whoever calls it can do it again.
    */
   write(statement: Statement, values?: readonly unknown[]): Promise<number>;
-  /** A connection of one's own. Rejects with pg's error. The caller ends it. */
-  connect(purpose: string, session?: SessionSettings): Promise<Client>;
+  /** A connection of one's own. Rejects with pg's error. The caller ends it. `pipeline`: a statement does not wait for the answer to the one before. */
+  connect(purpose: string, session?: SessionSettings, pipeline?: boolean): Promise<Client>;
   close(): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
       }
     },
 
-    async connect(purpose, session = {}) {
+    async connect(purpose, session = {}, pipeline = false) {
       // The next statement on a dead connection fails, and that is where its owner finds out.
       const client = new HeardClient({
         connectionString: options.url,
@@ -118,6 +118,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
         application_name: `troupe ${purpose}`,
         keepAlive: true,
         types,
+        pipeline,
       });
       await client.connect();
       const settings = Object.entries(session).map(([name, value]) => `SET ${name} = ${escapeLiteral(value)}`);

@@ -23,6 +23,8 @@ export interface EntranceDeps extends OrderDeps {
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
   readonly activity: Activity;
+  /** Resolves with the next change of the object, after `atMostMs`, or with the signal. */
+  nextChange(owner: Address, atMostMs: number, signal: AbortSignal): Promise<void>;
 }
 
 /** Work that runs, at one epoch of its owner. */

@@ -19,8 +19,10 @@ export async function writeBlobRefs(session: Session, entries: readonly Entry[])
     if (member.write.op === 'update') changed.push({ org, uid: member.uid, digests: member.blobs });
     for (const digest of new Set(member.blobs)) rows.push({ org, uid: member.uid, digest });
   }
-  if (changed.length > 0) await session.rows('leave blobs', () => LEAVE, [JSON.stringify(changed)]);
-  if (rows.length > 0) await session.rows('keep blobs', () => KEEP, [JSON.stringify(rows)]);
+  await Promise.all([
+    changed.length > 0 && session.rows('leave blobs', () => LEAVE, [JSON.stringify(changed)]),
+    rows.length > 0 && session.rows('keep blobs', () => KEEP, [JSON.stringify(rows)]),
+  ]);
 }
 
 /** Of the blobs named in `rows(org, digest)`. One whose row is held by an upload is being used right now. */

@@ -14,8 +14,10 @@ export async function writeChildren(session: Session, entries: readonly Entry[])
     if (member.write.op === 'update') changed.push(member.address);
     for (const owner of new Set(member.owners)) rows.push({ ...member.address, owner });
   }
-  if (changed.length > 0) await session.rows('leave owners', () => LEAVE, [JSON.stringify(changed)]);
-  if (rows.length > 0) await session.rows('join owners', () => JOIN, [JSON.stringify(rows)]);
+  await Promise.all([
+    changed.length > 0 && session.rows('leave owners', () => LEAVE, [JSON.stringify(changed)]),
+    rows.length > 0 && session.rows('join owners', () => JOIN, [JSON.stringify(rows)]),
+  ]);
 }
 
 const LEAVE = `

@@ -13,8 +13,10 @@ export async function writeCredentials(session: Session, entries: readonly Entry
     if (member.revokeCredentials) revoked.push(member.uid);
     for (const credential of member.credentials) granted.push({ ...member.address, uid: member.uid, ...credential });
   }
-  if (revoked.length > 0) await session.rows('revoke', () => REVOKE, [JSON.stringify(revoked)]);
-  if (granted.length > 0) await session.rows('grant', () => GRANT, [JSON.stringify(granted)]);
+  await Promise.all([
+    revoked.length > 0 && session.rows('revoke', () => REVOKE, [JSON.stringify(revoked)]),
+    granted.length > 0 && session.rows('grant', () => GRANT, [JSON.stringify(granted)]),
+  ]);
 }
 
 const REVOKE = `DELETE FROM credentials WHERE uid IN (SELECT json_array_elements_text($1::json))`;

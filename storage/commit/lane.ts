@@ -47,7 +47,7 @@ export function openLane(postgres: Postgres): Lane {
   return {
     async session() {
       if (current === undefined) {
-        const client = await postgres.connect('commit', SETTINGS);
+        const client = await postgres.connect('commit', SETTINGS, true);
         current = { client, session: sessionOn(client) };
       }
       return current.session;

@@ -90,11 +90,13 @@ export async function admitMoney(session: Session, entries: readonly Entry[]): P
           amount: line.amountUSD,
         })),
       );
-      if (accounts.length > 0) await on.rows('write accounts', () => WRITE_ACCOUNTS, [JSON.stringify(accounts)]);
-      if (removed.length > 0) await on.rows('remove holds', () => REMOVE_HOLDS, [JSON.stringify(removed)]);
-      if (placed.length > 0) await on.rows('place holds', () => PLACE_HOLDS, [JSON.stringify(placed)]);
-      if (posted.length > 0) await on.rows('write postings', () => WRITE_POSTINGS, [JSON.stringify(posted)]);
-      if (lines.length > 0) await on.rows('write lines', () => WRITE_LINES, [JSON.stringify(lines)]);
+      await Promise.all([
+        accounts.length > 0 && on.rows('write accounts', () => WRITE_ACCOUNTS, [JSON.stringify(accounts)]),
+        removed.length > 0 && on.rows('remove holds', () => REMOVE_HOLDS, [JSON.stringify(removed)]),
+        placed.length > 0 && on.rows('place holds', () => PLACE_HOLDS, [JSON.stringify(placed)]),
+        posted.length > 0 && on.rows('write postings', () => WRITE_POSTINGS, [JSON.stringify(posted)]),
+        lines.length > 0 && on.rows('write lines', () => WRITE_LINES, [JSON.stringify(lines)]),
+      ]);
     },
   };
 }

@@ -16,12 +16,12 @@ export async function writeSecrets(session: Session, entries: readonly Entry[]):
     if (member.dropSecretsBelow !== undefined) dropped.push({ uid: member.uid, below: member.dropSecretsBelow });
   }
   const count = values.length / 4;
-  if (count > 0) {
-    fill(values, count, 4);
-    const size = roundUp(count);
-    await session.rows(`secrets ${size}`, () => store(size), values);
-  }
-  if (dropped.length > 0) await session.rows('drop secrets', () => DROP, [JSON.stringify(dropped)]);
+  fill(values, count, 4);
+  const size = roundUp(count);
+  await Promise.all([
+    count > 0 && session.rows(`secrets ${size}`, () => store(size), values),
+    dropped.length > 0 && session.rows('drop secrets', () => DROP, [JSON.stringify(dropped)]),
+  ]);
 }
 
 function store(rows: number): string {

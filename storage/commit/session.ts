@@ -1,14 +1,18 @@
 /**
- * Owns what one transaction may use: a connection, one statement at a time, statements prepared by name.
+ * Owns what one transaction may use: a connection, statements prepared by name, several of them on their way at once.
  * Also the text of multi-row VALUES, which carry bodies cheaper than arrays do.
  */
+import type { Writable } from 'node:stream';
 import type { Client, QueryArrayResult } from 'pg';
 
+/** Statements are carried out in the order in which they were asked for; none waits for the answer to the one before. */
 export interface Session {
   /** One prepared statement; rows as arrays. */
   rows<Row extends unknown[]>(name: string, text: () => string, values: unknown[]): Promise<Row[]>;
   /** Several plain statements at once, no values from outside; one result each. */
   script(text: string): Promise<QueryArrayResult<unknown[]>[]>;
+  /** What `ask` asks for goes out in one piece. */
+  together<T>(ask: () => T): T;
 }
 
 export function sessionOn(client: Client): Session {
@@ -27,6 +31,15 @@ export function sessionOn(client: Client): Session {
       // pg answers an array of results for several statements, one result for one.
       const results = await client.query<unknown[]>({ text, rowMode: 'array' });
       return [results].flat();
+    },
+    together(ask) {
+      const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
+      stream.cork();
+      try {
+        return ask();
+      } finally {
+        stream.uncork();
+      }
     },
   };
 }

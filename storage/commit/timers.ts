@@ -22,8 +22,10 @@ export async function writeTimers(session: Session, entries: readonly Entry[]): 
       else cleared.push({ uid: member.uid, timer, generation });
     }
   }
-  if (cleared.length > 0) await session.rows('clear timers', () => CLEAR, [JSON.stringify(cleared)]);
-  if (armed.length > 0) await session.rows('arm timers', () => ARM, [JSON.stringify(armed)]);
+  await Promise.all([
+    cleared.length > 0 && session.rows('clear timers', () => CLEAR, [JSON.stringify(cleared)]),
+    armed.length > 0 && session.rows('arm timers', () => ARM, [JSON.stringify(armed)]),
+  ]);
 }
 
 const ARM = `

@@ -60,13 +60,13 @@ export async function runTransaction(
     return { end: 'Fenced' };
   }
 
-  const deleted = batch.filter(({ member }) => member.write.op === 'delete');
-  // Before the money is looked at: what a deleted object held is free for its neighbours.
-  if (deleted.length > 0) await forgetDeleted(session, deleted);
-
   let ledger: Ledger | undefined;
   const poor = new Map<Entry, MemberResult>();
+  const deleted = batch.filter(({ member }) => member.write.op === 'delete');
+  // Before the money is looked at: what a deleted object held is free for its neighbours.
+  const forgotten = deleted.length === 0 ? undefined : forgetDeleted(session, deleted);
   if (batch.some(({ member }) => hasMoney(member))) {
+    await forgotten;
     ledger = await admitMoney(session, batch);
     for (const [position, result] of ledger.refused) {
       const entry = batch[position];
@@ -87,44 +87,61 @@ export async function runTransaction(
   const first = base + 1;
   const versions = entries.map((_, i) => first + i);
 
+  const version = new Map(entries.map((entry, i) => [entry, versions[i]]));
+  const keyed = entries.filter(({ member }) => member.idempotency !== undefined);
+  const [from, made] = [first + deletes.length, first + deletes.length + updates.length];
+  // All at once: only COMMIT waits for what they answer.
+  const asked = session.together(() => ({
+    deletes: deletes.length === 0 ? undefined : deleteObjects(session, first, deletes),
+    updates: updates.length === 0 ? undefined : updateObjects(session, from, updates),
+    inserts: inserts.length === 0 ? undefined : insertObjects(session, made, inserts),
+    keys:
+      keyed.length === 0
+        ? undefined
+        : takeKeys(
+            session,
+            keyed,
+            keyed.map((entry) => version.get(entry) ?? 0),
+          ),
+    rest: [
+      // I5: in the transaction of the state that asked for them.
+      storeEffects(session, entries, versions),
+      recordEvents(session, entries, versions),
+      writeChildren(session, entries),
+      writeBlobRefs(session, entries),
+      writeTimers(session, entries),
+      writeSlots(session, entries),
+      writeCredentials(session, entries),
+      writeSecrets(session, entries),
+      ledger?.write(
+        session,
+        batch.map((entry) => version.get(entry)),
+      ),
+    ],
+  }));
+  const { deletes: removing, updates: replacing, inserts: inserting, keys: taking, rest } = asked;
+  const all = [forgotten, removing, replacing, inserting, taking, ...rest].filter((each) => each !== undefined);
+  // The first one that failed says why: those behind it are only told that the transaction is over.
+  const failed = (await Promise.allSettled(all)).find((each) => each.status === 'rejected');
+  const [removed, replaced, inserted, taken] = await Promise.all([removing, replacing, inserting, taking]).catch(
+    (error: unknown) => {
+      throw failed?.reason ?? error;
+    },
+  );
+
   const unfit = new Map<Entry, MemberResult>();
-  let counts: ReadonlyMap<string, number> = new Map();
-  if (deletes.length > 0) missing(deletes, await deleteObjects(session, first, deletes), STALE, unfit);
-  if (updates.length > 0) missing(updates, await updateObjects(session, first + deletes.length, updates), STALE, unfit);
-  if (inserts.length > 0) {
-    const inserted = await insertObjects(session, first + deletes.length + updates.length, inserts);
-    missing(inserts, inserted.written, ALREADY_EXISTS, unfit);
-    counts = inserted.counts;
-  }
-  if (entries.some(({ member }) => member.idempotency !== undefined)) {
-    const keyed = entries.filter(({ member }) => member.idempotency !== undefined);
-    const keyedVersions = versions.filter((_, i) => entries[i]?.member.idempotency !== undefined);
-    // Last word: a taken key answers its stored response, whatever else is wrong.
-    missing(keyed, await takeKeys(session, keyed, keyedVersions), KEY_USED, unfit);
-  }
+  if (removed) missing(deletes, removed, STALE, unfit);
+  if (replaced) missing(updates, replaced, STALE, unfit);
+  if (inserted) missing(inserts, inserted.written, ALREADY_EXISTS, unfit);
+  // Last word: a taken key answers its stored response, whatever else is wrong.
+  if (taken) missing(keyed, taken, KEY_USED, unfit);
   // Only when all others fit: one that is refused for another reason takes nobody's place.
-  if (unfit.size === 0) overQuota(inserts, counts, options.objectsPerOrg, unfit);
+  if (unfit.size === 0) overQuota(inserts, inserted?.counts ?? new Map(), options.objectsPerOrg, unfit);
   if (unfit.size > 0) {
     await session.script('ROLLBACK');
     return { end: 'Refused', refused: unfit };
   }
-
-  // I5: in the transaction of the state that asked for them.
-  await storeEffects(session, entries, versions);
-  await recordEvents(session, entries, versions);
-  await writeChildren(session, entries);
-  await writeBlobRefs(session, entries);
-  await writeTimers(session, entries);
-  await writeSlots(session, entries);
-  await writeCredentials(session, entries);
-  await writeSecrets(session, entries);
-  if (ledger !== undefined) {
-    const version = new Map(entries.map((entry, i) => [entry, versions[i]]));
-    await ledger.write(
-      session,
-      batch.map((entry) => version.get(entry)),
-    );
-  }
+  if (failed) throw failed.reason;
 
   options.onCommitting(first, entries);
   const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;

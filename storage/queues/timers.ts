@@ -12,10 +12,10 @@
  * - A lost or emptied backend: what failed to be added is forgotten, `armedUntil` falls back to now, and each sweep (or
  *   the news of a reconnect) tries again. Meanwhile, and for whatever else went wrong, every sweep fires the rows that
  *   are overdue; one that stays overdue is fired again at growing intervals.
- * - A cleared timer that was put in already is removed, as far as that goes, and remembered so that it wakes nobody.
+ * - A cleared timer that was put in already is removed, as far as that is known, and remembered so that it wakes nobody.
  *
  * Bounds (I10): the buffer of timers to put in (full: the row waits for the sweep), the list of removals (full: the job
- * comes and is dropped), the memory of cleared and of fired ids (full: an object is woken once for nothing).
+ * comes and is dropped), the memory of cleared, of fired and of queued ids (full: an object is woken once for nothing).
  */
 import { setImmediate as yieldTurn, setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
@@ -76,6 +76,8 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
   const ended = AbortSignal.any([options.signal, closing.signal]);
 
   const buffer = new Map<string, StoredTimer>();
+  /** Put into the backend, or on their way there. */
+  const queued = new LRUCache<string, true>({ max: MOST_REMEMBERED });
   const removals = new Set<string>();
   const cleared = new LRUCache<string, true>({ max: MOST_REMEMBERED });
   const fired = new LRUCache<string, { readonly again: number; readonly wait: number }>({ max: MOST_REMEMBERED });
@@ -105,6 +107,7 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
 
   async function deliver(pointer: unknown, signal: AbortSignal): Promise<void> {
     const timer = fromPointer(pointer);
+    if (timer !== undefined) queued.delete(timerId(timer));
     if (timer === undefined || cleared.has(timerId(timer))) return;
     const early = timer.at - clock();
     if (early > 0) await sleep(Math.min(early, MOST_EARLY_MS), undefined, { signal });
@@ -143,7 +146,10 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
 
   async function flushBatch(): Promise<void> {
     const batch = [...buffer].slice(0, PAGE);
-    for (const [id] of batch) buffer.delete(id);
+    for (const [id] of batch) {
+      buffer.delete(id);
+      queued.set(id, true);
+    }
     const now = clock();
     try {
       await queue.add(batch.map(([id, timer]) => ({ id, delayMs: timer.at - now, pointer: toPointer(timer) })));
@@ -266,7 +272,9 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
       if (timer.at !== undefined && timer.at >= armedUntil) return;
       const id = timerId(timer);
       cleared.set(id, true);
-      if (buffer.delete(id) || removals.size >= MOST_REMOVALS || ended.aborted) return;
+      // Most were never put in: they were armed for later than anybody needed them.
+      const putIn = !buffer.delete(id) && queued.delete(id);
+      if (!putIn || removals.size >= MOST_REMOVALS || ended.aborted) return;
       removals.add(id);
       removing ??= remove();
     },

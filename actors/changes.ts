@@ -1,0 +1,38 @@
+/**
+ * Owns waiting for one object to change: whoever waits is woken by the commit, before its writer is answered. A wait sees nothing
+ * that came before it, so it follows a look in the same turn, and has a bound of its own.
+ *
+ * I10: as many waits as there are callers; an address without any costs nothing.
+ */
+import { addressKey, type Address } from '../src/api/address.js';
+import type { CommittedChange } from '../storage/commit/member.js';
+import { delay } from './wait.js';
+
+export interface Changes {
+  committed(change: CommittedChange): void;
+  /** Resolves with the object's next change, after `atMostMs`, or with the signal. Never rejects. */
+  next(address: Address, atMostMs: number, signal: AbortSignal): Promise<void>;
+}
+
+export function openChanges(): Changes {
+  const waiting = new Map<string, Set<AbortController>>();
+  return {
+    committed({ address }) {
+      if (waiting.size === 0) return;
+      for (const wake of waiting.get(addressKey(address)) ?? []) wake.abort();
+    },
+    async next(address, atMostMs, signal) {
+      if (signal.aborted) return;
+      const key = addressKey(address);
+      const wake = new AbortController();
+      const stop = (): void => wake.abort();
+      const all = waiting.get(key) ?? new Set();
+      waiting.set(key, all.add(wake));
+      signal.addEventListener('abort', stop, { once: true });
+      await delay(atMostMs, wake.signal);
+      signal.removeEventListener('abort', stop);
+      all.delete(wake);
+      if (all.size === 0) waiting.delete(key);
+    },
+  };
+}
