@@ -10,7 +10,7 @@ export async function writeCredentials(session: Session, entries: readonly Entry
   const revoked: string[] = [];
   const granted: unknown[] = [];
   for (const { member } of entries) {
-    if (member.revokeCredentials) revoked.push(member.uid);
+    if (member.revokeCredentials && member.write.op !== 'delete') revoked.push(member.uid);
     for (const credential of member.credentials) granted.push({ ...member.address, uid: member.uid, ...credential });
   }
   await Promise.all([

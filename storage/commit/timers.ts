@@ -5,7 +5,7 @@ import type { TimerWrite } from './member.js';
 import type { Session } from './session.js';
 
 /**
- * Precondition: the entries are admitted.
+ * Precondition: the entries are admitted; a deleted object's timers are removed by `delete.ts`.
  * Result: per object and timer name the last write stands. An armed timer replaces one of the same or a lower
  * generation; a clear removes one whose generation is at most its own.
  */
@@ -13,7 +13,7 @@ export async function writeTimers(session: Session, entries: readonly Entry[]): 
   const armed: unknown[] = [];
   const cleared: unknown[] = [];
   for (const { member } of entries) {
-    if (member.timers.length === 0) continue;
+    if (member.timers.length === 0 || member.write.op === 'delete') continue;
     const last = new Map<string, TimerWrite>();
     for (const write of member.timers) last.set(write.timer, write);
     for (const write of last.values()) {

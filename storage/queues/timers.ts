@@ -76,8 +76,8 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
   const ended = AbortSignal.any([options.signal, closing.signal]);
 
   const buffer = new Map<string, StoredTimer>();
-  /** Put into the backend, or on their way there. */
-  const queued = new LRUCache<string, true>({ max: MOST_REMEMBERED });
+  /** The last arming of each timer that is in the backend or on its way there. */
+  const queued = new LRUCache<string, TimerKey>({ max: MOST_REMEMBERED });
   const removals = new Set<string>();
   const cleared = new LRUCache<string, true>({ max: MOST_REMEMBERED });
   const fired = new LRUCache<string, { readonly again: number; readonly wait: number }>({ max: MOST_REMEMBERED });
@@ -107,7 +107,7 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
 
   async function deliver(pointer: unknown, signal: AbortSignal): Promise<void> {
     const timer = fromPointer(pointer);
-    if (timer !== undefined) queued.delete(timerId(timer));
+    if (timer !== undefined && queued.get(nameOf(timer))?.generation === timer.generation) queued.delete(nameOf(timer));
     if (timer === undefined || cleared.has(timerId(timer))) return;
     const early = timer.at - clock();
     if (early > 0) await sleep(Math.min(early, MOST_EARLY_MS), undefined, { signal });
@@ -130,6 +130,7 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
   function put(timer: StoredTimer): void {
     if (buffer.size >= MOST_BUFFERED) return;
     buffer.set(timerId(timer), timer);
+    queued.set(nameOf(timer), timer);
     flushing ??= flush();
   }
 
@@ -146,10 +147,7 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
 
   async function flushBatch(): Promise<void> {
     const batch = [...buffer].slice(0, PAGE);
-    for (const [id] of batch) {
-      buffer.delete(id);
-      queued.set(id, true);
-    }
+    for (const [id] of batch) buffer.delete(id);
     const now = clock();
     try {
       await queue.add(batch.map(([id, timer]) => ({ id, delayMs: timer.at - now, pointer: toPointer(timer) })));
@@ -270,11 +268,13 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
     },
     clear(timer) {
       if (timer.at !== undefined && timer.at >= armedUntil) return;
-      const id = timerId(timer);
-      cleared.set(id, true);
       // Most were never put in: they were armed for later than anybody needed them.
-      const putIn = !buffer.delete(id) && queued.delete(id);
-      if (!putIn || removals.size >= MOST_REMOVALS || ended.aborted) return;
+      const near = queued.get(nameOf(timer));
+      if (near === undefined || near.generation > timer.generation) return;
+      queued.delete(nameOf(timer));
+      const id = timerId(near);
+      cleared.set(id, true);
+      if (buffer.delete(id) || removals.size >= MOST_REMOVALS || ended.aborted) return;
       removals.add(id);
       removing ??= remove();
     },
@@ -291,6 +291,11 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
       await queue.close();
     },
   };
+}
+
+/** One timer, whatever its arming. */
+function nameOf({ uid, timer }: TimerKey): string {
+  return `${uid}.${timer}`;
 }
 
 /** Stands in until the first pause. */
