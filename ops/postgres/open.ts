@@ -1,11 +1,11 @@
 /**
  * Owns the embedded Postgres of a data directory: made at the first start, started or adopted at every one, stopped by
- * the last process that uses it. It listens on loopback only and asks for a random password (0600 in the data
+ * the last process that uses it. It listens on loopback and on a socket in its directory only, and asks for a random password (0600 in the data
  * directory). Everything of it is below `<data>/postgres`: `cluster`, `password`, `log`, `users/`.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { DatabaseError } from 'pg';
 import { HeardClient } from '../../storage/heard-client.js';
 import { privateOnce } from '../private-file.js';
@@ -31,6 +31,9 @@ export interface EmbeddedPostgresOptions {
 }
 
 const DATABASE = 'troupe';
+
+/** The kernel's bound (`sun_path`), with its last zero. macOS has a little less. */
+const SOCKET_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
 
 /** SQLSTATEs of a database that another process made at the same time. */
 const ALREADY_THERE = new Set(['42P04', '23505']);
@@ -68,8 +71,9 @@ export const openEmbeddedPostgres = async ({
   const began = performance.now();
   try {
     const server = await startServer(cluster, join(home, 'log'), signal);
+    const host = encodeURIComponent((await socketHome(directory, server.port)) ?? '127.0.0.1');
     const url = (database: string): string =>
-      `postgres://${CLUSTER_USER}:${password}@127.0.0.1:${server.port}/${database}`;
+      `postgres://${CLUSTER_USER}:${password}@${host}:${server.port}/${database}`;
     await makeDatabase(url('postgres'));
     log(
       `${server.adopted ? 'adopted the running' : 'started'} Postgres (pid ${server.pid}, port ${server.port}` +
@@ -87,6 +91,14 @@ export const openEmbeddedPostgres = async ({
     if (await deregister(users)) await stopServer(directory);
     throw error;
   }
+};
+
+/** Where its socket lies. Undefined: the path is too long for one, or the server was begun by a version that had none. */
+const socketHome = async (cluster: string, port: number): Promise<string | undefined> => {
+  const home = resolve(cluster);
+  const socket = join(home, `.s.PGSQL.${port}`);
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) return undefined;
+  return (await stat(socket).catch(() => undefined))?.isSocket() === true ? home : undefined;
 };
 
 const makeDatabase = async (url: string): Promise<void> => {

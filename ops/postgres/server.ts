@@ -39,7 +39,7 @@ const QUIT_MS = 5000;
 /** Settings that differ from Postgres's own, with the reason. */
 const settings = (major: number): Readonly<Record<string, string | number>> => ({
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '', // A socket's path may be too long for it.
+  unix_socket_directories: '.', // In the cluster, which nobody else can enter: a fifth cheaper for each question than TCP.
   max_connections: 100,
   shared_buffers: '128MB', // The service keeps current objects itself; this serves the log's tail and indexes.
   synchronous_commit: 'on', // What was acknowledged is committed (I2).
