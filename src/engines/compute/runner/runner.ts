@@ -25,6 +25,7 @@ import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
 import { mountScratch } from './work/scratch-mount.js';
+import { Turns } from './work/turns.js';
 import { Works } from './works.js';
 
 export async function openRunner(
@@ -98,6 +99,7 @@ export async function openRunner(
       groups,
       scratch,
       pipes,
+      turns: new Turns(),
       agent:
         perl === undefined
           ? undefined

@@ -20,7 +20,7 @@ export const runnerSettings = z.object({
   /** Pieces of work that may live at once; each has a host id and pipes of its own. */
   maxLive: z.int().positive().max(60_000).default(1024),
   /** Boxes kept ready of each of the last shapes of work that is only entered; more are quicker in a crowd and cost some MB each. 0: none. */
-  spares: z.int().min(0).max(64).default(2),
+  spares: z.int().min(0).max(64).default(32),
   /** Finished pieces of work that are remembered until they are removed; beyond it new orders are refused. */
   maxKept: z.int().positive().default(20_000),
   /** Paths that work must not see even when they lie under a directory that it sees (such as /usr). */

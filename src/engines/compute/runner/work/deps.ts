@@ -8,6 +8,7 @@ import type { Group, Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { Place, Scratch } from './scratch.js';
+import type { Turns } from './turns.js';
 
 /** A box that was ready before anybody asked (`spares.ts`). */
 export interface Spare {
@@ -37,6 +38,8 @@ export interface WorkDeps {
   /** Undefined on a machine without what holds boxes open. */
   readonly agent: AgentDeps | undefined;
   readonly outward: OutwardDeps;
+  /** One for each box that is being made. */
+  readonly turns: Turns;
   /** Boxes that are ready; undefined where none are kept. */
   readonly spares?: SpareBoxes | undefined;
   logDirectory(id: string): string;

@@ -4,9 +4,13 @@
  *
  * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
  * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
- * S3 Spares never keep work from starting: they are made only while nothing else is being started, and give way when places are few.
+ * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
  *
- * Bounds (I10): `perShape` of each of the SHAPES shapes that were ordered last; a shape that nobody ordered for FORGET_MS goes.
+ * How many of a shape are kept follows what is asked for: FEW at first, twice as many each time that they were not enough, and FEW
+ * again once that is long ago.
+ *
+ * Bounds (I10): `perShape` of each of the SHAPES shapes that were ordered last, twice that in all; a shape that nobody ordered for
+ * FORGET_MS goes.
  */
 import { LRUCache } from 'lru-cache';
 import { Agent } from '../agent/agent.js';
@@ -19,6 +23,7 @@ import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
 import type { Place } from './scratch.js';
 
 const SHAPES = 4;
+const FEW = 2;
 const FORGET_MS = 10 * 60_000;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
@@ -27,6 +32,10 @@ interface Shape {
   /** As orders of this shape, without what names one of them. */
   readonly order: WireOrder;
   readonly ready: Spare[];
+  /** So many are kept. */
+  wanted: number;
+  /** When they were last not enough. */
+  missedAt: number;
 }
 
 export class Spares implements SpareBoxes {
@@ -58,10 +67,20 @@ export class Spares implements SpareBoxes {
     const key = shapeOf(order);
     const shape = key === undefined ? undefined : this.shapes.get(key);
     if (key !== undefined && shape === undefined && this.perShape > 0 && !this.closed)
-      this.shapes.set(key, { order, ready: [] });
+      this.shapes.set(key, { order, ready: [], wanted: Math.min(FEW, this.perShape), missedAt: -Infinity });
     this.later();
     // S1.
-    return shape?.ready.shift();
+    const spare = shape?.ready.shift();
+    if (shape !== undefined) this.learn(shape, spare === undefined);
+    return spare;
+  }
+
+  private learn(shape: Shape, missed: boolean): void {
+    const now = this.deps.now();
+    if (missed) {
+      shape.wanted = Math.min(shape.wanted * 2, this.perShape);
+      shape.missedAt = now;
+    } else if (now - shape.missedAt > FORGET_MS) shape.wanted = Math.min(FEW, this.perShape);
   }
 
   /** Whenever something was started. */
@@ -69,6 +88,8 @@ export class Spares implements SpareBoxes {
     clearTimeout(this.timer);
     if (this.closed || this.shapes.size === 0) return;
     this.timer = setTimeout(() => {
+      // S3.
+      if (!this.deps.turns.idle) return this.later();
       this.making ??= this.fill().finally(() => (this.making = undefined));
     }, QUIET_MS);
   }
@@ -92,10 +113,16 @@ export class Spares implements SpareBoxes {
     await Promise.all(this.ending);
   }
 
+  private kept(): number {
+    return [...this.shapes.values()].reduce((sum, { ready }) => sum + ready.length, 0);
+  }
+
   /** One by one: the machine is others' as well. */
   private async fill(): Promise<void> {
     for (const shape of this.shapes.values()) {
-      while (!this.closed && shape.ready.length < this.perShape) {
+      while (!this.closed && shape.ready.length < shape.wanted && this.kept() < 2 * this.perShape) {
+        // S3. It goes on later.
+        if (!this.deps.turns.idle) return this.later();
         const spare = await this.make(shape.order).catch((error: unknown) => {
           this.deps.report(`a spare box was not made: ${(error as Error).message}`);
         });

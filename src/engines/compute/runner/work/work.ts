@@ -240,12 +240,21 @@ export class Work {
   private async liveTogether(box: Box): Promise<Outcome> {
     const { order, deps } = this;
     if (deps.agent === undefined) return failed('Unavailable', NO_AGENT);
-    const agent = await Agent.launch(box, this.entrances(), deps.agent, (why) => this.agentBroke(why));
+    const over = await deps.turns.take();
+    let ready = false;
+    let agent: Agent;
+    try {
+      if (this.ending !== undefined) return this.ended();
+      agent = await Agent.launch(box, this.entrances(), deps.agent, (why) => this.agentBroke(why));
+      this.agent = agent;
+      this.launched.push(agent.holder);
+      this.boxPid = await agent.holder.boxPid;
+      ready = await agent.holder.ready;
+    } finally {
+      over();
+    }
     const { holder } = agent;
-    this.agent = agent;
-    this.launched.push(holder);
-    this.boxPid = await holder.boxPid;
-    if (!(await holder.ready) || this.boxPid === undefined) {
+    if (!ready || this.boxPid === undefined) {
       return this.ending === undefined ? failed('SandboxFailed', (await holder.exited).error) : this.ended();
     }
     if (!(await this.openOutward(this.boxPid))) return this.unconnected();
@@ -360,9 +369,14 @@ export class Work {
       { command, env, workingDir: order.workingDir },
       firstFeed(this.entrances().length),
     );
-    const launched = await launch(plan, this.entrances(), deps.pipes, log);
+    const over = await deps.turns.take();
+    const launched = await launch(plan, this.entrances(), deps.pipes, log).catch((error: unknown) => {
+      over();
+      throw error;
+    });
     this.launched.push(launched);
     const passed = launched.boxPid.then(async (pid) => {
+      over();
       this.boxPid = pid;
       if (pid === undefined || !(await this.openOutward(pid))) return false;
       launched.pass();
