@@ -7,7 +7,7 @@ import type { NodeAmounts } from './schema.js';
  * Attempts on one machine at the same time, whatever they ask for. Each costs the machine a few processes, a log and a
  * writable layer of its own beyond the amounts that are counted.
  */
-export const MAX_PLACES = 256;
+export const MAX_PLACES = 1_000;
 
 export const NOTHING: Load = { milliCpu: 0, memory: 0, disk: 0, places: 0 };
 

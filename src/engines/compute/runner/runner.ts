@@ -129,6 +129,8 @@ export async function openRunner(
         ? []
         : [
             {
+              work,
+              activity: () => work.activity(),
               paths: work.measured(),
               limit: work.order.limits.disk,
               exceeded: (what) => work.diskFull(what),

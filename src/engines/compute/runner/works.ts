@@ -17,7 +17,8 @@ import type { Listener, Session } from './agent/session.js';
 import type { RunningCommand } from './work/command.js';
 import type { Processes } from './work/processes.js';
 import { Spares } from './work/spares.js';
-import { containersOf, processesOf, Work } from './work/work.js';
+import { containersOf, processesOf } from './work/programs.js';
+import { Work } from './work/work.js';
 
 export interface WorksSettings {
   readonly maxLive: number;

@@ -3,6 +3,9 @@
  * it may. One `du` looks at all of them; its pauses grow with the time it takes, so that measuring never takes more than a
  * sixth of one core. Work can overshoot for as long as one pause lasts: `facts().enforced.disk` means no more than that.
  *
+ * Work of which nothing ran since it was measured is not looked at, but for once in a while: what ran for less than the kernel counts
+ * may have written something all the same.
+ *
  * Files are counted, too, since empty ones take no bytes and yet what the whole machine has only so many of; less often, as it costs
  * the same again and nobody makes many in seconds.
  */
@@ -10,6 +13,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { runTool, type Tool } from '../process/tool.js';
 
 export interface Measured {
+  /** The same for the same piece of work. */
+  readonly work: object;
+  /** Another one once something of it has run; undefined: not known. */
+  activity(): string | undefined;
   readonly paths: readonly string[];
   /** Bytes. */
   readonly limit: number;
@@ -25,19 +32,32 @@ const REST = 5;
 const AT_ONCE = 64;
 /** Every so many measurements the files are counted. */
 const COUNT_EVERY = 2;
+/** Every so many measurements all of them are looked at. */
+const ALL_EVERY = 15;
 /** Of its limit for each file; a file system as it is commonly made has one for each 16 KiB. */
 const BYTES_PER_FILE = 8_192;
 /** Any work may have so many: an installed program of modest size. */
 const LEAST_FILES = 10_000;
 
 export async function watchDisk(live: () => readonly Measured[], seconds: number, signal: AbortSignal): Promise<void> {
+  const last = new WeakMap<object, { readonly activity: string | undefined; readonly round: number }>();
+  const isDue = ({ work, activity }: Measured, round: number): boolean => {
+    // Before it is measured: what runs meanwhile is news for the next round.
+    const now = activity();
+    const seen = last.get(work);
+    if (now === undefined || seen?.activity !== now) {
+      last.set(work, { activity: now, round });
+      return true;
+    }
+    return round - seen.round < COUNT_EVERY || round % ALL_EVERY === 0;
+  };
   for (let round = 1; !signal.aborted; round++) {
     const began = Date.now();
-    const works = live();
+    const works = live().filter((each) => isDue(each, round));
     for (let from = 0; from < works.length; from += AT_ONCE) {
       const some = works.slice(from, from + AT_ONCE);
       await measureBytes(some, signal);
-      if (round % COUNT_EVERY === 0) await countFiles(some, signal);
+      if (round % COUNT_EVERY === 0 || round % ALL_EVERY === 0) await countFiles(some, signal);
     }
     const took = Date.now() - began;
     await delay(Math.max(seconds * 1000, took * REST), undefined, { signal }).catch(() => undefined);

@@ -15,6 +15,8 @@ export interface Group {
   readonly entrances: readonly number[];
   /** How often the kernel killed something here for want of memory. */
   oomKills(): number;
+  /** Another text once something in it has used the processor for a moment (v1 counts from a millisecond on); undefined: nobody counts. */
+  activity(): string | undefined;
   /** Host ids of the processes inside. */
   processes(): number[];
   /** Kills what is left and removes the group; resolves when nothing of it runs. Throws after `GONE_MS`. */
@@ -72,6 +74,7 @@ export const noGroups: Groups = {
     Promise.resolve({
       entrances: [],
       oomKills: () => 0,
+      activity: () => undefined,
       processes: () => [],
       destroy: () => Promise.resolve(),
     }),

@@ -54,10 +54,11 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
     if (controller === 'pids') write(path, 'pids.max', limits.pids + OWN_PROCESSES);
     entrances.push(openSync(join(path, 'cgroup.procs'), 'w'));
   }
-  const memory = bases.get('memory');
+  const [memory, cpu] = [bases.get('memory'), bases.get('cpu')];
   return {
     entrances,
     oomKills: () => (memory === undefined ? 0 : counter(join(memory, name, 'memory.oom_control'), 'oom_kill')),
+    activity: () => (cpu === undefined ? undefined : textOf(join(cpu, name, 'cpu.stat'))),
     processes: () => processesOf(paths),
     destroy: async () => {
       for (const entrance of entrances) closeSync(entrance);
@@ -107,15 +108,20 @@ export function groupsUnder(root: string): string[] {
   }
 }
 
-export function counter(file: string, name: string): number {
+/** Undefined when it cannot be read. */
+export function textOf(file: string): string | undefined {
   try {
-    const line = readFileSync(file, 'utf8')
-      .split('\n')
-      .find((text) => text.startsWith(`${name} `));
-    return line === undefined ? 0 : Number(line.slice(name.length + 1));
+    return readFileSync(file, 'utf8');
   } catch {
-    return 0;
+    return undefined;
   }
+}
+
+export function counter(file: string, name: string): number {
+  const line = textOf(file)
+    ?.split('\n')
+    .find((text) => text.startsWith(`${name} `));
+  return line === undefined ? 0 : Number(line.slice(name.length + 1));
 }
 
 function write(path: string, file: string, value: number): void {

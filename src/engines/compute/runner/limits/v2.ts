@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
 import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
-import { counter, groupsUnder, processesOf, type Controller } from './v1.js';
+import { counter, groupsUnder, processesOf, textOf, type Controller } from './v1.js';
 
 const makeDirectory = promisify(mkdir);
 
@@ -48,6 +48,7 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
   return {
     entrances: [entrance],
     oomKills: () => counter(join(path, 'memory.events'), 'oom_kill'),
+    activity: () => textOf(join(path, 'cpu.stat')),
     processes: () => processesOf([path]),
     destroy: async () => {
       closeSync(entrance);

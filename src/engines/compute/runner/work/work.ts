@@ -26,6 +26,7 @@ import { prepareBox } from './box.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import { Processes } from './processes.js';
+import { containersOf, isEnterable } from './programs.js';
 import type { Spare, WorkDeps } from './deps.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
@@ -126,6 +127,11 @@ export class Work {
   /** What its disk is measured by; nothing before it has a place. */
   measured(): readonly string[] {
     return this.place?.measured() ?? [];
+  }
+
+  /** Another one once something of it has run; undefined: not known. */
+  activity(): string | undefined {
+    return this.group?.activity();
   }
 
   /** Ends the work at once because its files are more than they may be; `what` says in which way. */
@@ -468,20 +474,6 @@ export class Work {
     this.current = { ...this.current, ...change, sequence: this.current.sequence + 1 };
     this.onState(this.current);
   }
-}
-
-export function containersOf(order: WireOrder): string[] {
-  const { network } = order;
-  const outward = network !== undefined && network.egress !== 'Deny' ? [NETWORK_LOG] : [];
-  return [...processesOf(order).map(({ name }) => name), ...outward];
-}
-
-export function processesOf({ main, init, sidecars }: WireOrder): OrderedProcess[] {
-  return [...(main === undefined ? [] : [main]), ...(init === undefined ? [] : [init]), ...sidecars];
-}
-
-function isEnterable(order: WireOrder): boolean {
-  return order.enterable === true || order.main === undefined;
 }
 
 function wordsFor(end: SessionEnd): string {
