@@ -22,7 +22,8 @@ const FUSE_MS = 1_000;
 /** Each as a script of `sh` that goes on until it is killed, or until its Sandbox is ended for it. */
 const BOMBS: readonly (readonly [name: string, script: string])[] = [
   ['processor hogs', 'for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; wait'],
-  ['a fork bomb', 'f() { f | f & }; f 2>/dev/null; while :; do :; done'],
+  ['a fork bomb', 'perl -e "fork while 1"'],
+  ['a bomb of shells', 'while :; do (f() { f | f & }; f); done 2>/dev/null'],
   ['a memory bomb', 'while :; do tail /dev/zero; done 2>/dev/null'],
   ['a flood of output', 'exec yes a line of a program that says too much'],
   ['a disk filler', 'while :; do head -c 256M /dev/zero >/workspace/big; sync; done'],

@@ -20,6 +20,10 @@ import {
 import { AGENT_VERSION, type ExecAnswer } from '../runner/protocol/messages.js';
 import { carry, type RunnerAddress } from './carry.js';
 
+/** Input in parts of at least so many bytes is a stream: it goes on in whole frames, and what is left over waits for what follows. */
+const STREAM = 32 * 1024;
+/** So long (ms), at most. */
+const HOLD_MS = 2;
 /** Bytes of output that wait for the reader before the socket is left unread. */
 const QUEUE = 256 * 1024;
 
@@ -28,11 +32,17 @@ type Piece = { readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array }
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
 export async function startExec(runner: RunnerAddress, order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
   const { socket, answer, rest } = await carry(runner, { op: 'exec', order }, signal);
-  if ((answer as ExecAnswer).outcome === 'NotRunning') {
+  const said = answer as ExecAnswer;
+  if (said.outcome === 'NotRunning') {
     socket.destroy();
     return { outcome: 'NotRunning' };
   }
-  return { outcome: 'Started', execution: new SocketExecution(socket, rest, runner.version, signal) };
+  return { outcome: 'Started', execution: new SocketExecution(socket, rest, windowOf(said, runner), signal) };
+}
+
+/** Bytes of input that may be under way. */
+export function windowOf({ window }: { readonly window?: number | undefined }, { version }: RunnerAddress): number {
+  return window ?? (version >= AGENT_VERSION ? WIDE_STDIN_WINDOW : STDIN_WINDOW);
 }
 
 export class SocketExecution implements Execution {
@@ -51,13 +61,17 @@ export class SocketExecution implements Execution {
   private tellEnd: (end: ExecEnd) => void = () => undefined;
   private wakeReader: () => void = () => undefined;
   private underWay = 0;
+  /** Input that is to go on with what follows it. */
+  private held: Uint8Array[] = [];
+  private heldBytes = 0;
+  private holdTimer: NodeJS.Timeout | undefined;
   private wakeWriter: () => void = () => undefined;
   /** Writes go out one after another, in the order in which they were asked for. */
   private writes: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, rest: Buffer, version: number, signal: AbortSignal) {
+  constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal) {
     this.socket = socket;
-    this.window = version >= AGENT_VERSION ? WIDE_STDIN_WINDOW : STDIN_WINDOW;
+    this.window = window;
     this.ended = new Promise((resolve) => {
       this.tellEnd = resolve;
     });
@@ -79,7 +93,10 @@ export class SocketExecution implements Execution {
   }
 
   endInput(): void {
-    this.writes = this.writes.then(() => this.frame(FRAME.endOfInput, Buffer.alloc(0)));
+    this.writes = this.writes.then(async () => {
+      await this.release();
+      this.frame(FRAME.endOfInput);
+    });
   }
 
   resize({ columns, rows }: TerminalSize): void {
@@ -104,13 +121,38 @@ export class SocketExecution implements Execution {
   }
 
   private async send(data: Uint8Array): Promise<void> {
-    for (let from = 0; from < data.length; from += PIECE) {
-      const part = data.subarray(from, from + PIECE);
-      while (this.end === undefined && this.underWay + part.length > this.window) await this.room();
-      if (this.end !== undefined) return;
-      this.underWay += part.length;
-      this.frame(FRAME.stdin, part);
+    let rest = data;
+    while (this.end === undefined && this.heldBytes + rest.length >= PIECE) {
+      const part = rest.subarray(0, PIECE - this.heldBytes);
+      this.hold(part);
+      rest = rest.subarray(part.length);
+      await this.release();
     }
+    this.hold(rest);
+    if (data.length < STREAM) return this.release();
+    if (this.heldBytes > 0)
+      this.holdTimer ??= setTimeout(() => {
+        this.writes = this.writes.then(() => this.release());
+      }, HOLD_MS);
+  }
+
+  private hold(part: Uint8Array): void {
+    if (part.length === 0) return;
+    this.held.push(part);
+    this.heldBytes += part.length;
+  }
+
+  /** What is held goes, once there is room for it. */
+  private async release(): Promise<void> {
+    clearTimeout(this.holdTimer);
+    this.holdTimer = undefined;
+    const { held, heldBytes } = this;
+    this.held = [];
+    this.heldBytes = 0;
+    if (heldBytes === 0) return;
+    while (this.end === undefined && this.underWay + heldBytes > this.window) await this.room();
+    this.underWay += heldBytes;
+    this.frame(FRAME.stdin, ...held);
   }
 
   private room(): Promise<void> {
@@ -119,8 +161,8 @@ export class SocketExecution implements Execution {
     });
   }
 
-  private frame(type: number, data: Uint8Array): void {
-    if (this.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, data);
+  private frame(type: number, ...parts: readonly Uint8Array[]): void {
+    if (this.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, ...parts);
   }
 
   private read(chunk: Buffer): void {

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import type { PortStart } from '../engine.js';
 import type { ConnectAnswer } from '../runner/protocol/messages.js';
 import { carry, type RunnerAddress } from './carry.js';
-import { SocketExecution } from './exec.js';
+import { SocketExecution, windowOf } from './exec.js';
 
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
 export async function connectPort(
@@ -17,7 +17,7 @@ export async function connectPort(
   if (answer.outcome === 'Connected') {
     return {
       outcome: 'Connected',
-      stream: streamOf(new SocketExecution(carried.socket, carried.rest, runner.version, signal), signal),
+      stream: streamOf(new SocketExecution(carried.socket, carried.rest, windowOf(answer, runner), signal), signal),
     };
   }
   carried.socket.destroy();

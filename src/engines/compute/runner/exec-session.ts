@@ -15,7 +15,7 @@ import {
   FrameReader,
   IN_PIECES,
   roomFrame,
-  WIDE_STDIN_WINDOW,
+  NAMED_STDIN_WINDOW,
   writeFrame,
   type Frame,
 } from './protocol/frames.js';
@@ -77,7 +77,7 @@ export class ExecSession implements Listener {
     if (session === undefined) throw new Error('a frame before the command');
     switch (type) {
       case FRAME.stdin:
-        if (session.inputUnderWay + data.length > WIDE_STDIN_WINDOW)
+        if (session.inputUnderWay + data.length > NAMED_STDIN_WINDOW)
           throw new Error('more input than there is room for');
         return session.write(data);
       case FRAME.endOfInput:

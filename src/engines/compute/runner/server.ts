@@ -12,6 +12,7 @@ import type { EngineFacts, ExecEnd, WorkState } from '../engine.js';
 import { isCommandSignal } from '../signals.js';
 import { ExecSession } from './exec-session.js';
 import { LineReader } from './protocol/lines.js';
+import { NAMED_STDIN_WINDOW } from './protocol/frames.js';
 import {
   AGENT_VERSION,
   MAX_LINE,
@@ -199,7 +200,10 @@ export class RunnerServer {
       await this.deps.works.fence(epoch);
       const command = client.socket.destroyed ? undefined : this.deps.works.exec(request.order, exec);
       if (command === undefined) return { outcome: 'NotRunning' } satisfies ExecAnswer;
-      this.send(client, { id: request.id, ok: { outcome: 'Started' } satisfies ExecAnswer });
+      this.send(client, {
+        id: request.id,
+        ok: { outcome: 'Started', window: NAMED_STDIN_WINDOW } satisfies ExecAnswer,
+      });
       exec.begin(command.session, command.ended);
       return undefined;
     });
@@ -220,7 +224,10 @@ export class RunnerServer {
         end.end === 'Exited' ? { end: 'Exited', exitCode: 0, timedOut: false } : { end: 'WorkGone' },
       );
       exec.begin(port, ended, () =>
-        this.send(client, { id: request.id, ok: { outcome: 'Connected' } satisfies ConnectAnswer }),
+        this.send(client, {
+          id: request.id,
+          ok: { outcome: 'Connected', window: NAMED_STDIN_WINDOW } satisfies ConnectAnswer,
+        }),
       );
       if (await port.started) return undefined;
       const end = await port.ended;

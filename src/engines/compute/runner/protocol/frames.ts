@@ -35,9 +35,11 @@ export const FRAME = {
 /** Bytes of one frame's content; a larger one is an error of the sender. */
 export const MAX_FRAME = 64 * 1024;
 
-/** Bytes of input that may be under way; the second for connections of protocol 4 and later. */
+/** Bytes of input that may be under way where the runner names no window; the second for connections of protocol 4 and later. */
 export const STDIN_WINDOW = 128 * 1024;
 export const WIDE_STDIN_WINDOW = 512 * 1024;
+/** The one that a runner names: three processes hand input on, and a smaller window makes each wait for the others' turns. */
+export const NAMED_STDIN_WINDOW = 2 * 1024 * 1024;
 
 /** Frames of bytes, which nobody needs whole. */
 export const IN_PIECES: ReadonlySet<number> = new Set([FRAME.stdin, FRAME.stdout, FRAME.stderr]);
@@ -62,14 +64,16 @@ export function encodeFrame(type: number, data: Uint8Array): Buffer {
 }
 
 /** Writes one frame without copying its bytes. False: the socket's buffer is full. */
-export function writeFrame(socket: Writable, type: number, data: Uint8Array): boolean {
-  if (data.length < SMALL) return socket.write(encodeFrame(type, data));
+export function writeFrame(socket: Writable, type: number, ...parts: readonly Uint8Array[]): boolean {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  if (length < SMALL)
+    return socket.write(encodeFrame(type, parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
   const head = Buffer.allocUnsafe(HEAD);
   head.writeUInt8(type, 0);
-  head.writeUInt32BE(data.length, 1);
+  head.writeUInt32BE(length, 1);
   socket.cork();
-  socket.write(head);
-  const room = socket.write(data);
+  let room = socket.write(head);
+  for (const part of parts) room = socket.write(part);
   socket.uncork();
   return room;
 }

@@ -97,10 +97,13 @@ export type Request =
       readonly signal: CommandSignal;
     };
 
-export type ExecAnswer = { readonly outcome: 'Started' | 'NotRunning' };
+export type ExecAnswer =
+  /** `window`: bytes of input that may be under way. */
+  { readonly outcome: 'Started'; readonly window?: number | undefined } | { readonly outcome: 'NotRunning' };
 
 export type ConnectAnswer =
-  | { readonly outcome: 'Connected' | 'NotRunning' }
+  | { readonly outcome: 'Connected'; readonly window?: number | undefined }
+  | { readonly outcome: 'NotRunning' }
   | { readonly outcome: 'Refused'; readonly message: string };
 
 /** Why a runner refuses; `StaleEpoch` is final for the client, `Busy` may be tried again later. */
