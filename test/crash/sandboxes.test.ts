@@ -6,7 +6,7 @@
  * `SANDBOX_CRASH_ROUNDS` (3) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
@@ -14,6 +14,7 @@ import { listAt, numberAt, objectOf, textAt, valueAt, type Answer, type Client }
 import { until } from '../e2e/until.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from '../sandboxes/sandboxes.js';
 import { chanceFrom, type Chance } from './chance.js';
+import { descendants, entries, text } from '../support/proc.js';
 
 const ROUNDS = Number(process.env['SANDBOX_CRASH_ROUNDS'] ?? 3);
 const SEED = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
@@ -22,8 +23,8 @@ const MOST_DONE = 12;
 /** After a refusal, or while the service is down. */
 const AGAIN_MS = 30;
 const SETTLE_MS = 500;
-/** Processes of boxes that are kept ready, at most: two each, two of each of four shapes; and the runner's own helper. */
-const READY = 17;
+/** Processes of boxes that are kept ready, at most: two each, of 64 in all; and the runner's own helper. */
+const READY = 129;
 /** On a busy machine what takes a second may take many. */
 const PATIENCE_MS = 60_000;
 
@@ -132,29 +133,6 @@ async function settled<T>(look: () => T): Promise<T> {
     const now = look();
     if (JSON.stringify(now) === JSON.stringify(last)) return now;
     last = now;
-  }
-}
-
-function descendants(pid: number): readonly number[] {
-  const children = entries(`/proc/${pid}/task`).flatMap((thread) =>
-    text(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
-  );
-  return children.flatMap((child) => [child, ...descendants(child)]);
-}
-
-function entries(path: string): readonly string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
-  }
-}
-
-function text(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
   }
 }
 

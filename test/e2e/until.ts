@@ -27,3 +27,22 @@ export async function until<T>(
   } while (performance.now() < end);
   throw new Error(`waited ${deadlineMs} ms in vain until ${what}`, last === undefined ? {} : { cause: last });
 }
+
+/** Between two looks of `steady`, ms: longer than anything that still goes on takes for a step. */
+const STEADY_MS = 100;
+
+/** Resolves to what a look sees once the next look sees the same: what cannot be waited for by a condition has come to rest. */
+export async function steady<T extends number | string>(
+  what: string,
+  look: () => T,
+  betweenMs: number = STEADY_MS,
+): Promise<T> {
+  let before: T | undefined;
+  return until(what, async () => {
+    const now = look();
+    if (now === before) return { now };
+    before = now;
+    await delay(betweenMs);
+    return undefined;
+  }).then(({ now }) => now);
+}

@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { encodeOrder, MAX_ORDER, type AgentOrder } from '../../src/engines/compute/runner/agent/order.js';
 import { Session, type Listener } from '../../src/engines/compute/runner/agent/session.js';
 import { encodeFrame, FRAME, roomFrame } from '../../src/engines/compute/runner/protocol/frames.js';
+import { steady, until } from '../e2e/until.js';
 
 const COMMAND: AgentOrder = { kind: 'command', command: ['prog'], env: {}, workingDir: '/' };
 
@@ -125,8 +126,9 @@ test('a listener that is full stops the reading, and what is dropped is read on'
   });
   const piece = encodeFrame(FRAME.stdout, Buffer.alloc(65_531));
   for (let index = 0; index < 200; index++) agent.write(piece);
-  await new Promise((done) => setTimeout(done, 100));
-  t.true(fed > 0 && fed < 20, `${fed}`);
+  await until('something is fed', () => fed > 0);
+  await steady('nothing more is fed', () => fed);
+  t.true(fed < 20, `${fed}`);
   const drained = new Promise((done) => agent.once('drain', done));
   session.drop();
   await drained;

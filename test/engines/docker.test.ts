@@ -10,25 +10,14 @@ import { computeContract } from './compute-contract.js';
 import { Harness, order } from './compute-harness.js';
 import type { Surroundings } from './contract/case.js';
 import { networkCases } from './contract/network.js';
+import { turns } from '../support/turns.js';
 
 /** As DOCKER_HOST; the daemon has the image `troupe-test/tools:1`. */
 const host = process.env['DOCKER_TEST_HOST'];
 /** At once: the daemon shares the machine with all other tests. */
 const AT_ONCE = 4;
 
-const waiting: (() => void)[] = [];
-let free = AT_ONCE;
-async function turn(act: () => Promise<void>): Promise<void> {
-  if (free === 0) await new Promise<void>((go) => waiting.push(go));
-  else free--;
-  try {
-    await act();
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) free++;
-    else next();
-  }
-}
+const turn = turns(AT_ONCE);
 
 if (host === undefined) {
   test.skip('docker (needs a daemon at DOCKER_TEST_HOST: ops/setup-docker.sh start)', (t) => t.pass());

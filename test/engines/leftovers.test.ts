@@ -8,6 +8,7 @@ import test from 'ava';
 import type { WorkOrder } from '../../src/engines/compute/engine.js';
 import { Harness, order } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
+import { descendants, entries } from '../support/proc.js';
 
 const CYCLES = Number(process.env['LEFTOVER_CYCLES'] ?? 40);
 const AT_ONCE = 4;
@@ -48,34 +49,11 @@ function census(ground: Ground): readonly string[] {
   ];
 }
 
-function descendants(pid: number): readonly number[] {
-  const children = entries(`/proc/${pid}/task`).flatMap((thread) =>
-    text(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
-  );
-  return children.flatMap((child) => [child, ...descendants(child)]);
-}
-
-function entries(path: string): readonly string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
-  }
-}
-
 function link(path: string): string {
   try {
     return readlinkSync(path);
   } catch {
     return 'gone';
-  }
-}
-
-function text(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
   }
 }
 

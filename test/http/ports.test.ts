@@ -8,7 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { notRunning } from '../../actors/work/entrance.js';
 import { outwardLocation } from '../../http/proxy/headers.js';
 import { scopeCookie } from '../../http/proxy/cookies.js';
-import { until } from '../e2e/until.js';
+import { steady, until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
 import { at, json } from './support/json.js';
 import { portsOf, talker, web, type Counts } from './support/programs.js';
@@ -144,13 +144,7 @@ test('bodies stream both ways, of any size, and at the speed of who reads', asyn
   t.is(digest(Buffer.from(await echoed.arrayBuffer())), digest(big));
   const leaving = new AbortController();
   await door.call(`${PORTS}/${port}/endless`, { signal: leaving.signal });
-  let before = -1;
-  await until('the program is paused', async () => {
-    const same = before === paused?.bytesWritten;
-    before = paused?.bytesWritten ?? -1;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    return same;
-  });
+  await steady('the program is paused', () => paused?.bytesWritten ?? -1);
   leaving.abort();
   t.true(await until('who leaves ends the connection inside', () => paused?.destroyed));
 });

@@ -1,7 +1,7 @@
 /** Terminals at the front door: what passes, what pauses whom, and how each end is told. */
 import test from 'ava';
 import { WebSocket } from 'ws';
-import { until } from '../e2e/until.js';
+import { steady, until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
 import { openStage, type Stage } from './support/programs.js';
 
@@ -110,13 +110,8 @@ test('a client that does not read pauses the program, and gets all of it when it
   const part = Buffer.alloc(64 * 1024, 'x');
   for (let i = 0; i < 400; i++) stage.say(part);
   // What the kernel takes, on top of our own bound, is a few megabytes at most.
-  let before = -1;
-  await until('nothing more is taken', async () => {
-    const same = before === stage.taken;
-    before = stage.taken;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    return same && before > 0;
-  });
+  await until('something is taken', () => stage.taken > 0);
+  await steady('nothing more is taken', () => stage.taken);
   t.true(stage.taken < 300, `${stage.taken} of 400 parts were taken`);
   socket.resume();
   stage.end({ end: 'Exited', exitCode: 0, timedOut: false });
@@ -130,13 +125,7 @@ test('one who types faster than the program reads is read no further, and nothin
   const { socket, closed } = await open(t, stage);
   const part = Buffer.alloc(64 * 1024, 'y');
   for (let i = 0; i < 400; i++) socket.send(part);
-  let before = -1;
-  await until('nothing more is sent', async () => {
-    const same = before === socket.bufferedAmount;
-    before = socket.bufferedAmount;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    return same;
-  });
+  await steady('nothing more is sent', () => socket.bufferedAmount);
   t.true(socket.bufferedAmount > 100 * part.length, `${socket.bufferedAmount} bytes wait at the client`);
   release();
   await until(

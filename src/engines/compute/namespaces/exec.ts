@@ -2,10 +2,11 @@
  * Owns the service's end of one command or port: a connection of its own to the runner (`carry.ts`), which carries frames
  * (`runner/protocol/frames.ts`) and dies with the caller's signal, by which the runner kills the command.
  *
- * Bounds (I10): output that nobody has taken yet is at most QUEUE bytes and what one read brought; then the socket is not read, which
- * stops the runner's reading and so the program. Input under way is at most the window; `write` waits for room.
+ * Bounds (I10): output that nobody takes stops the reading of the socket (`../receipt.ts`), which stops the runner's reading and so the
+ * program. Input under way is at most the window; `write` waits for room.
  */
 import type { Socket } from 'node:net';
+import { Receipt } from '../receipt.js';
 import type { CommandSignal, ExecEnd, Execution, ExecOrder, ExecStart, TerminalSize } from '../engine.js';
 import {
   FRAME,
@@ -24,11 +25,6 @@ import { carry, type RunnerAddress } from './carry.js';
 const STREAM = 32 * 1024;
 /** So long (ms), at most. */
 const HOLD_MS = 2;
-/** Bytes of output that wait for the reader before the socket is left unread. */
-const QUEUE = 256 * 1024;
-
-type Piece = { readonly stream: 'stdout' | 'stderr'; readonly data: Uint8Array };
-
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
 export async function startExec(runner: RunnerAddress, order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
   const { socket, answer, rest } = await carry(runner, { op: 'exec', order }, signal);
@@ -46,20 +42,12 @@ export function windowOf({ window }: { readonly window?: number | undefined }, {
 }
 
 export class SocketExecution implements Execution {
-  readonly output: AsyncIterable<Piece>;
+  readonly output: Execution['output'];
   readonly ended: Promise<ExecEnd>;
+  private readonly receipt: Receipt;
   private readonly socket: Socket;
   private readonly reader = new FrameReader(IN_PIECES);
   private readonly window: number;
-  private readonly queue: Piece[] = [];
-  private queued = 0;
-  /** The reader gave up: what still comes is dropped. */
-  private dropping = false;
-  private end: ExecEnd | undefined;
-  /** Of a port. */
-  private outputEnded = false;
-  private tellEnd: (end: ExecEnd) => void = () => undefined;
-  private wakeReader: () => void = () => undefined;
   private underWay = 0;
   /** Input that is to go on with what follows it. */
   private held: Uint8Array[] = [];
@@ -72,10 +60,13 @@ export class SocketExecution implements Execution {
   constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal) {
     this.socket = socket;
     this.window = window;
-    this.ended = new Promise((resolve) => {
-      this.tellEnd = resolve;
+    this.receipt = new Receipt({
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
+      close: () => socket.destroy(),
     });
-    this.output = { [Symbol.asyncIterator]: () => this.pieces() };
+    this.output = this.receipt.output;
+    this.ended = this.receipt.ended;
     // Also when it has ended already, and nobody will take what it said.
     const giveUp = (): void => this.finish({ end: 'WorkGone' }, true);
     signal.addEventListener('abort', giveUp, { once: true });
@@ -84,7 +75,7 @@ export class SocketExecution implements Execution {
     socket.once('close', () => this.finish({ end: 'WorkGone' }, signal.aborted));
     this.read(rest);
     if (socket.destroyed) this.finish({ end: 'WorkGone' }, signal.aborted);
-    else if (this.queued <= QUEUE) socket.resume();
+    else if (!this.receipt.full) socket.resume();
   }
 
   write(data: Uint8Array): Promise<void> {
@@ -108,7 +99,7 @@ export class SocketExecution implements Execution {
 
   /** The work ended under it. */
   get gone(): boolean {
-    return this.end?.end === 'WorkGone';
+    return this.receipt.end?.end === 'WorkGone';
   }
 
   /** Breaks the connection, by which the runner ends it. */
@@ -122,7 +113,7 @@ export class SocketExecution implements Execution {
 
   private async send(data: Uint8Array): Promise<void> {
     let rest = data;
-    while (this.end === undefined && this.heldBytes + rest.length >= PIECE) {
+    while (this.receipt.end === undefined && this.heldBytes + rest.length >= PIECE) {
       const part = rest.subarray(0, PIECE - this.heldBytes);
       this.hold(part);
       rest = rest.subarray(part.length);
@@ -150,7 +141,7 @@ export class SocketExecution implements Execution {
     this.held = [];
     this.heldBytes = 0;
     if (heldBytes === 0) return;
-    while (this.end === undefined && this.underWay + heldBytes > this.window) await this.room();
+    while (this.receipt.end === undefined && this.underWay + heldBytes > this.window) await this.room();
     this.underWay += heldBytes;
     this.frame(FRAME.stdin, ...held);
   }
@@ -162,7 +153,7 @@ export class SocketExecution implements Execution {
   }
 
   private frame(type: number, ...parts: readonly Uint8Array[]): void {
-    if (this.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, ...parts);
+    if (this.receipt.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, ...parts);
   }
 
   private read(chunk: Buffer): void {
@@ -172,25 +163,20 @@ export class SocketExecution implements Execution {
       // Not what a runner says: the close tells of the end.
       this.socket.destroy();
     }
-    if (this.queued > QUEUE) this.socket.pause();
-    this.wakeReader();
+    this.receipt.settle();
   }
 
   private receive({ type, data }: Frame): void {
     switch (type) {
       case FRAME.stdout:
       case FRAME.stderr:
-        if (this.dropping) return;
-        this.queue.push({ stream: type === FRAME.stdout ? 'stdout' : 'stderr', data });
-        this.queued += data.length;
-        return;
+        return this.receipt.add(type === FRAME.stdout ? 'stdout' : 'stderr', data);
       case FRAME.room:
         this.underWay -= data.readUInt32BE(0);
         this.wakeWriter();
         return;
       case FRAME.endOfOutput:
-        this.outputEnded = true;
-        return;
+        return this.receipt.endOutput();
       case FRAME.end:
         this.finish(JSON.parse(data.toString('utf8')) as ExecEnd, false);
         return;
@@ -199,48 +185,8 @@ export class SocketExecution implements Execution {
     }
   }
 
-  /** The first end counts. What was read before it can still be taken, unless the caller itself gave up. */
   private finish(end: ExecEnd, drop: boolean): void {
-    if (drop) this.drop();
-    if (this.end === undefined) {
-      this.end = end;
-      this.socket.destroy();
-    }
+    this.receipt.finish(end, drop);
     this.wakeWriter();
-    this.wakeReader();
-    this.tellWhenTaken();
-  }
-
-  private tellWhenTaken(): void {
-    if (this.end !== undefined && this.queue.length === 0) this.tellEnd(this.end);
-  }
-
-  private drop(): void {
-    this.dropping = true;
-    this.queue.length = 0;
-    this.queued = 0;
-    this.socket.resume();
-  }
-
-  private async *pieces(): AsyncGenerator<Piece> {
-    try {
-      for (;;) {
-        const piece = this.queue.shift();
-        if (piece !== undefined) {
-          this.queued -= piece.data.length;
-          if (this.queued <= QUEUE / 2) this.socket.resume();
-          this.tellWhenTaken();
-          yield piece;
-          continue;
-        }
-        if (this.end !== undefined || this.outputEnded) return;
-        await new Promise<void>((resolve) => {
-          this.wakeReader = resolve;
-        });
-      }
-    } finally {
-      this.drop();
-      this.tellWhenTaken();
-    }
   }
 }

@@ -1,0 +1,28 @@
+/** Owns looking at processes by /proc, where what one looks at may be gone the next moment. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** All processes below this one. */
+export function descendants(pid: number): readonly number[] {
+  const children = entries(`/proc/${pid}/task`).flatMap((thread) =>
+    text(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number),
+  );
+  return children.flatMap((child) => [child, ...descendants(child)]);
+}
+
+/** None when there is no such directory. */
+export function entries(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+/** Empty when there is no such file. */
+export function text(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
