@@ -79,30 +79,74 @@ export async function runTransaction(
     return { end: 'Refused', refused: poor };
   }
 
-  // Ordered by statement, so that each statement's versions follow one another.
+  const first = base + 1;
+  const parts = partsOf(admitted);
+  const { entries } = parts;
+  // All at once: only COMMIT waits for what they answer.
+  const asked = session.together(() => ask(session, parts, first, ledger, batch));
+  const unfit = await answersOf(parts, asked, forgotten, options.objectsPerOrg);
+  if (unfit.size > 0) {
+    await session.script('ROLLBACK');
+    return { end: 'Refused', refused: unfit };
+  }
+
+  options.onCommitting(first, entries);
+  const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;
+  await session.script(`${giveBack}COMMIT`);
+  return { end: 'Committed', first, entries, refused: poor };
+}
+
+/** Ordered by statement, so that each statement's versions follow one another. */
+interface Parts {
+  readonly deletes: readonly Entry[];
+  readonly updates: readonly Entry[];
+  readonly inserts: readonly Entry[];
+  /** All of them: deletes, updates, inserts. */
+  readonly entries: readonly Entry[];
+  /** Those with an Idempotency-Key. */
+  readonly keyed: readonly Entry[];
+}
+
+function partsOf(admitted: readonly Entry[]): Parts {
   const deletes = admitted.filter(({ member }) => member.write.op === 'delete');
   const updates = admitted.filter(({ member }) => member.write.op === 'update');
   const inserts = admitted.filter(({ member }) => member.write.op === 'insert');
   const entries = [...deletes, ...updates, ...inserts];
-  const first = base + 1;
-  const versions = entries.map((_, i) => first + i);
+  return {
+    deletes,
+    updates,
+    inserts,
+    entries,
+    keyed: entries.filter(({ member }) => member.idempotency !== undefined),
+  };
+}
 
-  const version = new Map(entries.map((entry, i) => [entry, versions[i]]));
-  const keyed = entries.filter(({ member }) => member.idempotency !== undefined);
-  const [from, made] = [first + deletes.length, first + deletes.length + updates.length];
-  // All at once: only COMMIT waits for what they answer.
-  const asked = session.together(() => ({
+interface Asked {
+  readonly deletes: Promise<ReadonlySet<number>> | undefined;
+  readonly updates: Promise<ReadonlySet<number>> | undefined;
+  readonly inserts: ReturnType<typeof insertObjects> | undefined;
+  readonly keys: Promise<ReadonlySet<number>> | undefined;
+  /** What is written whoever fits; rolled back when somebody does not. */
+  readonly rest: readonly (Promise<void> | undefined)[];
+}
+
+/** Sends every statement of the transaction but its ends. `entries[i]` has version `first + i`. */
+function ask(
+  session: Session,
+  { deletes, updates, inserts, entries, keyed }: Parts,
+  first: number,
+  ledger: Ledger | undefined,
+  batch: readonly Entry[],
+): Asked {
+  const versions = entries.map((_, i) => first + i);
+  const version = new Map(entries.map((entry, i) => [entry, first + i]));
+  const made = first + deletes.length + updates.length;
+  const keyedVersions = keyed.map((entry) => version.get(entry) ?? 0);
+  return {
     deletes: deletes.length === 0 ? undefined : deleteObjects(session, first, deletes),
-    updates: updates.length === 0 ? undefined : updateObjects(session, from, updates),
+    updates: updates.length === 0 ? undefined : updateObjects(session, first + deletes.length, updates),
     inserts: inserts.length === 0 ? undefined : insertObjects(session, made, inserts),
-    keys:
-      keyed.length === 0
-        ? undefined
-        : takeKeys(
-            session,
-            keyed,
-            keyed.map((entry) => version.get(entry) ?? 0),
-          ),
+    keys: keyed.length === 0 ? undefined : takeKeys(session, keyed, keyedVersions),
     rest: [
       // I5: in the transaction of the state that asked for them.
       storeEffects(session, entries, versions),
@@ -118,16 +162,28 @@ export async function runTransaction(
         batch.map((entry) => version.get(entry)),
       ),
     ],
-  }));
-  const { deletes: removing, updates: replacing, inserts: inserting, keys: taking, rest } = asked;
-  const all = [forgotten, removing, replacing, inserting, taking, ...rest].filter((each) => each !== undefined);
+  };
+}
+
+/** Resolves, when all is answered, to those that do not fit. Rejects with pg's error when a statement failed and all fit. */
+async function answersOf(
+  { deletes, updates, inserts, keyed }: Parts,
+  asked: Asked,
+  forgotten: Promise<void> | undefined,
+  objectsPerOrg: number,
+): Promise<Refusals> {
+  const all = [forgotten, asked.deletes, asked.updates, asked.inserts, asked.keys, ...asked.rest];
   // The first one that failed says why: those behind it are only told that the transaction is over.
-  const failed = (await Promise.allSettled(all)).find((each) => each.status === 'rejected');
-  const [removed, replaced, inserted, taken] = await Promise.all([removing, replacing, inserting, taking]).catch(
-    (error: unknown) => {
-      throw failed?.reason ?? error;
-    },
-  );
+  const answers = await Promise.allSettled(all.filter((each) => each !== undefined));
+  const failed = answers.find((each) => each.status === 'rejected');
+  const [removed, replaced, inserted, taken] = await Promise.all([
+    asked.deletes,
+    asked.updates,
+    asked.inserts,
+    asked.keys,
+  ]).catch((error: unknown) => {
+    throw failed?.reason ?? error;
+  });
 
   const unfit = new Map<Entry, MemberResult>();
   if (removed) missing(deletes, removed, STALE, unfit);
@@ -136,17 +192,9 @@ export async function runTransaction(
   // Last word: a taken key answers its stored response, whatever else is wrong.
   if (taken) missing(keyed, taken, KEY_USED, unfit);
   // Only when all others fit: one that is refused for another reason takes nobody's place.
-  if (unfit.size === 0) overQuota(inserts, inserted?.counts ?? new Map(), options.objectsPerOrg, unfit);
-  if (unfit.size > 0) {
-    await session.script('ROLLBACK');
-    return { end: 'Refused', refused: unfit };
-  }
-  if (failed) throw failed.reason;
-
-  options.onCommitting(first, entries);
-  const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;
-  await session.script(`${giveBack}COMMIT`);
-  return { end: 'Committed', first, entries, refused: poor };
+  if (unfit.size === 0) overQuota(inserts, inserted?.counts ?? new Map(), objectsPerOrg, unfit);
+  if (unfit.size === 0 && failed) throw failed.reason;
+  return unfit;
 }
 
 const STALE: MemberResult = { outcome: 'Stale' };
