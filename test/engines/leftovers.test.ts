@@ -40,7 +40,8 @@ function census(ground: Ground): readonly string[] {
     `namespaces: ${new Set(namespaces).size}`,
     ...[...descriptors].map(([kind, count]) => `descriptors of ${kind}: ${count}`).toSorted(),
     `mounts of the machine: ${lines('/proc/mounts', settings.runnerId)}`,
-    `mounts of the runner: ${lines(`/proc/${runner}/mounts`, '')}`,
+    // Not all of them: those of other programs, such as a daemon of containers, come and go in its view too.
+    `mounts of the runner: ${lines(`/proc/${runner}/mounts`, settings.runnerDir)} ${lines(`/proc/${runner}/mounts`, settings.runtimeDir)}`,
     `sockets: ${lines('/proc/net/unix', settings.runnerId)}`,
     // Of the scratch `leftOver` tells: its places are kept for who comes next, as many as were ever in use at once.
     `logs: ${files(layout.logs)}`,
@@ -97,7 +98,8 @@ for (const setup of setups) {
   if (setup !== setups[0]) continue;
   test(title, async (t) => {
     t.timeout(60_000 + CYCLES * 5_000);
-    const ground = Ground.make(setup);
+    // As many at the end as at the beginning: they follow what is asked for.
+    const ground = Ground.make(setup, { spares: 2 });
     t.teardown(() => ground.clean());
     const h = await Harness.over(await ground.open());
     t.teardown(() => h.close());

@@ -96,6 +96,55 @@ if (host === undefined) {
     t.true(lines.includes(`CONNECT ${at} allowed`) && lines.includes('CONNECT 169.254.169.254:80 refused'), lines);
   });
 
+  test.serial(
+    'an AllowList refuses what it does not name, and under Deny there is no proxy and no word of one',
+    async (t) => {
+      t.timeout(120_000);
+      const ask = `ask() { exec 3<>/dev/tcp/127.0.0.1/3128 || { echo none; return; }; printf 'CONNECT %s HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' $1 >&3; head -n 1 <&3 | cut -d' ' -f2; }`;
+      const said = async (name: string, egress: object): Promise<string> => {
+        const script = `${ask}; ask example.com:443; ask ${ALLOWED}:80; env | grep -ci proxy; true`;
+        const command = ['bash', '-c', script];
+        const job = { image: 'svc/agent-tools', command, resources: SMALL, network: { egress } };
+        t.is((await boxes.client().post(JOBS, objectOf('Job', name, job))).status, 201);
+        await until(
+          `${name} ends`,
+          async () => textAt((await boxes.client().get(`${JOBS}/${name}`)).body, 'status', 'phase') === 'Succeeded',
+          60_000,
+        );
+        return (await boxes.client().get(`${JOBS}/${name}/logs`)).text.replace(/^bash: .*\n/gm, '');
+      };
+      t.regex(await said('listed', { policy: 'AllowList', allow: ['*.example.org'] }), /^403\n403\n[1-9]\d*\n$/);
+      t.is(await said('denied', { policy: 'Deny' }), 'none\nnone\n0\n');
+    },
+  );
+
+  test.serial('the home of a Workspace is in its Volume when it stops, and there again when it starts', async (t) => {
+    t.timeout(180_000);
+    const [volumes, workspaces] = [path('volumes', 'default'), path('workspaces', 'default')];
+    const at = `${workspaces}/desk`;
+    const phase = (wanted: string): Promise<unknown> =>
+      until(
+        `it is ${wanted}`,
+        async () => textAt((await boxes.client().get(at)).body, 'status', 'phase') === wanted,
+        90_000,
+      );
+    const inside = async (script: string): Promise<string> =>
+      textAt((await boxes.client().post(`${at}/exec`, { command: ['sh', '-c', script] })).body, 'stdout');
+    t.is((await boxes.client().post(volumes, objectOf('Volume', 'home', {}))).status, 201);
+    const desk = { resources: SMALL, volume: 'home', image: 'svc/agent-tools' };
+    t.is((await boxes.client().post(workspaces, objectOf('Workspace', 'desk', desk))).status, 201);
+    await phase('Running');
+    t.is(await inside('pwd; echo precious > ~/file; chmod 640 ~/file; ln -s file ~/link'), '/home/svc\n');
+    t.is((await boxes.client().merge(at, { spec: { state: 'Stopped' } })).status, 200);
+    await phase('Stopped');
+    t.is(textAt((await boxes.client().get(`${volumes}/home`)).body, 'status', 'revision'), '1');
+    t.is((await boxes.client().merge(at, { spec: { state: 'Running' } })).status, 200);
+    await phase('Running');
+    t.is(await inside('cat ~/link; stat -c %a ~/file'), 'precious\n640\n');
+    t.is((await boxes.client().remove(at)).status, 200);
+    await until('it is gone', async () => (await boxes.client().get(at)).status === 404, 90_000);
+  });
+
   test.serial('a Sandbox runs commands, keeps files over a stop, and outlives the service', async (t) => {
     t.timeout(180_000);
     await boxes.post('kept');

@@ -63,7 +63,7 @@ export const sidecarCases: readonly ContractCase[] = [
     name: 'all processes of one piece of work share namespaces, and none has capabilities or other namespaces',
     run: async (t, h) => {
       const look =
-        'for n in pid net ipc uts user; do readlink /proc/self/ns/$n; done; grep CapEff /proc/self/status; unshare -U true && echo nested; readlink /proc/$$/fd/3; true';
+        'exec 2>&1; for n in pid net ipc uts user; do readlink /proc/self/ns/$n; done; grep CapEff /proc/self/status; unshare -U true && echo nested; readlink /proc/$$/fd/3; true';
       const work = order(look, { init: part('init', look) });
       const main = await h.output(work);
       t.is(main, await h.text(work.id, 'init'));
