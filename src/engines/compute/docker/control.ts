@@ -27,6 +27,8 @@ export class Control {
   /** Resolves when the daemon has taken the lines. */
   async send(lines: string): Promise<void> {
     const stream = await this.stream();
+    // As many wait as commands begin at once.
+    stream.setMaxListeners(0);
     await new Promise<void>((done, failed) => {
       const broken = (): void => failed(new Error('the way to the box broke'));
       stream.once('close', broken);
