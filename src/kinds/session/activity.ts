@@ -9,7 +9,7 @@ import { BUSY_LAPSE_MS } from './policy.js';
 
 type ActivitySeen = Extract<Letter, { letter: 'ActivitySeen' }>;
 
-/** The same said again is worth a commit after so long (ms). */
+/** That it is still busy is worth a commit after so long (ms). */
 const NEWS_MS = 30_000;
 
 /** True when it is news. */
@@ -20,7 +20,8 @@ export function noteActivity(draft: SessionDraft, letter: ActivitySeen): boolean
   const { activeAt = 0, busyAt } = draft.private;
   const at = Math.min(letter.at, draft.now);
   const sameBusy = (busyAt !== undefined) === letter.busy;
-  if (sameBusy && at - activeAt < NEWS_MS) return false;
+  // An end is told once what is brief has rested: each counts, or it would be idle too early.
+  if (sameBusy && at - activeAt < (letter.busy ? NEWS_MS : 1)) return false;
   const latest = Math.max(activeAt, at);
   draft.keep({ activeAt: latest, busyAt: letter.busy ? Math.max(busyAt ?? 0, at) : undefined });
   draft.say({ lastActivityTime: rfc3339(latest) });

@@ -253,6 +253,21 @@ test('The idle time begins anew with all that is asked of it, and does not run w
   t.is(seen(world)?.status.stopReason, 'IdleTimeout');
 });
 
+test('Brief commands, of which only the ends are told, each begin the idle time anew', (t) => {
+  const world = plain(['stay'], { idleTimeout: '1m' });
+  const begun = world.now;
+  for (const seconds of [20, 25, 49]) {
+    world.now = begun + seconds * 1_000;
+    world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: false });
+    t.is(seen(world)?.status.activity, 'Idle');
+  }
+  const last = world.now;
+  // Late: it changes nothing.
+  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: begun + 25_000, busy: false });
+  while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
+  t.is(world.now - last, 60_000);
+});
+
 test('What was under way and is not said again has ended with its front door', (t) => {
   const world = plain(['stay'], { idleTimeout: '1m' });
   world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
