@@ -12,10 +12,26 @@ const REFUSED = 3;
 
 export function refusedStart(error: unknown): void {
   const refusals = [DatabaseNewerError, EngineRefusal, CatalogFault, WebhookCaFault];
-  if (!(error instanceof Error) || !refusals.some((refusal) => error instanceof refusal)) throw error;
-  console.error(error.message);
+  if (!(error instanceof Error)) throw error;
+  const message = noDoor(error) ?? (refusals.some((refusal) => error instanceof refusal) ? error.message : undefined);
+  if (message === undefined) throw error;
+  console.error(message);
   // Ports and connections that are open already would keep the process alive.
   process.exit(REFUSED);
+}
+
+const NO_DOOR: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there, perhaps another start of this one',
+  EACCES: 'this user may not listen there',
+  EADDRNOTAVAIL: 'this machine has no such address',
+};
+
+/** Undefined: it is no listener that failed. */
+function noDoor(error: Error): string | undefined {
+  const { syscall, code = '', address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  const why = syscall === 'listen' ? NO_DOOR[code] : undefined;
+  if (why === undefined) return undefined;
+  return `cannot listen on ${address}:${port}: ${why}. Set HOST, PORT, TROUPE_TLS_PORT or TROUPE_SSH_PORT to what is free.`;
 }
 
 /** For a `catch`: what was opened before does not stay behind. */

@@ -7,6 +7,7 @@ import { readPidFile } from '../../ops/postgres/pid-file.js';
 import { processStart } from '../../ops/process-start.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { openTestDatabase } from '../support/postgres.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -23,6 +24,24 @@ test('a start with settings that do not fit ends with one line each, before it t
   t.is(code, 2);
   t.is(said.trim().split('\n').length, 2, said);
   t.regex(said, /^TROUPE_PROT: .*\nPORT: /);
+});
+
+test('a start whose port is taken ends with one line that says whose and what to set, and leaves the other alone', async (t) => {
+  const service = await startRunning(t);
+  const env = {
+    ...{ PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: new URL(service.url).port, TROUPE_TLS_PORT: '0' },
+    ...{ TROUPE_SSH_PORT: '0', TROUPE_COMPUTE: 'off', TROUPE_LOG_LEVEL: 'error' },
+    ...{ TROUPE_DATA_DIR: join(service.dataDir, 'second'), DATABASE_URL: (await openTestDatabase(t)).url },
+  };
+  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const code = await new Promise((resolve) => {
+    child.once('close', resolve);
+  });
+  t.is(code, 3, said);
+  t.regex(said, /^cannot listen on 127\.0\.0\.1:\d+: another program listens there.*PORT.*\n$/);
+  t.is((await fetch(`${service.url}/livez`)).status, 200);
 });
 
 test('a service on its own Postgres that is killed is taken up by the next start, with the same server and data', async (t) => {
