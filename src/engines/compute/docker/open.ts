@@ -456,7 +456,9 @@ class DockerEngine {
         if (statusOf(error) !== 409 && statusOf(error) !== 404) this.log.warn({}, `${box.id}: it cannot be killed`);
       });
     };
-    this.kills.set(box.id, setTimeout(kill, Math.min(ms, 2 ** 31 - 1)));
+    // Asked for by what was under way when the engine was closed, it must not keep the process.
+    if (this.closed.signal.aborted) return;
+    this.kills.set(box.id, setTimeout(kill, Math.min(ms, 2 ** 31 - 1)).unref());
   }
 
   private known(signal: AbortSignal): Promise<EngineFacts & { readonly podman: boolean }> {
