@@ -10,7 +10,7 @@ import { hasEnded, type AttemptStatus } from './schema.js';
 import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type This } from './state.js';
 
 /** Between SIGTERM and SIGKILL when nobody says otherwise. */
-const GRACE_SECONDS = 30;
+export const GRACE_SECONDS = 30;
 
 export function wantPlace(current: This, held: boolean): readonly LaterEffect[] {
   return [{ type: 'Tell', to: LOCAL_NODE, letter: placeLetter(current, held) }];

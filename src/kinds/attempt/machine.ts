@@ -16,7 +16,7 @@ import type { Letter } from '../letter.js';
 import type { Decision, Machine, Message, Moment } from '../machine.js';
 import { LOCAL_OFFERING } from '../offering/local.js';
 import type { WorkReport } from '../report.js';
-import { releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
+import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
 import { end, failed, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
 import { wantsProof } from './proof-annotation.js';
@@ -49,7 +49,7 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
       case 'Updated':
         return updated(current, kept, moment);
       case 'DeletionRequested':
-        return remove(current, kept, moment);
+        return remove(current, kept, current.object.metadata.deletionGracePeriodSeconds ?? GRACE_SECONDS, moment);
       case 'Activated':
         return again(current, kept);
       case 'TimerFired':
@@ -85,7 +85,7 @@ function volatile(letters: readonly LaterEffect[]): AttemptDecision {
   return letters.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], letters };
 }
 
-function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): AttemptDecision {
+function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): Written {
   return next(end(current, kept, verdict, time) satisfies Ended);
 }
 
@@ -231,14 +231,14 @@ function beginStop(current: This, kept: AttemptPrivate, reason: string, graceSec
 }
 
 /** Deletion waits for the work (the finalizer holds the object), and takes the logs with it. */
-function remove(current: This, kept: AttemptPrivate, moment: Moment): AttemptDecision {
-  const { status, metadata } = current.object;
+function remove(current: This, kept: AttemptPrivate, graceSeconds: number, moment: Moment): Written {
+  const { status } = current.object;
   if (status.phase === 'Queued') return finish(current, kept, stopped('Released'), moment.now);
   if (hasEnded(status.phase)) {
-    return next({ status, effects: kept.work === 'None' ? [] : [removeWork(current)] });
+    return next({ status, effects: kept.work === 'None' ? [] : [removeWork(current, true)] });
   }
   if (kept.stopping !== undefined && kept.saving?.error === undefined) return next({ status });
-  return beginStop(current, kept, 'Released', metadata.deletionGracePeriodSeconds ?? 30, moment);
+  return beginStop(current, kept, 'Released', graceSeconds, moment);
 }
 
 /** Nothing of it is wanted: it goes, and what runs of it ends as soon as the grace allows. */
@@ -246,20 +246,17 @@ function drop(current: This, kept: AttemptPrivate, graceSeconds: number, moment:
   const { status, metadata } = current.object;
   const going = metadata.deletionTimestamp !== undefined;
   if (going && (kept.work !== 'Live' || kept.stopping !== undefined)) return volatile(reminders(current, kept));
-  if (status.phase === 'Queued') {
-    const ended = end(current, kept, stopped('Released'), moment.now);
-    return next({ ...ended, effects: [...ended.effects, { type: 'DeleteSelf' }] });
-  }
-  if (kept.work === 'Live' && graceSeconds > 0 && kept.stopping === undefined) {
-    const stopping = beginStop(current, kept, 'Released', graceSeconds, moment);
-    return { ...stopping, effects: [...stopping.effects, { type: 'DeleteSelf' }] };
-  }
-  const effects: Effect[] = kept.work === 'None' ? [] : [removeWork(current, true)];
-  if (kept.work !== 'Live') return next({ status, effects: [...effects, { type: 'DeleteSelf' }] });
-  // The proof of the removal is the end: what comes before it is one commit less for each who waits for it.
-  if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
+  // Nothing runs any more of one whose files are being saved.
+  const atOnce = kept.work === 'Live' && (graceSeconds === 0 || kept.saving !== undefined);
+  const last = atOnce ? removeLive(current, kept, status) : remove(current, kept, graceSeconds, moment);
+  return { ...last, effects: [...last.effects, { type: 'DeleteSelf' }] };
+}
+
+/** The proof of the removal is the end: what comes before it is one commit less for each who waits for it. */
+function removeLive(current: This, kept: AttemptPrivate, status: AttemptStatus): Written {
   const after: AttemptPrivate = { ...kept, work: 'Going', stopping: kept.stopping ?? 'Released', saving: undefined };
-  return next({ status, private: after, effects: [...effects, { type: 'DeleteSelf' }] });
+  const cancel: Effect[] = kept.stopping === undefined ? [] : [{ type: 'CancelTimer', timer: 'stop' }];
+  return next({ status, private: after, effects: [removeWork(current, true), ...cancel] });
 }
 
 function reported(current: This, kept: AttemptPrivate, report: WorkReport, moment: Moment): AttemptDecision {

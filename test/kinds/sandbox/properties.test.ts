@@ -159,10 +159,10 @@ function run(world: World): void {
 }
 
 /** The fates are those of its epochs, over and over. */
-function plain(fates: readonly Fate[], lifecycle: object = { idleTimeout: '0s' }): World {
+function plain(fates: readonly Fate[], lifecycle: object = { idleTimeout: '0s' }, command?: readonly string[]): World {
   const numbers = fates.map((fate) => FATES.indexOf(fate));
   const last = numbers.pop() ?? 0;
-  const spec = { image: 'svc/agent-tools', lifecycle: { maxLifetime: '720h', ...lifecycle } };
+  const spec = { image: 'svc/agent-tools', command, lifecycle: { maxLifetime: '720h', ...lifecycle } };
   const world = begin({ spec, fates: [last, ...numbers], tape: [] });
   run(world);
   return world;
@@ -251,6 +251,17 @@ test('The idle time begins anew with all that is asked of it, and does not run w
   while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
   t.is(world.now - idle, 120_000);
   t.is(seen(world)?.status.stopReason, 'IdleTimeout');
+});
+
+test('Deleted while its own program has its grace, a Sandbox does not cut that short', (t) => {
+  const world = plain(['hang'], { idleTimeout: '0s' }, ['sh']);
+  world.change(BOX, { state: 'Stopped' });
+  while (world.choices().length > world.engine.running().length) world.choices()[0]?.();
+  const asked = world.now;
+  world.remove(BOX);
+  while (world.engine.works.size > 0 && world.tick()) run(world);
+  t.true(world.now - asked >= 30_000, `${world.now - asked} ms`);
+  t.is(seen(world), undefined);
 });
 
 test('Brief commands, of which only the ends are told, each begin the idle time anew', (t) => {
