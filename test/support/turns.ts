@@ -1,18 +1,15 @@
 /** Owns turns of tests that would otherwise all run at once, and then wait for the machine instead of for what they look at. */
+import { Turns } from '../../src/engines/compute/runner/work/turns.js';
 
 /** At most so many calls of what is given run at the same time, in the order in which they came. */
 export function turns(atOnce: number): <T>(run: () => Promise<T>) => Promise<T> {
-  let free = atOnce;
-  const waiting: (() => void)[] = [];
+  const all = new Turns(atOnce);
   return async (run) => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((go) => waiting.push(go));
+    const over = await all.take();
     try {
       return await run();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
+      over();
     }
   };
 }

@@ -28,6 +28,9 @@ import { mountScratch } from './work/scratch-mount.js';
 import { Turns } from './work/turns.js';
 import { Works } from './works.js';
 
+/** Boxes that are being made at the same time: enough for a few processors, and a crowd comes in the order in which it asked. */
+const BOXES_AT_ONCE = 8;
+
 export async function openRunner(
   settings: RunnerSettings,
   runner: string,
@@ -99,7 +102,7 @@ export async function openRunner(
       groups,
       scratch,
       pipes,
-      turns: new Turns(),
+      turns: new Turns(BOXES_AT_ONCE),
       agent:
         perl === undefined
           ? undefined

@@ -1,15 +1,18 @@
 /**
- * Owns how many boxes are being made at once: beyond AT_ONCE they only take the processor from one another, and who came first
- * would wait for who came last. Also tells when none is being made.
+ * Owns turns of what would otherwise all be done at once, and then take the processor from one another: who came first would wait
+ * for who came last. Also tells when nobody has one.
  *
- * I10: who waits is bounded by the work that may live; a turn lasts no longer than the making of a box may.
+ * I10: who waits is bounded by the caller, and so is how long a turn lasts.
  */
 
-const AT_ONCE = 8;
-
 export class Turns {
+  private readonly atOnce: number;
   private taken = 0;
   private readonly waiting: (() => void)[] = [];
+
+  constructor(atOnce: number) {
+    this.atOnce = atOnce;
+  }
 
   get idle(): boolean {
     return this.taken === 0;
@@ -17,7 +20,7 @@ export class Turns {
 
   /** Resolves when it is its turn, with what gives it back; harmless twice. */
   async take(): Promise<() => void> {
-    if (this.taken < AT_ONCE) this.taken++;
+    if (this.taken < this.atOnce) this.taken++;
     else await new Promise<void>((resolve) => this.waiting.push(resolve));
     let over = false;
     return () => {
