@@ -268,12 +268,14 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
     },
     clear(timer) {
       if (timer.at !== undefined && timer.at >= armedUntil) return;
-      // Most were never put in: they were armed for later than anybody needed them.
       const near = queued.get(nameOf(timer));
-      if (near === undefined || near.generation > timer.generation) return;
-      queued.delete(nameOf(timer));
-      const id = timerId(near);
+      const putIn = near !== undefined && near.generation <= timer.generation;
+      // A cancel names no generation: it means the arming that is there.
+      const id = timerId(putIn ? near : timer);
       cleared.set(id, true);
+      // Most were never put in: they were armed for later than anybody needed them.
+      if (!putIn) return;
+      queued.delete(nameOf(timer));
       if (buffer.delete(id) || removals.size >= MOST_REMOVALS || ended.aborted) return;
       removals.add(id);
       removing ??= remove();
