@@ -8,20 +8,20 @@ import { addressKey, type Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 import { delay } from './wait.js';
 
-export interface Changes {
+export interface NextChange {
   committed(change: CommittedChange): void;
   /** Resolves with the object's next change, after `atMostMs`, or with the signal. Never rejects. */
-  next(address: Address, atMostMs: number, signal: AbortSignal): Promise<void>;
+  wait(address: Address, atMostMs: number, signal: AbortSignal): Promise<void>;
 }
 
-export function openChanges(): Changes {
+export function openNextChange(): NextChange {
   const waiting = new Map<string, Set<AbortController>>();
   return {
     committed({ address }) {
       if (waiting.size === 0) return;
       for (const wake of waiting.get(addressKey(address)) ?? []) wake.abort();
     },
-    async next(address, atMostMs, signal) {
+    async wait(address, atMostMs, signal) {
       if (signal.aborted) return;
       const key = addressKey(address);
       const wake = new AbortController();

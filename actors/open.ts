@@ -18,10 +18,10 @@ import type { ChildrenDeps } from './effects/children.js';
 import { openEffectRunner } from './effects/runner.js';
 import type { WorkDeps } from './effects/work.js';
 import { openActivity } from './work/activity.js';
-import { openChanges } from './changes.js';
 import { openCommands, type Commands } from './work/commands.js';
 import { openFiles, type Files } from './work/files/open.js';
 import { openHub } from './hub/hub.js';
+import { openNextChange } from './next-change.js';
 import { openOperators, type Operators } from './operators.js';
 import { openPost } from './post.js';
 import { listObjects, readObject, searchObjects } from './reads.js';
@@ -141,11 +141,11 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     start: await deps.log.head(),
     ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
   });
-  const changes = openChanges();
+  const nextChange = openNextChange();
   const committer = await deps.openCommitter((committed) => {
     for (const change of committed) {
       cache.committed(change);
-      changes.committed(change);
+      nextChange.committed(change);
       admission.committed(change);
       deps.onChange(change);
       if (change.type === 'DELETED') supervision.forgive(addressKey(change.address));
@@ -296,8 +296,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     write: serviceWrite,
     post,
     running: openRunning({ attempts, post, read }),
-    commands: openCommands({ ...work, activity, nextChange: changes.next }),
-    files: openFiles({ ...work, activity, nextChange: changes.next }),
+    commands: openCommands({ ...work, activity, nextChange: nextChange.wait }),
+    files: openFiles({ ...work, activity, nextChange: nextChange.wait }),
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     async admissions(next) {
       if (next !== undefined) {

@@ -38,6 +38,11 @@ export interface Statement {
   readonly text: string;
 }
 
+export interface ConnectionOptions {
+  /** A statement does not wait for the answer to the one before it. */
+  readonly pipeline?: boolean | undefined;
+}
+
 export interface Postgres {
   /** For the rows of this room that need a client of their own for a moment (blobs). Not for objects. */
   readonly pool: Pool;
@@ -50,8 +55,8 @@ export interface Postgres {
    * touched. May be lost in a crash of Postgres: whoever calls it can do it again.
    */
   write(statement: Statement, values?: readonly unknown[]): Promise<number>;
-  /** A connection of one's own. Rejects with pg's error. The caller ends it. `pipeline`: a statement does not wait for the answer to the one before. */
-  connect(purpose: string, session?: SessionSettings, pipeline?: boolean): Promise<Client>;
+  /** A connection of one's own. Rejects with pg's error. The caller ends it. */
+  connect(purpose: string, session?: SessionSettings, how?: ConnectionOptions): Promise<Client>;
   close(): Promise<void>;
 }
 
@@ -110,7 +115,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
       }
     },
 
-    async connect(purpose, session = {}, pipeline = false) {
+    async connect(purpose, session = {}, { pipeline = false } = {}) {
       // The next statement on a dead connection fails, and that is where its owner finds out.
       const client = new HeardClient({
         connectionString: options.url,

@@ -1,7 +1,7 @@
 /**
  * Owns the embedded Postgres of a data directory: made at the first start, started or adopted at every one, stopped by
- * the last process that uses it. It listens on loopback and on a socket in its directory only, and asks for a random password (0600 in the data
- * directory). Everything of it is below `<data>/postgres`: `cluster`, `password`, `log`, `users/`.
+ * the last process that uses it. It listens on loopback and on a socket in its directory only, and asks for a random password
+ * (0600 in the data directory). Everything of it is below `<data>/postgres`: `cluster`, `password`, `log`, `users/`.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';

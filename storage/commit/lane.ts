@@ -47,7 +47,7 @@ export function openLane(postgres: Postgres): Lane {
   return {
     async session() {
       if (current === undefined) {
-        const client = await postgres.connect('commit', SETTINGS, true);
+        const client = await postgres.connect('commit', SETTINGS, { pipeline: true });
         current = { client, session: sessionOn(client) };
       }
       return current.session;

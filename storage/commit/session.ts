@@ -33,6 +33,7 @@ export function sessionOn(client: Client): Session {
       return [results].flat();
     },
     together(ask) {
+      // pg writes each statement by itself and has no word for this; corks add up, so that ours holds until all are there.
       const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
       stream.cork();
       try {

@@ -2,13 +2,13 @@
  * Nothing stays behind: processes, namespaces, mounts, control groups, sockets, descriptors and files of the runner are counted before
  * and after boxes were made, used in every way, and removed. `LEFTOVER_CYCLES` (40) makes it a soak.
  */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { WorkOrder } from '../../src/engines/compute/engine.js';
 import { Harness, order } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
-import { descendants, entries } from '../support/proc.js';
+import { descendants, entries, link } from '../support/proc.js';
 
 const CYCLES = Number(process.env['LEFTOVER_CYCLES'] ?? 40);
 const AT_ONCE = 4;
@@ -48,14 +48,6 @@ function census(ground: Ground): readonly string[] {
     `outputs: ${files(layout.outputs)}`,
     `runtime: ${files(settings.runtimeDir)}`,
   ];
-}
-
-function link(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return 'gone';
-  }
 }
 
 /** One box, with all that can be left by what runs in it. */

@@ -2,13 +2,12 @@
  * What many Sandboxes leave on the machine once they are deleted: nothing. Counted at the processes and in the kernel's own files.
  * `SANDBOX_CYCLES` (60) prolongs a run.
  */
-import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { objectOf } from '../e2e/client.js';
 import { steady, until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
-import { descendants, entries, text } from '../support/proc.js';
+import { descendants, entries, link, text } from '../support/proc.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
 const CYCLES = Number(process.env['SANDBOX_CYCLES'] ?? 60);
@@ -38,14 +37,6 @@ function census(runner: number): string {
     `sockets ${descriptors.filter((kind) => kind === 'socket').length}`,
     `pipes ${descriptors.filter((kind) => kind.startsWith('pipe')).length}`,
   ].join(', ');
-}
-
-function link(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return 'gone';
-  }
 }
 
 async function cycle(boxes: Sandboxes, name: string): Promise<void> {

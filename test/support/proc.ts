@@ -1,5 +1,5 @@
 /** Owns looking at processes by /proc, where what one looks at may be gone the next moment. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** All processes below this one. */
 export function descendants(pid: number): readonly number[] {
@@ -24,5 +24,14 @@ export function text(path: string): string {
     return readFileSync(path, 'utf8');
   } catch {
     return '';
+  }
+}
+
+/** What it points at; `gone` when there is no such link. */
+export function link(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return 'gone';
   }
 }

@@ -226,16 +226,11 @@ async function phase(service: Service, name: string, wanted: string): Promise<vo
 async function remove(service: Service, name: string): Promise<void> {
   const gone = goneOf(service);
   const path = `${service.path('sandboxes')}/${name}`;
-  const ended = new Promise<void>((done, failed) => {
-    const timer = setTimeout(() => failed(new Error(`${name} was not gone in time`)), MOST_MS);
-    gone.set(name, () => {
-      clearTimeout(timer);
-      done();
-    });
-  });
+  const ended = new Promise<true>((done) => gone.set(name, () => done(true)));
   const { status, body } = await ask(service, service.request('DELETE', path));
   if (status !== 200) throw unexpected(status, body, 200);
-  await ended;
+  const inTime = await Promise.race([ended, sleep(MOST_MS, false, { ref: false })]);
+  if (!inTime) throw new Error(`${name} was not gone in time`);
 }
 
 type Waiting = Map<string, () => void>;

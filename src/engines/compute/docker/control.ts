@@ -27,8 +27,6 @@ export class Control {
   /** Resolves when the daemon has taken the lines. */
   async send(lines: string): Promise<void> {
     const stream = await this.stream();
-    // As many wait as commands begin at once.
-    stream.setMaxListeners(0);
     await new Promise<void>((done, failed) => {
       const broken = (): void => failed(new Error('the way to the box broke'));
       stream.once('close', broken);
@@ -88,6 +86,8 @@ export class Control {
     try {
       const stream = (await this.container.attach({ stream: true, stdin: true, hijack: true })) as Duplex;
       stream.on('error', () => undefined);
+      // As many wait for it as commands begin at once.
+      stream.setMaxListeners(0);
       stream.once('close', () => {
         this.opening = undefined;
       });

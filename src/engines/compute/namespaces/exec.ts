@@ -25,6 +25,7 @@ import { carry, type RunnerAddress } from './carry.js';
 const STREAM = 32 * 1024;
 /** So long (ms), at most. */
 const HOLD_MS = 2;
+
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
 export async function startExec(runner: RunnerAddress, order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
   const { socket, answer, rest } = await carry(runner, { op: 'exec', order }, signal);

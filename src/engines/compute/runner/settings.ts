@@ -19,7 +19,7 @@ export const runnerSettings = z.object({
   idleSeconds: z.number().positive().default(60),
   /** Pieces of work that may live at once; each has a host id and pipes of its own. */
   maxLive: z.int().positive().max(60_000).default(1024),
-  /** Boxes kept ready of each of the last shapes of work that is only entered; more are quicker in a crowd and cost some MB each. 0: none. */
+  /** Most boxes kept ready of one shape of work that is only entered, of all shapes twice as many; each costs a MB and a half. 0: none. */
   spares: z.int().min(0).max(64).default(32),
   /** Finished pieces of work that are remembered until they are removed; beyond it new orders are refused. */
   maxKept: z.int().positive().default(20_000),

@@ -23,6 +23,7 @@ import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
 import type { Place } from './scratch.js';
 
 const SHAPES = 4;
+/** Of a shape that was never missed. */
 const FEW = 2;
 const FORGET_MS = 10 * 60_000;
 /** After the last start, so that a crowd is served first (ms). */
