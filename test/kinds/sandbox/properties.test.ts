@@ -259,6 +259,8 @@ test('Deleted while its own program has its grace, a Sandbox does not cut that s
   while (world.choices().length > world.engine.running().length) world.choices()[0]?.();
   const asked = world.now;
   world.remove(BOX);
+  run(world);
+  t.is(world.engine.works.size, 1, 'it may still save what it has in hand');
   while (world.engine.works.size > 0 && world.tick()) run(world);
   t.true(world.now - asked >= 30_000, `${world.now - asked} ms`);
   t.is(seen(world), undefined);
