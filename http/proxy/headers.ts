@@ -42,10 +42,12 @@ const NEVER_OUT = new Set([
   'public-key-pins',
   'report-to',
   'reporting-endpoints',
-  'service-worker-allowed',
   'strict-transport-security',
   'x-request-id',
 ]);
+
+/** By it a script asks for more pages than those below its own directory. */
+const SCOPE = 'service-worker-allowed';
 
 export interface Inward {
   readonly rawHeaders: readonly string[];
@@ -104,6 +106,9 @@ export function outwardHeaders(
     if (lower === 'set-cookie') {
       const scoped = scopeCookie(value, passage.prefix);
       if (scoped !== undefined) headers.push(name, scoped);
+    } else if (lower === SCOPE) {
+      // Whatever it says: a worker of this port may have all of the port, and nothing above.
+      headers.push(name, `${passage.prefix}/`);
     } else if (lower === 'location') headers.push(name, outwardLocation(value, passage));
     else headers.push(name, value);
   }

@@ -84,14 +84,17 @@ export function logOf(tool: BrowserTool): string {
   return `/tmp/.${BRAND}-${tool}.log`;
 }
 
-/** Starts it in the background unless it runs already, and says its process id. */
+/** Of `launch`: it ran already. */
+export const FOUND = 'found';
+
+/** Starts it in the background unless it runs already; says which of them, and its process id. */
 export function launch(tool: BrowserTool, command: readonly string[]): readonly string[] {
   const pid = `/tmp/.${BRAND}-${tool}.pid`;
   const script = `
-if kill -0 "$(cat ${pid} 2>/dev/null)" 2>/dev/null; then cat ${pid}; exit 0; fi
+if kill -0 "$(cat ${pid} 2>/dev/null)" 2>/dev/null; then echo "${FOUND} $(cat ${pid})"; exit 0; fi
 "$@" >${logOf(tool)} 2>&1 </dev/null &
 echo $! >${pid}
-echo $!`;
+echo "started $!"`;
   return ['/bin/sh', '-c', script, 'sh', ...command];
 }
 

@@ -10,7 +10,7 @@ import type { Commands } from '../../actors/work/commands.js';
 import { deadline } from '../../src/deadline.js';
 import { refuse } from '../../src/api/refusal.js';
 import { toolPath } from '../../src/kinds/workspace/connect.js';
-import { alive, launch, logOf, TOOLS } from './programs.js';
+import { alive, FOUND, launch, logOf, TOOLS } from './programs.js';
 import type { Visit } from './visits.js';
 
 export interface Runs {
@@ -28,32 +28,49 @@ const LOOK_MS = 50;
 const ASK_EVERY = 10;
 /** The end of a command that only looks, ms. */
 const COMMAND_MS = 10_000;
-/** A process id, or the name of a program. */
+/** A word and a process id, or the name of a program. */
 const SAID_BYTES = 200;
 
+/** What `launch` says. */
+const LAUNCHED = /^(\w+) ([1-9]\d{0,9})$/;
+
+interface Start {
+  readonly listening: Promise<void>;
+  over: boolean;
+}
+
 export function openRuns(commands: Pick<Commands, 'start' | 'connect'>): Runs {
-  const running = new LRUCache<string, Promise<void>>({ max: MOST });
+  const running = new LRUCache<string, Start>({ max: MOST });
 
   async function start(visit: Visit): Promise<void> {
     const program = TOOLS[visit.tool].programs.find(({ name }) => name === visit.program);
     if (program === undefined) throw ended(visit);
     const prefix = toolPath(visit.owner, visit.tool).slice(0, -1);
     const command = launch(visit.tool, program.command(TOOLS[visit.tool].port, prefix));
-    const launched = await run(commands, visit, command);
-    const pid = Number(launched.said);
-    if (launched.exitCode !== 0 || !Number.isInteger(pid) || pid < 1) throw ended(visit);
     const patience = deadline(START_MS, NEVER);
     try {
-      for (let look = 1; ; look += 1) {
-        if (await listens(visit, patience.signal)) return;
-        if (look % ASK_EVERY === 0 && (await run(commands, visit, alive(pid))).exitCode !== 0) throw ended(visit);
-        await delay(LOOK_MS, undefined, { signal: patience.signal });
+      for (;;) {
+        const launched = LAUNCHED.exec((await run(commands, visit, command)).said);
+        if (launched === null) throw ended(visit);
+        const [, how, pid] = launched;
+        if (await begins(visit, Number(pid), patience.signal)) return;
+        // One that was there already was about to end, as after "Shut Down" in its menu.
+        if (how !== FOUND) throw ended(visit);
       }
     } catch (error) {
       if (!patience.signal.aborted) throw error;
       throw refuse('Unavailable', `${visit.program} has not begun to listen yet`, { retryAfterSeconds: 5 });
     } finally {
       patience.clear();
+    }
+  }
+
+  /** Whether it listens before it ends. */
+  async function begins(visit: Visit, pid: number, signal: AbortSignal): Promise<boolean> {
+    for (let look = 1; ; look += 1) {
+      if (await listens(visit, signal)) return true;
+      if (look % ASK_EVERY === 0 && (await run(commands, visit, alive(pid))).exitCode !== 0) return false;
+      await delay(LOOK_MS, undefined, { signal });
     }
   }
 
@@ -67,17 +84,22 @@ export function openRuns(commands: Pick<Commands, 'start' | 'connect'>): Runs {
     async ready(visit) {
       const key = keyOf(visit);
       const known = running.get(key);
-      if (known !== undefined) return known;
-      const started = start(visit);
+      if (known !== undefined) return known.listening;
+      const started: Start = { listening: start(visit), over: false };
       running.set(key, started);
       try {
-        await started;
+        await started.listening;
+        started.over = true;
       } catch (error) {
         if (running.peek(key) === started) running.delete(key);
         throw error;
       }
     },
-    lost: (visit) => void running.delete(keyOf(visit)),
+    lost(visit) {
+      const key = keyOf(visit);
+      // Whoever found nobody there before the others: its start is theirs, too.
+      if (running.peek(key)?.over) running.delete(key);
+    },
   };
 }
 

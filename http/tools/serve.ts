@@ -56,20 +56,32 @@ export async function serveTool(x: Exchange, room: Room): Promise<void> {
   const began = link === null ? undefined : room.visits.begin(link, place.path);
   if (began !== undefined) {
     welcome(x, place, began);
-    return undefined;
+    return;
   }
-  const visit = room.visits.find(cookieOf(x), place.path);
+  const visit = visitOf(x, room, place.path);
   if (visit === undefined) throw noVisit();
   const caller = await room.authenticator.again(visit.credential);
   x.caller = caller;
   room.rates.demand(caller);
   requireScope(caller, SCOPE, place.owner.project);
   await demandTool(room, visit);
+  let over = false;
+  const onRefused = (): void => {
+    over = true;
+    room.runs.lost(visit);
+  };
   await room.runs.ready(visit);
-  return pass(x, room, visit, place);
+  try {
+    await pass(x, room, visit, place, onRefused);
+  } catch (error) {
+    if (!over) throw error;
+    // It has ended since somebody came last. Nothing of this request has been read yet, so it waits for the next start.
+    await room.runs.ready(visit);
+    await pass(x, room, visit, place, onRefused);
+  }
 }
 
-function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place): Promise<void> {
+function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, onRefused: () => void): Promise<void> {
   const { port, programs } = TOOLS[visit.tool];
   const keepsPrefix = programs.find(({ name }) => name === visit.program)?.keepsPrefix ?? false;
   const mark = x.url.indexOf('?');
@@ -80,7 +92,7 @@ function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place): P
     path: `${keepsPrefix ? prefix : ''}${behind}${query}`,
     async connect(signal) {
       const connection = await room.commands.connect(visit.owner, { port, epoch: visit.epoch }, signal);
-      if (connection.outcome === 'Refused') room.runs.lost(visit);
+      if (connection.outcome === 'Refused') onRefused();
       return connection;
     },
   });
@@ -122,12 +134,14 @@ function hostOf(origin: string): string | undefined {
   return parsed(origin)?.host;
 }
 
-function cookieOf(x: Exchange): string {
+/** A page may set cookies of this name, too, and of a longer path, which come first: they are worth nothing, and hide ours not. */
+function visitOf(x: Exchange, room: Room, path: string): Visit | undefined {
   for (const cookie of (x.req.headers.cookie ?? '').split(';')) {
     const [name = '', value = ''] = cookie.split('=');
-    if (name.trim() === COOKIE) return value.trim();
+    const visit = name.trim() === COOKIE ? room.visits.find(value.trim(), path) : undefined;
+    if (visit !== undefined) return visit;
   }
-  return '';
+  return undefined;
 }
 
 /** Lax, since a link may be followed from anywhere. */
