@@ -174,6 +174,8 @@ export interface HttpConfig {
   readonly group: string;
   /** `v0.1.0`: shown by /version. */
   readonly productVersion: string;
+  /** Below it the tools of each Workspace have an origin of their own; undefined: they share this one. */
+  readonly toolDomain?: string | undefined;
   readonly limits: {
     /** Largest request body, bytes. */
     readonly bodyBytes: number;

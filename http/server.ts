@@ -35,9 +35,9 @@ import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
 import { openRuns } from './tools/runs.js';
-import { isTool, serveTool } from './tools/serve.js';
+import { isTool, placeOf } from './tools/place.js';
+import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
-import { toolPath } from '../src/kinds/workspace/connect.js';
 import { openUpgrades } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
@@ -82,7 +82,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     deadlines,
     streams,
     rates: openRates(limits.rates),
-    visits: openVisits(({ owner, tool }) => toolPath(owner, tool), deps.randomBytes),
+    visits: openVisits((visit) => placeOf(visit, deps.config.toolDomain), deps.randomBytes),
     runs: openRuns(deps.commands),
     renderings: openRenderings(deps.config.group, deps.clock),
     runningKeys: openRunningKeys(),

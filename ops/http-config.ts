@@ -30,8 +30,8 @@ export function keepRenewed(
   void renewCertificate(optionsOf(config), certificate, onNew, onError, signal);
 }
 
-function optionsOf({ dataDir, host, tlsCert: cert, tlsKey: key }: Config): CertificateOptions {
-  return { dataDir, host, own: cert !== undefined && key !== undefined ? { cert, key } : undefined };
+function optionsOf({ dataDir, host, toolDomain, tlsCert: cert, tlsKey: key }: Config): CertificateOptions {
+  return { dataDir, host, below: toolDomain, own: cert !== undefined && key !== undefined ? { cert, key } : undefined };
 }
 
 export async function httpConfig(config: Config, certificate: ServerCertificate | undefined): Promise<HttpConfig> {
@@ -42,6 +42,7 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
     tls: certificate && tlsPort !== 'off' ? { port: tlsPort, key: certificate.key, cert: certificate.cert } : undefined,
     group: API_GROUP,
     productVersion: await readVersion(),
+    toolDomain: config.toolDomain,
     limits: {
       ...{ bodyBytes, requestSeconds, inFlightRequests, streams, drainSeconds },
       streamsPerKey: config.keyWatchers,

@@ -56,6 +56,9 @@ export const dnsName = z
   .max(253)
   .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/, 'must be a DNS name such as svc.dev');
 
+/** A uid and a dot in front of it have to fit into a name. */
+export const toolDomain = z.literal('localhost').or(dnsName.max(253 - 37));
+
 /** Engines that the plan names and that this version does not have. */
 const ENGINES = ['auto', 'namespaces', 'docker', 'off'] as const;
 const LATER_ENGINES = ['kubernetes', 'node'];

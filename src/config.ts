@@ -21,6 +21,7 @@ import {
   milliCpu,
   path,
   ranges,
+  toolDomain,
   url,
 } from './config-values.js';
 
@@ -91,6 +92,13 @@ export const SETTINGS = {
     '2222',
     doorPort('SSH'),
     'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the port is taken, the service starts without it and says so.',
+  ),
+  toolDomain: setting(
+    'TROUPE_TOOL_DOMAIN',
+    'DNS name',
+    undefined,
+    toolDomain.optional(),
+    'Gives the browser tools of each Workspace an origin of their own, `<uid>.` in front of this name, so that a hostile page in one reaches nothing of another. Every such name (`*.` in DNS) has to lead to this service, and TROUPE_TLS_CERT, where it is set, has to cover them. `localhost` does over HTTP for most browsers on this machine. Unset: all tools share the origin of the service.',
   ),
   databaseUrl: secret(
     setting(

@@ -11,7 +11,7 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import { rfc3339 } from '../../src/api/time.js';
-import { BROWSER_TOOLS, sshUser, toolPath, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+import { BROWSER_TOOLS, sshUser, toolOrigin, toolPath, type BrowserTool } from '../../src/kinds/workspace/connect.js';
 import type { WorkspaceSpec, WorkspaceStatus } from '../../src/kinds/workspace/schema.js';
 import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
@@ -90,7 +90,7 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
   if (credential === undefined) throw refuse('Unauthorized', 'no API key was sent');
   const value = room.visits.invite({ owner, uid, epoch, tool: word, program, credential });
   return {
-    url: `${x.base}${toolPath(owner, word)}?${LINK}=${value}`,
+    url: `${toolOrigin(x.base, uid, room.config.toolDomain)}${toolPath(owner, word)}?${LINK}=${value}`,
     expirationTime: rfc3339(room.clock() + LINK_SECONDS * 1_000),
   };
 }

@@ -3,14 +3,12 @@
  * this path alone and leads to the tool. Every other request needs the cookie, and the credential behind it must still allow it.
  *
  * What the tool serves is made inside and trusted no further than that: cookies of ours do not reach it, it sets none beyond its
- * path (`http/proxy`), and no page of another site or of another Workspace may make a browser use this cookie.
+ * path (`http/proxy`), and no page of another site may make a browser use this cookie; nor may one of another Workspace where each
+ * has an origin of its own (`place.ts`).
  */
-import { CATALOG_ORG } from '../../src/brand.js';
-import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
-import { checkLabelName, checkSubdomainName } from '../../src/api/names.js';
 import { refuse } from '../../src/api/refusal.js';
-import { BROWSER_TOOLS, toolPath, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+import { BROWSER_TOOLS } from '../../src/kinds/workspace/connect.js';
 import type { WorkspaceSpec } from '../../src/kinds/workspace/schema.js';
 import { requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
@@ -21,28 +19,15 @@ import { reply } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { Room } from '../room.js';
 import { LINK } from './links.js';
+import { homeOf, isTool, placeAsked, readPlace, type Place } from './place.js';
 import { TOOLS } from './programs.js';
 import { VISIT_SECONDS, type Visit } from './visits.js';
 
 const COOKIE = `${COOKIE_PREFIX}tool`;
 const SCOPE = 'workspaces:exec';
-const ROOT = '/tools/';
 
 /** On every answer of a tool. */
 const MORE = ['Content-Security-Policy', "frame-ancestors 'self'", 'Referrer-Policy', 'same-origin'];
-
-export function isTool(path: string): boolean {
-  return path.startsWith(ROOT);
-}
-
-interface Place {
-  readonly owner: Address;
-  readonly tool: BrowserTool;
-  /** With a slash at its end. */
-  readonly path: string;
-  /** Of the request, behind it; begins with a slash. */
-  readonly behind: string;
-}
 
 export async function serveTool(x: Exchange, room: Room): Promise<void> {
   x.resource = 'workspaces';
@@ -52,13 +37,14 @@ export async function serveTool(x: Exchange, room: Room): Promise<void> {
   if (place === undefined) throw refuse('NotFound', 'this is the path of no tool');
   if (x.method === 'TRACE') throw methodNotAllowed(x, ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
   refuseStrangers(x, place);
+  const at = placeAsked(x.req.headers.host ?? '', place, room.config.toolDomain);
   const link = x.method === 'GET' && place.behind === '/' ? x.query.get(LINK) : null;
-  const began = link === null ? undefined : room.visits.begin(link, place.path);
+  const began = link === null ? undefined : room.visits.begin(link, at);
   if (began !== undefined) {
     welcome(x, place, began);
     return;
   }
-  const visit = visitOf(x, room, place.path);
+  const visit = visitOf(x, room, at);
   if (visit === undefined) throw noVisit();
   const caller = await room.authenticator.again(visit.credential);
   x.caller = caller;
@@ -98,19 +84,10 @@ function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, on
   });
 }
 
-/** Undefined: it is the path of none. Not decoded: names need no escapes. */
-function readPlace(path: string): Place | undefined {
-  const [org = '', project = '', name = '', word = '', ...rest] = path.slice(ROOT.length).split('/');
-  const tool = Object.values(BROWSER_TOOLS).find((each) => each === word);
-  const complaint = checkLabelName(org) ?? checkLabelName(project) ?? checkSubdomainName(name);
-  if (tool === undefined || rest.length === 0 || complaint !== undefined || org === CATALOG_ORG) return undefined;
-  const owner = { org, kind: 'Workspace', project, name };
-  return { owner, tool, path: toolPath(owner, tool), behind: `/${rest.join('/')}` };
-}
-
 /**
- * A browser sends the cookie whoever makes it ask. Pages of other sites may lead here (and say so), and nothing else; what another
- * Workspace serves from this origin may not even that. `Sec-Fetch-Site` and `Origin` are written by the browser, not the page.
+ * A browser sends the cookie whoever makes it ask. Pages of other sites may lead here (and say so), and nothing else: `Sec-Fetch-Site`
+ * and `Origin` are written by the browser, not the page. `Referer` is the page's to hide, so a hostile tool that shares an
+ * origin with others is not held by it, but by an origin of its own (`toolDomain`) alone.
  */
 function refuseStrangers(x: Exchange, { owner }: Place): void {
   const { host = '', origin, referer } = x.req.headers;
@@ -122,8 +99,7 @@ function refuseStrangers(x: Exchange, { owner }: Place): void {
   }
   const from = referer === undefined ? undefined : parsed(referer);
   if (from?.host !== host || !isTool(from.pathname)) return;
-  const home = toolPath(owner, 'jupyter').slice(0, -'jupyter/'.length);
-  if (!from.pathname.startsWith(home)) throw refuse('Forbidden', 'a page of another Workspace asked for this');
+  if (!from.pathname.startsWith(homeOf(owner))) throw refuse('Forbidden', 'a page of another Workspace asked for this');
 }
 
 function parsed(url: string): URL | undefined {
@@ -135,10 +111,10 @@ function hostOf(origin: string): string | undefined {
 }
 
 /** A page may set cookies of this name, too, and of a longer path, which come first: they are worth nothing, and hide ours not. */
-function visitOf(x: Exchange, room: Room, path: string): Visit | undefined {
+function visitOf(x: Exchange, room: Room, at: string): Visit | undefined {
   for (const cookie of (x.req.headers.cookie ?? '').split(';')) {
     const [name = '', value = ''] = cookie.split('=');
-    const visit = name.trim() === COOKIE ? room.visits.find(value.trim(), path) : undefined;
+    const visit = name.trim() === COOKIE ? room.visits.find(value.trim(), at) : undefined;
     if (visit !== undefined) return visit;
   }
   return undefined;

@@ -27,9 +27,9 @@ export interface Visit {
 export interface Visits {
   /** A link's value, good once until LINK_SECONDS have passed. */
   invite(visit: Visit): string;
-  /** Takes a link's value for this path; answers the visit's. Undefined: it is no such link, or it was used. */
-  begin(link: string, path: string): string | undefined;
-  find(value: string, path: string): Visit | undefined;
+  /** Takes a link's value at this place; answers the visit's. Undefined: it is no such link, or it was used. */
+  begin(link: string, place: string): string | undefined;
+  find(value: string, place: string): Visit | undefined;
 }
 
 export const LINK_SECONDS = 300;
@@ -41,8 +41,8 @@ const VALUE_BYTES = 32;
 /** What a value looks like: anything else is not worth hashing. */
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
-/** `pathOf` is the one that a visit is for: a value means nothing at any other. */
-export function openVisits(pathOf: (visit: Visit) => string, randomBytes: (length: number) => Uint8Array): Visits {
+/** `placeOf` is the one that a visit is for: a value means nothing at any other. */
+export function openVisits(placeOf: (visit: Visit) => string, randomBytes: (length: number) => Uint8Array): Visits {
   const links = new LRUCache<string, Visit>({ max: MOST, ttl: LINK_SECONDS * 1_000 });
   const visits = new LRUCache<string, Visit>({ max: MOST, ttl: VISIT_SECONDS * 1_000 });
 
@@ -52,19 +52,19 @@ export function openVisits(pathOf: (visit: Visit) => string, randomBytes: (lengt
     return value;
   }
 
-  function look(where: LRUCache<string, Visit>, value: string, path: string): Visit | undefined {
+  function look(where: LRUCache<string, Visit>, value: string, place: string): Visit | undefined {
     const visit = VALUE.test(value) ? where.get(sha256(value)) : undefined;
-    return visit !== undefined && pathOf(visit) === path ? visit : undefined;
+    return visit !== undefined && placeOf(visit) === place ? visit : undefined;
   }
 
   return {
     invite: (visit) => keep(links, visit),
-    begin(link, path) {
-      const visit = look(links, link, path);
+    begin(link, place) {
+      const visit = look(links, link, place);
       if (visit === undefined) return undefined;
       links.delete(sha256(link));
       return keep(visits, visit);
     },
-    find: (value, path) => look(visits, value, path),
+    find: (value, place) => look(visits, value, place),
   };
 }

@@ -21,6 +21,8 @@ export interface CertificateOptions {
   readonly dataDir: string;
   /** Address or name that the service listens on; added to localhost, 127.0.0.1 and ::1. */
   readonly host: string;
+  /** Every name one below it is added. */
+  readonly below?: string | undefined;
   /** The operator's own, as paths of PEM files: both or neither. */
   readonly own?: { readonly cert: string; readonly key: string } | undefined;
 }
@@ -44,7 +46,9 @@ export const openCertificate = async (options: CertificateOptions, now: Date): P
     (found) => validAt(found, now),
     () => makeAuthority(now),
   );
-  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...(ANY.has(options.host) ? [] : [options.host])])];
+  const { host, below } = options;
+  const wild = below === undefined ? [] : [`*.${below}`];
+  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...(ANY.has(host) ? [] : [host]), ...wild])];
   const server = await kept(
     home,
     'server',
@@ -119,6 +123,12 @@ const serves = (
   return (
     validAt(server, now) &&
     certificate.verify(new X509Certificate(authority.cert).publicKey) &&
-    names.every((name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined)
+    names.every((name) => covers(certificate, name))
   );
+};
+
+const covers = (certificate: X509Certificate, name: string): boolean => {
+  // No client asks for a wildcard, so there is no check of one.
+  if (name.startsWith('*.')) return certificate.subjectAltName?.split(', ').includes(`DNS:${name}`) === true;
+  return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
 };

@@ -34,6 +34,8 @@ export interface Moment {
 export interface Doors {
   /** URL of the front door without a path: `https://127.0.0.1:8443`. */
   readonly base: string;
+  /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
+  readonly toolDomain?: string | undefined;
   /** Absent: the SSH door is closed. `hostKey` is a line as in `known_hosts`, without the host. */
   readonly ssh?: { readonly host: string; readonly port: number; readonly hostKey: string } | undefined;
 }

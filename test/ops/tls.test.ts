@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { createServer, get } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -62,6 +63,10 @@ test('a certificate is renewed before it ends and when it lacks a name, by the s
   const named = await openCertificate({ dataDir, host: 'troupe.example' }, new Date(now.getTime() + 300 * DAY_MS));
   t.not(named.cert, late.cert);
   t.is(named.ca, first.ca);
+  const below = { dataDir, host: '127.0.0.1', below: 'tools.example' };
+  const wild = await openCertificate(below, new Date(now.getTime() + 300 * DAY_MS));
+  t.is(new X509Certificate(wild.cert).checkHost('any.tools.example'), '*.tools.example');
+  t.is((await openCertificate(below, new Date(now.getTime() + 300 * DAY_MS))).cert, wild.cert);
 });
 
 test('half of a pair that a crash left is replaced', async (t) => {

@@ -57,12 +57,14 @@ test('a Workspace without keys takes those of the members who may use the projec
 });
 
 test('a status names only the doors of its tools', (t) => {
-  const where = { org: 'bootstrap', project: 'p', name: 'box' };
+  const where = { org: 'bootstrap', project: 'p', name: 'box', uid: 'u-1' };
   const ssh = { host: '127.0.0.1', port: 2222, hostKey: 'ssh-ed25519 AAAA' };
   t.deepEqual(connectOf(where, ['Jupyter', 'SSH'], { base: 'https://h', ssh }), {
     jupyter: { url: 'https://h/tools/bootstrap/p/box/jupyter/' },
     ssh: { command: 'ssh -p 2222 box.p@127.0.0.1', host: '127.0.0.1:2222', hostKey: 'ssh-ed25519 AAAA' },
   });
+  const apart = connectOf(where, ['VSCode'], { base: 'https://h:8443', toolDomain: 'tools.example' });
+  t.deepEqual(apart, { vscode: { url: 'https://u-1.tools.example:8443/tools/bootstrap/p/box/vscode/' } });
   t.deepEqual(connectOf(where, ['SSH'], { base: 'https://h' }), {});
   t.is(connectOf(where, ['SSH'], undefined), undefined);
 });

@@ -44,17 +44,33 @@ export function toolPath({ org, project, name }: WorkspaceName, tool: BrowserToo
   return `/tools/${org}/${project}/${name}/${tool}/`;
 }
 
+/**
+ * Where its tools are shown. `base`: the front door's, which is theirs as well unless there is a `domain`: then each Workspace
+ * has a name of its own below that, by its uid, so that a later namesake does not inherit what pages have left in a browser.
+ */
+export function toolOrigin(base: string, uid: string, domain: string | undefined): string {
+  if (domain === undefined || !URL.canParse(base)) return base;
+  const origin = new URL(base);
+  origin.hostname = toolHost(uid, domain);
+  return origin.origin;
+}
+
+export function toolHost(uid: string, domain: string): string {
+  return `${uid}.${domain}`;
+}
+
 /** `status.connect` of a Workspace that runs. Undefined `doors`: nobody said where they are. */
 export function connectOf(
-  where: WorkspaceName,
+  where: WorkspaceName & { readonly uid: string },
   tools: WorkspaceSpec['tools'],
   doors: Doors | undefined,
 ): WorkspaceStatus['connect'] {
   if (doors === undefined) return undefined;
-  const { base, ssh } = doors;
+  const { ssh } = doors;
+  const origin = toolOrigin(doors.base, where.uid, doors.toolDomain);
   return {
-    ...(tools.includes('Jupyter') ? { jupyter: { url: base + toolPath(where, 'jupyter') } } : {}),
-    ...(tools.includes('VSCode') ? { vscode: { url: base + toolPath(where, 'vscode') } } : {}),
+    ...(tools.includes('Jupyter') ? { jupyter: { url: origin + toolPath(where, 'jupyter') } } : {}),
+    ...(tools.includes('VSCode') ? { vscode: { url: origin + toolPath(where, 'vscode') } } : {}),
     ...(tools.includes('SSH') && ssh
       ? {
           ssh: {

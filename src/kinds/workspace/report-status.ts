@@ -19,7 +19,7 @@ export function reportStatus(draft: WorkspaceDraft, phase: WorkspacePhase, doors
     reason: why.reason,
     message: why.message,
     observedGeneration: metadata.generation,
-    connect: phase === 'Running' ? connectOf(draft.self, spec.tools, doors) : undefined,
+    connect: phase === 'Running' ? connectOf({ ...draft.self, uid: metadata.uid }, spec.tools, doors) : undefined,
   };
 }
 

@@ -1,0 +1,74 @@
+/**
+ * A program that stands for Jupyter where a machine has none, and is as strict: it knows nothing beside its base URL, believes no
+ * foreign host, wants the token of its own cookie with every POST, and speaks WebSocket by Jupyter's subprotocol only.
+ *
+ * Below its base: `GET /` leads to `tree`, which sets the cookie and says what it was asked and told; `POST api/kernels` makes one;
+ * `api/kernels/k/channels` answers any message with the text `42` and 1 MiB in one frame; `POST api/shutdown` takes nobody in any more and
+ * ends a moment later.
+ */
+import { existsSync } from 'node:fs';
+
+export const SUBPROTOCOL = 'v1.kernel.websocket.jupyter.org';
+export const BIG_FRAME = 2 ** 20;
+
+export const STRICT_JUPYTER = String.raw`#!/usr/bin/perl
+use IO::Socket::INET;
+my ($port) = map { /^--port=(.*)/ ? $1 : () } @ARGV;
+my ($base) = map { /^--ServerApp.base_url=(.*)/ ? $1 : () } @ARGV;
+my $s = IO::Socket::INET->new(Listen => 20, LocalAddr => "127.0.0.1:$port", ReuseAddr => 1) or die;
+$SIG{CHLD} = 'IGNORE';
+my $main = $$;
+$SIG{USR1} = sub { close $s; select(undef, undef, undef, 0.3); exit };
+while (my $c = $s->accept) {
+  if (fork) { close $c; next }
+  close $s;
+  binmode $c;
+  my ($head, %h) = ('');
+  while (my $line = <$c>) {
+    $head .= $line;
+    last if $line eq "\r\n";
+    $h{lc $1} = $2 if $line =~ /^([^:\s]+): *(.*?)\r\n$/;
+  }
+  my ($method, $path) = $head =~ /^(\S+) (\S+)/;
+  my $say = sub {
+    my ($status, $body, @more) = @_;
+    my $length = length $body;
+    print $c join("\r\n", "HTTP/1.1 $status -", 'Connection: close', "Content-Length: $length", @more, '', $body);
+    close $c;
+    exit;
+  };
+  $say->(404, "nothing is beside $base") unless index($path, $base) == 0;
+  $say->(403, "foreign host") unless $h{host} =~ /^(localhost|127\.0\.0\.1)(:\d+)?$/;
+  my $rest = substr($path, length $base);
+  $say->(302, '', "Location: ${'$'}{base}tree?") if $rest eq '';
+  $say->(200, "$main\n$head", "Set-Cookie: _xsrf=2|tok; Path=$base", 'Service-Worker-Allowed: /') if $rest =~ /^tree/;
+  if ($method eq 'POST') {
+    my $cookie = ($h{cookie} // '') =~ /(?:^|; )_xsrf=2\|tok(?:;|$)/;
+    $say->(403, "'_xsrf' argument missing from POST") unless $cookie && ($h{'x-xsrftoken'} // '') eq '2|tok';
+    kill 'USR1', $main if $rest eq 'api/shutdown';
+    $say->(201, '{"id":"k"}');
+  }
+  $say->(404, '') unless $rest =~ m{^api/kernels/k/channels};
+  $say->(400, 'no WebSocket') unless lc($h{upgrade} // '') eq 'websocket' && $h{'sec-websocket-version'} eq '13';
+  $say->(400, 'another protocol') unless ($h{'sec-websocket-protocol'} // '') eq '${SUBPROTOCOL}';
+  my ($sum) = ${'`'}printf %s '$h{'sec-websocket-key'}258EAFA5-E914-47DA-95CA-C5AB0DC85B11' | sha1sum${'`'} =~ /^(\w+)/;
+  my $accept = substr(pack('u', pack('H*', $sum)), 1, 27);
+  $accept =~ tr|${'`'} -_|AA-Za-z0-9+/|;
+  print $c join("\r\n", 'HTTP/1.1 101 -', 'Connection: Upgrade', 'Upgrade: websocket', "Sec-WebSocket-Accept: $accept=",
+    'Sec-WebSocket-Protocol: ${SUBPROTOCOL}', '', '');
+  $c->flush;
+  sysread($c, my $question, 4096);
+  print $c pack('CCa*', 0x81, 2, '42'), pack('CCQ>', 0x82, 127, ${BIG_FRAME}), 'x' x ${BIG_FRAME};
+  $c->flush;
+  1 while sysread($c, my $more, 4096);
+  exit;
+}
+`;
+
+const PROGRAMS = ['jupyter-lab', 'jupyter-notebook', 'jupyter-server'];
+
+/** Why the real one cannot be tried; undefined: it can. Images of the catalog are this machine's own system. */
+export const missingJupyter =
+  PROGRAMS.some((name) => existsSync(`/usr/bin/${name}`)) && existsSync('/usr/lib/python3/dist-packages/ipykernel')
+    ? undefined
+    : 'no Jupyter with a Python kernel in /usr';
