@@ -81,9 +81,9 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
   const word: BrowserTool = BROWSER_TOOLS[tool];
   const { uid, epoch, leave } = await room.commands.stay(owner, undefined);
   leave();
-  const names = TOOLS[word].programs.map(({ name }) => name);
-  const { exitCode, said: program } = await run(room.commands, { owner, epoch }, search(names));
-  if (exitCode !== 0 || !names.includes(program)) {
+  const program = await programOf(room, { owner, epoch }, word);
+  if (program === undefined) {
+    const names = TOOLS[word].programs.map(({ name }) => name);
     throw unavailable(owner, `its image has none of ${names.join(', ')}`);
   }
   const credential = bearerHash(x.req.headers.authorization);
@@ -93,6 +93,19 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
     url: `${toolOrigin(x.base, uid, room.config.toolDomain)}${toolPath(owner, word)}?${LINK}=${value}`,
     expirationTime: rfc3339(room.clock() + LINK_SECONDS * 1_000),
   };
+}
+
+/** Name of the program that is the tool in this image. */
+async function programOf(
+  room: Room,
+  where: { readonly owner: Address; readonly epoch: number },
+  tool: BrowserTool,
+): Promise<string | undefined> {
+  const { programs } = TOOLS[tool];
+  const { exitCode, said } = await run(room.commands, where, search(programs.map(({ name }) => name)));
+  const program = exitCode === 0 ? programs.find(({ name }) => name === said) : undefined;
+  if (program?.proof === undefined) return program?.name;
+  return (await run(room.commands, where, program.proof)).exitCode === 0 ? program.name : undefined;
 }
 
 function unavailable(address: Address, why: string): Error {

@@ -8,6 +8,8 @@ import { HOME, type BrowserTool } from '../../src/kinds/workspace/connect.js';
 export interface ToolProgram {
   /** What the image is asked for. */
   readonly name: string;
+  /** Exit code 0: it is the tool indeed. Absent: its name says so. */
+  readonly proof?: readonly string[] | undefined;
   /** It wants to be told the path that it is shown under, and gets it with every request; else the path is cut off. */
   readonly keepsPrefix: boolean;
   /** `prefix` without a slash at its end. */
@@ -47,7 +49,8 @@ export const TOOLS: Readonly<Record<BrowserTool, Tool>> = {
       jupyter('jupyter-lab'),
       jupyter('jupyter-notebook'),
       jupyter('jupyter-server'),
-      jupyter('jupyter', 'lab'),
+      // It may know no `lab`: the name comes with every part of Jupyter, and finds those that lie beside it.
+      { ...jupyter('jupyter', 'lab'), proof: ['jupyter', 'lab', '--version'] },
     ],
   },
   vscode: {

@@ -7,14 +7,13 @@ import { WebSocket } from 'ws';
 import { objectOf, parsed, path, textAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { SMALL } from '../jobs/jobs.js';
 import { BIG_FRAME, missingJupyter, STRICT_JUPYTER, SUBPROTOCOL } from './jupyter.js';
 
 const AT = path('workspaces', 'default', 'desk');
 const AT_TOOL = '/tools/bootstrap/default/desk/jupyter/';
 const PHASE_MS = 60_000;
-/** Memory of a real Jupyter and its kernel. */
-const LARGER = { cpu: '500m', memory: '1Gi', disk: '64Mi' };
+/** A real Jupyter and its kernel need memory; the stand-in, processes at once. */
+const RESOURCES = { cpu: '500m', memory: missingJupyter === undefined ? '1Gi' : '64Mi', disk: '64Mi' };
 
 let service: Running;
 let port: string;
@@ -76,7 +75,7 @@ test.before(async (t) => {
   port = new URL(service.url).port;
   const spec = {
     ephemeral: true,
-    resources: missingJupyter === undefined ? LARGER : SMALL,
+    resources: RESOURCES,
     env: [{ name: 'PATH', value: '/home/svc/bin:/usr/bin:/bin' }],
   };
   const made = await service.client().post(path('workspaces', 'default'), objectOf('Workspace', 'desk', spec));
@@ -92,11 +91,20 @@ test.before(async (t) => {
   );
   const told = new URL(textAt(body, 'status', 'connect', 'jupyter', 'url'));
   t.deepEqual([told.hostname, told.pathname], [host.replace(/:.*/, ''), AT_TOOL]);
-  await run('mkdir -p bin; cat >bin/jupyter-lab; chmod 755 bin/jupyter-lab', STRICT_JUPYTER);
+  await run('mkdir -p bin');
 });
 test.after.always(() => service?.close());
 
+const without = missingJupyter === undefined ? test.serial.skip : test.serial;
+
+without('an image with `jupyter` alone, which knows no lab, has no tool', async (t) => {
+  await run('printf "#!/bin/sh\\nexit 1\\n" >bin/jupyter; chmod 755 bin/jupyter');
+  const none = await service.client().post(`${AT}/tools/jupyter/links`, {});
+  t.is(textAt(none.body, 'reason'), 'WorkspaceToolUnavailable', none.text);
+});
+
 test.serial('a link opens the tool at the host of its Workspace and nowhere else', async (t) => {
+  await run('cat >bin/jupyter-lab; chmod 755 bin/jupyter-lab', STRICT_JUPYTER);
   const url = await link();
   t.is(url.host, host);
   const to = url.pathname + url.search;
