@@ -5,7 +5,7 @@ my ($seq, $epoch, $in, $phase) = (0, 0, '', 'wait');
 my (%reads, %proc, %stream, %detached, @order_ids);
 my ($init, $main, @sidecars, @secrets, @outputs, @inputs, $workdir);
 my $home = '/root';
-my ($secret_dev, $main_pid, $main_code, $reason, $kill_at, $started_at, $side_until, $said) = (-1, 0, undef, '-', 0, 0, 0, 0);
+my ($secret_dev, $main_pid, $main_code, $reason, $kill_at, $started_at, $side_until, $said, $doomed) = (-1, 0, undef, '-', 0, 0, 0, 0, 0);
 my ($wake_r, $wake_w);
 # Bytes of records, and how many of them a service says it has read; while one does, it is not left behind by more than the daemon keeps.
 my ($sent, $read, $read_at) = (0, 0, 0);
@@ -86,6 +86,11 @@ sub read_log {
 sub drop_log { delete $reads{fileno $_[0]{fh}}; close $_[0]{fh}; return 0 }
 # Reads until nothing more comes; nobody writes any more.
 sub drain { for my $r (values %reads) { 1 while read_log($r) } }
+# All that one process has said before it ended: no more than a pipe holds, whatever those that it left behind go on saying.
+sub drain_of {
+  my $name = shift;
+  for my $r (grep { $_->{name} eq $name } values %reads) { for (1 .. 17) { last unless read_log($r) } }
+}
 
 sub is_in { my ($dir, $path) = @_; return $path eq $dir || $dir eq '/' || index($path, "$dir/") == 0 }
 my @SYSTEM = qw(/usr /etc /proc /dev /sys /bin /sbin /lib /lib32 /lib64 /libx32 /run/secrets);
@@ -130,6 +135,8 @@ sub start_main {
   $started_at = now();
   state_is('running');
 }
+# Commands are killed with the rest, so their end is the box's from here on.
+sub kill_all { $doomed = 1; kill 'KILL', -1 }
 sub end_all {
   my $until = now() + 20000;
   while (now() < $until) {
@@ -183,13 +190,14 @@ sub gone {
   if ($p->{id}) {
     close $p->{in} if $p->{in};
     delete $p->{in};
+    drain_of($p->{name});
     $p->{ended} = now(); $p->{code} = $code; $seq++;
     told_process($p);
     return;
   }
   return if $over;
   if ($init && $p == $init) {
-    kill 'KILL', -1;
+    kill_all();
     drain();
     return failed('InitFailed', $code, $p->{late} ? 'init took too long' : "init ended with $code") if $code || $p->{late};
     return start_main();
@@ -211,7 +219,7 @@ sub stop {
 }
 sub kill_main {
   $kill_at = 0;
-  kill 'KILL', -1;
+  kill_all();
   finish(137) unless $main_pid;
 }
 sub take_outputs {
@@ -316,7 +324,7 @@ my %ORDERS = (
     $s->{bytes} += 1 + length $line;
     $s->{lines}++;
   },
-  look => sub { my ($req) = @_; told($req, 'Here') },
+  look => sub { my ($req) = @_; told($req, $doomed ? 'NotRunning' : 'Here') },
 );
 my %ASKED = map { $_ => 1 } qw(start write signal look);
 sub heard {
@@ -363,14 +371,14 @@ sub hold {
     $time = now();
     exit(101) if $phase eq 'wait' && $time >= $ordered_by;
     if ($kill_at && $time >= $kill_at) { kill_main() }
-    if ($side_until && $time >= $side_until) { $side_until = 0; kill 'KILL', -1 }
+    if ($side_until && $time >= $side_until) { $side_until = 0; kill_all() }
     for my $p (values %proc) {
       next unless $p->{until} && $time >= $p->{until};
       $p->{until} = 0;
       $p->{late} = 1;
       if ($p->{id}) { kill 'KILL', below($p->{pid}) }
-      elsif ($main && $p == $main) { $reason = 'TimedOut'; kill 'KILL', -1 }
-      else { kill 'KILL', -1 }
+      elsif ($main && $p == $main) { $reason = 'TimedOut'; kill_all() }
+      else { kill_all() }
     }
   }
 }

@@ -2,16 +2,22 @@
  * Owns the kit: what every container is given read-only so that `box-program.ts` runs in any image, also one without a shell: this
  * machine's Perl with the few libraries that it loads, and the program. It lies in a volume of the daemon named by its content, so works
  * of an older program keep theirs; it is filled through a container that never runs, which needs no directory of this machine.
+ *
+ * It is written once: while files are written again, boxes that begin then find them empty or cut off. The container's name is the lock
+ * between all who would fill it, and the last file says that it is whole, so that one whose filler died is filled again.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
+import type { Container } from 'dockerode';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import { boxProgram, KIT_DIR } from './box-program.js';
+import { found, removeContainer, statusOf } from './daemon.js';
 import { LABEL } from './labels.js';
 
 const run = promisify(execFile);
@@ -31,6 +37,14 @@ export const KIT_COMMAND: readonly string[] = [
   `${KIT_DIR}/box.pl`,
 ];
 
+/** The last file of a kit. */
+const WHOLE = 'whole';
+/** Five megabytes are long written by then. */
+const FILLED_MS = 30_000;
+/** For all of it, also when one that stays must be waited for. */
+const FILL_MS = 3 * FILLED_MS;
+const LOOK_MS = 50;
+
 /** What a running Perl has mapped is what it needs: asked of itself, since no other list is right on every system. */
 const ASK = 'open F, "<", "/proc/self/maps"; while (<F>) { print "$1\\n" if m{ (/\\S+)$} }';
 
@@ -49,6 +63,7 @@ export async function makeKit(): Promise<Kit> {
   archive.entry({ name: 'lib', type: 'directory', mode: 0o755, mtime: new Date(0) });
   for (const { name, bytes } of files) archive.entry({ name, mode: 0o755, mtime: new Date(0) }, bytes);
   archive.entry({ name: 'box.pl', mode: 0o644, mtime: new Date(0) }, program);
+  archive.entry({ name: WHOLE, mode: 0o444, mtime: new Date(0) }, '');
   archive.finalize();
   const chunks: Buffer[] = [];
   for await (const chunk of archive) chunks.push(chunk as Buffer);
@@ -63,21 +78,42 @@ function nameOf(path: string): string {
   return name.startsWith('perl') ? 'perl' : `lib/${name}`;
 }
 
-/** Puts the kit into its volume; the same bytes again change nothing. `image` is any that the daemon has. */
-export async function fillKit(docker: Docker, kit: Kit, image: string, signal: AbortSignal): Promise<void> {
+/** Puts the kit into its volume, if it is not there. `image` is any that the daemon has. Bounded by itself, as many may wait for it. */
+export async function fillKit(docker: Docker, kit: Kit, image: string): Promise<void> {
+  const signal = AbortSignal.timeout(FILL_MS);
   await docker.createVolume({ Name: kit.volume, Labels: { [LABEL.kit]: '1' }, abortSignal: signal });
-  const filler = await docker.createContainer({
-    Image: image,
-    Entrypoint: ['/none'],
-    Cmd: [],
-    Labels: { [LABEL.kit]: '1' },
-    NetworkDisabled: true,
-    HostConfig: { Mounts: [{ Type: 'volume', Source: kit.volume, Target: KIT_DIR }], NetworkMode: 'none' },
-    abortSignal: signal,
-  });
+  const filler = await onlyFiller(docker, kit, image, signal);
   try {
-    await filler.putArchive(kit.archive, { path: KIT_DIR, abortSignal: signal });
+    const whole = await found(filler.infoArchive({ path: `${KIT_DIR}/${WHOLE}`, abortSignal: signal }));
+    // It has no body, and holds its connection until somebody has seen that.
+    whole?.resume();
+    if (whole === undefined) await filler.putArchive(kit.archive, { path: KIT_DIR, abortSignal: signal });
   } finally {
     await filler.remove({ force: true, v: true });
+  }
+}
+
+/** Waits until nobody else fills the volume; a filler that stays was left behind by a process that died. */
+async function onlyFiller(docker: Docker, kit: Kit, image: string, signal: AbortSignal): Promise<Container> {
+  const name = `${kit.volume}-filler`;
+  for (let until = Date.now() + FILLED_MS; ;) {
+    try {
+      return await docker.createContainer({
+        name,
+        Image: image,
+        Entrypoint: ['/none'],
+        Cmd: [],
+        Labels: { [LABEL.kit]: '1' },
+        NetworkDisabled: true,
+        HostConfig: { Mounts: [{ Type: 'volume', Source: kit.volume, Target: KIT_DIR }], NetworkMode: 'none' },
+        abortSignal: signal,
+      });
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+    }
+    if (Date.now() > until) {
+      await removeContainer(docker.getContainer(name), signal);
+      until = Date.now() + FILLED_MS;
+    } else await delay(LOOK_MS, undefined, { signal, ref: false });
   }
 }

@@ -73,6 +73,11 @@ function milliseconds(seconds: number | undefined): number {
   return seconds === undefined ? 0 : Math.min(MAX_LIMIT, Math.max(1, Math.round(seconds * 1000)));
 }
 
+/** Whether it is there, and not ending. */
+export function lookLine(epoch: number, request: string): string {
+  return `look ${epoch} ${request}\n`;
+}
+
 /** So many bytes of records were read: the box may print more. */
 export function readLine(epoch: number, sent: number): string {
   return `read ${epoch} ${sent}\n`;
