@@ -1,9 +1,13 @@
 /** The compute contract over a Docker daemon (`ops/setup-docker.sh start`), and what only this engine promises. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { KIT_DIR } from '../../src/engines/compute/docker/box-program.js';
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { computeContract } from './compute-contract.js';
@@ -16,6 +20,9 @@ import { turns } from '../support/turns.js';
 const host = process.env['DOCKER_TEST_HOST'];
 /** At once: the daemon shares the machine with all other tests. */
 const AT_ONCE = 4;
+
+/** A process in which nothing is left ends within this, and one that waits for an answer of a box does not. */
+const ENDS_MS = 10_000;
 
 const turn = turns(AT_ONCE);
 
@@ -114,9 +121,38 @@ if (host !== undefined) {
       if (said.length === 2) break;
     }
     t.deepEqual(said, ['early\n', 'late\n']);
+    // What every box runs by is not written again, under the eyes of those that begin.
+    const kit = async (): Promise<string> => (await successor.ran(work.id, `stat -c '%i %Z' ${KIT_DIR}/box.pl`)).stdout;
+    const before = await kit();
+    const first = order('exit 3');
+    t.like(await successor.run(first), { phase: 'Exited', exitCode: 3 });
+    t.is(await kit(), before);
+    await successor.engine.remove(first.id, true, h.patience());
     await h.close();
     await successor.engine.remove(work.id, true, h.patience());
     t.deepEqual(await successor.engine.list(h.patience()), []);
+    await successor.close();
+    await rm(base, { recursive: true, force: true });
+  });
+}
+
+if (host !== undefined) {
+  test('docker: a process that closes its engine ends by itself, whatever was under way', async (t) => {
+    t.timeout(120_000);
+    const base = mkdtempSync(join(tmpdir(), 'troupe-docker-'));
+    const clusterId = `closing-${process.pid}-${Date.now()}`;
+    const program = fileURLToPath(new URL('closing-engine.js', import.meta.url));
+    const child = spawn(process.execPath, [program, base, clusterId], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.teardown(() => child.kill('SIGKILL'));
+    const ended = once(child, 'close');
+    t.is(String((await once(child.stdout, 'data'))[0]), 'closed\n');
+    const late = setTimeout(() => child.kill('SIGKILL'), ENDS_MS);
+    t.deepEqual(await ended, [0, null]);
+    clearTimeout(late);
+    const images = { 'svc/agent-tools': 'troupe-test/tools:1' };
+    const successor = await openDockerEngine({ dir: base, clusterId, leaseEpoch: 2, host, images });
+    const signal = AbortSignal.timeout(60_000);
+    for (const { id } of await successor.list(signal)) await successor.remove(id, true, signal);
     await successor.close();
     await rm(base, { recursive: true, force: true });
   });

@@ -138,8 +138,11 @@ export class Box {
 
   /** Begins to listen; to be done before the container starts, or nothing of its beginning is heard live. Throws the daemon's errors. */
   async listen(): Promise<void> {
-    this.live = (await this.container.attach({ stream: true, stdout: true })) as unknown as Readable;
-    this.live.on('error', () => undefined);
+    const live = (await this.container.attach({ stream: true, stdout: true })) as unknown as Readable;
+    live.on('error', () => undefined);
+    // Nobody would ever end it.
+    if (this.closed.signal.aborted) live.destroy();
+    this.live = live;
   }
 
   /** Reads what the daemon kept from before, its logs anew, and listens. Throws the daemon's errors. */
@@ -179,6 +182,7 @@ export class Box {
     await this.outward?.close();
     this.control.close();
     await this.following;
+    this.live?.destroy();
     await this.endLogs();
   }
 
@@ -189,6 +193,7 @@ export class Box {
     const timer = setTimeout(() => this.closed.abort(), 10_000);
     await this.following;
     clearTimeout(timer);
+    this.live?.destroy();
     await this.outward?.close();
     await this.endLogs();
     this.deps.onGrown();
@@ -206,7 +211,9 @@ export class Box {
         this.closed.signal.addEventListener('abort', stop, { once: true });
         const demux = new Demux();
         live.pipe(demux);
-        live.once('close', () => demux.end());
+        // It may be over already, and says that once.
+        if (live.closed) demux.end();
+        else live.once('close', () => demux.end());
         try {
           await this.readAll(demux, false);
         } finally {
@@ -219,7 +226,7 @@ export class Box {
         this.live = undefined;
         // 409 and 404: it has ended, or is gone.
         const status = statusOf(error);
-        if (status === undefined && !(error instanceof Gap))
+        if (status === undefined && !(error instanceof Gap) && !this.closed.signal.aborted)
           this.deps.report(`${this.id}: ${(error as Error).message}`);
       }
       if (this.closed.signal.aborted || this.removed) return;
@@ -293,10 +300,12 @@ export class Box {
     if (!this.removed) this.deps.onState(this.state);
   }
 
-  private heardOf(record: BoxRecord & { readonly kind: 'process' }): void {
+  private async heardOf(record: BoxRecord & { readonly kind: 'process' }): Promise<void> {
     const { id, startedAt, endedAt, exitCode, timedOut, command } = record;
     const before = this.processes.get(id);
     if (before?.ended !== undefined) return;
+    // Whoever hears of the end finds the whole log.
+    if (endedAt !== undefined) await this.logs.get(`process-${id}`)?.writer.end();
     const ended = endedAt === undefined ? undefined : { at: endedAt, exitCode, timedOut };
     this.processes.set(id, { id, command: before?.command ?? command, startedAt, ended });
     for (const old of this.processes.values()) {

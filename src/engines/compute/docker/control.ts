@@ -15,25 +15,32 @@ export interface Answer {
   readonly message: string;
 }
 
+const GONE: Answer = { answer: 'NotRunning', message: '' };
+
 export class Control {
   private readonly container: Container;
   private opening: Promise<Duplex> | undefined;
-  private readonly waiting = new Map<string, (answer: Answer) => void>();
+  private phase: 'open' | 'ended' | 'closed' = 'open';
+  private readonly waiting = new Map<
+    string,
+    { readonly done: (answer: Answer) => void; readonly failed: (why: Error) => void }
+  >();
 
   constructor(container: Container) {
     this.container = container;
   }
 
-  /** Resolves when the daemon has taken the lines. */
+  /** Resolves when the daemon has taken the lines, or nobody is left to hear them. */
   async send(lines: string): Promise<void> {
+    if (this.phase === 'ended') return;
     const stream = await this.stream();
     await new Promise<void>((done, failed) => {
-      const broken = (): void => failed(new Error('the way to the box broke'));
+      const over = (error?: Error | null): void => (error == null || this.phase === 'ended' ? done() : failed(error));
+      const broken = (): void => over(new Error('the way to the box broke'));
       stream.once('close', broken);
       stream.write(lines, (error) => {
         stream.removeListener('close', broken);
-        if (error == null) done();
-        else failed(error);
+        over(error);
       });
     });
   }
@@ -41,12 +48,13 @@ export class Control {
   /** Throws EngineRefusal when there is no answer in time, or another service has taken over. */
   async ask(line: (request: string) => string, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
+    if (this.phase === 'ended') return GONE;
     const request = randomUUID();
     let timer: NodeJS.Timeout | undefined;
     let abort = (): void => undefined;
     try {
       const answer = new Promise<Answer>((done, failed) => {
-        this.waiting.set(request, done);
+        this.waiting.set(request, { done, failed });
         timer = setTimeout(() => failed(new EngineRefusal('Unavailable', 'the box does not answer')), ANSWER_MS);
         abort = () => failed(signal.reason as Error);
         signal.addEventListener('abort', abort, { once: true });
@@ -64,20 +72,29 @@ export class Control {
   }
 
   answered(request: string, answer: Answer): void {
-    this.waiting.get(request)?.(answer);
+    this.waiting.get(request)?.done(answer);
   }
 
   /** The box is gone. */
   end(): void {
-    for (const done of this.waiting.values()) done({ answer: 'NotRunning', message: '' });
-    this.close();
+    if (this.phase === 'open') this.phase = 'ended';
+    for (const { done } of this.waiting.values()) done(GONE);
+    this.hangUp();
   }
 
+  /** Nobody here gives it orders any more. */
   close(): void {
+    this.phase = 'closed';
+    for (const { failed } of this.waiting.values()) failed(closed());
+    this.hangUp();
+  }
+
+  private hangUp(): void {
     void this.opening?.then((stream) => stream.destroy()).catch(() => undefined);
   }
 
   private stream(): Promise<Duplex> {
+    if (this.phase === 'closed') return Promise.reject(closed());
     this.opening ??= this.open();
     return this.opening;
   }
@@ -98,4 +115,8 @@ export class Control {
       throw error;
     }
   }
+}
+
+function closed(): EngineRefusal {
+  return new EngineRefusal('Unavailable', 'the engine is closed');
 }

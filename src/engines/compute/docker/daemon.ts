@@ -58,16 +58,31 @@ export async function found<T>(act: Promise<T>): Promise<T | undefined> {
 /** Longest that a daemon needs to end and forget a container. */
 const GONE_MS = 60_000;
 
-/** Ends and forgets the container; one that is being removed by another request is waited for. */
-export async function removeContainer(container: Docker.Container): Promise<void> {
+/** Ends and forgets the container; one that is being removed by another request is waited for. The signal ends the wait, not what was begun. */
+export async function removeContainer(container: Docker.Container, signal?: AbortSignal): Promise<void> {
   const until = Date.now() + GONE_MS;
   for (;;) {
     try {
-      await found(container.remove({ force: true, v: true }));
+      await found(container.remove({ force: true, v: true, abortSignal: signal }));
       return;
     } catch (error) {
       if (statusOf(error) !== 409 || Date.now() > until) throw error;
-      await delay(50);
+      await delay(50, undefined, { signal });
     }
+  }
+}
+
+/** The promise, or the signal's reason when that comes first. */
+export async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }

@@ -41,7 +41,8 @@ export class Disks {
         if (!box.running) continue;
         if (!this.written.has(box)) this.written.set(box, await writtenDirectory(box));
         if (this.written.get(box) !== undefined) continue;
-        const info = await box.container.inspect({ size: true } as object).catch(() => undefined);
+        const asking = { size: true, abortSignal: this.stop.signal };
+        const info = await box.container.inspect(asking as object).catch(() => undefined);
         const size = (info as { SizeRw?: unknown } | undefined)?.SizeRw;
         if (typeof size !== 'number' || size <= box.kept.disk) continue;
         onFull(box, `take ${size} bytes, more than its limit of ${box.kept.disk}`);

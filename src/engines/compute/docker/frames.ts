@@ -52,6 +52,7 @@ export async function enter(container: Container, order: string, signal: AbortSi
   stream.write(encodeFrame(BOX_FRAME.order, Buffer.from(order)));
   const output = new Demux();
   stream.pipe(output);
-  stream.once('close', () => output.end());
+  if (stream.closed) output.end();
+  else stream.once('close', () => output.end());
   return { stream, output };
 }

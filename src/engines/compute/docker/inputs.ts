@@ -57,16 +57,23 @@ export async function giveInputs(container: Container, order: WorkOrder, signal:
       const archive = pack();
       const through = (archive as unknown as Readable).pipe(new PassThrough());
       const sent = container.putArchive(through, { path: '/', abortSignal: signal });
-      // A broken archive is told by whoever wrote it.
-      sent.catch(() => undefined);
+      // A broken archive is told by whoever wrote it, and a daemon that takes no more of it by that one.
+      let refused: Error | undefined;
+      let broken = false;
+      sent.catch((error: Error) => {
+        if (!broken) refused = error;
+        // Nobody would ever take what waits in it, and whoever writes it would wait for good.
+        through.destroy(error);
+      });
       try {
         await fill(archive, input, path, links);
         archive.finalize();
       } catch (error) {
+        broken = true;
         archive.destroy();
         through.destroy(error as Error);
         await sent.catch(() => undefined);
-        throw error;
+        throw refused ?? error;
       }
       await sent;
     } catch (error) {

@@ -15,31 +15,18 @@ import { LogReader } from '../namespaces/read-log.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import { silentLog, type EngineLog } from '../namespaces/log.js';
 import { isPlainName } from '../runner/layout.js';
-import type {
-  ComputeEngine,
-  EngineFacts,
-  ExecOrder,
-  ExecStart,
-  LogLine,
-  LogQuery,
-  PortStart,
-  ProcessStart,
-  WorkOrder,
-  WorkState,
-} from '../engine.js';
+import type { ComputeEngine, EngineFacts, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
 import { Box } from './box.js';
-import { asked, found, openDaemon, refusalOf, removeContainer, statusOf } from './daemon.js';
+import { Commands } from './commands.js';
+import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within } from './daemon.js';
 import { Disks } from './disks.js';
 import { Ends } from './ends.js';
-import { BoxExecution } from './execution.js';
 import { factsOf } from './facts.js';
 import { Fence } from './fence.js';
-import { enter, type Entered } from './frames.js';
 import { Growth } from './growth.js';
 import { containerName, LABEL, type Kept } from './labels.js';
-import { endLine, execWords, signalLine, startLine, stopLine, writeLine } from './order-lines.js';
-import { checkExec, checkOrder, SIGNAL_NUMBERS } from './orders.js';
-import { openPort } from './port.js';
+import { endLine, stopLine } from './order-lines.js';
+import { checkOrder } from './orders.js';
 import { Preparer } from './prepare.js';
 import { takeOutputs } from './outputs.js';
 import { WaysOut } from './ways-out.js';
@@ -91,12 +78,12 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
     remove: (id, logs, signal) => engine.remove(id, logs, signal),
     list: (signal) => engine.list(signal),
     watch: (onState, onLost, signal) => engine.watch(onState, onLost, signal),
-    exec: (order, signal) => engine.exec(order, signal),
-    startProcess: (order, signal) => engine.startProcess(order, signal),
-    processes: (work, signal) => engine.processes(work, signal),
-    writeProcess: (work, id, input, signal) => engine.writeProcess(work, id, input, signal),
-    signalProcess: (work, id, name, signal) => engine.signalProcess(work, id, name, signal),
-    connect: (work, port, signal) => engine.connect(work, port, signal),
+    exec: (order, signal) => engine.commands.exec(order, signal),
+    startProcess: (order, signal) => engine.commands.startProcess(order, signal),
+    processes: (work, signal) => engine.commands.processes(work, signal),
+    writeProcess: (work, id, input, signal) => engine.commands.writeProcess(work, id, input, signal),
+    signalProcess: (work, id, name, signal) => engine.commands.signalProcess(work, id, name, signal),
+    connect: (work, port, signal) => engine.commands.connect(work, port, signal),
     logs: (id, query, signal) => engine.logs(id, query, signal),
     close: () => engine.close(),
   };
@@ -104,6 +91,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
 
 class DockerEngine {
   readonly name = 'docker';
+  readonly commands: Commands;
   private readonly docker: Docker;
   private readonly options: DockerOptions;
   private readonly log: EngineLog;
@@ -138,6 +126,10 @@ class DockerEngine {
       logDriver: async (signal) => ((await this.known(signal)).podman ? 'k8s-file' : 'local'),
       openWayOut: (box) => this.waysOut.open(box),
       makeBox: (container, kept) => this.makeBox(container, kept.id, kept),
+    });
+    this.commands = new Commands(epoch, async (work, signal) => {
+      await this.adopted(signal);
+      return this.boxes.get(work);
     });
     this.disks = new Disks(
       options.diskSeconds ?? 2,
@@ -179,7 +171,14 @@ class DockerEngine {
     const box = this.boxes.get(id);
     if (box === undefined) return;
     box.stopping = true;
-    await asked(signal, () => box.control.send(stopLine(this.options.leaseEpoch, graceSeconds)));
+    await asked(signal, async () => {
+      try {
+        await box.control.send(stopLine(this.options.leaseEpoch, graceSeconds));
+      } catch (error) {
+        // It may have ended under our hands, which is all that was asked for.
+        if ((await found(box.container.inspect()))?.State.Running === true) throw error;
+      }
+    });
     this.killLater(box, graceSeconds * 1000 + KILL_AFTER_MS);
   }
 
@@ -222,79 +221,6 @@ class DockerEngine {
     signal.addEventListener('abort', () => this.watchers.delete(watcher), { once: true });
   }
 
-  async exec(order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
-    checkExec(order);
-    const box = await this.enterable(order.work, signal);
-    if (box === undefined) return { outcome: 'NotRunning' };
-    const entered = await this.enter(box, execWords(order), signal);
-    if (entered === undefined) return { outcome: 'NotRunning' };
-    const execution = new BoxExecution(entered, signal, async (began) => {
-      // The daemon ends our process with the box; alone it ends only by the work's own doing, or for want of memory or processes.
-      const info = await found(box.container.inspect()).catch(() => undefined);
-      if (info?.State.Running !== true || !box.running) return { end: 'WorkGone' };
-      if (began) return { end: 'Exited', exitCode: 128 + SIGNAL_NUMBERS.SIGKILL, timedOut: false };
-      return { end: 'NotExecuted', reason: 'SandboxFailed', message: 'no process could be made in the box' };
-    });
-    return { outcome: 'Started', execution };
-  }
-
-  async startProcess(order: Parameters<ComputeEngine['startProcess']>[0], signal: AbortSignal): Promise<ProcessStart> {
-    checkExec(order);
-    const box = await this.enterable(order.work, signal);
-    if (box === undefined) return { outcome: 'NotRunning' };
-    const known = box.process(order.id);
-    if (known !== undefined) return { outcome: 'Started', process: known };
-    const { leaseEpoch } = this.options;
-    const { answer, message } = await asked(signal, () =>
-      box.control.ask((request) => startLine(leaseEpoch, request, order), signal),
-    );
-    const process = box.process(order.id);
-    if (answer === 'Started' && process !== undefined) return { outcome: 'Started', process };
-    if (answer === 'Busy') throw new EngineRefusal('Busy', 'as many processes run in this work as may');
-    if (answer === 'NotRunning' || answer === 'Started') return { outcome: 'NotRunning' };
-    return { outcome: 'NotExecuted', reason: answer, message };
-  }
-
-  async processes(work: string, signal: AbortSignal): ReturnType<ComputeEngine['processes']> {
-    await this.adopted(signal);
-    const box = this.boxes.get(work);
-    return box?.running === true ? box.allProcesses() : undefined;
-  }
-
-  async writeProcess(
-    work: string,
-    id: string,
-    input: { readonly data: Uint8Array; readonly end: boolean },
-    signal: AbortSignal,
-  ): Promise<'Taken' | 'Full' | 'Gone'> {
-    const box = await this.withProcess(work, id, signal);
-    if (box === undefined) return 'Gone';
-    const { answer } = await asked(signal, () =>
-      box.control.ask((request) => writeLine(this.options.leaseEpoch, request, id, input.data, input.end), signal),
-    );
-    return answer === 'Taken' || answer === 'Full' ? answer : 'Gone';
-  }
-
-  async signalProcess(
-    work: string,
-    id: string,
-    name: Parameters<ComputeEngine['signalProcess']>[2],
-    signal: AbortSignal,
-  ): Promise<'Sent' | 'Gone'> {
-    const box = await this.withProcess(work, id, signal);
-    if (box === undefined) return 'Gone';
-    const { answer } = await asked(signal, () =>
-      box.control.ask((request) => signalLine(this.options.leaseEpoch, request, id, SIGNAL_NUMBERS[name]), signal),
-    );
-    return answer === 'Sent' ? 'Sent' : 'Gone';
-  }
-
-  async connect(work: string, port: number, signal: AbortSignal): Promise<PortStart> {
-    const box = await this.enterable(work, signal);
-    const entered = box === undefined ? undefined : await this.enter(box, `port ${port}`, signal);
-    return entered === undefined ? { outcome: 'NotRunning' } : openPort(entered, signal);
-  }
-
   async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<LogLine> {
     if (!isPlainName(id) || !isPlainName(query.container)) return;
     await this.adopted(signal);
@@ -319,6 +245,10 @@ class DockerEngine {
     this.closed.abort(new EngineRefusal('Unavailable', 'the engine is closed'));
     this.disks.close();
     for (const timer of this.kills.values()) clearTimeout(timer);
+    this.commands.close();
+    // Half an order is none; who wants it asks the next service.
+    for (const { stop } of this.starting.values()) stop.abort(this.closed.signal.reason);
+    await Promise.allSettled([this.adopting, ...[...this.starting.values()].map(({ done }) => done)]);
     await Promise.all([...this.boxes.values()].map((box) => box.close()));
     this.growth.close();
   }
@@ -350,8 +280,9 @@ class DockerEngine {
       if (made.outcome === 'Failed') return await fail(made.reason, made.message);
       this.boxes.set(id, made.box);
       made.box.follow();
-      await made.box.taken;
+      await within(made.box.taken, this.closed.signal);
     } catch (error) {
+      this.closed.signal.throwIfAborted();
       if (stopped.aborted) {
         await removeContainer(this.docker.getContainer(name)).catch(() => undefined);
         return fail('Stopped', 'stopped before the main program ran');
@@ -372,11 +303,11 @@ class DockerEngine {
         if (this.boxes.get(id) === box || !this.closed.signal.aborted) await this.ends.write(state);
       },
       onEnded: () => {
-        this.boxes.delete(id);
+        if (this.boxes.get(id) === box) this.boxes.delete(id);
         clearTimeout(this.kills.get(id));
         this.kills.delete(id);
         // The next start of the service tries again.
-        removeContainer(container).catch(() => undefined);
+        removeContainer(container, this.closed.signal).catch(() => undefined);
       },
       report: (line) => this.log.warn({}, line),
     });
@@ -411,39 +342,13 @@ class DockerEngine {
           await removeContainer(container).catch(() => undefined);
           return;
         }
+        if (this.closed.signal.aborted) return box.close();
         this.boxes.set(id, box);
         box.follow();
         // The door of the service before went with it.
         await this.waysOut.open(box).catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
       }),
     );
-  }
-
-  private async enterable(work: string, signal: AbortSignal): Promise<Box | undefined> {
-    await this.adopted(signal);
-    const box = this.boxes.get(work);
-    if (box === undefined || !box.running) return undefined;
-    if (!box.kept.enterable) throw new EngineRefusal('Invalid', 'this work was not ordered as enterable');
-    return box;
-  }
-
-  private async withProcess(work: string, id: string, signal: AbortSignal): Promise<Box | undefined> {
-    await this.adopted(signal);
-    const box = this.boxes.get(work);
-    const process = box?.process(id);
-    return box?.running === true && process !== undefined && process.ended === undefined ? box : undefined;
-  }
-
-  /** Undefined when the container does not run any more. */
-  private async enter(box: Box, words: string, signal: AbortSignal): Promise<Entered | undefined> {
-    try {
-      return await asked(signal, async () => enter(box.container, words, signal));
-    } catch (error) {
-      signal.throwIfAborted();
-      const info = await found(box.container.inspect()).catch(() => undefined);
-      if (info?.State.Running !== true) return undefined;
-      throw error;
-    }
   }
 
   /** Whatever its first process does, the box ends. */
@@ -456,8 +361,8 @@ class DockerEngine {
         if (statusOf(error) !== 409 && statusOf(error) !== 404) this.log.warn({}, `${box.id}: it cannot be killed`);
       });
     };
-    // Asked for by what was under way when the engine was closed, it must not keep the process.
-    if (this.closed.signal.aborted) return;
+    // Asked for by what was under way when the engine was closed, it must not keep the process; nor what has ended meanwhile the timer.
+    if (this.closed.signal.aborted || this.boxes.get(box.id) !== box) return;
     this.kills.set(box.id, setTimeout(kill, Math.min(ms, 2 ** 31 - 1)).unref());
   }
 
@@ -468,20 +373,5 @@ class DockerEngine {
 
   private tell(state: WorkState): void {
     for (const { onState } of this.watchers) onState(state);
-  }
-}
-
-/** The promise, or the signal's reason when that comes first. */
-async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let abort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

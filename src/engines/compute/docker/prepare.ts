@@ -8,7 +8,7 @@ import type { WorkOrder } from '../engine.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
-import { removeContainer, statusOf, wordsOf } from './daemon.js';
+import { removeContainer, statusOf, within, wordsOf } from './daemon.js';
 import { findImage } from './images.js';
 import { giveInputs } from './inputs.js';
 import { fillKit, makeKit, type Kit } from './kit.js';
@@ -73,9 +73,9 @@ export class Preparer {
       await this.shop.openWayOut(box);
       await box.control.send(orderLines(order, epoch, image.env));
     } catch (error) {
-      box.control.close();
       // Half an order is none: it is asked again.
-      await removeContainer(container).catch(() => undefined);
+      const gone = removeContainer(container).catch(() => undefined);
+      await Promise.all([box.forget(), gone]);
       if (statusOf(error) === undefined && (error instanceof EngineRefusal || isConnection(error))) throw error;
       return broken('SandboxFailed', wordsOf(error).slice(0, 500));
     }
@@ -99,15 +99,14 @@ export class Preparer {
   private async filledKit(image: string, signal: AbortSignal): Promise<Kit> {
     this.kit ??= (async () => {
       const kit = await makeKit();
-      await fillKit(this.shop.docker, kit, image, signal);
+      await fillKit(this.shop.docker, kit, image);
       return kit;
     })();
-    try {
-      return await this.kit;
-    } catch (error) {
-      this.kit = undefined;
-      throw error;
-    }
+    const { kit } = this;
+    kit.catch(() => {
+      if (this.kit === kit) this.kit = undefined;
+    });
+    return within(kit, signal);
   }
 }
 
