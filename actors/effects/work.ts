@@ -58,15 +58,26 @@ export async function startWork(
         return await failed(resolved.reason, resolved.message, false);
       case 'Later':
         return retry(resolved.message);
-      case 'Order':
+      case 'Order': {
+        let { order } = resolved;
+        if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
+          const image = await deps.engine.resolveImage(order.image, signal);
+          if (image.outcome === 'Missing') return await failed(image.reason, image.message, false);
+          const { digest } = image;
+          const letter: Letter = { letter: 'ImagePinned', epoch: effect.epoch, digest };
+          const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
+          if (told.outcome !== 'Done') return told;
+          order = { ...order, imageDigest: digest };
+        }
         // Before the work begins: a start that is carried out again finds what this one has taken.
         if (plan.notesSecrets === true && plan.secrets.length > 0) {
           const letter: Letter = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
           const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
           if (told.outcome !== 'Done') return told;
         }
-        await deps.engine.start(resolved.order, signal);
+        await deps.engine.start(order, signal);
         return DONE;
+      }
     }
   } catch (error) {
     if (signal.reason !== OVERRULED) throw error;

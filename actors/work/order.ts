@@ -93,6 +93,7 @@ export async function resolveOrder(
     order: {
       id,
       image: plan.image,
+      imageDigest: plan.imageDigest,
       ...processes,
       enterable: plan.enterable,
       workingDir: plan.workingDir,

@@ -54,6 +54,11 @@ export type Letter =
       readonly versions: Readonly<Record<string, { readonly version: number; readonly id: string }>>;
     }
   /**
+   * Effect runner → owner, before the work of this epoch begins: its image's name stands for this digest. The first letter holds for
+   * all epochs: what starts later runs the same image, whatever the name stands for by then.
+   */
+  | { readonly letter: 'ImagePinned'; readonly epoch: number; readonly digest: string }
+  /**
    * Front door → Sandbox: at `at` (ms since the epoch) something ran in it or was asked of it; `busy`: and is under way still.
    * Said when the first thing begins, when the last one has ended, and every minute between: a busy one that is not
    * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).

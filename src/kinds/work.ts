@@ -33,8 +33,11 @@ export interface PlannedProcess {
 }
 
 export interface WorkPlan {
-  /** Catalog image, `svc/<name>`. */
   readonly image: string;
+  /** What that name stood for at first, and must be still. Absent: whatever it stands for now. */
+  readonly imageDigest?: string | undefined;
+  /** The owner notes what the image's name stands for before the work begins, by the letter `ImagePinned`. */
+  readonly notesImage?: boolean | undefined;
   readonly main: PlannedProcess;
   /** Nothing is started: the box stays open for commands until it is stopped. They get the environment of `main`. */
   readonly idle?: boolean | undefined;

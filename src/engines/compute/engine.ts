@@ -21,6 +21,8 @@ export interface WorkOrder {
   /** `<attempt uid>.<epoch>`: the key of the work. */
   readonly id: string;
   readonly image: string;
+  /** The image must be this one, as `resolveImage` has named it: whatever the name stands for by now, or else `ImageNotFound`. */
+  readonly imageDigest?: string | undefined;
   /**
    * The work ends with it. Absent: nothing runs but what enters (`exec`), and the work is Running until it is stopped, which ends
    * it at once, with exit code 0.
@@ -246,6 +248,12 @@ export type PortStart =
   /** Nobody listens on the port inside. */
   | { readonly outcome: 'Refused'; readonly message: string };
 
+/** `digest`: `sha256:<64 hexadecimal digits>` of the image as its registry names it, or of itself where it was never in one. */
+export type FoundImage =
+  | { readonly outcome: 'Found'; readonly digest: string }
+  /** `ImageNotFound`, `ImagePullFailed`. */
+  | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string };
+
 export interface ComputeEngine {
   readonly name: string;
   /** Which images its work may name: those of the catalog, or any reference. */
@@ -253,6 +261,8 @@ export interface ComputeEngine {
   /** A directory of the engine's making that it can show to work (`WorkOrder.apiDirectory`); undefined: it has none. */
   readonly apiDirectory?: string | undefined;
   facts(signal: AbortSignal): Promise<EngineFacts>;
+  /** What the name of an image stands for; it is pulled if need be. Absent: the engine's images are not told apart by digests. */
+  resolveImage?(name: string, signal: AbortSignal): Promise<FoundImage>;
   /** Resolves once the engine has taken the order durably; the rest comes as reports. */
   start(order: WorkOrder, signal: AbortSignal): Promise<void>;
   /** SIGTERM to all of main's processes now, SIGKILL after the grace; may be repeated. Unknown ids are a success. */

@@ -27,10 +27,14 @@ export function isListedImage(name: string): boolean {
 
 const NAMED_DIGEST = /@(sha256:[0-9a-f]{64})$/;
 
+export function namesDigest(reference: string): boolean {
+  return NAMED_DIGEST.test(reference);
+}
+
 /**
- * What an image's name stands for. This machine's own system has no bytes of its own that could be hashed: the digest of such an
+ * What an image's name stands for, as far as it says so by itself. This machine's own system has no bytes of its own that could be hashed: the digest of such an
  * image is the SHA-256 of its name, so that no other image can be taken for it. Others have one here only where they are
- * named by it.
+ * named by it; an engine that has images says the rest (`pin.ts`).
  */
 export function pinned(reference: string): { readonly reference: string; readonly digest?: string } {
   const digest = CATALOG.has(reference) ? `sha256:${sha256(reference)}` : NAMED_DIGEST.exec(reference)?.[1];

@@ -41,6 +41,8 @@ export class JobDraft {
   readonly job: Job;
   readonly now: number;
   private: JobPrivate;
+  /** As the status will say. */
+  image: JobStatus['image'];
   readonly effects: Effect[] = [];
   /** What is only said again; not worth a commit of its own. */
   readonly reminders: LaterEffect[] = [];
@@ -57,6 +59,7 @@ export class JobDraft {
 
   constructor(job: Job, kept: JobPrivate | undefined, book: SlotBook, now: number) {
     this.job = job;
+    this.image = job.status.image;
     this.private = kept ?? FRESH;
     this.#book = book;
     this.now = now;

@@ -9,6 +9,7 @@
 import type { Address } from '../../api/address.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
+import { pinImage } from '../image/pin.js';
 import type { Letter } from '../letter.js';
 import type { Current, Decision, Machine, Message, SlotRow } from '../machine.js';
 import { askAttempt, makeAttempt, readAttemptName, stopAttempt } from './attempts.js';
@@ -95,6 +96,13 @@ function takeLetter(draft: JobDraft, self: Address, letter: Letter, from: Addres
       const slot = named === undefined ? undefined : activeSlot(draft, named.index, named.epoch);
       if (slot === undefined || draft.job.metadata.deletionTimestamp !== undefined) return 'Ignored';
       return { ending: attemptLost(draft, slot, 'NodeLost', 'its Attempt was deleted') };
+    }
+    case 'ImagePinned': {
+      // Of whichever Attempt the note is: the first holds for all.
+      const image = pinImage(draft.job.spec.image, draft.image, letter.digest);
+      if (image === undefined || isFinished(draft.job.status.phase)) return 'Ignored';
+      draft.image = image;
+      return TAKEN;
     }
     default:
       return 'Ignored';

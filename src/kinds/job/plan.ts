@@ -5,12 +5,14 @@
 import { ENV_PREFIX } from '../../brand.js';
 import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
+import { plannedImage } from '../image/pin.js';
 import { STANDING_OUTPUT, type Output } from '../shapes/output.js';
 import { between } from '../shapes/planned-env.js';
 import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { Input } from '../shapes/input.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
+import type { Job } from './draft.js';
 import type { JobSpec } from './schema.js';
 
 /** Where the program starts when nothing is said (spec, Sandbox: the same default). */
@@ -19,14 +21,14 @@ export const DEFAULT_WORKING_DIR = '/workspace';
 /** The longest that an init command may run, and what it gets when nothing is said. */
 const INIT_TIMEOUT_SECONDS = 30 * 60;
 
-export function jobWorkPlan(job: ApiObject<JobSpec>, slot: number, epoch: number): WorkPlan {
-  const { spec } = job;
+export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
+  const { spec, status } = job;
   const standing = serviceEnv(job, slot, epoch);
   const workingDir = spec.workingDir ?? DEFAULT_WORKING_DIR;
   const env = between(standing, spec.env);
   const init = spec.initCommand;
   return {
-    image: spec.image,
+    ...plannedImage(spec.image, status.image),
     main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
     init:
       init === undefined

@@ -25,6 +25,7 @@ export function reportStatus(draft: JobDraft, phase: JobPhase): JobStatus {
     completionTime: finishedAt === undefined ? undefined : rfc3339(finishedAt),
     conditions: conditions(draft, phase),
     outputs: listedOutputs(draft),
+    image: draft.image,
     observedGeneration: metadata.generation,
   };
 }

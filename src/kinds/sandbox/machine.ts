@@ -12,6 +12,7 @@
  */
 import { equalJson } from '../../api/equal.js';
 import type { Decision, Machine, Message } from '../machine.js';
+import { pinImage } from '../image/pin.js';
 import { conclude } from '../session/conclude.js';
 import { remindAttempt, takeFailure, takeLetter } from '../session/hear.js';
 import { openDraft, type SandboxDraft } from './draft.js';
@@ -58,6 +59,7 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
       return true;
     }
     case 'Told':
+      if (message.letter.letter === 'ImagePinned') return noteImage(draft, message.letter.digest);
       return takeLetter(draft, message.letter, message.from.address.name, (live, letter) =>
         attemptEnded(draft, live, letter),
       );
@@ -66,6 +68,13 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
     default:
       return false; // an engine reports to Attempts, and a Sandbox has no actions
   }
+}
+
+/** Of whichever epoch the note is: the first holds for all. */
+function noteImage(draft: SandboxDraft, digest: string): boolean {
+  const image = pinImage(draft.object.spec.image, draft.status.image, digest);
+  if (image !== undefined) draft.say({ image });
+  return image !== undefined;
 }
 
 function remind(draft: SandboxDraft): void {

@@ -4,6 +4,7 @@
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
+import { plannedImage } from '../image/pin.js';
 import { pinnedSecrets } from '../session/pinned-secrets.js';
 import { between } from '../shapes/planned-env.js';
 import { plannedNetwork } from '../shapes/planned-network.js';
@@ -24,7 +25,7 @@ export function sandboxWorkPlan(
   const digest = snapshotted ? status.snapshot?.digest : undefined;
   const env = between(serviceEnv(sandbox, epoch), spec.env);
   return {
-    image: spec.image,
+    ...plannedImage(spec.image, status.image),
     main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
     // Without a command it idles and is driven from outside. Arguments alone were refused (`unsupported.ts`).
     idle: spec.command === undefined,
