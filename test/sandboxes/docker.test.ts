@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
+import { pack } from 'tar-stream';
+import { openDaemon } from '../../src/engines/compute/docker/daemon.js';
 import { objectOf, numberAt, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
@@ -145,10 +147,20 @@ if (host === undefined) {
     await until('it is gone', async () => (await boxes.client().get(at)).status === 404, 90_000);
   });
 
-  test.serial('a Sandbox runs commands, keeps files over a stop, and outlives the service', async (t) => {
+  test.serial('a Sandbox runs commands, keeps files and its image over a stop, and outlives the service', async (t) => {
     t.timeout(180_000);
-    await boxes.post('kept');
-    await boxes.phase('kept', 'Running', 1);
+    const docker = openDaemon(host);
+    const moving = `troupe-test/moving-${process.pid}:1`;
+    const [repo = '', tag = ''] = moving.split(':');
+    const tools = docker.getImage('troupe-test/tools:1');
+    const { Id: digest } = await tools.inspect();
+    await tools.tag({ repo, tag });
+    await boxes.post('kept', { image: moving });
+    t.deepEqual(valueAt(await boxes.phase('kept', 'Running', 1), 'status', 'image'), {
+      reference: moving,
+      digest,
+      user: 'root',
+    });
     const answer = await exec('kept', 'echo precious >/workspace/file; echo out; echo err >&2; exit 3');
     t.is(answer.status, 200, answer.text);
     t.is(textAt(answer.body, 'stdout'), 'out\n');
@@ -165,9 +177,27 @@ if (host === undefined) {
     t.is(textAt((await exec('kept', 'cat /workspace/sent')).body, 'stdout'), 'sent');
     await boxes.patch('kept', { spec: { state: 'Stopped' } });
     await boxes.phase('kept', 'Stopped');
+    // Its name stands for another image now, which is for those that come.
+    const maker = await docker.createContainer({ Image: digest, Cmd: ['true'] });
+    const news = pack();
+    news.entry({ name: 'moved' }, 'yes\n');
+    news.finalize();
+    await maker.putArchive(news as unknown as NodeJS.ReadableStream, { path: '/' });
+    const { Id: other } = (await maker.commit({ repo, tag })) as { Id: string };
+    await maker.remove();
+    t.teardown(() => docker.getImage(moving).remove({ force: true }));
     await boxes.patch('kept', { spec: { state: 'Running' } });
-    await boxes.phase('kept', 'Running', 2);
-    t.is(textAt((await exec('kept', 'cat /workspace/file /workspace/sent')).body, 'stdout'), 'precious\nsent');
+    t.is(textAt(await boxes.phase('kept', 'Running', 2), 'status', 'image', 'digest'), digest);
+    const found = await exec('kept', 'cat /workspace/file /workspace/sent; ls /moved 2>/dev/null');
+    t.is(textAt(found.body, 'stdout'), 'precious\nsent');
+    const job = { image: moving, command: ['cat', '/moved'], resources: SMALL };
+    t.is((await boxes.client().post(JOBS, objectOf('Job', 'moved', job))).status, 201);
+    const ended = await until('the Job ends', async () => {
+      const { body } = await boxes.client().get(`${JOBS}/moved`);
+      return textAt(body, 'status', 'phase') === 'Succeeded' ? body : undefined;
+    });
+    t.deepEqual(valueAt(ended, 'status', 'image'), { reference: moving, digest: other });
+    t.is((await boxes.client().get(`${JOBS}/moved/logs`)).text, 'yes\n');
     await boxes.client().remove(`${SANDBOXES}/kept`);
     await boxes.gone('kept');
   });

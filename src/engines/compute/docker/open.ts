@@ -15,13 +15,14 @@ import { LogReader } from '../namespaces/read-log.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import { silentLog, type EngineLog } from '../namespaces/log.js';
 import { isPlainName } from '../runner/layout.js';
-import type { ComputeEngine, EngineFacts, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
+import type { ComputeEngine, EngineFacts, FoundImage, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
 import { Box } from './box.js';
 import { Commands } from './commands.js';
 import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within } from './daemon.js';
 import { Disks } from './disks.js';
 import { Ends } from './ends.js';
 import { factsOf } from './facts.js';
+import { findImage } from './images.js';
 import { Fence } from './fence.js';
 import { Growth } from './growth.js';
 import { containerName, LABEL, type Kept } from './labels.js';
@@ -73,6 +74,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
     images: 'Any',
     apiDirectory: ends.apiDirectory,
     facts: (signal) => engine.facts(signal),
+    resolveImage: (name, signal) => engine.resolveImage(name, signal),
     start: (order, signal) => engine.start(order, signal),
     stop: (id, graceSeconds, signal) => engine.stop(id, graceSeconds, signal),
     remove: (id, logs, signal) => engine.remove(id, logs, signal),
@@ -146,6 +148,11 @@ class DockerEngine {
     this.knowledge = undefined;
     const { podman: _, ...facts } = await this.known(signal);
     return facts;
+  }
+
+  async resolveImage(name: string, signal: AbortSignal): Promise<FoundImage> {
+    const image = await asked(signal, () => findImage(this.docker, name, undefined, this.options.images, signal));
+    return image.outcome === 'Here' ? { outcome: 'Found', digest: image.digest } : image;
   }
 
   async start(order: WorkOrder, signal: AbortSignal): Promise<void> {

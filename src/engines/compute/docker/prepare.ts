@@ -41,15 +41,15 @@ export class Preparer {
 
   async make(order: WorkOrder, name: string, kept: Kept, signal: AbortSignal): Promise<Made> {
     const { docker, cluster, epoch, images } = this.shop;
-    const image = await findImage(docker, order.image, images, signal);
+    const image = await findImage(docker, order.image, order.imageDigest, images, signal);
     if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
     const [kit, enforced, logDriver] = await Promise.all([
-      this.filledKit(image.reference, signal),
+      this.filledKit(image.id, signal),
       this.shop.enforced(signal),
       this.shop.logDriver(signal),
     ]);
     const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, logDriver };
-    const options = containerOf({ ...order, image: image.reference }, about);
+    const options = containerOf({ ...order, image: image.id }, about);
     const container = await this.create(options, name, signal);
     const broken = async (reason: string, message: string): Promise<Made> => {
       await removeContainer(container).catch(() => undefined);

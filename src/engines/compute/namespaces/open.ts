@@ -195,13 +195,14 @@ const NO_NETWORK =
   'the runner on this machine is of an older version, which gives work no network; it is replaced once it has no work';
 
 function wireOrder(order: WorkOrder, egressAllow: readonly string[] | undefined): WireOrder {
-  const { secretFiles, ...plain } = order;
+  const { secretFiles, imageDigest, ...plain } = order;
   return {
     ...plain,
     secretFiles: Object.fromEntries(
       [...secretFiles].map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
     ),
-    rootfs: SYSTEM_IMAGES.has(order.image) ? 'system' : 'missing',
+    // Nothing here has a digest of its own: what is pinned to one was another engine's.
+    rootfs: SYSTEM_IMAGES.has(order.image) && imageDigest === undefined ? 'system' : 'missing',
     inside: {
       workspace: '/workspace',
       home: order.home ?? '/root',
