@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 import { objectOf, parsed, path, textAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { BIG_FRAME, missingJupyter, STRICT_JUPYTER, SUBPROTOCOL } from './jupyter.js';
+import { BIG_FRAME, missingJupyter, STRICT_CODE_SERVER, STRICT_JUPYTER, SUBPROTOCOL } from './programs.js';
 
 const AT = path('workspaces', 'default', 'desk');
 const AT_TOOL = '/tools/bootstrap/default/desk/jupyter/';
@@ -49,14 +49,14 @@ async function run(script: string, stdin = ''): Promise<string> {
   return answer.status === 200 ? textAt(answer.body, 'stdout') : answer.text;
 }
 
-async function link(): Promise<URL> {
-  const made = await service.client().post(`${AT}/tools/jupyter/links`, {});
+async function link(tool = 'jupyter'): Promise<URL> {
+  const made = await service.client().post(`${AT}/tools/${tool}/links`, {});
   if (made.status !== 201) throw new Error(made.text);
   return new URL(textAt(made.body, 'url'));
 }
 
-async function visit(): Promise<string> {
-  const url = await link();
+async function visit(tool: string): Promise<string> {
+  const url = await link(tool);
   const opened = await ask(url.pathname + url.search, { host: url.host });
   return (opened.headers['set-cookie'] ?? [''])[0]?.split(';')[0] ?? '';
 }
@@ -180,11 +180,24 @@ test.serial('a tool that has ended, or is about to, is started by the request th
   t.regex(third, /^\d+$/);
 });
 
+test.serial('VS Code, which does not know where it is shown, finds its pages and its own origin', async (t) => {
+  await run('cat >bin/code-server; chmod 755 bin/code-server', STRICT_CODE_SERVER);
+  const at = AT_TOOL.replace('jupyter', 'vscode');
+  const headers = { cookie: await visit('vscode') };
+  const first = await ask(at, { headers });
+  t.deepEqual([first.status, first.headers.location], [302, './?folder=/home/svc'], first.text);
+  const page = await ask(`${at}?folder=/home/svc`, { headers });
+  t.is(page.status, 200, page.text);
+  const socket = channels([], `${at}stable?reconnection=false`, headers.cookie);
+  await once(socket, 'open');
+  socket.terminate();
+});
+
 const real = missingJupyter === undefined ? test.serial : test.serial.skip;
 
 real('the real Jupyter computes 6 times 7', async (t) => {
   await run(`rm bin/jupyter-lab; kill -9 $(cat /tmp/.svc-jupyter.pid)`);
-  cookie = await visit();
+  cookie = await visit('jupyter');
   const jar = new Map([cookie.split('=') as [string, string]]);
   const cookies = (): string => [...jar].map((pair) => pair.join('=')).join('; ');
   const go = async (at: string, method = 'GET'): Promise<Seen> => {
