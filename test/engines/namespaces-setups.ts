@@ -5,7 +5,7 @@
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { silentLog } from '../../src/engines/compute/namespaces/log.js';
 import { openAt } from '../../src/engines/compute/namespaces/open.js';
@@ -143,12 +143,12 @@ function groupsBelow(base: string): string[] {
     .map((entry) => join(base, entry.name));
 }
 
-/** All but directories and the two links that every root has. */
+/** All but directories and the links that every root has. */
 function filesBelow(root: string): string[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => path !== join(root, 'var/tmp') && path !== join(root, 'var/run'));
+    .filter((path) => !/^(var\/(tmp|run)|s?bin|lib|lib32|lib64|libx32)$/.test(relative(root, path)));
 }
 
 /** Host user of the process that has this argument as its last. */

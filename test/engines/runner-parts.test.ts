@@ -1,6 +1,7 @@
 /** Small parts of the runner that are pure: lines of the protocol, ids, mounts, and what an order may ask for. */
 import fc from 'fast-check';
 import test from 'ava';
+import { mapped } from '../../src/engines/compute/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
 import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
@@ -80,4 +81,16 @@ test('a runner’s socket path is short, and differs by cluster and by directory
   t.is(runtimeRoot(0, '/run/user/0'), '/run/troupe');
   t.is(runtimeRoot(1000, '/run/user/1000'), '/run/user/1000/troupe');
   t.is(runtimeRoot(1000, undefined), '/tmp/troupe-1000');
+});
+
+test('of the mappings of a process only the files count, each once', (t) => {
+  const maps = [
+    '5600-5601 r--p 00000000 fe:00 260723                     /usr/bin/perl',
+    '5601-5602 r-xp 00049000 fe:00 260723                     /usr/bin/perl',
+    '7f00-7f01 r--p 00000000 fe:00 329641                     /usr/lib/locale/C.utf8/LC_NAME',
+    '7f01-7f02 r-xp 00001000 fe:00 4242                       /usr/lib/x86_64-linux-gnu/libc.so.6',
+    '7f02-7f03 r-xp 00001000 fe:00 4242                       /usr/lib/x86_64-linux-gnu/libc.so.6',
+    '7ffe-7fff r-xp 00000000 00:00 0                          [vdso]',
+  ].join('\n');
+  t.deepEqual(mapped(maps), ['/usr/bin/perl', '/usr/lib/x86_64-linux-gnu/libc.so.6']);
 });

@@ -1,5 +1,6 @@
 /** What work can see and reach: its own things, the machine's system, and nothing else. */
-import { randomInt } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { ContractCase } from './case.js';
 import { order, type Harness } from '../compute-harness.js';
@@ -101,7 +102,7 @@ export const boundaryCases: readonly ContractCase[] = [
       const spoil = `for p in /bin /sbin /lib /lib64 /usr /etc /proc /dev /run/secrets /tmp; do
           [ -e "$p" ] || continue
           mv "$p" /taken 2>/dev/null && echo "moved $p"; rm -rf "$p" 2>/dev/null
-          ln -sfn /workspace "$p" 2>/dev/null; [ -L "$p" ] && echo "replaced $p"
+          ln -sfn /workspace "$p" 2>/dev/null; [ "$(readlink "$p")" = /workspace ] && echo "replaced $p"
         done
         rm -rf /run 2>/dev/null; ln -s /workspace /run 2>/dev/null; true`;
       const work = order('grep CapEff /proc/self/status; ls /bin/sh /etc/passwd; cat /run/secrets/key', {
@@ -156,6 +157,34 @@ export const boundaryCases: readonly ContractCase[] = [
       t.regex(await out(h, script), /^[3-6]\n$/);
       t.is(h.reports(hider.id).at(-1)?.phase, 'Running');
       await h.engine.remove(hider.id, true, h.patience());
+    },
+  },
+  {
+    name: 'two pieces of work map no file in common, so that one which forks without end holds no lock of the other',
+    ownSystem: true,
+    run: async (t, h) => {
+      // Device and inode of what a shell and the interpreter of the agent map.
+      const program =
+        'for my $of ("self", getppid) { open my $maps, "<", "/proc/$of/maps" or die; /^\\S+ ..x. \\S+ (\\S+ [1-9]\\d*) / and print "$1\\n" for <$maps> }';
+      const look = `perl -e '${program}'; sha256sum /usr/bin/perl /bin/sh`;
+      const first = order(`${look}; sleep 600`);
+      await h.start(first);
+      let said = '';
+      await h.until('what the first maps', () => {
+        void h.text(first.id).then((text) => (said = text));
+        return said.includes('/bin/sh') ? said : undefined;
+      });
+      const [ours, theirs] = [said, await h.output(order(`${look}; true`))].map((text) => text.trim().split('\n'));
+      t.true((ours?.length ?? 0) > 6, ours?.join('\n'));
+      // The same bytes as the machine's, in other files.
+      const same = ['/usr/bin/perl', '/bin/sh'].map(
+        (path) => `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${path}`,
+      );
+      t.deepEqual(
+        theirs?.filter((line) => ours?.includes(line)),
+        same,
+      );
+      await h.engine.remove(first.id, true, h.patience());
     },
   },
   {

@@ -15,6 +15,8 @@ export interface Layout {
   readonly outputs: string;
   readonly scratch: string;
   readonly system: string;
+  /** Boxes' own copies of what every process maps. */
+  readonly privateFiles: string;
   readonly socketDir: string;
   readonly socket: string;
   readonly pipes: string;
@@ -35,6 +37,7 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     outputs: join(runnerDir, 'outputs'),
     scratch: join(runnerDir, 'scratch'),
     system: join(runnerDir, 'scratch', '.system'),
+    privateFiles: join(runnerDir, 'scratch', '.private'),
     socketDir: join(runtimeDir, 'socket'),
     socket: join(runtimeDir, 'socket', 'runner'),
     pipes: join(runtimeDir, 'pipes'),

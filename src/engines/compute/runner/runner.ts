@@ -13,6 +13,7 @@ import { collectOutputs } from './work/outputs.js';
 import { Doors } from './egress/door.js';
 import type { OutwardDeps } from './egress/outward.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
+import { PrivateFiles } from './isolation/private-files.js';
 import { findProgram, openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from './layout.js';
@@ -74,6 +75,12 @@ export async function openRunner(
     settings: process.argv[2] ?? '',
     report,
   });
+  const privateFiles = new PrivateFiles(
+    { real: layout.privateFiles, shown: scratch.shownPrivate, count: settings.copies },
+    isolation.mounts,
+    perl,
+    report,
+  );
   const disk = await statfs(layout.scratch);
 
   const facts: EngineFacts = {
@@ -101,6 +108,7 @@ export async function openRunner(
       refusal: isolation.refusal,
       groups,
       scratch,
+      privateFiles,
       pipes,
       turns: new Turns(BOXES_AT_ONCE),
       agent:

@@ -21,6 +21,11 @@ export const runnerSettings = z.object({
   maxLive: z.int().positive().max(60_000).default(1024),
   /** Most boxes kept ready of one shape of work that is only entered, of all shapes twice as many; each costs a MB and a half. 0: none. */
   spares: z.int().min(0).max(64).default(32),
+  /**
+   * Copies of the C library and the few other files that every process maps, some 7 MB of disk each, made when they are first needed. With
+   * fewer than there are boxes some share one, and one that forks without end slows its sharers. 0: none.
+   */
+  copies: z.int().min(0).max(1024).default(32),
   /** Finished pieces of work that are remembered until they are removed; beyond it new orders are refused. */
   maxKept: z.int().positive().default(20_000),
   /** Paths that work must not see even when they lie under a directory that it sees (such as /usr). */

@@ -24,7 +24,7 @@ export interface BubblewrapPrograms {
 
 /** `marker` stands on the command line, so that a following runner finds what was left over without groups of its own. */
 export function bubblewrap(programs: BubblewrapPrograms, view: SystemView, marker: string): Isolation {
-  const skeleton = skeletonOf(view.mounts);
+  const skeleton = skeletonOf(view);
   const system = systemOptions(view, skeleton);
   return {
     name: 'bubblewrap',

@@ -91,9 +91,9 @@ const LINKS = [
   ['/var/run', '../run'],
 ] as const;
 
-/** That of every way: the system's mounts and what programs look for anywhere. */
-export function skeletonOf(mounts: readonly Mount[]): Skeleton {
-  return { directories: [...mounts.map(({ target }) => target), ...PLAIN], links: LINKS };
+/** That of every way: the system's mounts and links, and what programs look for anywhere. */
+export function skeletonOf(view: { readonly mounts: readonly Mount[]; readonly links: Skeleton['links'] }): Skeleton {
+  return { directories: [...view.mounts.map(({ target }) => target), ...PLAIN], links: [...LINKS, ...view.links] };
 }
 
 /** Where the isolation writes `{"child-pid": n}` and, once a command ran and ended, `{"exit-code": n}`. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
-import type { Box, Isolation, Plan } from './isolation.js';
+import type { Box, Isolation, Mount, Plan } from './isolation.js';
 import { underFilter } from './filtered.js';
 import { seccompFilter } from './seccomp.js';
 import { prepareSystem } from './system.js';
@@ -27,6 +27,8 @@ export interface ProbeSettings {
 
 export interface Probed {
   readonly isolation: Isolation;
+  /** The machine's system, as boxes see it. */
+  readonly mounts: readonly Mount[];
   readonly refusal: string | undefined;
   /** The number of processes can be bounded without control groups. */
   readonly limitsProcesses: boolean;
@@ -36,10 +38,11 @@ export interface Probed {
 const TRIAL_MS = 10_000;
 
 export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
-  const view = await prepareSystem(settings.systemDir, settings.shownSystemDir, settings.hidden);
+  const { systemDir, shownSystemDir, hidden, uid } = settings;
+  const view = await prepareSystem(systemDir, shownSystemDir, hidden, uid === 0);
   const bwrap = findProgram('bwrap');
   if (settings.uid === 0 && settings.hostId === undefined) {
-    return { isolation: nothing, refusal: 'no range of user ids is free for work', limitsProcesses: false };
+    return { ...NOTHING, refusal: 'no range of user ids is free for work' };
   }
   const lacks: string[] = [];
   const ways: Isolation[] = [];
@@ -56,7 +59,7 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
     else {
       const rootDir = join(settings.systemDir, 'root');
       mkdirSync(rootDir, { recursive: true });
-      const { marker, uid } = settings;
+      const { marker } = settings;
       const perl = findProgram('perl');
       const filtered = perl === undefined ? [] : underFilter(perl, process.arch, seccompFilter(process.arch));
       ways.push(unshare({ rootDir, marker, asRoot: uid === 0, ip: findProgram('ip'), filtered }, view));
@@ -64,10 +67,11 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   }
   for (const isolation of ways) {
     const problem = await tryOut(isolation, settings);
-    if (problem === undefined) return { isolation, refusal: undefined, limitsProcesses: countsPerNamespace() };
+    if (problem === undefined)
+      return { isolation, mounts: view.mounts, refusal: undefined, limitsProcesses: countsPerNamespace() };
     lacks.push(`${isolation.name}: ${problem}`);
   }
-  return { isolation: ways[0] ?? nothing, refusal: lacks.join('; '), limitsProcesses: false };
+  return { ...NOTHING, isolation: ways[0] ?? nothing, refusal: lacks.join('; ') };
 }
 
 /** Beside the system's copy; opened anew for every start. */
@@ -132,3 +136,5 @@ const nothing: Isolation = {
   gates: false,
   box: () => refused,
 };
+
+const NOTHING = { isolation: nothing, mounts: [], limitsProcesses: false };

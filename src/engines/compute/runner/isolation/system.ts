@@ -5,8 +5,9 @@
  * `/etc` is copied, so that each box needs one mount instead of thirty and nothing changes under running work; a start of the
  * runner makes a new copy only when something changed. Only world-readable entries are copied, and links are copied as links.
  *
- * Everything is a mount, also `/bin` and the like where they are links on the machine: work may write to its root, and could put
- * a link of its own in the place of one, under what is started there next. A mount cannot be moved or removed from inside.
+ * Work may write to its root, and could put a link of its own in the place of `/bin` and the like, under what is started there next.
+ * Where the root belongs to the runner (`work/scratch.ts`) a link cannot be moved or removed from inside, and they are links as on
+ * the machine; elsewhere they are mounts, which cannot either, but are dearer.
  */
 import { createHash, type Hash } from 'node:crypto';
 import {
@@ -25,6 +26,8 @@ import type { Mount } from './isolation.js';
 
 export interface SystemView {
   readonly mounts: readonly Mount[];
+  /** Path inside → target, as in a `Skeleton`. */
+  readonly links: readonly (readonly [string, string])[];
   /** Directories inside that are shown empty. */
   readonly masked: readonly string[];
 }
@@ -92,8 +95,16 @@ const GENERATED: Readonly<Record<string, string>> = {
 /** Top-level names that are links into /usr on merged systems and directories on others. */
 const TOP = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
 
-/** Copies /etc to `directory/etc`; `shown` is the same directory as the isolate's user reaches it. */
-export async function prepareSystem(directory: string, shown: string, hidden: readonly string[]): Promise<SystemView> {
+/**
+ * Copies /etc to `directory/etc`; `shown` is the same directory as the isolate's user reaches it. `fixedRoot`: work cannot take away what
+ * the runner put into its root.
+ */
+export async function prepareSystem(
+  directory: string,
+  shown: string,
+  hidden: readonly string[],
+  fixedRoot: boolean,
+): Promise<SystemView> {
   const etc = join(directory, 'etc');
   const stamp = join(directory, 'stamp');
   const hash = createHash('sha256').update(JSON.stringify([ETC, GENERATED]));
@@ -114,12 +125,16 @@ export async function prepareSystem(directory: string, shown: string, hidden: re
     await writeFile(stamp, wanted, { mode: 0o644 });
   }
   const mounts: Mount[] = [{ source: '/usr', target: '/usr', readOnly: true }];
+  const links: [string, string][] = [];
   for (const name of TOP) {
     const path = `/${name}`;
-    if (isDirectory(path)) mounts.push({ source: realpathSync(path), target: path, readOnly: true });
+    if (!isDirectory(path)) continue;
+    const source = realpathSync(path);
+    if (fixedRoot && source.startsWith('/usr/')) links.push([path, relative('/', source)]);
+    else mounts.push({ source, target: path, readOnly: true });
   }
   const masked = hidden.filter(isDirectory).flatMap((path) => shownAt(path, mounts));
-  return { mounts: [...mounts, { source: join(shown, 'etc'), target: '/etc', readOnly: true }], masked };
+  return { mounts: [...mounts, { source: join(shown, 'etc'), target: '/etc', readOnly: true }], links, masked };
 }
 
 /** All that tells whether a copy is still like its original. */
@@ -145,7 +160,7 @@ function copyReadable(from: string, to: string): void {
 }
 
 /** Every path inside under which the mounts show this one of the host. */
-function shownAt(path: string, mounts: readonly Mount[]): string[] {
+export function shownAt(path: string, mounts: readonly Mount[]): string[] {
   return mounts.flatMap(({ source, target }) => {
     const inner = relative(source, path);
     return inner === '' || inner.startsWith('..') ? [] : [join(target, inner)];

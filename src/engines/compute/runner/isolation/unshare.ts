@@ -42,7 +42,7 @@ const SOCKET_FD = 9;
 const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 export function unshare(settings: UnshareSettings, view: SystemView): Isolation {
-  const skeleton = skeletonOf(view.mounts);
+  const skeleton = skeletonOf(view);
   return {
     name: 'unshare',
     skeleton,
@@ -194,7 +194,7 @@ function bind(mount: Mount): string[] {
   const source = quote(mount.source);
   return [
     // A file is mounted on a file.
-    `if [ -d ${source} ]; then ${makeDirectory(target)}; else mkdir -p "$(dirname ${target})"; [ -e ${target} ] || : >${target}; fi`,
+    `if [ -d ${source} ]; then ${makeDirectory(target)}; elif [ ! -e ${target} ]; then mkdir -p "$(dirname ${target})"; : >${target}; fi`,
     `mount -n --bind ${source} ${target}`,
     `mount -n -o remount,bind,nosuid,nodev${mount.readOnly ? ',ro' : ''} ${target}`,
   ];

@@ -39,9 +39,10 @@ export async function prepareBox(
   await makeWorkingDir(order, place);
   const staged = await stageInputs(order, place, group, deps, signal);
   if (staged.kind === 'failed') return staged;
-  const mounts: Mount[] = own.flatMap(({ target, part }) =>
-    part === undefined || part === 'root' ? [] : [{ source: place.shownPath(part), target, readOnly: false }],
-  );
+  const mounts: Mount[] = [...(await deps.privateFiles.of(place.number))];
+  for (const { target, part } of own) {
+    if (part !== undefined && part !== 'root') mounts.push({ source: place.shownPath(part), target, readOnly: false });
+  }
   // Parents before children, whatever the order in which they were asked for.
   mounts.push(...staged.mounts.toSorted((a, b) => a.target.length - b.target.length));
   if (apiDirectory !== undefined) {

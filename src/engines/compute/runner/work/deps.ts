@@ -3,6 +3,7 @@ import type { OutputFile, WorkState } from '../../engine.js';
 import type { Agent, AgentDeps } from '../agent/agent.js';
 import type { Isolation } from '../isolation/isolation.js';
 import type { Listening } from '../egress/door.js';
+import type { PrivateFiles } from '../isolation/private-files.js';
 import type { OutwardDeps } from '../egress/outward.js';
 import type { Group, Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
@@ -34,6 +35,7 @@ export interface WorkDeps {
   readonly refusal?: string | undefined;
   readonly groups: Groups;
   readonly scratch: Scratch;
+  readonly privateFiles: PrivateFiles;
   readonly pipes: Pipes;
   /** Undefined on a machine without what holds boxes open. */
   readonly agent: AgentDeps | undefined;

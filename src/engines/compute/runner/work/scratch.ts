@@ -10,7 +10,7 @@
  *    before anything is mounted in it, the same must hold for every directory of the skeleton.
  * P2 A place is given back only when nothing of its work runs any more.
  */
-import { chown, lstatSync, mkdir, readdir, rmdir, symlink } from 'node:fs';
+import { chmod, chown, lstatSync, mkdir, readdir, rmdir, symlink } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Skeleton } from '../isolation/isolation.js';
@@ -19,6 +19,7 @@ import { runTool } from '../process/tool.js';
 // The promises of node:fs cost twice as much as these, and a start needs a dozen.
 const makeDirectory = promisify(mkdir);
 const changeOwner = promisify(chown);
+const changeMode = promisify(chmod);
 const removeDirectory = promisify(rmdir);
 const makeLink = promisify(symlink) as (target: string, path: string) => Promise<void>;
 const list = promisify(readdir) as (path: string) => Promise<string[]>;
@@ -28,8 +29,9 @@ export type Part = 'root' | 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' |
 const ALWAYS: readonly Part[] = ['root', 'workspace', 'outputs', 'state', 'home'];
 const SOMETIMES: readonly Part[] = ['tmp', 'inputs', 'unpacked'];
 
-/** Beside the places. */
+/** Beside the places, which are numbers. */
 export const SYSTEM = '.system';
+export const PRIVATE = '.private';
 
 /** Longer than a tick of any file system's clock. */
 const AGE_MS = 100;
@@ -101,9 +103,18 @@ export class Place {
     if (!this.exists) await makeDirectory(this.real, { mode: 0o711 });
     this.exists = true;
     const missing = [...ALWAYS.filter((part) => !this.made.has(part)), ...more];
-    await Promise.all(missing.map((part) => this.add(join(this.real, part))));
+    await Promise.all(missing.map((part) => (part === 'root' ? this.makeRoot() : this.add(this.realPath(part)))));
     if (missing.includes('root')) await this.fillRoot();
     for (const part of missing) this.made.set(part, { changed: this.changeOf(part), at: Date.now() });
+  }
+
+  /** Work makes in it what it likes; what the runner put there only the runner moves or removes (`../isolation/system.ts`). */
+  private async makeRoot(): Promise<void> {
+    const root = this.realPath('root');
+    if (this.hostId === undefined) return this.add(root);
+    await makeDirectory(root, { mode: 0o700 });
+    await changeOwner(root, 0, this.hostId);
+    await changeMode(root, 0o1770);
   }
 
   /** Makes one directory that belongs to the work's user. */
@@ -164,6 +175,11 @@ export class Scratch {
     return join(this.shown, SYSTEM);
   }
 
+  /** Where the work's users find their copies of the machine's files. */
+  get shownPrivate(): string {
+    return join(this.shown, PRIVATE);
+  }
+
   /** The place that rested longest, if it rested long enough, or a new one; undefined when all are taken. */
   take(): Place | undefined {
     if (this.free[0]?.aged === true || this.made === this.count) return this.free.shift();
@@ -184,7 +200,7 @@ export class Scratch {
 
   /** Removes the places of a runner before. */
   async clear(): Promise<void> {
-    for (const name of await list(this.real)) if (name !== SYSTEM) await removeTree(join(this.real, name));
+    for (const name of await list(this.real)) if (!name.startsWith('.')) await removeTree(join(this.real, name));
   }
 }
 
