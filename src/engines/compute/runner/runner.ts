@@ -26,6 +26,7 @@ import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
 import { mountScratch } from './work/scratch-mount.js';
+import { sparesWithin } from './work/spares.js';
 import { Turns } from './work/turns.js';
 import { Works } from './works.js';
 
@@ -97,7 +98,7 @@ export async function openRunner(
     {
       maxLive: settings.maxLive,
       maxKept: settings.maxKept,
-      spares: settings.spares,
+      spares: sparesWithin(facts.memory, settings.spares),
       journalFile: layout.journal,
       logs: layout.logs,
       outputs: layout.outputs,

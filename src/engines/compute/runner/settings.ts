@@ -19,8 +19,11 @@ export const runnerSettings = z.object({
   idleSeconds: z.number().positive().default(60),
   /** Pieces of work that may live at once; each has a host id and pipes of its own. */
   maxLive: z.int().positive().max(60_000).default(1024),
-  /** Most boxes kept ready of one shape of work that is only entered, of all shapes twice as many; each costs a MB and a half. 0: none. */
-  spares: z.int().min(0).max(64).default(32),
+  /**
+   * Most boxes kept ready for work that is only entered, however often they were missed; each costs a MB and a half, and all together at
+   * most a hundredth of the machine's memory. 0: none.
+   */
+  spares: z.int().min(0).max(1024).default(128),
   /**
    * Copies of the C library and the few other files that every process maps, some 7 MB of disk each, made when they are first needed. With
    * fewer than there are boxes some share one, and one that forks without end slows its sharers. 0: none.

@@ -9,8 +9,7 @@
  * How many of a shape are kept follows what is asked for: FEW at first, twice as many each time that they were not enough, and FEW
  * again once that is long ago.
  *
- * Bounds (I10): `perShape` of each of the SHAPES shapes that were ordered last, twice that in all; a shape that nobody ordered for
- * FORGET_MS goes.
+ * Bounds (I10): `most` in all, of the SHAPES shapes that were ordered last; a shape that nobody ordered for FORGET_MS goes.
  */
 import { LRUCache } from 'lru-cache';
 import { Agent } from '../agent/agent.js';
@@ -26,6 +25,9 @@ const SHAPES = 4;
 /** Of a shape that was never missed. */
 const FEW = 2;
 const FORGET_MS = 10 * 60_000;
+/** What all spares together may take of the machine's memory, and what one takes (bytes). */
+const MEMORY_SHARE = 1 / 100;
+const MEMORY_EACH = 1.5 * 1024 * 1024;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
 
@@ -39,9 +41,14 @@ interface Shape {
   missedAt: number;
 }
 
+/** Of `wanted` so many, where a machine has `memory` bytes. */
+export function sparesWithin(memory: number, wanted: number): number {
+  return Math.min(wanted, Math.floor((memory * MEMORY_SHARE) / MEMORY_EACH));
+}
+
 export class Spares implements SpareBoxes {
   private readonly deps: WorkDeps;
-  private readonly perShape: number;
+  private readonly most: number;
   private readonly shapes: LRUCache<string, Shape>;
   private made = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -49,9 +56,9 @@ export class Spares implements SpareBoxes {
   private closed = false;
   private readonly ending = new Set<Promise<void>>();
 
-  constructor(deps: WorkDeps, perShape: number) {
+  constructor(deps: WorkDeps, most: number) {
     this.deps = deps;
-    this.perShape = perShape;
+    this.most = most;
     this.shapes = new LRUCache({
       max: SHAPES,
       ttl: FORGET_MS,
@@ -67,8 +74,8 @@ export class Spares implements SpareBoxes {
   take(order: WireOrder): Spare | undefined {
     const key = shapeOf(order);
     const shape = key === undefined ? undefined : this.shapes.get(key);
-    if (key !== undefined && shape === undefined && this.perShape > 0 && !this.closed)
-      this.shapes.set(key, { order, ready: [], wanted: Math.min(FEW, this.perShape), missedAt: -Infinity });
+    if (key !== undefined && shape === undefined && this.most > 0 && !this.closed)
+      this.shapes.set(key, { order, ready: [], wanted: Math.min(FEW, this.most), missedAt: -Infinity });
     this.later();
     // S1.
     const spare = shape?.ready.shift();
@@ -79,9 +86,9 @@ export class Spares implements SpareBoxes {
   private learn(shape: Shape, missed: boolean): void {
     const now = this.deps.now();
     if (missed) {
-      shape.wanted = Math.min(shape.wanted * 2, this.perShape);
+      shape.wanted = Math.min(shape.wanted * 2, this.most);
       shape.missedAt = now;
-    } else if (now - shape.missedAt > FORGET_MS) shape.wanted = Math.min(FEW, this.perShape);
+    } else if (now - shape.missedAt > FORGET_MS) shape.wanted = Math.min(FEW, this.most);
   }
 
   /** Whenever something was started. */
@@ -121,7 +128,7 @@ export class Spares implements SpareBoxes {
   /** One by one: the machine is others' as well. */
   private async fill(): Promise<void> {
     for (const shape of this.shapes.values()) {
-      while (!this.closed && shape.ready.length < shape.wanted && this.kept() < 2 * this.perShape) {
+      while (!this.closed && shape.ready.length < shape.wanted && this.kept() < this.most) {
         // S3. It goes on later.
         if (!this.deps.turns.idle) return this.later();
         const spare = await this.make(shape.order).catch((error: unknown) => {
