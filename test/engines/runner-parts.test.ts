@@ -1,6 +1,8 @@
 /** Small parts of the runner that are pure: lines of the protocol, ids, mounts, and what an order may ask for. */
 import fc from 'fast-check';
+import { spawnSync } from 'node:child_process';
 import test from 'ava';
+import { agentCommand, agentProgram } from '../../src/engines/compute/runner/agent/source.js';
 import { mapped } from '../../src/engines/compute/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
@@ -81,6 +83,14 @@ test('a runner’s socket path is short, and differs by cluster and by directory
   t.is(runtimeRoot(0, '/run/user/0'), '/run/troupe');
   t.is(runtimeRoot(1000, '/run/user/1000'), '/run/user/1000/troupe');
   t.is(runtimeRoot(1000, undefined), '/tmp/troupe-1000');
+});
+
+test('the program that holds a box is strict Perl as a whole, and what starts a box is less than that', (t) => {
+  const checked = spawnSync('perl', ['-c', '-'], { input: agentProgram(), encoding: 'utf8' });
+  t.is(checked.stderr.trim(), '- syntax OK');
+  const [, , source = '', ...args] = agentCommand('/usr/bin/perl', process.arch, 'marker');
+  t.true(source.length < agentProgram().length * 0.6, `${source.length}`);
+  t.is(spawnSync('perl', ['-c', '-e', source, ...args], { encoding: 'utf8' }).stderr.trim(), '-e syntax OK');
 });
 
 test('of the mappings of a process only the files count, each once', (t) => {

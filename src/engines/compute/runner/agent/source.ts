@@ -9,9 +9,13 @@
  * privileges, the filter of system calls. What runs inside may not look into it either (it is not dumpable). Still nobody trusts
  * it: the runner takes what it says as coming from the work itself.
  *
+ * What is rarely needed is in `rare.ts`.
+ *
  * Bounds (I10): output is read only when what was read before is with the runner, and input only comes as far as the window of frames
  * lets it; so a connection takes some hundred KiB at most. One process does all of it, waiting in `select`.
  */
+
+import { RARE } from './rare.js';
 
 /** Numbers of system calls that Perl has no word for, from the same tables as those of `isolation/seccomp.ts`. */
 const CALLS: Readonly<Record<string, readonly [setsid: number, prctl: number]>> = {
@@ -22,12 +26,24 @@ const CALLS: Readonly<Record<string, readonly [setsid: number, prctl: number]>> 
 /** The command that holds a box. `marker` lets a following runner find it. Elsewhere than on the machines known it goes without. */
 export function agentCommand(perl: string, architecture: string, marker: string): readonly string[] {
   const [setsid, prctl] = CALLS[architecture] ?? [0, 0];
-  return [perl, '-e', SOURCE.replaceAll(/^ *(#.*)?\n/gm, ''), '--', String(setsid), String(prctl), marker];
+  // Strictness is for those who change it; its module would be read at each start.
+  const source = bare(SOURCE).replace(/^use strict;\n/m, '');
+  return [perl, '-e', source, '--', String(setsid), String(prctl), marker, bare(RARE)];
+}
+
+/** Comments and indentation are for readers. */
+function bare(source: string): string {
+  return source.replaceAll(/^ *(#.*)?\n/gm, '').replaceAll(/^ +/gm, '');
+}
+
+/** The whole program as it is written, for checking. */
+export function agentProgram(): string {
+  return `${SOURCE}\n${RARE}`;
 }
 
 const SOURCE = String.raw`
 use strict;
-my ($SETSID, $PRCTL, $MARKER) = @ARGV;
+my ($SETSID, $PRCTL, $MARKER, $RARE) = @ARGV;
 # What the list of processes shows, inside and to a following runner.
 $0 = $MARKER;
 
@@ -98,6 +114,15 @@ sub shut {
 }
 
 sub again { return $! == $EAGAIN || $! == $EINTR }
+
+# Compiles the rest of the program when something of it is wanted.
+our $AUTOLOAD;
+sub AUTOLOAD {
+    my $wanted = \&$AUTOLOAD;
+    eval $RARE;
+    die $@ if $@ || !defined &$wanted;
+    goto &$wanted;
+}
 
 # ---- Connections with the runner
 
@@ -241,20 +266,6 @@ sub end_output {
     end_port($c);
 }
 
-# Read on, so that what was left behind is not killed by its own output.
-sub disregard {
-    my ($c, $name) = @_;
-    my $handle = delete $c->{$name};
-    shut(shift @unheard) if @unheard >= 128;
-    push @unheard, $handle;
-    on_readable($handle, sub {
-        my $got = sysread $handle, my $data, $READ;
-        return if $got || (!defined $got && again());
-        @unheard = grep { $_ != $handle } @unheard;
-        shut($handle);
-    });
-}
-
 sub feed {
     my ($c) = @_;
     return if $c->{connecting};
@@ -312,16 +323,7 @@ sub start {
     my @env = splice @words, $count;
     my %inside;
     if ($columns) {
-        my ($number, $unlock) = (pack('i', 0)) x 2;
-        my ($master, $slave);
-        sysopen($master, '/dev/ptmx', 2 | 256)
-            && ioctl($master, 0x40045431, $unlock)
-            && ioctl($master, 0x80045430, $number)
-            && sysopen($slave, '/dev/pts/' . unpack('i', $number), 2 | 256)
-            or return not_executed($c, 'F');
-        $c->{terminal} = 1;
-        $c->{stdin} = $c->{stdout} = $master;
-        resize($c, $columns, $rows);
+        my $slave = open_terminal($c, $columns, $rows) or return not_executed($c, 'F');
         %inside = (0 => $slave, 1 => $slave, 2 => $slave);
     }
     else {
@@ -427,71 +429,4 @@ sub end {
     say_frame($c, 19, $what);
 }
 
-sub resize {
-    my ($c, $columns, $rows) = @_;
-    ioctl $c->{stdin}, 0x5414, pack 'S4', $rows, $columns, 0, 0;
-}
-
-# All that the command has started and that can be told: its descendants, and who shares a session or group with one of them.
-sub tree {
-    my ($c) = @_;
-    my %in = ($c->{pid} => 1);
-    my @processes;
-    opendir my $proc, '/proc' or return $c->{pid};
-    for my $pid (grep { /^[0-9]+$/ && $_ > 1 && $_ != $$ } readdir $proc) {
-        open my $stat, '<', "/proc/$pid/stat" or next;
-        sysread $stat, my $line, 512;
-        # The name before it may hold anything.
-        push @processes, [$pid, $2, $3, $4] if $line =~ /.*\) (\S) (\d+) (\d+) (\d+) /s && $1 ne 'Z';
-    }
-    for (my $grown = 1; $grown;) {
-        $grown = 0;
-        for (@processes) {
-            my ($pid, @ties) = @$_;
-            next if $in{$pid} || !grep { $in{$_} } @ties;
-            $grown = $in{$pid} = 1;
-        }
-    }
-    return keys %in;
-}
-
-# First stopped, so that none starts another meanwhile.
-sub kill_all {
-    my ($c) = @_;
-    my %stopped;
-    for (1 .. 100) {
-        my @more = grep { !$stopped{$_} } tree($c) or last;
-        kill 'STOP', @more;
-        @stopped{@more} = (1) x @more;
-    }
-    kill 'KILL', keys %stopped;
-}
-
-# ---- Ports
-
-sub connect_port {
-    my ($c, $port) = @_;
-    socket(my $inside, 2, 1, 6) or return not_executed($c, 'F');
-    fcntl($inside, 4, 2048);
-    my $done = connect $inside, pack 'S n C4 x8', 2, $port, 127, 0, 0, 1;
-    return not_executed($c, 'C') if !$done && $! != $EINPROGRESS;
-    $c->{port} = 1;
-    my $ready = sub {
-        on_writable($inside);
-        delete $c->{connecting};
-        my $error = unpack 'i', getsockopt $inside, 1, 4;
-        if ($error) { $! = $error; close $inside; return not_executed($c, 'C') }
-        $c->{stdin} = $c->{stdout} = $inside;
-        say_frame($c, 20, '');
-        listen_to($c);
-        feed($c);
-    };
-    if ($done) { $ready->() } else { $c->{connecting} = $inside; on_writable($inside, $ready) }
-}
-
-# Over once both directions are.
-sub end_port {
-    my ($c) = @_;
-    end($c, "X\0") if !$c->{stdin} && !$c->{stdout} && !$c->{ended} && !$c->{over};
-}
 `;
