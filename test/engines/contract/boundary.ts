@@ -238,7 +238,6 @@ export const boundaryCases: readonly ContractCase[] = [
           ]),
         },
       );
-      const { createHash } = await import('node:crypto');
       const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex').slice(0, 8);
       t.is(
         await h.output(work),
