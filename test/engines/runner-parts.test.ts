@@ -6,6 +6,7 @@ import { agentCommand, agentProgram } from '../../src/engines/compute/runner/age
 import { mapped } from '../../src/engines/compute/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
+import { processorTime } from '../../src/engines/compute/runner/limits/groups.js';
 import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
 import { LineReader } from '../../src/engines/compute/runner/protocol/lines.js';
 import { isInside } from '../../src/engines/compute/runner/work/inside.js';
@@ -103,4 +104,11 @@ test('of the mappings of a process only the files count, each once', (t) => {
     '7ffe-7fff r-xp 00000000 00:00 0                          [vdso]',
   ].join('\n');
   t.deepEqual(mapped(maps), ['/usr/bin/perl', '/usr/lib/x86_64-linux-gnu/libc.so.6']);
+});
+
+test('processor time is given in brief periods, and the smallest shares exactly', (t) => {
+  t.deepEqual(processorTime(1500), { quota: 30_000, period: 20_000 });
+  t.deepEqual(processorTime(50), { quota: 1_000, period: 20_000 });
+  t.deepEqual(processorTime(49), { quota: 4_900, period: 100_000 });
+  t.deepEqual(processorTime(1), { quota: 1_000, period: 100_000 });
 });

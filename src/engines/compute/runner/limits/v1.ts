@@ -6,14 +6,11 @@ import { closeSync, mkdir, openSync, readdirSync, readFileSync, rmdirSync, write
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
-import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
+import { OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 
 const makeDirectory = promisify(mkdir);
 
 export type Controller = 'memory' | 'cpu' | 'pids';
-
-/** Length of one period of processor time, in microseconds: the kernel's default. */
-const PERIOD_US = 100_000;
 
 /** `bases`: our directory in each controller's tree; controllers that we may not use are absent. */
 export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
@@ -47,8 +44,10 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
     const path = join(base, name);
     if (controller === 'memory') setMemory(path, limits.memory);
     if (controller === 'cpu') {
-      write(path, 'cpu.cfs_period_us', PERIOD_US);
-      write(path, 'cpu.cfs_quota_us', Math.max(1000, Math.round((limits.milliCpu / 1000) * PERIOD_US)));
+      const { quota, period } = processorTime(limits.milliCpu);
+      write(path, 'cpu.cfs_period_us', period);
+      write(path, 'cpu.cfs_quota_us', quota);
+      writeWhereKnown(path, 'cpu.cfs_burst_us', quota);
       write(path, 'cpu.shares', Math.max(2, Math.round((limits.milliCpu / 1000) * 1024)));
     }
     if (controller === 'pids') write(path, 'pids.max', limits.pids + OWN_PROCESSES);
@@ -69,12 +68,8 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
 
 function setMemory(path: string, bytes: number): void {
   write(path, 'memory.limit_in_bytes', bytes);
-  try {
-    // Memory and swap together: swap is no extra room.
-    write(path, 'memory.memsw.limit_in_bytes', bytes);
-  } catch {
-    // The kernel does not count swap.
-  }
+  // Memory and swap together: swap is no extra room. Unknown where the kernel does not count swap.
+  writeWhereKnown(path, 'memory.memsw.limit_in_bytes', bytes);
 }
 
 export function processesOf(paths: readonly string[]): number[] {
@@ -126,4 +121,13 @@ export function counter(file: string, name: string): number {
 
 function write(path: string, file: string, value: number): void {
   writeFileSync(join(path, file), String(value));
+}
+
+/** Nothing where the kernel has no such file. */
+export function writeWhereKnown(path: string, file: string, value: number): void {
+  try {
+    writeFileSync(join(path, file), String(value));
+  } catch {
+    // An older kernel.
+  }
 }

@@ -5,12 +5,10 @@ import { closeSync, mkdir, openSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
-import { OWN_PROCESSES, removeEmptied, type Group, type Groups } from './groups.js';
-import { counter, groupsUnder, processesOf, textOf, type Controller } from './v1.js';
+import { OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
+import { counter, groupsUnder, processesOf, textOf, writeWhereKnown, type Controller } from './v1.js';
 
 const makeDirectory = promisify(mkdir);
-
-const PERIOD_US = 100_000;
 
 /** `base`: our directory, in whose `cgroup.subtree_control` the given controllers are switched on. */
 export function openV2(base: string, controllers: ReadonlySet<Controller>): Groups {
@@ -33,14 +31,13 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
   await makeDirectory(path);
   if (controllers.has('memory')) {
     write(path, 'memory.max', limits.memory);
-    try {
-      write(path, 'memory.swap.max', 0);
-    } catch {
-      // No swap accounting.
-    }
+    // Unknown where the kernel does not count swap.
+    writeWhereKnown(path, 'memory.swap.max', 0);
   }
   if (controllers.has('cpu')) {
-    write(path, 'cpu.max', `${Math.max(1000, Math.round((limits.milliCpu / 1000) * PERIOD_US))} ${PERIOD_US}`);
+    const { quota, period } = processorTime(limits.milliCpu);
+    write(path, 'cpu.max', `${quota} ${period}`);
+    writeWhereKnown(path, 'cpu.max.burst', quota);
     write(path, 'cpu.weight', Math.min(10_000, Math.max(1, Math.round(limits.milliCpu / 10))));
   }
   if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
