@@ -19,7 +19,6 @@ import { NETWORK_LOG, Outward } from '../egress/outward.js';
 import { Agent } from '../agent/agent.js';
 import type { Listener, Session, SessionEnd } from '../agent/session.js';
 import { launch, firstFeed, type Launched } from '../process/launch.js';
-import { signalAll } from '../process/tree.js';
 import type { Box } from '../isolation/isolation.js';
 import { Refused, type WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
@@ -156,8 +155,7 @@ export class Work {
 
   private killBox(): void {
     this.commands?.close();
-    // The box's first process takes all others with it; the spawned ones end by themselves then.
-    if (this.boxPid !== undefined) signalAll([this.boxPid], 'SIGKILL');
+    // With the first process of its box each takes all others there.
     for (const process of this.launched) process.kill();
   }
 
