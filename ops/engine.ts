@@ -36,6 +36,7 @@ export async function openEngine(
     log,
     hidden: [config.dataDir, PROGRAM_DIR],
     egressAllow: config.egressAllow,
+    runner: { spares: config.spareBoxes },
   });
   return withCapacity(engine, config);
 }

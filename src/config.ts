@@ -158,6 +158,13 @@ export const SETTINGS = {
     images,
     'Images of the daemon that stand for those of the catalog. One that it does not have is pulled; work on a name that is not here fails to start.',
   ),
+  spareBoxes: setting(
+    'TROUPE_SPARE_BOXES',
+    'boxes',
+    '128',
+    integer(0, 1024),
+    'Most boxes that the embedded engine keeps ready for Sandboxes and Workspaces: of each sort as many as were asked for within two seconds. Each costs a MB and a half, all together at most a hundredth of the memory. 0: each is made when it is asked for.',
+  ),
   nodeCpu: setting(
     'TROUPE_NODE_CPU',
     'CPUs',

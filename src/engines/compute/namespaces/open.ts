@@ -48,7 +48,7 @@ export interface NamespacesOptions {
   readonly egressAllow?: readonly string[] | undefined;
   /** See `runner/settings.ts`; a runner that already runs keeps the settings it was started with. */
   readonly runner?:
-    | Partial<Pick<RunnerSettings, 'isolation' | 'idleSeconds' | 'maxLive' | 'maxKept' | 'diskSeconds'>>
+    | Partial<Pick<RunnerSettings, 'isolation' | 'idleSeconds' | 'maxLive' | 'maxKept' | 'diskSeconds' | 'spares'>>
     | undefined;
 }
 

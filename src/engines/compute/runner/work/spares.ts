@@ -6,8 +6,8 @@
  * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
  * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
  *
- * How many of a shape are kept follows what is asked for: FEW at first, twice as many each time that they were not enough, and FEW
- * again once that is long ago.
+ * How many of a shape are kept follows what is asked for: FEW at first, as many as were asked for within two seconds when they were not
+ * enough, and FEW again once that is long ago.
  *
  * Bounds (I10): `most` in all, of the SHAPES shapes that were ordered last; a shape that nobody ordered for FORGET_MS goes.
  */
@@ -28,8 +28,12 @@ const FORGET_MS = 10 * 60_000;
 /** What all spares together may take of the machine's memory, and what one takes (bytes). */
 const MEMORY_SHARE = 1 / 100;
 const MEMORY_EACH = 1.5 * 1024 * 1024;
+/** Who comes within so long comes together. */
+const CROWD_MS = 2_000;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
+
+const NEVER_ASKED = { missedAt: -Infinity, since: -Infinity, asked: 0 };
 
 interface Shape {
   /** As orders of this shape, without what names one of them. */
@@ -39,6 +43,9 @@ interface Shape {
   wanted: number;
   /** When they were last not enough. */
   missedAt: number;
+  /** The time that is counted, and how many were asked for in it. */
+  since: number;
+  asked: number;
 }
 
 /** Of `wanted` so many, where a machine has `memory` bytes. */
@@ -75,7 +82,7 @@ export class Spares implements SpareBoxes {
     const key = shapeOf(order);
     const shape = key === undefined ? undefined : this.shapes.get(key);
     if (key !== undefined && shape === undefined && this.most > 0 && !this.closed)
-      this.shapes.set(key, { order, ready: [], wanted: Math.min(FEW, this.most), missedAt: -Infinity });
+      this.shapes.set(key, { order, ready: [], wanted: Math.min(FEW, this.most), ...NEVER_ASKED });
     this.later();
     // S1.
     const spare = shape?.ready.shift();
@@ -85,8 +92,13 @@ export class Spares implements SpareBoxes {
 
   private learn(shape: Shape, missed: boolean): void {
     const now = this.deps.now();
+    if (now - shape.since >= CROWD_MS) {
+      shape.since = now;
+      shape.asked = 0;
+    }
+    shape.asked++;
     if (missed) {
-      shape.wanted = Math.min(shape.wanted * 2, this.most);
+      shape.wanted = Math.min(Math.max(shape.wanted, shape.asked), this.most);
       shape.missedAt = now;
     } else if (now - shape.missedAt > FORGET_MS) shape.wanted = Math.min(FEW, this.most);
   }
