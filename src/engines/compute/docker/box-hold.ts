@@ -89,7 +89,9 @@ sub drain { for my $r (values %reads) { 1 while read_log($r) } }
 # All that one process has said before it ended: no more than a pipe holds, whatever those that it left behind go on saying.
 sub drain_of {
   my $name = shift;
-  for my $r (grep { $_->{name} eq $name } values %reads) { for (1 .. 17) { last unless read_log($r) } }
+  for my $r (map { $reads{$_} } sort { $a <=> $b } grep { $reads{$_}{name} eq $name } keys %reads) {
+    for (1 .. 17) { last unless read_log($r) }
+  }
 }
 
 sub is_in { my ($dir, $path) = @_; return $path eq $dir || $dir eq '/' || index($path, "$dir/") == 0 }
@@ -156,12 +158,20 @@ sub failed {
   state_is('failed', $why, $code, enc($message));
   exit($code eq '-' ? 102 : $code);
 }
+# Something in the box was killed for want of memory: by the kernel's own count, as the daemon may hear of it late or never.
+sub short_of_memory {
+  for my $file ('/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control') {
+    open(my $f, '<', $file) or next;
+    while (my $line = <$f>) { return 1 if $line =~ /^oom_kill [1-9]/ }
+  }
+  return 0;
+}
 sub finish {
   my ($code) = @_;
   $phase = 'over';
   end_all();
   take_outputs();
-  state_is('exited', $code, $reason);
+  state_is('exited', $code, $reason, short_of_memory());
   exit($code);
 }
 # Main has ended: what it left ends at once, sidecars gently.
@@ -233,7 +243,8 @@ sub take_outputs {
       if ($next eq '..') { $at =~ s{/[^/]*$}{}; $at = '/' if $at eq ''; next }
       my $try = ($at eq '/' ? '' : $at) . "/$next";
       if (-l $try) {
-        last if ++$links > 40;
+        # A ring of links leads nowhere, and not to where it lies.
+        if (++$links > 40) { unshift @pending, '-'; last }
         my $target = readlink $try;
         $at = '/' if substr($target, 0, 1) eq '/';
         unshift @pending, grep { length && $_ ne '.' } split m{/}, $target;
@@ -329,6 +340,7 @@ my %ORDERS = (
 my %ASKED = map { $_ => 1 } qw(start write signal look);
 sub heard {
   my ($word, $by, @rest) = split / /, $_[0];
+  return unless defined $by && $by =~ /^\d+$/;
   if ($by < $epoch) { told($rest[0], 'Stale') if $ASKED{$word}; return }
   $epoch = $by;
   my $do = $ORDERS{$word};

@@ -8,7 +8,7 @@
  * boundary hangs on it. It holds no capability, and nothing of it is outside of the container.
  *
  * Its output, one record per line (base64 as `-` when empty):
- *   S <n> <ms> taken | running | failed <reason> <code or -> <message> | exited <code> <reason or ->
+ *   S <n> <ms> taken | running | failed <reason> <code or -> <message> | exited <code> <reason or -> <1 when short of memory>
  *   L <name> <o|e> <ms> <bytes before> <newlines before> <bytes>     what a process printed
  *   P <n> <id> <started> <ended or 0> <code> <timed out> <command>,…  a detached process
  *   O <name> <file|dir|empty|fifo|none|system|holds> <size> <path>    an output, before `exited`

@@ -31,6 +31,8 @@ const MAX_LOGS = 256;
 const MAX_PROCESSES = 100;
 /** A broken stream to the daemon is opened again after this, doubled up to the second. */
 const RETRY_MS = [50, 2_000] as const;
+/** Pauses between looks at a container whose stream broke, first and last: half a second in all. */
+const ENDING_MS = [25, 400] as const;
 /** Pauses between tries to save a vital output, first and longest. */
 const SAVE_MS: readonly [number, number] = [1_000, 60_000];
 
@@ -47,6 +49,12 @@ export interface BoxDeps {
   /** The daemon need not keep it any more. */
   onEnded(): void;
   report(line: string): void;
+}
+
+/** How a container ended. */
+interface Over {
+  readonly code: number | undefined;
+  readonly outOfMemory: boolean;
 }
 
 interface Log {
@@ -201,6 +209,7 @@ export class Box {
 
   private async run(): Promise<void> {
     for (let wait: number = RETRY_MS[0]; ; wait = Math.min(wait * 2, RETRY_MS[1])) {
+      let gap = false;
       try {
         if (this.live === undefined) {
           await this.listen();
@@ -226,11 +235,12 @@ export class Box {
         this.live = undefined;
         // 409 and 404: it has ended, or is gone.
         const status = statusOf(error);
-        if (status === undefined && !(error instanceof Gap) && !this.closed.signal.aborted)
+        gap = error instanceof Gap;
+        if (status === undefined && !gap && !this.closed.signal.aborted)
           this.deps.report(`${this.id}: ${(error as Error).message}`);
       }
+      const over = await (gap ? this.over() : this.awaitOver());
       if (this.closed.signal.aborted || this.removed) return;
-      const over = await this.over();
       if (over !== undefined) {
         // The daemon may have been away at its end.
         if (this.end === undefined) await this.readKept().catch(() => undefined);
@@ -240,12 +250,25 @@ export class Box {
     }
   }
 
+  /**
+   * A daemon may say for a moment that what has ended runs; asked to listen to it then, Podman makes it ready to run again, and its end
+   * is forgotten. So one that has told its end is waited for, and one whose stream broke for a while.
+   */
+  private async awaitOver(): Promise<Over | undefined> {
+    for (let pause: number = ENDING_MS[0]; ; pause *= 2) {
+      const over = await this.over();
+      if (over !== undefined || this.closed.signal.aborted || this.removed) return over;
+      if (this.end === undefined && pause > ENDING_MS[1]) return undefined;
+      await delay(Math.min(pause, RETRY_MS[1]), undefined, { signal: this.closed.signal }).catch(() => undefined);
+    }
+  }
+
   /** How the container ended; undefined while it runs or nobody can tell. */
-  private async over(): Promise<{ readonly code: number | undefined; readonly outOfMemory: boolean } | undefined> {
+  private async over(): Promise<Over | undefined> {
     try {
       const info = await found(this.container.inspect());
       if (info === undefined) return { code: undefined, outOfMemory: false };
-      if (info.State.Running || info.State.Status === 'created') return undefined;
+      if (info.State.Running || (info.State.Status === 'created' && this.end === undefined)) return undefined;
       return { code: info.State.ExitCode, outOfMemory: info.State.OOMKilled };
     } catch {
       return undefined;
@@ -288,6 +311,7 @@ export class Box {
       case 'exited':
         this.last = Math.max(this.last, record.sequence);
         this.end ??= record;
+        this.control.end();
         this.tellTaken();
         return;
     }
@@ -343,7 +367,7 @@ export class Box {
     await new Promise<void>((ready) => writer.whenReady(ready));
   }
 
-  private async conclude(over: { readonly code: number | undefined; readonly outOfMemory: boolean }): Promise<void> {
+  private async conclude(over: Over): Promise<void> {
     const { end } = this;
     this.concluding = true;
     this.control.end();
@@ -360,7 +384,8 @@ export class Box {
     } else {
       const exitCode = end?.exitCode ?? 137;
       const reason = end?.reason;
-      const outOfMemory = (exitCode === 137 && over.outOfMemory && reason === undefined && !this.stopping) || undefined;
+      const short = over.outOfMemory || end?.outOfMemory === true;
+      const outOfMemory = (exitCode === 137 && short && reason === undefined && !this.stopping) || undefined;
       const signal = exitCode > 128 && exitCode <= 192 ? exitCode - 128 : undefined;
       const message =
         reason === undefined ? undefined : reason === 'DiskFull' ? `its files ${this.fullOf ?? FULL}` : LATE;

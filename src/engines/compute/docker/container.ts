@@ -26,8 +26,7 @@ export function containerOf(
     readonly kept: Kept;
     /** What the daemon can bound; it refuses an order for what it cannot. */
     readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
-    /** Podman knows another name of the driver that keeps bytes as they are. */
-    readonly logDriver: 'local' | 'k8s-file';
+    readonly isPodman: boolean;
   },
 ): ContainerCreateOptions {
   const { limits } = order;
@@ -76,7 +75,7 @@ export function containerOf(
       Tmpfs: { '/run/secrets': `rw,noexec,nosuid,nodev,mode=0700,size=${secrets}` },
       Mounts,
       ShmSize: Math.floor(limits.memory / SHM_SHARE),
-      LogConfig: logConfig(about.logDriver, logFile),
+      LogConfig: logConfig(about.isPodman, logFile),
       ...(enforced.memory ? { Memory: limits.memory, MemorySwap: limits.memory } : {}),
       ...(enforced.cpu ? { NanoCpus: limits.milliCpu * 1_000_000 } : {}),
       ...(enforced.pids ? { PidsLimit: limits.pids + AROUND } : {}),
@@ -84,8 +83,9 @@ export function containerOf(
   };
 }
 
-function logConfig(driver: 'local' | 'k8s-file', bytes: number): { Type: string; Config: Record<string, string> } {
+/** Podman knows another name of the driver that keeps bytes as they are. */
+function logConfig(isPodman: boolean, bytes: number): { Type: string; Config: Record<string, string> } {
   const size = `${Math.ceil(bytes / MiB)}m`;
-  if (driver === 'k8s-file') return { Type: driver, Config: { 'max-size': size } };
-  return { Type: driver, Config: { 'max-size': size, 'max-file': String(LOG_FILES), compress: 'false' } };
+  if (isPodman) return { Type: 'k8s-file', Config: { 'max-size': size } };
+  return { Type: 'local', Config: { 'max-size': size, 'max-file': String(LOG_FILES), compress: 'false' } };
 }

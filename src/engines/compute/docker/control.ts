@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'dockerode';
 import { EngineRefusal } from '../namespaces/refusal.js';
+import { twoWays } from './daemon.js';
 
 /** A box answers in milliseconds; one whose first process is stuck or taken over does not. */
 const ANSWER_MS = 15_000;
@@ -101,7 +102,10 @@ export class Control {
 
   private async open(): Promise<Duplex> {
     try {
-      const stream = (await this.container.attach({ stream: true, stdin: true, hijack: true })) as Duplex;
+      const attached = await twoWays((abortSignal) =>
+        this.container.attach({ stream: true, stdin: true, hijack: true, abortSignal }),
+      );
+      const stream = attached as Duplex;
       stream.on('error', () => undefined);
       // As many wait for it as commands begin at once.
       stream.setMaxListeners(0);
@@ -109,6 +113,8 @@ export class Control {
         this.opening = undefined;
       });
       stream.resume();
+      // Podman hands on the body of the request, which is none of ours: here that line ends.
+      stream.write('\n');
       return stream;
     } catch (error) {
       this.opening = undefined;

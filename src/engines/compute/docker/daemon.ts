@@ -25,6 +25,11 @@ export function wordsOf(error: unknown): string {
   return typeof json?.message === 'string' ? json.message : (message ?? String(error));
 }
 
+/** A container of this name exists. Podman calls that a fault of its own. */
+export function isTaken(error: unknown): boolean {
+  return statusOf(error) === 409 || (statusOf(error) === 500 && /already in use/.test(wordsOf(error)));
+}
+
 /** What cannot be reached or answers nonsense may be asked again; what the daemon refuses is said. */
 export function refusalOf(error: unknown): Error {
   if (error instanceof EngineRefusal) return error;
@@ -42,6 +47,25 @@ export async function asked<T>(signal: AbortSignal, act: () => Promise<T>): Prom
   } catch (error) {
     signal.throwIfAborted();
     throw refusalOf(error);
+  }
+}
+
+/**
+ * A request that becomes a stream both ways. Refused, it would keep its connection for good: nobody ends what was to be written. So it
+ * is aborted then; `signal` counts until there is a stream.
+ */
+export async function twoWays<T>(act: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const stop = new AbortController();
+  const abort = (): void => stop.abort(signal?.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    return await act(stop.signal);
+  } catch (error) {
+    stop.abort();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
   }
 }
 
@@ -66,7 +90,9 @@ export async function removeContainer(container: Docker.Container, signal?: Abor
       await found(container.remove({ force: true, v: true, abortSignal: signal }));
       return;
     } catch (error) {
-      if (statusOf(error) !== 409 || Date.now() > until) throw error;
+      // 500: it could not be ended at once, or something of it is still in use.
+      const status = statusOf(error);
+      if ((status !== 409 && status !== 500) || Date.now() > until) throw error;
       await delay(50, undefined, { signal });
     }
   }

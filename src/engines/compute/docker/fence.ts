@@ -49,6 +49,8 @@ export class Fence {
   private async seen(signal: AbortSignal): Promise<number[]> {
     const filters = { label: [`${LABEL.cluster}=${this.cluster}`, LABEL.fence] };
     const { Volumes } = await asked(signal, () => this.docker.listVolumes({ filters, abortSignal: signal }));
-    return (Volumes ?? []).map(({ Labels }) => Number(Labels?.[LABEL.fence]));
+    // Podman takes one of the labels for all of them.
+    const ours = (Volumes ?? []).filter(({ Labels }) => Labels?.[LABEL.cluster] === this.cluster);
+    return ours.flatMap(({ Labels }) => (Labels?.[LABEL.fence] === undefined ? [] : [Number(Labels[LABEL.fence])]));
   }
 }

@@ -2,6 +2,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import { encodeFrame } from '../runner/protocol/frames.js';
+import { twoWays } from './daemon.js';
 import { KIT_COMMAND } from './kit.js';
 import { Demux } from './demux.js';
 
@@ -46,7 +47,8 @@ export async function enter(container: Container, order: string, signal: AbortSi
     WorkingDir: '/',
     abortSignal: signal,
   });
-  const stream = await exec.start({ hijack: true, stdin: true, abortSignal: signal });
+  const start = (abortSignal: AbortSignal): Promise<Duplex> => exec.start({ hijack: true, stdin: true, abortSignal });
+  const stream = await twoWays(start, signal);
   // Its end is told by `close`.
   stream.on('error', () => undefined);
   stream.write(encodeFrame(BOX_FRAME.order, Buffer.from(order)));

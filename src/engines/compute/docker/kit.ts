@@ -17,7 +17,7 @@ import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import { boxProgram, KIT_DIR } from './box-program.js';
-import { found, removeContainer, statusOf } from './daemon.js';
+import { found, isTaken, removeContainer } from './daemon.js';
 import { LABEL } from './labels.js';
 
 const run = promisify(execFile);
@@ -109,7 +109,7 @@ async function onlyFiller(docker: Docker, kit: Kit, image: string, signal: Abort
         abortSignal: signal,
       });
     } catch (error) {
-      if (statusOf(error) !== 409) throw error;
+      if (!isTaken(error)) throw error;
     }
     if (Date.now() > until) {
       await removeContainer(docker.getContainer(name), signal);

@@ -125,7 +125,7 @@ class DockerEngine {
       epoch,
       images,
       enforced: async (signal) => (await this.known(signal)).enforced,
-      logDriver: async (signal) => ((await this.known(signal)).podman ? 'k8s-file' : 'local'),
+      isPodman: async (signal) => (await this.known(signal)).podman,
       openWayOut: (box) => this.waysOut.open(box),
       makeBox: (container, kept) => this.makeBox(container, kept.id, kept),
     });
@@ -336,7 +336,8 @@ class DockerEngine {
     await Promise.all(
       all.map(async ({ Id, Labels, State }) => {
         const container = this.docker.getContainer(Id);
-        const id = Labels[LABEL.work] ?? '';
+        const id = Labels[LABEL.work];
+        if (id === undefined || Labels[LABEL.cluster] !== this.options.clusterId) return;
         // Ended before we did, or never ordered: who ordered it asks again.
         if (this.ends.get(id) !== undefined || State === 'created') {
           await removeContainer(container).catch(() => undefined);

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Transform, type Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack, type Header } from 'tar-stream';
@@ -15,6 +16,9 @@ import type { OutputFile } from '../engine.js';
 import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
 import { wordsOf } from './daemon.js';
 import type { BoxRecord } from './records.js';
+
+/** Pauses, first and last. */
+const AGAIN_MS = [50, 1_600] as const;
 
 type Found = Extract<BoxRecord, { kind: 'output' }>;
 
@@ -29,7 +33,7 @@ export async function takeOutputs(
   for (const { name, path } of wanted) {
     const file = join(directory, name);
     try {
-      const output = await take(container, path, found.get(name), file, most);
+      const output = await takeAgain(() => take(container, path, found.get(name), file, most));
       if (output !== undefined) taken.push({ name, ...output });
     } catch (error) {
       await rm(file, { force: true });
@@ -37,6 +41,21 @@ export async function takeOutputs(
     }
   }
   return taken;
+}
+
+/** Nothing at all came, not even what was asked for. */
+class Nothing extends Error {}
+
+/** While it puts away what has ended, Podman says for a moment that there is nothing. */
+async function takeAgain<T>(act: () => Promise<T>): Promise<T> {
+  for (let pause: number = AGAIN_MS[0]; ; pause *= 2) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof Nothing) || pause > AGAIN_MS[1]) throw error;
+    }
+    await delay(pause);
+  }
 }
 
 async function take(
@@ -86,7 +105,7 @@ async function takeFile(source: Readable, file: string, most: number): Promise<v
     await pipeline(entry as unknown as Readable, bounded(most), createWriteStream(file, { mode: 0o600 }));
   }
   await read;
-  if (!taken) throw new Error('it is no file any more');
+  if (!taken) throw new Nothing('it is not there any more');
 }
 
 /** The daemon names entries by the directory's own name. */
@@ -97,11 +116,16 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
   read.catch((error: Error) => packed.destroy(error));
   const written = compress(packed as unknown as Readable, file);
   written.catch((error: Error) => entries.destroy(error));
+  let some = false;
   const inner = (name: string): string => `./${name.slice(top.length).replace(/^\/+/, '')}`;
   try {
     for await (const entry of entries) {
+      some = true;
       const { header } = entry;
-      const named: Header = { ...header, name: inner(header.name), uid: 0, gid: 0, uname: '', gname: '' };
+      const path = inner(header.name);
+      // Podman leaves the last slash out.
+      const name = header.type === 'directory' && !path.endsWith('/') ? `${path}/` : path;
+      const named: Header = { ...header, name, uid: 0, gid: 0, uname: '', gname: '' };
       if (header.type === 'link' && header.linkname != null) named.linkname = inner(header.linkname);
       if (header.type === 'file' && (header.size ?? 0) > 0)
         await pipeline(entry as unknown as Readable, packed.entry(named) as unknown as Writable);
@@ -110,6 +134,7 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
         packed.entry(named);
       }
     }
+    if (!some) throw new Nothing('it is not there any more');
     packed.finalize();
   } catch (error) {
     packed.destroy(error as Error);

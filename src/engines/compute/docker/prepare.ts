@@ -2,13 +2,14 @@
  * Owns the making of a box from an order, until its first process has the whole of it: image → container → inputs → order → start.
  * Whatever makes that impossible for good is a StartFailed; what a later try may mend (the daemon is away) is thrown.
  */
+import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import type { WorkOrder } from '../engine.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
-import { removeContainer, statusOf, within, wordsOf } from './daemon.js';
+import { isTaken, removeContainer, statusOf, within, wordsOf } from './daemon.js';
 import { findImage } from './images.js';
 import { giveInputs } from './inputs.js';
 import { fillKit, makeKit, type Kit } from './kit.js';
@@ -21,7 +22,7 @@ export interface Workshop {
   readonly epoch: number;
   readonly images: Readonly<Record<string, string>>;
   enforced(signal: AbortSignal): Promise<Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>>;
-  logDriver(signal: AbortSignal): Promise<'local' | 'k8s-file'>;
+  isPodman(signal: AbortSignal): Promise<boolean>;
   /** Throws an Error that says why the work cannot have the network that it asks for. */
   openWayOut(box: Box): Promise<void>;
   makeBox(container: Container, kept: Kept): Box;
@@ -43,12 +44,12 @@ export class Preparer {
     const { docker, cluster, epoch, images } = this.shop;
     const image = await findImage(docker, order.image, order.imageDigest, images, signal);
     if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
-    const [kit, enforced, logDriver] = await Promise.all([
+    const [kit, enforced, isPodman] = await Promise.all([
       this.filledKit(image.id, signal),
       this.shop.enforced(signal),
-      this.shop.logDriver(signal),
+      this.shop.isPodman(signal),
     ]);
-    const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, logDriver };
+    const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, isPodman };
     const options = containerOf({ ...order, image: image.id }, about);
     const container = await this.create(options, name, signal);
     const broken = async (reason: string, message: string): Promise<Made> => {
@@ -56,6 +57,7 @@ export class Preparer {
       return { outcome: 'Failed', reason, message };
     };
     try {
+      if (isPodman) await openRoot(container, signal);
       await giveInputs(container, order, signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -88,7 +90,7 @@ export class Preparer {
     try {
       return await docker.createContainer({ ...options, abortSignal: signal });
     } catch (error) {
-      if (statusOf(error) !== 409) throw error;
+      if (!isTaken(error)) throw error;
       const old = docker.getContainer(name);
       // What was ordered is known to whoever asks for it again; this one was made by a service that died, or is just going.
       await removeContainer(old);
@@ -108,6 +110,14 @@ export class Preparer {
     });
     return within(kit, signal);
   }
+}
+
+/** Podman closes the root directory to its owner, too, who has no capability here to go past that. */
+async function openRoot(container: Container, signal: AbortSignal): Promise<void> {
+  const archive = pack();
+  archive.entry({ name: './', type: 'directory', mode: 0o755, uid: 0, gid: 0 });
+  archive.finalize();
+  await container.putArchive(archive as unknown as NodeJS.ReadableStream, { path: '/', abortSignal: signal });
 }
 
 function isConnection(error: unknown): boolean {

@@ -20,6 +20,8 @@ export type BoxRecord =
       readonly at: number;
       readonly exitCode: number;
       readonly reason: 'TimedOut' | 'DiskFull' | undefined;
+      /** Something in the box was killed for want of memory. */
+      readonly outOfMemory: boolean;
     }
   | {
       readonly kind: 'log';
@@ -155,9 +157,10 @@ function stateRecord(fields: readonly string[]): BoxRecord | undefined {
       return { kind: 'failed', sequence, at, reason: known, exitCode: exitCodeOf(code), message: text(message) };
     }
     case 'exited': {
-      const [code, reason] = rest;
+      const [code, reason, short] = rest;
       const known = reason === 'TimedOut' || reason === 'DiskFull' ? reason : undefined;
-      return { kind: 'exited', sequence, at, exitCode: exitCodeOf(code) ?? 255, reason: known };
+      const exitCode = exitCodeOf(code) ?? 255;
+      return { kind: 'exited', sequence, at, exitCode, reason: known, outOfMemory: short === '1' };
     }
     default:
       return undefined;
