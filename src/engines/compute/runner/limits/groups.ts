@@ -37,6 +37,9 @@ export interface Groups {
 /**
  * Bounds of processor time, in microseconds: `quota` in each `period`. Work that wants all of the machine for as long as it may makes
  * others wait that long: a neighbour's command came after 60 ms where the kernel's own period of 100 ms is used, and after 20 with this.
+ * The quota alone says what work gets; the weights of all are equal, and the least there is, so that they stay what they are: else the kernel
+ * weighs a group anew on each processor whenever a process comes or goes there, and forgets each time what the group has had too much, by
+ * which a fork bomb was served before a neighbour that had waited for 80 ms.
  * What was saved is had at once, once, so that a start or a brief command of work with a small share does not wait for periods to pass.
  */
 export function processorTime(milliCpu: number): { readonly quota: number; readonly period: number } {

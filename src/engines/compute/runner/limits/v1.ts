@@ -10,6 +10,9 @@ import { OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } 
 
 const makeDirectory = promisify(mkdir);
 
+/** The same for all (`processorTime`). */
+const LEAST_SHARES = 2;
+
 export type Controller = 'memory' | 'cpu' | 'pids';
 
 /** `bases`: our directory in each controller's tree; controllers that we may not use are absent. */
@@ -48,7 +51,7 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
       write(path, 'cpu.cfs_period_us', period);
       write(path, 'cpu.cfs_quota_us', quota);
       writeWhereKnown(path, 'cpu.cfs_burst_us', quota);
-      write(path, 'cpu.shares', Math.max(2, Math.round((limits.milliCpu / 1000) * 1024)));
+      write(path, 'cpu.shares', LEAST_SHARES);
     }
     if (controller === 'pids') write(path, 'pids.max', limits.pids + OWN_PROCESSES);
     entrances.push(openSync(join(path, 'cgroup.procs'), 'w'));

@@ -10,6 +10,9 @@ import { counter, groupsUnder, processesOf, textOf, writeWhereKnown, type Contro
 
 const makeDirectory = promisify(mkdir);
 
+/** The same for all (`processorTime`). */
+const LEAST_WEIGHT = 1;
+
 /** `base`: our directory, in whose `cgroup.subtree_control` the given controllers are switched on. */
 export function openV2(base: string, controllers: ReadonlySet<Controller>): Groups {
   return {
@@ -38,7 +41,7 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
     const { quota, period } = processorTime(limits.milliCpu);
     write(path, 'cpu.max', `${quota} ${period}`);
     writeWhereKnown(path, 'cpu.max.burst', quota);
-    write(path, 'cpu.weight', Math.min(10_000, Math.max(1, Math.round(limits.milliCpu / 10))));
+    write(path, 'cpu.weight', LEAST_WEIGHT);
   }
   if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
   const entrance = openSync(join(path, 'cgroup.procs'), 'w');
