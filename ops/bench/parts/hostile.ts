@@ -64,6 +64,7 @@ export const hostile: Part = {
       );
       context.log(`${name}: p50 ${round(beside.p50, 2)}, p99 ${round(beside.p99, 2)} ms`);
     }
+    await remove(service, 'neighbour');
     return figures;
   },
 };
