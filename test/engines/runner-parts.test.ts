@@ -1,9 +1,12 @@
 /** Small parts of the runner that are pure: lines of the protocol, ids, mounts, and what an order may ask for. */
 import fc from 'fast-check';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { agentCommand, agentProgram } from '../../src/engines/compute/runner/agent/source.js';
-import { mapped } from '../../src/engines/compute/runner/isolation/private-files.js';
+import { mapped, PrivateFiles } from '../../src/engines/compute/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
 import { processorTime } from '../../src/engines/compute/runner/limits/groups.js';
@@ -111,4 +114,25 @@ test('processor time is given in brief periods, and the smallest shares exactly'
   t.deepEqual(processorTime(50), { quota: 1_000, period: 20_000 });
   t.deepEqual(processorTime(49), { quota: 4_900, period: 100_000 });
   t.deepEqual(processorTime(1), { quota: 1_000, period: 100_000 });
+});
+
+test('places have copies of the machine’s files by their numbers, and one that was broken off is made again', async (t) => {
+  const real = mkdtempSync(join(tmpdir(), 'troupe-private-'));
+  t.teardown(() => rmSync(real, { recursive: true, force: true }));
+  const system = [{ source: '/usr', target: '/usr', readOnly: true }];
+  const open = (count: number): PrivateFiles =>
+    new PrivateFiles({ real, shown: real, count }, system, '/usr/bin/perl', (line) => t.fail(line));
+  const files = open(2);
+  const [first, second, third] = await Promise.all([files.of(0), files.of(1), files.of(2)]);
+  const perl = first?.find(({ target }) => target === '/usr/bin/perl')?.source ?? '';
+  t.deepEqual(third, first);
+  t.deepEqual(
+    first?.filter(({ source }) => second?.some((other) => other.source === source)),
+    [],
+  );
+  t.true(readFileSync(perl).equals(readFileSync('/usr/bin/perl')));
+  truncateSync(perl, 100);
+  await open(2).of(0);
+  t.true(readFileSync(perl).equals(readFileSync('/usr/bin/perl')));
+  t.deepEqual(await open(0).of(0), []);
 });
