@@ -155,9 +155,11 @@ function endBox(child: ChildProcess, boxPid: Promise<number | undefined>): void 
   const late = setTimeout(() => child.kill('SIGKILL'), MAKING_MS);
   void boxPid.then((pid) => {
     clearTimeout(late);
-    // It would say in the work's log what it makes of the end of its box.
-    if (pid !== undefined) child.kill('SIGSTOP');
-    if (pid !== undefined) signalAll([pid], 'SIGKILL');
+    if (pid !== undefined) {
+      // Or it would say in the work's log what it makes of the end of its box.
+      child.kill('SIGSTOP');
+      signalAll([pid], 'SIGKILL');
+    }
     child.kill('SIGKILL');
   });
 }

@@ -16,7 +16,6 @@ import { Agent } from '../agent/agent.js';
 import type { Listening } from '../egress/door.js';
 import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
-import { signalAll } from '../process/tree.js';
 import { prepareBox } from './box.js';
 import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
 import type { Place } from './scratch.js';
@@ -186,7 +185,6 @@ export class Spares implements SpareBoxes {
 
   /** Never rejects. */
   private end(spare: Spare): Promise<void> {
-    signalAll([spare.boxPid], 'SIGKILL');
     const cleared = this.clear(spare)
       .catch((error: unknown) => this.deps.report(`a spare box does not end: ${(error as Error).message}`))
       .finally(() => this.ending.delete(cleared));

@@ -10,7 +10,6 @@ import { pipeline } from 'node:stream/promises';
 import type { Unpack } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { firstFeed, launch } from '../process/launch.js';
-import { signalAll } from '../process/tree.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import type { Place } from './scratch.js';
@@ -87,11 +86,7 @@ async function extract(unpacking: Unpacking, archive: string, decompress: readon
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
   const plan = deps.isolation.box(box, { command, env, workingDir: '/target' }, firstFeed(group.entrances.length));
   const running = await launch(plan, group.entrances, deps.pipes, undefined);
-  const end = (): void => {
-    void running.boxPid.then((pid) => {
-      if (pid !== undefined) signalAll([pid], 'SIGKILL');
-    });
-  };
+  const end = (): void => running.kill();
   const timer = setTimeout(end, LONGEST_MS);
   signal.addEventListener('abort', end, { once: true });
   if (signal.aborted) end();
