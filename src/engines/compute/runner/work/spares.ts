@@ -32,8 +32,6 @@ const CROWD_MS = 2_000;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
 
-const NEVER_ASKED = { missedAt: -Infinity, since: -Infinity, asked: 0 };
-
 interface Shape {
   /** As orders of this shape, without what names one of them. */
   readonly order: WireOrder;
@@ -78,15 +76,24 @@ export class Spares implements SpareBoxes {
 
   /** Remembers the shape. */
   take(order: WireOrder): Spare | undefined {
-    const key = shapeOf(order);
-    const shape = key === undefined ? undefined : this.shapes.get(key);
-    if (key !== undefined && shape === undefined && this.most > 0 && !this.closed)
-      this.shapes.set(key, { order, ready: [], wanted: Math.min(FEW, this.most), ...NEVER_ASKED });
+    const shape = this.shape(order);
     this.later();
+    if (shape === undefined) return undefined;
     // S1.
-    const spare = shape?.ready.shift();
-    if (shape !== undefined) this.learn(shape, spare === undefined);
+    const spare = shape.ready.shift();
+    this.learn(shape, spare === undefined);
     return spare;
+  }
+
+  private shape(order: WireOrder): Shape | undefined {
+    const key = this.most === 0 || this.closed ? undefined : shapeOf(order);
+    if (key === undefined) return undefined;
+    const known = this.shapes.get(key);
+    if (known !== undefined) return known;
+    const wanted = Math.min(FEW, this.most);
+    const made: Shape = { order, ready: [], wanted, missedAt: -Infinity, since: -Infinity, asked: 0 };
+    this.shapes.set(key, made);
+    return made;
   }
 
   private learn(shape: Shape, missed: boolean): void {
