@@ -32,9 +32,9 @@ export function namesDigest(reference: string): boolean {
 }
 
 /**
- * What an image's name stands for, as far as it says so by itself. This machine's own system has no bytes of its own that could be hashed: the digest of such an
- * image is the SHA-256 of its name, so that no other image can be taken for it. Others have one here only where they are
- * named by it; an engine that has images says the rest (`pin.ts`).
+ * What an image's name stands for, as far as it says so by itself. This machine's own system has no bytes of its own that could be
+ * hashed: the digest of such an image is the SHA-256 of its name, so that no other image can be taken for it. Others have one here
+ * only where they are named by it; an engine that has images says the rest (`pin.ts`).
  */
 export function pinned(reference: string): { readonly reference: string; readonly digest?: string } {
   const digest = CATALOG.has(reference) ? `sha256:${sha256(reference)}` : NAMED_DIGEST.exec(reference)?.[1];

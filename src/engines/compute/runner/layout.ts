@@ -6,6 +6,10 @@ import { createHash } from 'node:crypto';
 import { chownSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** In the scratch, beside the places, which are numbers. */
+export const SYSTEM = '.system';
+export const PRIVATE = '.private';
+
 /** Files of one runner. */
 export interface Layout {
   readonly lock: string;
@@ -36,8 +40,8 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     logs: join(runnerDir, 'logs'),
     outputs: join(runnerDir, 'outputs'),
     scratch: join(runnerDir, 'scratch'),
-    system: join(runnerDir, 'scratch', '.system'),
-    privateFiles: join(runnerDir, 'scratch', '.private'),
+    system: join(runnerDir, 'scratch', SYSTEM),
+    privateFiles: join(runnerDir, 'scratch', PRIVATE),
     socketDir: join(runtimeDir, 'socket'),
     socket: join(runtimeDir, 'socket', 'runner'),
     pipes: join(runtimeDir, 'pipes'),

@@ -23,7 +23,7 @@ interface Shown {
   readonly targets: readonly string[];
 }
 
-export interface PrivateFilesPlace {
+export interface PrivateFilesSettings {
   /** Directory of the copies, and the same as boxes' users reach it. */
   readonly real: string;
   readonly shown: string;
@@ -32,7 +32,7 @@ export interface PrivateFilesPlace {
 }
 
 export class PrivateFiles {
-  private readonly place: PrivateFilesPlace;
+  private readonly settings: PrivateFilesSettings;
   private readonly list: () => Promise<readonly Shown[]>;
   private readonly report: (line: string) => void;
   private files: readonly Shown[] = [];
@@ -43,14 +43,14 @@ export class PrivateFiles {
 
   /** `system`: the machine's mounts in boxes. `perl`: that of the agent; without one there is nothing to copy. */
   constructor(
-    place: PrivateFilesPlace,
+    settings: PrivateFilesSettings,
     system: readonly Mount[],
     perl: string | undefined,
     report: (line: string) => void,
   ) {
-    this.place = place;
+    this.settings = settings;
     this.list = async () => {
-      const sources = place.count === 0 || perl === undefined ? [] : await filesOf(perl);
+      const sources = settings.count === 0 || perl === undefined ? [] : await filesOf(perl);
       return sources
         .map((source) => ({ source, targets: shownAt(source, system) }))
         .filter(({ targets }) => targets.length > 0);
@@ -58,7 +58,10 @@ export class PrivateFiles {
     this.report = report;
   }
 
-  /** Mounts that hide the machine's files behind the copies of this place; none when they cannot be made. */
+  /**
+   * Mounts that hide the machine's files behind the copies of the place with this number; where these could not be made none, until the
+   * next runner.
+   */
   of(number: number): Promise<readonly Mount[]> {
     // The machine's files are replaced when it is updated, all of what belongs together; boxes that live keep what they have.
     const stamp = stampOf(this.files);
@@ -71,7 +74,7 @@ export class PrivateFiles {
       });
       this.stamp = stamp;
     }
-    const slot = number % Math.max(1, this.place.count);
+    const slot = number % Math.max(1, this.settings.count);
     return (this.made[slot] ??= this.make(String(slot)).catch((error: unknown) => {
       this.report(`boxes share the machine's C library: no copy was made: ${(error as Error).message}`);
       return [];
@@ -81,15 +84,15 @@ export class PrivateFiles {
   private async make(slot: string): Promise<readonly Mount[]> {
     const files = await this.listed;
     if (files.length === 0) return [];
-    const directory = join(this.place.real, slot);
+    const directory = join(this.settings.real, slot);
     await mkdir(directory, { recursive: true, mode: 0o755 });
     // Whatever the umask of whoever started us.
-    for (const path of [this.place.real, directory]) await chmod(path, 0o755);
+    for (const path of [this.settings.real, directory]) await chmod(path, 0o755);
     const wanted = new Set(files.map(({ source }) => basename(source)));
     for (const name of await readdir(directory)) if (!wanted.has(name)) await rm(join(directory, name));
     for (const { source } of files) await copyOnce(source, join(directory, basename(source)));
     return files.flatMap(({ source, targets }) =>
-      targets.map((target) => ({ source: join(this.place.shown, slot, basename(source)), target, readOnly: true })),
+      targets.map((target) => ({ source: join(this.settings.shown, slot, basename(source)), target, readOnly: true })),
     );
   }
 }
@@ -117,7 +120,7 @@ async function copyOnce(source: string, copy: string): Promise<void> {
   await rename(half, copy);
 }
 
-/** What the interpreter of the agent and the shell map. */
+/** What the interpreter of the agent maps, and the shell. */
 async function filesOf(perl: string): Promise<readonly string[]> {
   const program = 'open my $maps, "<", "/proc/self/maps" or die; print <$maps>';
   const { exitCode, stdout } = await runTool({ file: perl, args: ['-e', program] });

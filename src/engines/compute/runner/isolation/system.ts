@@ -22,12 +22,11 @@ import {
 } from 'node:fs';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import type { Mount } from './isolation.js';
+import type { Mount, Skeleton } from './isolation.js';
 
 export interface SystemView {
   readonly mounts: readonly Mount[];
-  /** Path inside → target, as in a `Skeleton`. */
-  readonly links: readonly (readonly [string, string])[];
+  readonly links: Skeleton['links'];
   /** Directories inside that are shown empty. */
   readonly masked: readonly string[];
 }

@@ -35,12 +35,15 @@ export interface Groups {
 }
 
 /**
- * Bounds of processor time, in microseconds: `quota` in each `period`. Work that wants all of the machine for as long as it may makes
- * others wait that long: a neighbour's command came after 60 ms where the kernel's own period of 100 ms is used, and after 20 with this.
- * The quota alone says what work gets; the weights of all are equal, and the least there is, so that they stay what they are: else the kernel
- * weighs a group anew on each processor whenever a process comes or goes there, and forgets each time what the group has had too much, by
- * which a fork bomb was served before a neighbour that had waited for 80 ms.
- * What was saved is had at once, once, so that a start or a brief command of work with a small share does not wait for periods to pass.
+ * Bounds of processor time, in microseconds: `quota` in each `period`.
+ *
+ * Work that wants the whole machine has it for its part of a period, and others wait that long: a neighbour's command came after 60 ms with
+ * the kernel's own period of 100 ms, and after 20 with this. A quota that was not used may be had on top of the next (the burst), so that a
+ * start or a brief command of work with a small share does not wait for periods to pass.
+ *
+ * The quota alone says what work gets. Weights are equal, and the least there is, so that they stay what they are: else the kernel weighs a
+ * group anew on each processor whenever a process comes or goes there, and forgets each time what the group has had too much; so a fork
+ * bomb was served before a neighbour that had waited for 80 ms.
  */
 export function processorTime(milliCpu: number): { readonly quota: number; readonly period: number } {
   const period = milliCpu < (1000 * LEAST_QUOTA_US) / PERIOD_US ? LONG_PERIOD_US : PERIOD_US;

@@ -14,6 +14,7 @@ import { chmod, chown, lstatSync, mkdir, readdir, rmdir, symlink } from 'node:fs
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Skeleton } from '../isolation/isolation.js';
+import { PRIVATE, SYSTEM } from '../layout.js';
 import { runTool } from '../process/tool.js';
 
 // The promises of node:fs cost twice as much as these, and a start needs a dozen.
@@ -28,10 +29,6 @@ export type Part = 'root' | 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' |
 
 const ALWAYS: readonly Part[] = ['root', 'workspace', 'outputs', 'state', 'home'];
 const SOMETIMES: readonly Part[] = ['tmp', 'inputs', 'unpacked'];
-
-/** Beside the places, which are numbers. */
-export const SYSTEM = '.system';
-export const PRIVATE = '.private';
 
 /** Longer than a tick of any file system's clock. */
 const AGE_MS = 100;
