@@ -380,3 +380,36 @@ each(
   },
   { spares: 2, idleSeconds: 1 },
 );
+
+each(
+  'while much goes through the runner, boxes are made ready slowly, and all of them afterwards',
+  async (t, ground, h) => {
+    const agent = new RegExp(`^process \\d+ troupe-${ground.place.settings.runnerId}\\s*$`);
+    const boxes = (): number => ground.leftOver().filter((line) => agent.test(line)).length;
+    const busy = await h.running(box());
+    const sink = await h.exec(busy.id, 'cat >/dev/null');
+    const block = Buffer.alloc(1024 * 1024);
+    let sent = 0;
+    let enough = false;
+    const stream = (async () => {
+      for (; !enough; sent += block.length) await sink.write(block);
+      sink.endInput();
+      await taken(sink);
+    })();
+    // As many are to be ready as were asked for at once.
+    const crowd = Array.from({ length: 16 }, () => box());
+    await Promise.all(crowd.map((work) => h.running(work)));
+    const [before, began, sentBefore] = [boxes(), performance.now(), sent];
+    await h.until('a good part of the stream', () => (sent - sentBefore > 150 * block.length ? true : undefined));
+    const [made, elapsedMs] = [boxes() - before, performance.now() - began];
+    enough = true;
+    await stream;
+    // One at once, one before the rate is known, and then one each half a second.
+    const most = 3 + elapsedMs / 500;
+    const perSecond = (sent - sentBefore) / (elapsedMs / 1_000);
+    t.true(made <= most || perSecond < 40_000_000, `${made} in ${elapsedMs} ms, ${perSecond} bytes/s`);
+    await h.until('all of them', () => (boxes() >= crowd.length + 1 + 16 ? true : undefined));
+    for (const { id } of [busy, ...crowd]) await h.engine.remove(id, true, h.patience());
+  },
+  { spares: 32, idleSeconds: 1 },
+);

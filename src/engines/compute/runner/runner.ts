@@ -120,6 +120,7 @@ export async function openRunner(
         doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
         lookup,
       },
+      relayed: () => server.relayed,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
       collect: (order, place) => collectOutputs(order, place, layout.outputs),

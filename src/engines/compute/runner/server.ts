@@ -60,6 +60,8 @@ export class RunnerServer {
   private readonly clients = new Set<Client>();
   private readonly server: Server;
   private tick: NodeJS.Timeout | undefined;
+  /** Bytes of connections that are closed. */
+  private relayedBefore = 0;
 
   constructor(deps: ServerDeps) {
     this.deps = deps;
@@ -86,6 +88,13 @@ export class RunnerServer {
 
   get connections(): number {
     return this.clients.size;
+  }
+
+  /** Bytes both ways since the start. */
+  get relayed(): number {
+    let bytes = this.relayedBefore;
+    for (const { socket } of this.clients) bytes += trafficOf(socket);
+    return bytes;
   }
 
   onState(state: WorkState): void {
@@ -145,7 +154,10 @@ export class RunnerServer {
     };
     this.clients.add(client);
     socket.on('error', () => undefined);
-    socket.once('close', () => this.clients.delete(client));
+    socket.once('close', () => {
+      this.clients.delete(client);
+      this.relayedBefore += trafficOf(socket);
+    });
     socket.on('data', (chunk: Buffer) => {
       try {
         if (client.session.kind === 'exec') client.session.exec.read(chunk);
@@ -312,4 +324,8 @@ export class RunnerServer {
     client.socket.write(`${JSON.stringify(message)}\n`);
     if (client.socket.writableLength > MAX_UNSENT) client.socket.destroy();
   }
+}
+
+function trafficOf(socket: Socket): number {
+  return socket.bytesRead + socket.bytesWritten;
 }

@@ -44,6 +44,8 @@ export interface WorkDeps {
   readonly turns: Turns;
   /** Boxes that are ready; undefined where none are kept. */
   readonly spares?: SpareBoxes | undefined;
+  /** Bytes that went between this runner and its clients since it began. */
+  relayed(): number;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */

@@ -5,6 +5,7 @@
  * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
  * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
  * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
+ *    While the runner relays much they are made slowly, since a crowd's worth of them takes the processor for seconds.
  *
  * How many of a shape are kept follows what is asked for: FEW at first, as many as were asked for within two seconds when they were not
  * enough, and FEW again once that is long ago.
@@ -31,6 +32,10 @@ const MEMORY_EACH = 1.5 * 1024 * 1024;
 const CROWD_MS = 2_000;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
+/** From so much on it is a transfer and not the talk of commands (bytes per ms). */
+const MUCH_RELAYED = 20_000;
+/** Between two spares beside a transfer (ms): in the end they are all there, however long it takes. */
+const BESIDE_TRANSFER_MS = 500;
 
 interface Shape {
   /** As orders of this shape, without what names one of them. */
@@ -55,6 +60,8 @@ export class Spares implements SpareBoxes {
   private readonly most: number;
   private readonly shapes: LRUCache<string, Shape>;
   private made = 0;
+  /** What was relayed until the last look, and when that was. */
+  private relayed = { bytes: 0, at: 0 };
   private timer: NodeJS.Timeout | undefined;
   private making: Promise<void> | undefined;
   private closed = false;
@@ -110,14 +117,14 @@ export class Spares implements SpareBoxes {
   }
 
   /** Whenever something was started. */
-  private later(): void {
+  private later(afterMs = QUIET_MS): void {
     clearTimeout(this.timer);
     if (this.closed || this.shapes.size === 0) return;
     this.timer = setTimeout(() => {
       // S3.
       if (!this.deps.turns.idle) return this.later();
       this.making ??= this.fill().finally(() => (this.making = undefined));
-    }, QUIET_MS);
+    }, afterMs);
   }
 
   /** S3. */
@@ -162,8 +169,18 @@ export class Spares implements SpareBoxes {
           shape.ready.splice(at, 1);
           void this.end(spare);
         });
+        // S3.
+        if (this.relaysMuch()) return this.later(BESIDE_TRANSFER_MS);
       }
     }
+  }
+
+  /** Since the last look. */
+  private relaysMuch(): boolean {
+    const before = this.relayed;
+    this.relayed = { bytes: this.deps.relayed(), at: this.deps.now() };
+    const elapsed = Math.max(1, this.relayed.at - before.at);
+    return (this.relayed.bytes - before.bytes) / elapsed > MUCH_RELAYED;
   }
 
   private async make(like: WireOrder): Promise<Spare | undefined> {
