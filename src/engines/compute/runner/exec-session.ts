@@ -22,6 +22,8 @@ import {
 
 /** Bytes of a frame that is taken whole. */
 const MAX_WORDS = 64;
+/** Room for so much input is told of at once (bytes), or as soon as none is under way: each word costs the client a read. */
+const ROOM_TOLD = NAMED_STDIN_WINDOW / 4;
 
 export class ExecSession implements Listener {
   private readonly socket: Socket;
@@ -30,6 +32,7 @@ export class ExecSession implements Listener {
   private onStarted: (() => void) | undefined;
   /** The client was told that it started: before that, its end is an answer and no frame. */
   private told = false;
+  private untoldRoom = 0;
 
   constructor(socket: Socket) {
     this.socket = socket;
@@ -65,7 +68,10 @@ export class ExecSession implements Listener {
   }
 
   room(bytes: number): void {
-    if (!this.socket.destroyed) this.socket.write(roomFrame(bytes));
+    this.untoldRoom += bytes;
+    if (this.socket.destroyed || (this.untoldRoom < ROOM_TOLD && this.session?.inputUnderWay !== 0)) return;
+    this.socket.write(roomFrame(this.untoldRoom));
+    this.untoldRoom = 0;
   }
 
   endOfOutput(): void {

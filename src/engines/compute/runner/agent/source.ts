@@ -18,17 +18,17 @@
 import { RARE } from './rare.js';
 
 /** Numbers of system calls that Perl has no word for, from the same tables as those of `isolation/seccomp.ts`. */
-const CALLS: Readonly<Record<string, readonly [setsid: number, prctl: number]>> = {
-  x64: [112, 157],
-  arm64: [157, 167],
+const CALLS: Readonly<Record<string, readonly [setsid: number, prctl: number, splice: number]>> = {
+  x64: [112, 157, 275],
+  arm64: [157, 167, 76],
 };
 
 /** The command that holds a box. `marker` lets a following runner find it. Elsewhere than on the machines known it goes without. */
 export function agentCommand(perl: string, architecture: string, marker: string): readonly string[] {
-  const [setsid, prctl] = CALLS[architecture] ?? [0, 0];
+  const [setsid, prctl, splice] = CALLS[architecture] ?? [0, 0, 0];
   // Strictness is for those who change it; its module would be read at each start.
   const source = bare(SOURCE).replace(/^use strict;\n/m, '');
-  return [perl, '-e', source, '--', String(setsid), String(prctl), marker, bare(RARE)];
+  return [perl, '-e', source, '--', String(setsid), String(prctl), String(splice), marker, bare(RARE)];
 }
 
 /** Comments and indentation are for readers. */
@@ -43,7 +43,7 @@ export function agentProgram(): string {
 
 const SOURCE = String.raw`
 use strict;
-my ($SETSID, $PRCTL, $MARKER, $RARE) = @ARGV;
+my ($SETSID, $PRCTL, $SPLICE, $MARKER, $RARE) = @ARGV;
 # What the list of processes shows, inside and to a following runner.
 $0 = $MARKER;
 
@@ -51,6 +51,8 @@ $0 = $MARKER;
 # From us: 16 stdout, 17 stderr, 18 room for input, 19 end, 20 started, 21 end of output.
 # A frame of READ bytes fills one read of the runner with its head.
 my ($READ, $MAX_FRAME, $MAX_ORDER) = (65531, 65536, 8 << 20);
+# Input that comes in frames of so many bytes is a stream.
+my $STREAM = 32768;
 my ($EAGAIN, $EINTR, $EINPROGRESS) = (11, 4, 115);
 
 my (%when_readable, %when_writable);    # descriptor => what to do
@@ -139,9 +141,10 @@ sub take_connection {
 
 sub from_runner {
     my ($c) = @_;
+    return if $c->{streams} && $c->{in} eq '' && !@{ $c->{input} } && pass_on($c);
     my $got = sysread $c->{socket}, $c->{in}, 2 * $MAX_FRAME, length $c->{in};
-    return if !defined $got && again();
-    return gone($c) if !$got;
+    # Where nothing came, what {in} holds already may still be whole.
+    return gone($c) if defined $got ? !$got : !again();
     my $at = 0;
     my $whole = length $c->{in};
     if (!$c->{ordered}) {
@@ -182,7 +185,11 @@ sub frame {
     my ($c, $type, $data) = @_;
     # Who closes with words unread takes those with it that the other has not read yet: the runner closes.
     return if $c->{ended};
-    if ($type == 0) { push @{ $c->{input} }, $data; feed($c) }
+    if ($type == 0) {
+        $c->{streams} = $SPLICE && !$c->{port} && !$c->{terminal} if length $data >= $STREAM;
+        push @{ $c->{input} }, $data;
+        feed($c);
+    }
     elsif ($type == 1) { $c->{input_ended} = 1; feed($c) }
     elsif ($type == 2) { kill substr($data, 3), tree($c) if $c->{pid} }
     elsif ($type == 3) { resize($c, unpack 'nn', $data) if $c->{terminal} && $c->{stdin} }
