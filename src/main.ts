@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
 import { readCatalog } from '../ops/catalog/read.js';
 import { openFront } from '../ops/front.js';
+import { letHeapGrow } from '../ops/heap.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/kubeconfig.js';
 import { announceListening, retractListening } from '../ops/listening.js';
@@ -106,5 +107,6 @@ if (loaded.outcome === 'Invalid') {
   for (const line of loaded.lines) console.error(line);
   process.exitCode = 2;
 } else {
+  letHeapGrow();
   await serve(loaded.config).catch(refusedStart);
 }
