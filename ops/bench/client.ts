@@ -22,7 +22,7 @@ type State =
   | { readonly in: 'chunk size' }
   | { readonly in: 'trailer' };
 
-const HEAD_END = Buffer.from('\r\n\r\n');
+export const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
 const NOTHING = Buffer.alloc(0);
 
@@ -53,13 +53,10 @@ export async function openConnection(port: number): Promise<Connection> {
       case 'head': {
         const end = pending.indexOf(HEAD_END);
         if (end < 0) return false;
-        const head = pending.toString('latin1', 0, end).toLowerCase();
+        const head = headOf(pending.toString('latin1', 0, end));
         pending = pending.subarray(end + 4);
-        status = Number(head.slice(9, 12));
-        const length = /\r\ncontent-length: *(\d+)/.exec(head)?.[1];
-        if (length !== undefined) state = { in: 'body', left: Number(length) };
-        else if (head.includes('\r\ntransfer-encoding: chunked')) state = { in: 'chunk size' };
-        else state = { in: 'body', left: 0 };
+        status = head.status;
+        state = head.chunked ? { in: 'chunk size' } : { in: 'body', left: head.length };
         return state.in === 'chunk size' || state.left > 0 ? true : finish();
       }
       case 'body':
@@ -116,6 +113,21 @@ export async function openConnection(port: number): Promise<Connection> {
       socket.destroy();
     },
   };
+}
+
+export interface Head {
+  readonly status: number;
+  /** Bytes of the body, where it is not chunked. */
+  readonly length: number;
+  readonly chunked: boolean;
+}
+
+/** From the first lines of an answer, up to the empty one. */
+export function headOf(text: string): Head {
+  const head = text.toLowerCase();
+  const length = /\r\ncontent-length: *(\d+)/.exec(head)?.[1];
+  const chunked = length === undefined && head.includes('\r\ntransfer-encoding: chunked');
+  return { status: Number(head.slice(9, 12)), length: Number(length ?? 0), chunked };
 }
 
 /** Shared by all readers: what comes is taken before the next read, and 1,000 sockets make no garbage. */

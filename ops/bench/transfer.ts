@@ -3,7 +3,7 @@
  * bytes again and again, and reads into the same ones.
  */
 import type { Socket } from 'node:net';
-import { openSocket } from './client.js';
+import { HEAD_END, headOf, openSocket, type Head } from './client.js';
 import type { Service } from './service.js';
 
 const CHUNK = Buffer.alloc(1024 * 1024, 'what an agent would send: text, mostly. ');
@@ -16,7 +16,10 @@ export interface Transferred {
   readonly bytes: number;
 }
 
-/** One request with so many bytes of body on a connection of its own, to the last byte of its answer. Rejects when it is cut short or takes longer than `mostMs`. */
+/**
+ * One request with so many bytes of body on a connection of its own, to the last byte of its answer, whose length must be told. Rejects
+ * when it is cut short or takes longer than `mostMs`.
+ */
 export async function transfer(
   service: Service,
   method: string,
@@ -25,7 +28,7 @@ export async function transfer(
   mostMs: number,
 ): Promise<Transferred> {
   let head: Buffer = Buffer.alloc(0);
-  let answer: { readonly status: number; readonly length: number } | undefined;
+  let answer: Head | undefined;
   let taken = 0;
   const socket = await openSocket(service.port, (part) => {
     if (answer !== undefined) {
@@ -33,13 +36,13 @@ export async function transfer(
       return;
     }
     head = Buffer.concat([head, part]);
-    const end = head.indexOf('\r\n\r\n');
+    const end = head.indexOf(HEAD_END);
     if (end < 0 && head.length > MOST_HEAD) socket.destroy();
     if (end < 0) return;
-    answer = read(head.toString('latin1', 0, end));
-    taken = head.length - end - 4;
+    answer = headOf(head.toString('latin1', 0, end));
+    taken = head.length - end - HEAD_END.length;
   });
-  // As long as the answer has no word of its own for its end, the connection's is it.
+  // The service closes the connection behind its answer, as it is asked to.
   const closed = new Promise<void>((done) => {
     socket.once('close', () => done());
     socket.once('error', () => undefined);
@@ -53,11 +56,6 @@ export async function transfer(
   if (answer === undefined || taken !== answer.length)
     throw new Error(`${method} ${path} was cut short at ${taken} bytes`);
   return { status: answer.status, bytes: taken };
-}
-
-function read(head: string): { readonly status: number; readonly length: number } {
-  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-  return { status: Number(head.slice(9, 12)), length: Number(length) };
 }
 
 function pour(socket: Socket, bytes: number): void {

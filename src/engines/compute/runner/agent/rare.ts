@@ -1,6 +1,7 @@
 /**
- * Owns the parts of the program that holds a box (`source.ts`) which most boxes never need: terminals, ports, killing, and what a
- * command leaves behind. They are compiled when the first of them is called, since reading a program is most of what it takes to start it.
+ * Owns the parts of the program that holds a box (`source.ts`) which most boxes never need: streams of input, terminals, ports, killing,
+ * and what a command leaves behind. They are compiled when the first of them is called, since reading a program is most of what it takes
+ * to start it.
  */
 export const RARE = String.raw`
 # ---- Input that is a stream
