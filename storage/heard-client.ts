@@ -1,13 +1,14 @@
 /**
- * Owns the one kind of connection to Postgres that this service makes: one whose end somebody hears. A pool listens to its
- * idle connections only, and pg tells of an end more than once (the server's farewell, then the socket's): an 'error'
- * that nobody listens to would end the process. Whoever waits for an answer gets the error from there.
+ * Owns the one kind of connection to Postgres that this service makes: one whose end never ends the process. A pool listens
+ * to its idle connections only, pg tells of an end more than once (the server's farewell, then the socket's), and a library
+ * may take all listeners off a connection that it is done with: an 'error' that nobody listens to would be thrown. Whoever waits
+ * for an answer gets the error from there.
  */
-import { Client, type ClientConfig } from 'pg';
+import { Client } from 'pg';
 
 export class HeardClient extends Client {
-  constructor(config?: string | ClientConfig) {
-    super(config);
-    this.on('error', () => {});
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    if (event === 'error' && this.listenerCount('error') === 0) return false;
+    return super.emit(event, ...args);
   }
 }

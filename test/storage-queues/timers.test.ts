@@ -162,6 +162,18 @@ for (const driver of DRIVERS) {
     await until(() => it.firedIds().length >= 3, 'the one armed after that');
   });
 
+  run(`a backend that goes while its queue is closed ends nothing but its connections ${on}`, async (t) => {
+    const it = world();
+    const under = await driver.open(t);
+    for (let n = 0; n < 8; n += 1) {
+      const timers = await start(t, it, under);
+      const cut = under.cut();
+      await sleep(n);
+      await t.notThrowsAsync(timers.close());
+      await cut;
+    }
+  });
+
   run(`timers fire after the backend has lost everything it held ${on}`, async (t) => {
     const it = world();
     const under = await driver.open(t);
