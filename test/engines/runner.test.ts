@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
+import type { WorkOrder } from '../../src/engines/compute/engine.js';
 import { box, Harness, order, taken } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
 
@@ -359,18 +360,34 @@ each(
   },
 );
 
+/** Seconds since the machine began. */
+const uptime = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+
+/** Of work that was ordered then (s): whether its box was there before. */
+async function wasReady(h: Harness, id: string, orderedAt: number): Promise<boolean> {
+  // When the box's first process began, in hundredths of a second.
+  const began = (await h.ran(id, 'sed "s/.*) //" /proc/1/stat | cut -d" " -f20')).stdout;
+  return Number(began) / 100 < orderedAt - 0.02;
+}
+
+/** Process ids of the boxes that run or are ready. */
+function boxesOf(ground: Ground): number[] {
+  const agent = new RegExp(`^process (\\d+) troupe-${ground.place.settings.runnerId}\\s*$`);
+  return ground
+    .leftOver()
+    .map((line) => Number(agent.exec(line)?.[1]))
+    .filter((pid) => pid > 0);
+}
+
 each(
   'work that only wants to be entered gets a box that was ready before, and nothing of such boxes is left',
   async (t, ground, h) => {
-    const uptime = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
     const { main: _, ...idle } = order('true');
     let ready = false;
     for (let tries = 0; tries < 40 && !ready; tries += 1) {
       const orderedAt = uptime();
       const { id } = await h.running({ ...idle, id: `${idle.id}${tries}` });
-      // When the box's first process began, in hundredths of a second since the machine did.
-      const began = (await h.ran(id, 'sed "s/.*) //" /proc/1/stat | cut -d" " -f20')).stdout;
-      ready = Number(began) / 100 < orderedAt - 0.02;
+      ready = await wasReady(h, id, orderedAt);
       await h.engine.remove(id, true, h.patience());
     }
     t.true(ready);
@@ -382,10 +399,38 @@ each(
 );
 
 each(
+  'the first crowd finds boxes ready, and two sorts of work share them',
+  async (t, ground, h) => {
+    const [one, other] = [box(), box({ workingDir: '/tmp' })];
+    const crowdIsServed = async (like: WorkOrder): Promise<boolean> => {
+      const crowd = Array.from({ length: 4 }, () => ({ ...like, id: box().id }));
+      const orderedAt = uptime();
+      const ran = await Promise.all(crowd.map(async (work) => (await h.running(work)).id));
+      const ready = await Promise.all(ran.map((id) => wasReady(h, id, orderedAt)));
+      for (const id of ran) await h.engine.remove(id, true, h.patience());
+      return ready.every(Boolean);
+    };
+    await h.running(one);
+    await h.until('as many as there may be', () => (boxesOf(ground).length === 1 + 8 ? true : undefined));
+    const first = new Set(boxesOf(ground));
+    await h.running(other);
+    // Half of the first sort's end for them.
+    await h.until('equal shares', () => {
+      const now = boxesOf(ground);
+      return now.length === 2 + 8 && now.filter((pid) => first.has(pid)).length === 1 + 4 ? true : undefined;
+    });
+    t.true(await crowdIsServed(other));
+    t.true(await crowdIsServed(one));
+    await h.until('as many as before', () => (boxesOf(ground).length === 2 + 8 ? true : undefined));
+    for (const { id } of [one, other]) await h.engine.remove(id, true, h.patience());
+  },
+  { spares: 8, idleSeconds: 1 },
+);
+
+each(
   'while much goes through the runner, boxes are made ready slowly, and all of them afterwards',
   async (t, ground, h) => {
-    const agent = new RegExp(`^process \\d+ troupe-${ground.place.settings.runnerId}\\s*$`);
-    const boxes = (): number => ground.leftOver().filter((line) => agent.test(line)).length;
+    const boxes = (): number => boxesOf(ground).length;
     const busy = await h.running(box());
     const sink = await h.exec(busy.id, 'cat >/dev/null');
     const block = Buffer.alloc(1024 * 1024);
@@ -396,7 +441,6 @@ each(
       sink.endInput();
       await taken(sink);
     })();
-    // As many are to be ready as were asked for at once.
     const crowd = Array.from({ length: 16 }, () => box());
     await Promise.all(crowd.map((work) => h.running(work)));
     const [before, began, sentBefore] = [boxes(), performance.now(), sent];

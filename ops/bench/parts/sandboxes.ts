@@ -16,9 +16,9 @@ import { transfer } from '../transfer.js';
 
 const ONE_BY_ONE = 100;
 const AT_ONCE = 100;
-/** Crowds one after another: the first finds few boxes ready, the later ones as many as it has missed. */
+/** Crowds one after another: the first finds all boxes ready that there may be, the later ones those that were made meanwhile. */
 const CROWDS = 3;
-/** Between two of them, in which boxes are made ready (ms). */
+/** Before each of them, in which boxes are made ready (ms). */
 const BREATH_MS = 3_000;
 const COMMANDS = 500;
 const KEYS = 300;
@@ -64,6 +64,8 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
   // Turn by turn, so that what else the machine does falls on both.
   const ours = new Sample();
   const bare = new Sample();
+  // What transfers have put off is made ready.
+  await sleep(BREATH_MS);
   for (let n = 0; n < ONE_BY_ONE; n += 1) {
     ours.add(await cycle(service, `one-${n}`));
     bare.add(await bareIsolate());
@@ -100,7 +102,7 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
     { name: 'create to first command, p99', value: round(p99), unit: 'ms', atMost: 150 },
     { name: '`bwrap … true` by itself, p50', value: round(bareP50), unit: 'ms' },
     { name: 'create to first command over `bwrap … true`', value: round(p50 / bareP50, 2), unit: 'ratio' },
-    { name: 'the first 100 at once to first command, p99', value: round(newP99), unit: 'ms' },
+    { name: 'the first 100 at once to first command, p99', value: round(newP99), unit: 'ms', atMost: 750 },
     { name: '100 at once to first command, p50', value: round(crowdP50), unit: 'ms' },
     { name: '100 at once to first command, p99', value: round(crowdP99), unit: 'ms', atMost: 750 },
     { name: 'created, used and deleted', value: round(perSecond), unit: 'per second', atLeast: 60 },

@@ -420,7 +420,8 @@ sub drain {
         while ($c->{$name}) {
             return if $c->{waits} || $c->{over};
             if ($c->{left}{$name} > 0) { from_work($c, $name) }
-            elsif ($c->{terminal}) { end_output($c, $name) }
+            # Held by one that was left behind, unless nothing more can come.
+            elsif ($c->{terminal} || (sysread $c->{$name}, my $late, 1) eq '0') { end_output($c, $name) }
             else { disregard($c, $name) }
         }
     }

@@ -5,10 +5,10 @@
  * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
  * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
  * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
- *    While the runner relays much they are made slowly, since a crowd's worth of them takes the processor for seconds.
+ *    While the runner relays much they are made slowly, since all of them take the processor for seconds.
  *
- * How many of a shape are kept follows what is asked for: FEW at first, as many as were asked for within two seconds when they were not
- * enough, and FEW again once that is long ago.
+ * All that there may be are made, in equal shares of the shapes, as soon as a shape is first ordered: who comes in a crowd has not
+ * announced itself.
  *
  * Bounds (I10): `most` in all, of the SHAPES shapes that were ordered last; a shape that nobody ordered for FORGET_MS goes.
  */
@@ -22,14 +22,10 @@ import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
 import type { Place } from './scratch.js';
 
 const SHAPES = 4;
-/** Of a shape that was never missed. */
-const FEW = 2;
-const FORGET_MS = 10 * 60_000;
+const FORGET_MS = 60 * 60_000;
 /** What all spares together may take of the machine's memory, and what one takes (bytes). */
 const MEMORY_SHARE = 1 / 100;
 const MEMORY_EACH = 1.5 * 1024 * 1024;
-/** Who comes within so long comes together. */
-const CROWD_MS = 2_000;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
 /** From so much on it is a transfer and not the talk of commands (bytes per ms). */
@@ -41,13 +37,6 @@ interface Shape {
   /** As orders of this shape, without what names one of them. */
   readonly order: WireOrder;
   readonly ready: Spare[];
-  /** So many are kept. */
-  wanted: number;
-  /** When they were last not enough. */
-  missedAt: number;
-  /** The time that is counted, and how many were asked for in it. */
-  since: number;
-  asked: number;
 }
 
 /** Of `wanted` so many, where a machine has `memory` bytes. */
@@ -85,11 +74,8 @@ export class Spares implements SpareBoxes {
   take(order: WireOrder): Spare | undefined {
     const shape = this.shape(order);
     this.later();
-    if (shape === undefined) return undefined;
     // S1.
-    const spare = shape.ready.shift();
-    this.learn(shape, spare === undefined);
-    return spare;
+    return shape?.ready.shift();
   }
 
   private shape(order: WireOrder): Shape | undefined {
@@ -97,23 +83,9 @@ export class Spares implements SpareBoxes {
     if (key === undefined) return undefined;
     const known = this.shapes.get(key);
     if (known !== undefined) return known;
-    const wanted = Math.min(FEW, this.most);
-    const made: Shape = { order, ready: [], wanted, missedAt: -Infinity, since: -Infinity, asked: 0 };
-    this.shapes.set(key, made);
-    return made;
-  }
-
-  private learn(shape: Shape, missed: boolean): void {
-    const now = this.deps.now();
-    if (now - shape.since >= CROWD_MS) {
-      shape.since = now;
-      shape.asked = 0;
-    }
-    shape.asked++;
-    if (missed) {
-      shape.wanted = Math.min(Math.max(shape.wanted, shape.asked), this.most);
-      shape.missedAt = now;
-    } else if (now - shape.missedAt > FORGET_MS) shape.wanted = Math.min(FEW, this.most);
+    const shape: Shape = { order, ready: [] };
+    this.shapes.set(key, shape);
+    return shape;
   }
 
   /** Whenever something was started. */
@@ -146,41 +118,62 @@ export class Spares implements SpareBoxes {
     await Promise.all(this.ending);
   }
 
-  private kept(): number {
-    return [...this.shapes.values()].reduce((sum, { ready }) => sum + ready.length, 0);
-  }
-
-  /** One by one: the machine is others' as well. */
+  /** One by one; while the runner is spoken to, with as long a pause after each as it took: the machine is others' as well. */
   private async fill(): Promise<void> {
-    for (const shape of this.shapes.values()) {
-      while (!this.closed && shape.ready.length < shape.wanted && this.kept() < this.most) {
-        // S3. It goes on later.
-        if (!this.deps.turns.idle) return this.later();
-        const spare = await this.make(shape.order).catch((error: unknown) => {
-          this.deps.report(`a spare box was not made: ${(error as Error).message}`);
-        });
-        if (spare === undefined) return;
-        if (this.closed) return this.end(spare);
-        shape.ready.push(spare);
-        void spare.agent.holder.exited.then(() => {
-          const at = shape.ready.indexOf(spare);
-          // Somebody else's by now, or one that ended by itself.
-          if (at < 0) return;
-          shape.ready.splice(at, 1);
-          void this.end(spare);
-        });
-        // S3.
-        if (this.relaysMuch()) return this.later(BESIDE_TRANSFER_MS);
-      }
-    }
+    // S3. It goes on later.
+    if (!this.deps.turns.idle) return this.later();
+    const began = this.deps.now();
+    const shape = this.scarce();
+    if (shape === undefined || !(await this.hasRoom())) return;
+    const spare = await this.make(shape.order).catch((error: unknown) => {
+      this.deps.report(`a spare box was not made: ${(error as Error).message}`);
+    });
+    if (spare === undefined) return;
+    // The shape may have been forgotten meanwhile.
+    if (this.closed || ![...this.shapes.values()].includes(shape)) return this.end(spare);
+    this.keep(shape, spare);
+    const rate = this.relays();
+    // S3.
+    if (rate > MUCH_RELAYED) this.later(BESIDE_TRANSFER_MS);
+    else this.later(rate === 0 ? 0 : this.deps.now() - began);
   }
 
-  /** Since the last look. */
-  private relaysMuch(): boolean {
+  /** The shape of which one is to be made next. */
+  private scarce(): Shape | undefined {
+    return [...this.shapes.values()].find(({ ready }) => ready.length < this.share());
+  }
+
+  /** Of each shape. */
+  private share(): number {
+    return Math.max(1, Math.floor(this.most / this.shapes.size));
+  }
+
+  /** A shape that has more than its share gives one up for another. */
+  private async hasRoom(): Promise<boolean> {
+    const shapes = [...this.shapes.values()];
+    if (shapes.reduce((sum, { ready }) => sum + ready.length, 0) < this.most) return true;
+    const spare = shapes.find(({ ready }) => ready.length > this.share())?.ready.pop();
+    if (spare === undefined) return false;
+    await this.end(spare);
+    return true;
+  }
+
+  private keep(shape: Shape, spare: Spare): void {
+    shape.ready.push(spare);
+    void spare.agent.holder.exited.then(() => {
+      const at = shape.ready.indexOf(spare);
+      // Somebody else's by now, or one that ended by itself.
+      if (at < 0) return;
+      shape.ready.splice(at, 1);
+      void this.end(spare);
+    });
+  }
+
+  /** Bytes per ms since the last look. */
+  private relays(): number {
     const before = this.relayed;
     this.relayed = { bytes: this.deps.relayed(), at: this.deps.now() };
-    const elapsed = Math.max(1, this.relayed.at - before.at);
-    return (this.relayed.bytes - before.bytes) / elapsed > MUCH_RELAYED;
+    return (this.relayed.bytes - before.bytes) / Math.max(1, this.relayed.at - before.at);
   }
 
   private async make(like: WireOrder): Promise<Spare | undefined> {
