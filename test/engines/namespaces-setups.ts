@@ -60,7 +60,7 @@ export class Ground {
     if (setup.uid !== own) chownSync(base, setup.uid, setup.uid);
     const settings = runnerSettings
       .omit({ runnerDir: true, runtimeDir: true, runnerId: true })
-      .parse({ isolation: setup.isolation, idleSeconds: 20, diskSeconds: 0.2, hidden: [base], ...more });
+      .parse({ isolation: setup.isolation, idleSeconds: 20, diskSeconds: 0.2, spares: 4, hidden: [base], ...more });
     return new Ground(setup, base, placeRunner(join(base, 'runner'), base, settings, setup.uid));
   }
 

@@ -21,8 +21,8 @@ function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] =
       const ground = Ground.make(setup, { spares: 0, ...more });
       try {
         const harness = await Harness.over(await ground.open());
-        await run(t, ground, harness);
-        await harness.close();
+        // One that failed must not keep the process of the tests.
+        await run(t, ground, harness).finally(() => harness.close());
       } finally {
         await ground.clean();
       }
@@ -419,6 +419,8 @@ each(
       const now = boxesOf(ground);
       return now.length === 2 + 8 && now.filter((pid) => first.has(pid)).length === 1 + 4 ? true : undefined;
     });
+    const since = uptime();
+    await h.until('a time in which none is made', () => (uptime() > since + 0.1 ? true : undefined));
     t.true(await crowdIsServed(other));
     t.true(await crowdIsServed(one));
     await h.until('as many as before', () => (boxesOf(ground).length === 2 + 8 ? true : undefined));
