@@ -73,6 +73,7 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
     await sleep(50);
   }
   context.log('one after another is measured');
+  await sleep(BREATH_MS);
   const crowds: Sample[] = [];
   for (let turn = 0; turn < CROWDS; turn += 1) {
     const crowd = new Sample();

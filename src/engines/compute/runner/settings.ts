@@ -20,8 +20,8 @@ export const runnerSettings = z.object({
   /** Pieces of work that may live at once; each has a host id and pipes of its own. */
   maxLive: z.int().positive().max(60_000).default(1024),
   /**
-   * Most boxes kept ready for work that is only entered, however often they were missed; each costs a MB and a half, and all together at
-   * most a hundredth of the machine's memory. 0: none.
+   * Most boxes kept ready for work that is only entered; each costs a MB and a half, and all together at most a hundredth of the machine's
+   * memory. 0: none.
    */
   spares: z.int().min(0).max(1024).default(128),
   /**

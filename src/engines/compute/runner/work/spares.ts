@@ -28,10 +28,14 @@ const MEMORY_SHARE = 1 / 100;
 const MEMORY_EACH = 1.5 * 1024 * 1024;
 /** After the last start, so that a crowd is served first (ms). */
 const QUIET_MS = 15;
+/** A third of one processor, while the runner is spoken to. */
+const PAUSE = 2;
 /** From so much on it is a transfer and not the talk of commands (bytes per ms). */
 const MUCH_RELAYED = 20_000;
 /** Between two spares beside a transfer (ms): in the end they are all there, however long it takes. */
-const BESIDE_TRANSFER_MS = 500;
+const BESIDE_TRANSFER_MS = 2_000;
+/** Between two looks whether it is over (ms). */
+const LOOK_MS = 100;
 
 interface Shape {
   /** As orders of this shape, without what names one of them. */
@@ -51,6 +55,8 @@ export class Spares implements SpareBoxes {
   private made = 0;
   /** What was relayed until the last look, and when that was. */
   private relayed = { bytes: 0, at: 0 };
+  /** When the last one was made, and how long that took (ms). */
+  private last = { at: 0, took: 0 };
   private timer: NodeJS.Timeout | undefined;
   private making: Promise<void> | undefined;
   private closed = false;
@@ -118,13 +124,15 @@ export class Spares implements SpareBoxes {
     await Promise.all(this.ending);
   }
 
-  /** One by one; while the runner is spoken to, with as long a pause after each as it took: the machine is others' as well. */
+  /** One by one: the machine is others' as well. */
   private async fill(): Promise<void> {
-    // S3. It goes on later.
-    if (!this.deps.turns.idle) return this.later();
-    const began = this.deps.now();
     const shape = this.scarce();
-    if (shape === undefined || !(await this.hasRoom())) return;
+    if (shape === undefined) return;
+    // S3.
+    const rest = this.rest();
+    if (rest > 0) return this.later(Math.min(rest, LOOK_MS));
+    if (!(await this.hasRoom())) return;
+    const began = this.deps.now();
     const spare = await this.make(shape.order).catch((error: unknown) => {
       this.deps.report(`a spare box was not made: ${(error as Error).message}`);
     });
@@ -132,10 +140,18 @@ export class Spares implements SpareBoxes {
     // The shape may have been forgotten meanwhile.
     if (this.closed || ![...this.shapes.values()].includes(shape)) return this.end(spare);
     this.keep(shape, spare);
-    const rate = this.relays();
-    // S3.
-    if (rate > MUCH_RELAYED) this.later(BESIDE_TRANSFER_MS);
-    else this.later(rate === 0 ? 0 : this.deps.now() - began);
+    const at = this.deps.now();
+    this.last = { at, took: at - began };
+    this.later(0);
+  }
+
+  /** How long the next one has to wait still (ms). */
+  private rest(): number {
+    const [before, at] = [this.relayed, this.deps.now()];
+    this.relayed = { bytes: this.deps.relayed(), at };
+    const rate = (this.relayed.bytes - before.bytes) / Math.max(1, at - before.at);
+    const pause = rate > MUCH_RELAYED ? BESIDE_TRANSFER_MS : rate > 0 ? PAUSE * this.last.took : 0;
+    return this.last.at + pause - at;
   }
 
   /** The shape of which one is to be made next. */
@@ -167,13 +183,6 @@ export class Spares implements SpareBoxes {
       shape.ready.splice(at, 1);
       void this.end(spare);
     });
-  }
-
-  /** Bytes per ms since the last look. */
-  private relays(): number {
-    const before = this.relayed;
-    this.relayed = { bytes: this.deps.relayed(), at: this.deps.now() };
-    return (this.relayed.bytes - before.bytes) / Math.max(1, this.relayed.at - before.at);
   }
 
   private async make(like: WireOrder): Promise<Spare | undefined> {
