@@ -21,8 +21,12 @@ function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] =
       const ground = Ground.make(setup, { spares: 0, ...more });
       try {
         const harness = await Harness.over(await ground.open());
-        // One that failed must not keep the process of the tests.
-        await run(t, ground, harness).finally(() => harness.close());
+        try {
+          await run(t, ground, harness);
+        } finally {
+          // One that failed must not keep the process of the tests.
+          await harness.close();
+        }
       } finally {
         await ground.clean();
       }
