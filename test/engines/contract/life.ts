@@ -1,6 +1,20 @@
 /** How work begins, ends, is stopped and removed. */
 import type { ContractCase } from './case.js';
-import { order } from '../compute-harness.js';
+import { LIMITS, order } from '../compute-harness.js';
+
+/** So many that one of them at least would show a wrong order of signals. */
+const SHELLS = 40;
+
+const manyShells = [
+  'sh',
+  '-c',
+  `trap : TERM; n=0; while [ $((n += 1)) -le ${SHELLS} ]; do sh -ec "$1" & done
+   until [ "$(wc -l </workspace/up)" = ${SHELLS} ]; do sleep 0.05; done 2>/dev/null
+   : >/workspace/ready; echo ready
+   while :; do wait && exit 3; done`,
+  'sh',
+  'trap "echo stopped; exit 0" TERM; echo up >>/workspace/up; while :; do sleep 600; done',
+];
 
 export const lifeCases: readonly ContractCase[] = [
   {
@@ -95,6 +109,26 @@ export const lifeCases: readonly ContractCase[] = [
       await h.engine.stop(work.id, 30, h.patience());
       t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 7 });
       t.true((await h.text(work.id)).includes('ending'));
+    },
+  },
+  {
+    name: 'SIGTERM reaches a program before what it started: no shell with -e ends with its child before its trap',
+    run: async (t, h) => {
+      const limits = { ...LIMITS, pids: 4 * SHELLS };
+      const stopped = async (id: string, name?: string): Promise<void> => {
+        const said = await h.text(id, name);
+        t.is(said.match(/^stopped$/gm)?.length, SHELLS, said);
+      };
+      const alone = order(manyShells, { limits });
+      await h.start(alone);
+      await ready(h, alone.id);
+      await h.engine.stop(alone.id, 30, h.patience());
+      t.is((await h.ended(alone.id)).exitCode, 3);
+      await stopped(alone.id);
+      const side = { name: 'side', command: manyShells, env: { PATH: '/usr/bin:/bin' } };
+      const beside = order('while [ ! -e /workspace/ready ]; do sleep 0.05; done', { limits, sidecars: [side] });
+      t.is((await h.run(beside)).exitCode, 0);
+      await stopped(beside.id, 'side');
     },
   },
   {

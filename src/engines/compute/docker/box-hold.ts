@@ -191,7 +191,7 @@ sub of_main {
   my %not = map { $_ => 1 } grep { $_ == 1 || $of{$_} == 0 || ($proc{$_} && ($proc{$_}{side} || $proc{$_}{id})) } keys %of;
   my @roots = grep { $_ != 1 } keys %not;
   $not{$_} = 1 for below(@roots);
-  return grep { !$not{$_} } keys %of;
+  return grep { !$not{$_} } below(1);
 }
 sub gone {
   my ($pid, $status, $over) = @_;

@@ -88,7 +88,7 @@ sub parents {
   }
   return %of;
 }
-# All below the given processes.
+# All below the given processes, parents before their children: a shell must hear of a signal before its child dies of it.
 sub below {
   my %of = parents();
   my %in = map { $_ => 1 } @_;

@@ -57,26 +57,31 @@ sub resize {
 # ---- Killing
 
 # All that the command has started and that can be told: its descendants, and who shares a session or group with one of them.
+# Parents come before their children: a shell must hear of a signal before its child dies of it.
 sub tree {
     my ($c) = @_;
     my %in = ($c->{pid} => 1);
-    my @processes;
-    opendir my $proc, '/proc' or return $c->{pid};
-    for my $pid (grep { /^[0-9]+$/ && $_ > 1 && $_ != $$ } readdir $proc) {
+    my @tree = $c->{pid};
+    my (%below, @processes);
+    opendir my $proc, '/proc' or return @tree;
+    for my $pid (sort { $a <=> $b } grep { /^[0-9]+$/ && $_ > 1 && $_ != $$ } readdir $proc) {
         open my $stat, '<', "/proc/$pid/stat" or next;
         sysread $stat, my $line, 512;
         # The name before it may hold anything.
-        push @processes, [$pid, $2, $3, $4] if $line =~ /.*\) (\S) (\d+) (\d+) (\d+) /s && $1 ne 'Z';
+        next unless $line =~ /.*\) (\S) (\d+) (\d+) (\d+) /s && $1 ne 'Z';
+        push @processes, [$pid, $3, $4];
+        push @{ $below{$2} }, $pid;
     }
-    for (my $grown = 1; $grown;) {
-        $grown = 0;
+    for (my $i = 0; $i < @tree;) {
+        for (; $i < @tree; $i++) { push @tree, grep { !$in{$_}++ } @{ $below{ $tree[$i] } || [] } }
         for (@processes) {
             my ($pid, @ties) = @$_;
             next if $in{$pid} || !grep { $in{$_} } @ties;
-            $grown = $in{$pid} = 1;
+            $in{$pid} = 1;
+            push @tree, $pid;
         }
     }
-    return keys %in;
+    return @tree;
 }
 
 # First stopped, so that none starts another meanwhile.
