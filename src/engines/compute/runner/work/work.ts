@@ -14,10 +14,9 @@
  */
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
-import { LogWriter } from '../log/writer.js';
-import { NETWORK_LOG, Outward } from '../egress/outward.js';
+import { Outward } from '../egress/outward.js';
 import { Agent } from '../agent/agent.js';
-import type { Listener, Session, SessionEnd } from '../agent/session.js';
+import type { Listener, Session } from '../agent/session.js';
 import { launch, firstFeed, type Launched } from '../process/launch.js';
 import type { Box } from '../isolation/isolation.js';
 import { Refused, type WireOrder } from '../protocol/messages.js';
@@ -27,6 +26,7 @@ import { Commands } from './commands.js';
 import { Processes } from './processes.js';
 import { containersOf, isEnterable } from './programs.js';
 import type { Spare, WorkDeps } from './deps.js';
+import { WorkLogs } from './logs.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
 import { saveOutputs } from './save.js';
@@ -46,8 +46,7 @@ export class Work {
   private readonly onState: (state: WorkState) => void;
   private readonly abort = new AbortController();
   private readonly launched: Launched[] = [];
-  private readonly logs = new Map<string, LogWriter>();
-  private readonly over = new Set<string>();
+  private readonly logs: WorkLogs;
   private group: Group | undefined;
   private place: Place | undefined;
   private boxPid: number | undefined;
@@ -70,9 +69,10 @@ export class Work {
     this.order = order;
     this.deps = deps;
     this.onState = onState;
+    this.logs = new WorkLogs(order, deps);
     const { network, egressAllow = [] } = order;
     if (network !== undefined && network.egress !== 'Deny') {
-      this.outward = new Outward(network, egressAllow, deps.outward, (line) => this.logConnection(line));
+      this.outward = new Outward(network, egressAllow, deps.outward, (line) => this.logs.connection(line));
     }
     this.current = { id: order.id, phase: 'Preparing', sequence: 1, preparedAt: deps.now() };
     this.done = this.run();
@@ -88,12 +88,12 @@ export class Work {
 
   /** True when no log was written. Only of work that has ended. */
   get silent(): boolean {
-    return [...this.logs.values()].every((log) => log.silent) && (this.processes?.list().length ?? 0) === 0;
+    return this.logs.silent && (this.processes?.list().length ?? 0) === 0;
   }
 
   mayGrow(container: string): boolean {
     if (this.current.endedAt !== undefined) return false;
-    if (this.containers.includes(container)) return !this.over.has(container);
+    if (this.containers.includes(container)) return this.logs.mayGrow(container);
     return this.processes?.mayGrow(container) === true;
   }
 
@@ -136,7 +136,7 @@ export class Work {
   /** Ends the work at once because its files are more than they may be; `what` says in which way. */
   diskFull(what: string): void {
     const message = `the work's files ${what}`;
-    this.logs.get(this.order.main?.name ?? '')?.system(`[${message}]`);
+    if (this.order.main !== undefined) this.logs.say(this.order.main.name, message);
     this.end({ reason: 'DiskFull', message }, 0);
   }
 
@@ -190,7 +190,7 @@ export class Work {
           abandoned: this.abandoned.signal,
         });
       }
-      await Promise.all([...this.logs.values()].map((log) => log.end()));
+      await this.logs.end();
     } catch (error) {
       this.deps.report(`${this.order.id}: ${(error as Error).message}`);
     }
@@ -356,7 +356,7 @@ export class Work {
     const limit = process.timeoutSeconds;
     return setTimeout(() => {
       const message = `${process.name} ran longer than ${limit} s`;
-      this.logs.get(process.name)?.system(`[${message}]`);
+      this.logs.say(process.name, message);
       this.ending ??= { reason: 'TimedOut', message };
       this.killBox();
       part.kill();
@@ -366,7 +366,7 @@ export class Work {
   /** The box's only program. */
   private async launchOnly(process: OrderedProcess, box: Box): Promise<Part> {
     const { deps, order } = this;
-    const log = this.openLog(process);
+    const log = this.logs.open(process.name);
     const { command, env } = process;
     const plan = deps.isolation.box(
       { ...box, gated: this.outward !== undefined },
@@ -388,7 +388,7 @@ export class Work {
     });
     const part = onlyProgram(launched, process, passed);
     this.parts.push(part);
-    void this.endLog(process, part, log);
+    void this.logs.endWith(part, process.name);
     if (this.ending !== undefined) part.kill();
     return part;
   }
@@ -409,40 +409,16 @@ export class Work {
     return this.ending === undefined ? failed('SandboxFailed', this.outwardFailure ?? BOX_ENDED) : this.ended();
   }
 
-  private logConnection(line: string): void {
-    const log = this.logs.get(NETWORK_LOG) ?? this.openLog({ name: NETWORK_LOG });
-    log.feed('stdout', Buffer.from(`${line}\n`));
-  }
-
   /** One of several. */
   private begin(process: OrderedProcess, agent: Agent): Part {
-    const log = this.openLog(process);
+    const log = this.logs.open(process.name);
     const { command, env } = process;
     const session = agent.open({ kind: 'command', command, env, workingDir: this.order.workingDir }, log);
     session.endInput();
     const part = heldProgram(session);
     this.parts.push(part);
-    void this.endLog(process, part, log);
+    void this.logs.endWith(part, process.name);
     return part;
-  }
-
-  private openLog({ name }: { readonly name: string }): LogWriter {
-    const { deps, order } = this;
-    const log = new LogWriter(deps.logDirectory(order.id), name, order.limits.logBytes, deps.now, () =>
-      deps.onLogGrown(order.id, name),
-    );
-    this.logs.set(name, log);
-    return log;
-  }
-
-  /** A log ends when nothing holds its pipes any more, which for sidecars and init can be long before the work's end. */
-  private async endLog(process: OrderedProcess, part: Part, log: LogWriter): Promise<void> {
-    const end = await part.exited;
-    await part.drained;
-    if (this.order.sidecars.includes(process)) log.system(`[${wordsFor(end)}]`);
-    await log.end();
-    this.over.add(process.name);
-    this.deps.onLogEnded(this.order.id, process.name);
   }
 
   private entrances(): readonly number[] {
@@ -464,23 +440,11 @@ export class Work {
     // A report that a crash of the machine could take back would let a retry run twice.
     await this.deps.journalEnd(state).catch((error: Error) => this.deps.report(error.message));
     this.current = state;
-    for (const name of this.containers) this.over.add(name);
     this.onState(state);
   }
 
   private report(change: Partial<WorkState>): void {
     this.current = { ...this.current, ...change, sequence: this.current.sequence + 1 };
     this.onState(this.current);
-  }
-}
-
-function wordsFor(end: SessionEnd): string {
-  switch (end.end) {
-    case 'Exited':
-      return `ended with exit code ${end.exitCode}`;
-    case 'NotExecuted':
-      return end.message;
-    case 'Gone':
-      return 'ended with exit code 137';
   }
 }
