@@ -26,7 +26,8 @@ export interface Layout {
   readonly pipes: string;
   /** Of the service, for the socket of the attempt API; shown inside work. */
   readonly api: string;
-  /** Sockets of agents of boxes. */
+  /** Program of the agents of boxes, and their sockets. */
+  readonly agent: string;
   readonly agents: string;
   /** Where the scratch is mounted again for users who may not enter `runnerDir`. */
   readonly scratchMount: string;
@@ -46,6 +47,7 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     socket: join(runtimeDir, 'socket', 'runner'),
     pipes: join(runtimeDir, 'pipes'),
     api: join(runtimeDir, 'api'),
+    agent: join(runtimeDir, 'agent'),
     agents: join(runtimeDir, 'agents'),
     scratchMount: join(runtimeDir, 'scratch'),
   };

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engine.js';
 import { AgentSockets } from './agent/agent.js';
-import { agentCommand } from './agent/source.js';
+import { writeAgent } from './agent/source.js';
 import { collectOutputs } from './work/outputs.js';
 import { Doors } from './egress/door.js';
 import type { OutwardDeps } from './egress/outward.js';
@@ -115,7 +115,12 @@ export async function openRunner(
       agent:
         perl === undefined
           ? undefined
-          : { isolation: isolation.isolation, pipes, sockets, command: agentCommand(perl, process.arch, marker) },
+          : {
+              isolation: isolation.isolation,
+              pipes,
+              sockets,
+              program: writeAgent(layout.agent, perl, process.arch, marker),
+            },
       outward: {
         doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
         lookup,

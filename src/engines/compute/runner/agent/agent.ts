@@ -7,7 +7,7 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import type { Box, Isolation } from '../isolation/isolation.js';
+import type { Box, Holder, Isolation } from '../isolation/isolation.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
 import type { AgentOrder } from './order.js';
@@ -34,7 +34,7 @@ export interface AgentDeps {
   readonly pipes: Pipes;
   readonly sockets: AgentSockets;
   /** What holds a box (`source.ts`). */
-  readonly command: readonly string[];
+  readonly program: Holder;
 }
 
 export class Agent {
@@ -61,7 +61,7 @@ export class Agent {
     try {
       // Closing takes away the name under which it was made.
       renameSync(`${path}.new`, path);
-      const plan = deps.isolation.box(box, { hold: deps.command }, firstFeed(entrances.length));
+      const plan = deps.isolation.box(box, deps.program, firstFeed(entrances.length));
       return new Agent(await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server)), path, onBroken);
     } finally {
       server.close();

@@ -15,6 +15,8 @@
  * lets it; so a connection takes some hundred KiB at most. One process does all of it, waiting in `select`.
  */
 
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import type { Holder } from '../isolation/isolation.js';
 import { RARE } from './rare.js';
 
 /** Numbers of system calls that Perl has no word for, from the same tables as those of `isolation/seccomp.ts`. */
@@ -23,12 +25,22 @@ const CALLS: Readonly<Record<string, readonly [setsid: number, prctl: number, sp
   arm64: [157, 167, 76],
 };
 
-/** The command that holds a box. `marker` lets a following runner find it. Elsewhere than on the machines known it goes without. */
-export function agentCommand(perl: string, architecture: string, marker: string): readonly string[] {
+/** Writes the program that holds a box to `path`. `marker` lets a following runner find what it runs as. */
+export function writeAgent(path: string, perl: string, architecture: string, marker: string): Holder {
+  // A box's user opens it.
+  rmSync(path, { force: true });
+  writeFileSync(path, agentProgram(), { mode: 0o444 });
+  chmodSync(path, 0o444);
+  // Elsewhere than on the machines known it goes without these calls.
   const [setsid, prctl, splice] = CALLS[architecture] ?? [0, 0, 0];
-  // Strictness is for those who change it; its module would be read at each start.
-  const source = bare(SOURCE).replace(/^use strict;\n/m, '');
-  return [perl, '-e', source, '--', String(setsid), String(prctl), String(splice), marker, bare(RARE)];
+  return { interpreter: perl, program: path, args: [String(setsid), String(prctl), String(splice), marker] };
+}
+
+/** As it is read at each start. */
+export function agentProgram(): string {
+  // Strictness is for those who change it; its module would be read too.
+  const often = bare(SOURCE).replace(/^use strict;\n/m, '');
+  return `my $RARE = <<'RARE';\n${bare(RARE)}RARE\n${often}`;
 }
 
 /** Comments and indentation are for readers. */
@@ -37,13 +49,13 @@ function bare(source: string): string {
 }
 
 /** The whole program as it is written, for checking. */
-export function agentProgram(): string {
-  return `${SOURCE}\n${RARE}`;
+export function agentSource(): string {
+  return `my $RARE = '';\n${SOURCE}\n${RARE}`;
 }
 
 const SOURCE = String.raw`
 use strict;
-my ($SETSID, $PRCTL, $SPLICE, $MARKER, $RARE) = @ARGV;
+my ($SETSID, $PRCTL, $SPLICE, $MARKER) = @ARGV;
 # What the list of processes shows, inside and to a following runner.
 $0 = $MARKER;
 

@@ -4,6 +4,7 @@
  */
 import type { SystemView } from './system.js';
 import {
+  holding,
   skeletonOf,
   STATUS_FD,
   words,
@@ -82,30 +83,30 @@ function boxPlan(
   if (box.root === undefined) options.push('--remount-ro', '/');
   options.push('--json-status-fd', String(STATUS_FD));
   options.push('--disable-userns');
-  if ('hold' in command) {
-    options.push('--as-pid-1', '--chdir', '/');
-    return plan(programs, box, options, command.hold, firstFeed, feeds);
-  }
-  options.push('--chdir', command.workingDir, ...environment(command));
-  return plan(programs, box, options, command.command, firstFeed, feeds);
+  if ('interpreter' in command) options.push('--as-pid-1', '--chdir', '/');
+  else options.push('--chdir', command.workingDir, ...environment(command));
+  return plan(programs, box, options, command, firstFeed, feeds);
 }
 
 function plan(
   programs: BubblewrapPrograms & { readonly marker: string },
   box: Box,
   options: readonly string[],
-  command: readonly string[],
+  command: Command | Holder,
   firstFeed: number,
   feeds: readonly Buffer[],
 ): Plan {
+  const attachments: string[] = [];
+  // The options themselves are the first feed.
+  const attached = (path: string): number => firstFeed + feeds.length + attachments.push(path);
+  const filter = programs.filter === undefined ? [] : ['--seccomp', String(attached(programs.filter))];
+  const run = 'interpreter' in command ? holding(command, attached(command.program)) : command.command;
   const limited =
     box.rlimits === undefined || programs.prlimit === undefined
-      ? command
-      : [programs.prlimit, `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--', ...command];
-  const filter = programs.filter === undefined ? [] : ['--seccomp', String(firstFeed + 1 + feeds.length)];
+      ? run
+      : [programs.prlimit, `--nproc=${box.rlimits.processes}`, `--data=${box.rlimits.data}`, '--', ...run];
   // Last, so that nothing else shares its descriptor.
-  const gate =
-    box.gated === true ? ['--block-fd', String(firstFeed + 1 + feeds.length + Math.sign(filter.length))] : [];
+  const gate = box.gated === true ? ['--block-fd', String(firstFeed + 1 + feeds.length + attachments.length)] : [];
   const all = [...options, ...filter, ...gate];
   return {
     file: programs.bwrap,
@@ -113,7 +114,7 @@ function plan(
     hostId: box.hostId,
     owner: box.hostId,
     feeds: [Buffer.from(all.map((option) => `${option}\0`).join('')), ...feeds],
-    attachment: programs.filter,
+    attachments,
     gate: box.gated,
   };
 }

@@ -49,7 +49,10 @@ export interface Command {
 
 /** What runs in a box as its first process and is spoken to by the socket that is its descriptor 0 (`agent/`). */
 export interface Holder {
-  readonly hold: readonly string[];
+  readonly interpreter: string;
+  /** Path of a host file that everybody may read. It comes open, not as a word of the command line: lists of processes stay short. */
+  readonly program: string;
+  readonly args: readonly string[];
 }
 
 /** Something to spawn. File descriptors: 0 nothing or the socket of a holder, 1 and 2 output, STATUS_FD status lines, then the feeds. */
@@ -62,9 +65,9 @@ export interface Plan {
   readonly owner: number | undefined;
   /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
   readonly feeds: readonly Buffer[];
-  /** Path of a file that is offered to read, on the descriptor after the feeds. */
-  readonly attachment?: string | undefined;
-  /** The command waits for a byte on the descriptor after that. */
+  /** Paths of files that are offered to read, on the descriptors after the feeds. */
+  readonly attachments: readonly string[];
+  /** The command waits for a byte on the descriptor after these. */
   readonly gate?: boolean | undefined;
 }
 
@@ -98,6 +101,11 @@ export function skeletonOf(view: { readonly mounts: readonly Mount[]; readonly l
 
 /** Where the isolation writes `{"child-pid": n}` and, once a command ran and ended, `{"exit-code": n}`. */
 export const STATUS_FD = 3;
+
+/** The command line of a holder whose program is open as this descriptor. */
+export function holding({ interpreter, args }: Holder, descriptor: number): readonly string[] {
+  return [interpreter, `/proc/self/fd/${descriptor}`, ...args];
+}
 
 /** Options that hold no blanks, written as one would type them. */
 export function words(text: string): string[] {

@@ -128,7 +128,7 @@ async function tryOut(isolation: Isolation, settings: ProbeSettings): Promise<st
   return exit.error.trim().split('\n')[0] || `the trial ended with ${exit.exitCode}`;
 }
 
-const refused: Plan = { file: '/bin/false', args: [], hostId: undefined, owner: undefined, feeds: [] };
+const refused: Plan = { file: '/bin/false', args: [], hostId: undefined, owner: undefined, feeds: [], attachments: [] };
 
 const nothing: Isolation = {
   name: 'none',

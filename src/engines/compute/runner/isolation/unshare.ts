@@ -8,6 +8,7 @@
  * and becomes the command; a holder becomes pid 1 in its place. Before that nothing that the order says is executed, nor is its environment set.
  */
 import {
+  holding,
   skeletonOf,
   STATUS_FD,
   words,
@@ -48,9 +49,10 @@ export function unshare(settings: UnshareSettings, view: SystemView): Isolation 
     skeleton,
     gates: false,
     box: (box, command, firstFeed) => {
-      const feeds = [Buffer.from(buildScript(settings, { ...view, skeleton }, box, command, firstFeed + 1))];
-      if (!('hold' in command)) feeds.push(Buffer.from(commandScript(box, command)));
-      return scripted(settings, box, firstFeed, feeds, 'hold' in command);
+      // What comes next: the second script, or the program of a holder.
+      const build = Buffer.from(buildScript(settings, { ...view, skeleton }, box, command, firstFeed + 1));
+      if ('interpreter' in command) return scripted(settings, box, firstFeed, [build], command.program);
+      return scripted(settings, box, firstFeed, [build, Buffer.from(commandScript(box, command))]);
     },
   };
 }
@@ -68,9 +70,9 @@ function scripted(
   box: Box,
   firstFeed: number,
   feeds: readonly Buffer[],
-  holds: boolean,
+  held?: string,
 ): Plan {
-  const kept = holds ? `${SOCKET_FD}<&0 ` : '';
+  const kept = held !== undefined ? `${SOCKET_FD}<&0 ` : '';
   const redirect = `${PATH}; exec "$@" ${kept}<&${firstFeed} ${firstFeed}<&-`;
   return {
     file: '/bin/sh',
@@ -78,6 +80,7 @@ function scripted(
     hostId: undefined,
     owner: box.hostId,
     feeds,
+    attachments: held === undefined ? [] : [held],
   };
 }
 
@@ -86,7 +89,7 @@ function buildScript(
   view: SystemView & { readonly skeleton: Skeleton },
   box: Box,
   command: Command | Holder,
-  commandFeed: number,
+  next: number,
 ): string {
   const lines = [
     'set -eu',
@@ -116,11 +119,11 @@ function buildScript(
     'umount -n -l /tmp',
     ...(box.root === undefined ? ['mount -n -o remount,bind,ro,nosuid,nodev /'] : []),
     ...(settings.asRoot ? [] : [FORBID_NESTED]),
-    ...('hold' in command
-      ? [`exec ${become(settings, box, `${limitsOf(box).join(' ')} ${holderOf(command)}`)}`]
+    ...('interpreter' in command
+      ? [`exec ${become(settings, box, `${limitsOf(box).join(' ')} ${holderOf(command, next)}`)}`]
       : [
           'rc=0',
-          `${become(settings, box, `sh -s <&${commandFeed} ${commandFeed}<&-`)} || rc=$?`,
+          `${become(settings, box, `sh -s <&${next} ${next}<&-`)} || rc=$?`,
           `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
           'exit $rc',
         ]),
@@ -129,8 +132,8 @@ function buildScript(
 }
 
 /** It gets an environment of its own for each command. */
-function holderOf({ hold }: Holder): string {
-  return `/usr/bin/env -i ${hold.map(quote).join(' ')} <&${SOCKET_FD} ${SOCKET_FD}<&- ${STATUS_FD}>&-`;
+function holderOf(holder: Holder, descriptor: number): string {
+  return `/usr/bin/env -i ${holding(holder, descriptor).map(quote).join(' ')} <&${SOCKET_FD} ${SOCKET_FD}<&- ${STATUS_FD}>&-`;
 }
 
 /** From pid 1 to the work's user without capabilities. */

@@ -72,9 +72,10 @@ export async function launch(
   for (const _ of plan.feeds) stdio.push('pipe');
   const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1, socket === undefined);
   let child: ChildProcess;
-  let attachment: number | undefined;
+  const attachments: number[] = [];
   try {
-    if (plan.attachment !== undefined) stdio.push((attachment = openSync(plan.attachment, 'r')));
+    for (const path of plan.attachments) attachments.push(openSync(path, 'r'));
+    stdio.push(...attachments);
     if (plan.gate === true) stdio.push('pipe');
     child = spawn(file, args, {
       stdio,
@@ -87,7 +88,7 @@ export async function launch(
     discard(err);
     throw error;
   } finally {
-    if (attachment !== undefined) closeSync(attachment);
+    for (const descriptor of attachments) closeSync(descriptor);
   }
   closeSync(out.writeEnd);
   closeSync(err.writeEnd);
