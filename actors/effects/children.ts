@@ -105,6 +105,7 @@ export async function collectChildren(
 ): Promise<EffectOutcome> {
   if (!effect.again) {
     const children = await deps.objects.ownedBy(row.address.org, effect.uid, PASS_LIMIT);
+    if (children.length === 0) return effect.answer ? tellGone(row, deps) : DONE;
     const { unfinished } = await releaseAll(children, effect, deps);
     if (unfinished) return unfinished;
   }
@@ -125,13 +126,17 @@ async function lookAgain(
   let before: Address | undefined;
   for (;;) {
     const [first, ...rest] = await deps.objects.ownedBy(row.address.org, effect.uid, LOOK);
-    if (!first) return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
+    if (!first) return tellGone(row, deps);
     if (before && addressKey(before) === addressKey(first)) return retry('the children do not let go of their owner');
     const { unfinished, going } = await releaseAll([first, ...rest], effect, deps);
     if (unfinished) return unfinished;
     if (going) return DONE;
     before = first;
   }
+}
+
+function tellGone(row: StoredEffects, deps: ChildrenDeps): Promise<EffectOutcome> {
+  return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
 }
 
 async function releaseAll(
