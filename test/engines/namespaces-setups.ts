@@ -12,6 +12,7 @@ import { openAt } from '../../src/engines/compute/namespaces/open.js';
 import { placeRunner, type RunnerPlace } from '../../src/engines/compute/namespaces/start-runner.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { runnerSettings, type RunnerSettings } from '../../src/engines/compute/runner/settings.js';
+import { signalAll } from '../../src/engines/compute/runner/process/tree.js';
 import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
 
 /** Neither root nor anybody who has processes or files. */
@@ -128,8 +129,11 @@ export class Ground {
       await delay(5);
     }
     for (const path of this.groups().flatMap((base) => [...groupsBelow(base), base])) {
-      // Work dies with its runner, but not in the same instant.
-      for (let attempt = 0; attempt < 100 && existsSync(path); attempt++) await rmdir(path).catch(() => delay(20));
+      // Work dies with its runner, but not in the same instant; what the runner was making then waits for the next one to end it.
+      for (let attempt = 0; attempt < 100 && existsSync(path); attempt++) {
+        if (attempt > 20) signalAll(processesIn(path), 'SIGKILL');
+        await rmdir(path).catch(() => delay(20));
+      }
     }
     for (const path of [this.place.settings.runtimeDir, this.base]) {
       await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
@@ -141,6 +145,10 @@ function groupsBelow(base: string): string[] {
   return readdirSync(base, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => join(base, entry.name));
+}
+
+function processesIn(group: string): number[] {
+  return readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
 }
 
 /** All but directories and the links that every root has. */
