@@ -9,6 +9,7 @@ import { agentProgram, agentSource } from '../../src/engines/compute/runner/agen
 import { mapped, PrivateFiles } from '../../src/engines/compute/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
+import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
 import { processorTime } from '../../src/engines/compute/runner/limits/groups.js';
 import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
 import { LineReader } from '../../src/engines/compute/runner/protocol/lines.js';
@@ -49,6 +50,33 @@ test('host ids avoid what users were given and what the machine cannot represent
   t.is(chooseIdBase(1024, all, 'anna:1900000000:65536\nbert:165536:65536\n'), 60_000);
   t.is(chooseIdBase(1024, '         0     100000      65536\n', ''), 60_000);
   t.is(chooseIdBase(1024, '         0       1000          1\n', ''), undefined);
+});
+
+test('of the mounts that boxes begin with only windows into the kernel go, never one with data or one that hides something', (t) => {
+  const mounts = [
+    '/dev/vda / ext4 rw 0 0',
+    'proc /proc proc rw 0 0',
+    'tmpfs /proc/kcore tmpfs ro 0 0',
+    'binfmt_misc /proc/sys/fs/binfmt_misc binfmt_misc rw 0 0',
+    'sysfs /sys sysfs rw 0 0',
+    'tmpfs /sys/firmware tmpfs ro 0 0',
+    'debugfs /sys/kernel/debug debugfs rw 0 0',
+    'tracefs /sys/kernel/debug/tracing tracefs rw 0 0',
+    'cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0',
+    'cgroup /sys/fs/cgroup/freezer cgroup rw,freezer 0 0',
+    'cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0',
+    'devpts /dev/pts devpts rw 0 0',
+    'tmpfs /dev/shm tmpfs rw 0 0',
+    'nas:/data /mnt/data nfs4 rw 0 0',
+    '',
+  ];
+  t.deepEqual(windowsOf(mounts.join('\n')), [
+    '/proc/sys/fs/binfmt_misc',
+    '/sys/kernel/debug',
+    '/sys/kernel/debug/tracing',
+    '/sys/fs/cgroup/freezer',
+    '/dev/pts',
+  ]);
 });
 
 test('control groups are found in mounts and in what the process is in', (t) => {

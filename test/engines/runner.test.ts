@@ -1,8 +1,9 @@
 /** What the runner promises beyond the contract: it outlives the service, obeys one master, and leaves nothing behind. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import type { WorkOrder } from '../../src/engines/compute/engine.js';
+import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
 import { box, Harness, order, taken } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
 
@@ -33,6 +34,21 @@ function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] =
     });
   }
 }
+
+each(
+  'a runner takes windows into the kernel out of its own view of the machine, and out of nobody else’s',
+  async (t, ground) => {
+    const mountsOf = (pid: number | string): string => readFileSync(`/proc/${pid}/mounts`, 'utf8');
+    const windows = windowsOf(mountsOf('self'));
+    const runner = ground.runnerPid() as number;
+    const apart = readlinkSync(`/proc/${runner}/ns/mnt`) !== readlinkSync('/proc/self/ns/mnt');
+    // Only root has a mount namespace of its own.
+    t.is(apart, ground.setup.uid === 0);
+    t.deepEqual(windowsOf(mountsOf(runner)), apart ? [] : windows);
+    t.deepEqual(windowsOf(mountsOf('self')), windows);
+    t.true(windows.length > 0);
+  },
+);
 
 each('a restarted service adopts what runs, with its log and its exit code', async (t, ground, h) => {
   const work = order('echo before; trap "echo after; exit 11" TERM; while :; do sleep 0.05; done');

@@ -8,6 +8,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, realpathSync, statSync, t
 import { setTimeout as delay } from 'node:timers/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { OWN_MOUNTS } from '../runner/isolation/own-mounts.js';
 import { claimDirectory, layoutOf, runnerIdOf, runtimeRoot, type Layout } from '../runner/layout.js';
 import type { RunnerSettings } from '../runner/settings.js';
 
@@ -77,8 +78,7 @@ export function startRunner(place: RunnerPlace, onEnd: (code: number) => void): 
 const LIMITS = 'ulimit -n 65536 2>/dev/null; prlimit --core=1 --pid $$ 2>/dev/null || ulimit -c 0';
 
 /** In a container that may not unshare mounts, the runner goes on without; its own probes tell what it can do. */
-const MOUNT_NAMESPACE =
-  'unshare --mount --propagation slave true 2>/dev/null && exec unshare --mount --propagation slave "$@"; exec "$@"';
+const MOUNT_NAMESPACE = `unshare --mount --propagation slave true 2>/dev/null && exec unshare --mount --propagation slave env ${OWN_MOUNTS}=1 "$@"; exec "$@"`;
 
 function ownRunner(): string {
   return fileURLToPath(new URL('../runner/main.js', import.meta.url));

@@ -13,6 +13,7 @@ import { collectOutputs } from './work/outputs.js';
 import { Doors } from './egress/door.js';
 import type { OutwardDeps } from './egress/outward.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
+import { leaveWindows, OWN_MOUNTS } from './isolation/own-mounts.js';
 import { PrivateFiles } from './isolation/private-files.js';
 import { findProgram, openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
@@ -50,6 +51,7 @@ export async function openRunner(
     claimDirectory(path, uid === 0 ? 0o711 : 0o700, uid);
   claimDirectory(layout.socketDir, 0o700, uid);
   claimDirectory(layout.api, uid === 0 ? 0o711 : 0o700, uid);
+  if (process.env[OWN_MOUNTS] !== undefined) await leaveWindows();
   const idBase = uid === 0 ? idBaseOfThisMachine(settings.maxLive) : undefined;
   const scratch = new Scratch(layout.scratch, await mountScratch(layout, uid), idBase, settings.maxLive);
   const marker = `troupe-${settings.runnerId}`;
