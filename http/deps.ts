@@ -174,6 +174,8 @@ export interface HttpConfig {
   readonly group: string;
   /** `v0.1.0`: shown by /version. */
   readonly productVersion: string;
+  /** Origin at which people elsewhere reach the service; undefined: as each request came. */
+  readonly publicUrl?: string | undefined;
   /** Below it the tools of each Workspace have an origin of their own; undefined: they share this one. */
   readonly toolDomain?: string | undefined;
   readonly limits: {

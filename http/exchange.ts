@@ -32,11 +32,13 @@ export class Exchange {
   /** Gives the place among the requests in flight free; set by the front door, harmless twice. */
   leaveFlight: () => void = () => undefined;
   readonly #search: string;
+  readonly #publicUrl: string | undefined;
   #query: URLSearchParams | undefined;
   #gone: AbortController | undefined;
   #left = false;
 
-  constructor(req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade) {
+  /** `publicUrl`: as in `HttpConfig`. */
+  constructor(req: IncomingMessage, res: ServerResponse, requestId: string, publicUrl?: string, upgrade?: Upgrade) {
     const url = req.url ?? '/';
     const mark = url.indexOf('?');
     this.req = req;
@@ -47,6 +49,7 @@ export class Exchange {
     this.requestId = requestId;
     this.startedAt = performance.now();
     this.upgrade = upgrade;
+    this.#publicUrl = publicUrl;
   }
 
   get hasQuery(): boolean {
@@ -62,11 +65,20 @@ export class Exchange {
     return (this.#query ??= new URLSearchParams(this.#search));
   }
 
-  /** Address of the service as this client reached it, for links in answers; never used to decide anything. */
+  /** Address of the service, for links in answers; never used to decide anything. */
   get base(): string {
+    if (this.#publicUrl !== undefined) return this.#publicUrl;
     const host = this.req.headers.host ?? '';
-    const scheme = 'encrypted' in this.req.socket ? 'https' : 'http';
-    return /^[A-Za-z0-9.:[\]-]{1,255}$/.test(host) ? `${scheme}://${host}` : '';
+    return /^[A-Za-z0-9.:[\]-]{1,255}$/.test(host) ? `${this.#encrypted ? 'https' : 'http'}://${host}` : '';
+  }
+
+  /** True when people reach the service by TLS, here or before a proxy. */
+  get isSecure(): boolean {
+    return this.#encrypted || this.#publicUrl?.startsWith('https:') === true;
+  }
+
+  get #encrypted(): boolean {
+    return 'encrypted' in this.req.socket;
   }
 
   header(name: string): string | undefined {

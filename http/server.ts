@@ -38,7 +38,7 @@ import { openRuns } from './tools/runs.js';
 import { isTool, placeOf } from './tools/place.js';
 import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
-import { openUpgrades } from './upgrade.js';
+import { openUpgrades, type Upgrade } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
 /** File descriptors are the limit behind it. */
@@ -156,22 +156,25 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
   const nextId = (): string => `${prefix}-${(counter++).toString(36)}`;
+  const { publicUrl } = deps.config;
+  const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
+    new Exchange(req, res, requestId, publicUrl, upgrade);
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     const requestId = nextId();
     const query = req.url?.indexOf('?') ?? -1;
     if (query >= 0 && req.url?.includes('%00', query)) {
       // Postgres keeps no U+0000, so nothing can be meant by it in a selector or a cursor. (In a path it names nothing.)
       const refusal = refuse('BadRequest', 'the query holds a null character');
-      answerError(new Exchange(req, res, requestId), refusal, deps.log);
+      answerError(exchange(req, res, requestId), refusal, deps.log);
       return;
     }
     try {
       if (hot(req, res, requestId)) return;
     } catch (error) {
-      answerError(new Exchange(req, res, requestId), error, deps.log);
+      answerError(exchange(req, res, requestId), error, deps.log);
       return;
     }
-    const x = new Exchange(req, res, requestId);
+    const x = exchange(req, res, requestId);
     if (isApi(x.path)) {
       serveApi(x);
       return;
@@ -193,7 +196,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const upgrades = openUpgrades({
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {
-      const x = new Exchange(req, res, nextId(), upgrade);
+      const x = exchange(req, res, nextId(), upgrade);
       if (isTool(x.path)) serveTools(x);
       else serveApi(x);
     },

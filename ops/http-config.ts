@@ -4,6 +4,7 @@ import type { Http } from '../http/server.js';
 import { API_GROUP } from '../src/brand.js';
 import type { Config } from '../src/config.js';
 import type { Log } from './log.js';
+import { hostOf } from './kubeconfig.js';
 import { openCertificate, renewCertificate, type CertificateOptions, type ServerCertificate } from './tls/open.js';
 import { readVersion } from './version.js';
 
@@ -30,8 +31,14 @@ export function keepRenewed(
   void renewCertificate(optionsOf(config), certificate, onNew, onError, signal);
 }
 
-function optionsOf({ dataDir, host, toolDomain, tlsCert: cert, tlsKey: key }: Config): CertificateOptions {
-  return { dataDir, host, below: toolDomain, own: cert !== undefined && key !== undefined ? { cert, key } : undefined };
+function optionsOf({ dataDir, host, publicUrl, toolDomain, tlsCert: cert, tlsKey: key }: Config): CertificateOptions {
+  const hosts = [host, ...(publicUrl === undefined ? [] : [hostOf(publicUrl)])];
+  return {
+    dataDir,
+    hosts,
+    below: toolDomain,
+    own: cert !== undefined && key !== undefined ? { cert, key } : undefined,
+  };
 }
 
 export async function httpConfig(config: Config, certificate: ServerCertificate | undefined): Promise<HttpConfig> {
@@ -42,6 +49,7 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
     tls: certificate && tlsPort !== 'off' ? { port: tlsPort, key: certificate.key, cert: certificate.cert } : undefined,
     group: API_GROUP,
     productVersion: await readVersion(),
+    publicUrl: config.publicUrl,
     toolDomain: config.toolDomain,
     limits: {
       ...{ bodyBytes, requestSeconds, inFlightRequests, streams, drainSeconds },

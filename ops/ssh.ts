@@ -42,8 +42,9 @@ export async function openSsh(
     const door = await openSshDoor({
       ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
     });
-    const facts = { host: reachable(config.host), port: door.port, hostKey: hostKey.public };
-    log.info(`listening on ssh://${facts.host}:${facts.port}, for Workspaces`);
+    const host = config.publicUrl === undefined ? reachable(config.host) : new URL(config.publicUrl).hostname;
+    const facts = { host, port: door.port, hostKey: hostKey.public };
+    log.info(`listening on ssh://${reachable(config.host)}:${facts.port}, for Workspaces`);
     return { door, facts };
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';

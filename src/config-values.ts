@@ -51,6 +51,20 @@ export const url = (...schemes: string[]): z.ZodType<string, string> =>
       `must be a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
     );
 
+/** Scheme, host and port, and nothing behind them. */
+export const origin = (...schemes: string[]): z.ZodType<string, string> =>
+  z
+    .string()
+    .refine(
+      (text) =>
+        schemes.some((scheme) => text.startsWith(`${scheme}://`)) && URL.canParse(text) && isBare(new URL(text)),
+      `must be a URL of ${schemes.join(' or ')} without a path, such as https://troupe.example.com`,
+    )
+    .transform((text) => new URL(text).origin);
+
+const isBare = ({ username, password, pathname, search, hash }: URL): boolean =>
+  `${username}${password}${pathname}${search}${hash}` === '/';
+
 export const dnsName = z
   .string()
   .max(253)

@@ -21,6 +21,7 @@ import {
   milliCpu,
   path,
   ranges,
+  origin,
   toolDomain,
   url,
 } from './config-values.js';
@@ -92,6 +93,13 @@ export const SETTINGS = {
     '2222',
     doorPort('SSH'),
     'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the port is taken, the service starts without it and says so.',
+  ),
+  publicUrl: setting(
+    'TROUPE_PUBLIC_URL',
+    'URL',
+    undefined,
+    origin('https', 'http').optional(),
+    'How people elsewhere reach this service, as `https://troupe.example.com`: for a HOST of all interfaces, or behind a proxy (which has to pass the Host header on). Stands in `status.connect` of Workspaces, in links and in answers; its host also in SSH commands and in the certificate that is made. Unset: as this machine reaches it, and links as their request came.',
   ),
   toolDomain: setting(
     'TROUPE_TOOL_DOMAIN',

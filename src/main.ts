@@ -81,7 +81,11 @@ async function serve(config: Config): Promise<void> {
   await serveTerms(
     {
       ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
-      doors: { base: listening.https ?? listening.http, toolDomain: config.toolDomain, ssh: ssh?.facts },
+      doors: {
+        base: config.publicUrl ?? listening.https ?? listening.http,
+        toolDomain: config.toolDomain,
+        ssh: ssh?.facts,
+      },
       onChange: front.onChange(http.authenticator, ssh?.door),
       async drain() {
         ssh?.door.endAll('this service is stopping; connect again in a moment');

@@ -124,7 +124,7 @@ function ask(x: Exchange, target: ProxyTarget, stream: Duplex): ClientRequest {
       client: {
         address: req.socket.remoteAddress ?? '',
         host: req.headers.host ?? '',
-        scheme: 'encrypted' in req.socket ? 'https' : 'http',
+        scheme: x.isSecure ? 'https' : 'http',
       },
       requestId: x.requestId,
       upgrade: upgrade && req.headers.upgrade,

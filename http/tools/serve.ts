@@ -122,7 +122,7 @@ function visitOf(x: Exchange, room: Room, at: string): Visit | undefined {
 
 /** Lax, since a link may be followed from anywhere. */
 function welcome(x: Exchange, { path }: Place, value: string): void {
-  const secure = 'encrypted' in x.req.socket ? '; Secure' : '';
+  const secure = x.isSecure ? '; Secure' : '';
   reply(x, 303, '', {
     location: path,
     'set-cookie': `${COOKIE}=${value}; Path=${path}; Max-Age=${VISIT_SECONDS}; HttpOnly; SameSite=Lax${secure}`,

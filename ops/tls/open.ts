@@ -19,8 +19,8 @@ export interface ServerCertificate extends KeyedCertificate {
 
 export interface CertificateOptions {
   readonly dataDir: string;
-  /** Address or name that the service listens on; added to localhost, 127.0.0.1 and ::1. */
-  readonly host: string;
+  /** Addresses and names under which it is reached; added to localhost, 127.0.0.1 and ::1. */
+  readonly hosts: readonly string[];
   /** Every name one below it is added. */
   readonly below?: string | undefined;
   /** The operator's own, as paths of PEM files: both or neither. */
@@ -46,9 +46,9 @@ export const openCertificate = async (options: CertificateOptions, now: Date): P
     (found) => validAt(found, now),
     () => makeAuthority(now),
   );
-  const { host, below } = options;
+  const { hosts, below } = options;
   const wild = below === undefined ? [] : [`*.${below}`];
-  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...(ANY.has(host) ? [] : [host]), ...wild])];
+  const names = [...new Set(['localhost', '127.0.0.1', '::1', ...hosts.filter((host) => !ANY.has(host)), ...wild])];
   const server = await kept(
     home,
     'server',

@@ -54,6 +54,21 @@ test('every fault of the environment gets one line that names the setting, and t
   t.deepEqual(refused({ TROUPE_PAYMENTS: 'off' }), ['TROUPE_PAYMENTS: is not built yet']);
 });
 
+test('the public URL is an origin, and nothing else is taken for one', (t) => {
+  t.is(accepted({ TROUPE_PUBLIC_URL: 'https://Troupe.example.com:443/' }).publicUrl, 'https://troupe.example.com');
+  t.is(accepted({ TROUPE_PUBLIC_URL: 'http://[::1]:8080' }).publicUrl, 'http://[::1]:8080');
+  for (const wrong of [
+    'troupe.example.com',
+    'ftp://a.b',
+    'https://a.b/path',
+    'https://me:word@a.b',
+    'https://a.b/?q',
+    'https://',
+  ]) {
+    t.regex(refused({ TROUPE_PUBLIC_URL: wrong }).join(), /^TROUPE_PUBLIC_URL: must be a URL/, wrong);
+  }
+});
+
 test('a bad secret is refused without being repeated', (t) => {
   const lines = refused({ TROUPE_MASTER_KEY: 'hunter2', DATABASE_URL: 'mysql://root:hunter2@db/x' });
   t.is(lines.length, 2);

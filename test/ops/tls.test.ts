@@ -37,15 +37,15 @@ const asked = (certificate: ServerCertificate, host: string): Promise<string> =>
   });
 
 test('a client that trusts the CA reaches the server by name and by address', async (t) => {
-  const certificate = await openCertificate({ dataDir: await directory(t), host: '127.0.0.2' }, new Date());
+  const certificate = await openCertificate({ dataDir: await directory(t), hosts: ['127.0.0.2'] }, new Date());
   for (const host of ['localhost', '127.0.0.1', '127.0.0.2']) t.is(await asked(certificate, host), '200', host);
   t.regex(await asked(certificate, '127.0.0.3'), /does not match/);
 });
 
 test('the second start shows the same certificate, so that clients go on trusting it', async (t) => {
   const dataDir = await directory(t);
-  const first = await openCertificate({ dataDir, host: '127.0.0.1' }, new Date());
-  t.deepEqual(await openCertificate({ dataDir, host: '127.0.0.1' }, new Date()), first);
+  const first = await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, new Date());
+  t.deepEqual(await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, new Date()), first);
   for (const file of ['ca.key', 'server.key', 'ca.crt', 'server.crt']) {
     t.is((await stat(join(dataDir, 'tls', file))).mode & 0o777, 0o600, file);
   }
@@ -54,16 +54,18 @@ test('the second start shows the same certificate, so that clients go on trustin
 test('a certificate is renewed before it ends and when it lacks a name, by the same CA', async (t) => {
   const dataDir = await directory(t);
   const now = new Date();
-  const first = await openCertificate({ dataDir, host: '127.0.0.1' }, now);
-  const early = await openCertificate({ dataDir, host: '127.0.0.1' }, new Date(now.getTime() + 200 * DAY_MS));
+  const first = await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, now);
+  const early = await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, new Date(now.getTime() + 200 * DAY_MS));
   t.is(early.cert, first.cert);
-  const late = await openCertificate({ dataDir, host: '127.0.0.1' }, new Date(now.getTime() + 300 * DAY_MS));
+  const late = await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, new Date(now.getTime() + 300 * DAY_MS));
   t.not(late.cert, first.cert);
   t.is(late.ca, first.ca);
-  const named = await openCertificate({ dataDir, host: 'troupe.example' }, new Date(now.getTime() + 300 * DAY_MS));
+  const named = await openCertificate({ dataDir, hosts: ['troupe.example'] }, new Date(now.getTime() + 300 * DAY_MS));
   t.not(named.cert, late.cert);
   t.is(named.ca, first.ca);
-  const below = { dataDir, host: '127.0.0.1', below: 'tools.example' };
+  const two = await openCertificate({ dataDir, hosts: ['0.0.0.0', 'troupe.example'] }, now);
+  t.regex(new X509Certificate(two.cert).subjectAltName ?? '', /DNS:troupe\.example/);
+  const below = { dataDir, hosts: ['127.0.0.1'], below: 'tools.example' };
   const wild = await openCertificate(below, new Date(now.getTime() + 300 * DAY_MS));
   t.is(new X509Certificate(wild.cert).checkHost('any.tools.example'), '*.tools.example');
   t.is((await openCertificate(below, new Date(now.getTime() + 300 * DAY_MS))).cert, wild.cert);
@@ -71,21 +73,21 @@ test('a certificate is renewed before it ends and when it lacks a name, by the s
 
 test('half of a pair that a crash left is replaced', async (t) => {
   const dataDir = await directory(t);
-  await openCertificate({ dataDir, host: '127.0.0.1' }, new Date());
+  await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, new Date());
   await rm(join(dataDir, 'tls', 'server.key'));
-  t.is(await asked(await openCertificate({ dataDir, host: '127.0.0.1' }, new Date()), '127.0.0.1'), '200');
+  t.is(await asked(await openCertificate({ dataDir, hosts: ['127.0.0.1'] }, new Date()), '127.0.0.1'), '200');
 });
 
 test('an operator’s key that does not belong to the certificate stops the start with the two names', async (t) => {
   const [one, two] = [await directory(t), await directory(t)];
-  await openCertificate({ dataDir: one, host: '127.0.0.1' }, new Date());
-  await openCertificate({ dataDir: two, host: '127.0.0.1' }, new Date());
+  await openCertificate({ dataDir: one, hosts: ['127.0.0.1'] }, new Date());
+  await openCertificate({ dataDir: two, hosts: ['127.0.0.1'] }, new Date());
   const own = { cert: join(one, 'tls', 'server.crt'), key: join(two, 'tls', 'server.key') };
-  await t.throwsAsync(openCertificate({ dataDir: one, host: '127.0.0.1', own }, new Date()), {
+  await t.throwsAsync(openCertificate({ dataDir: one, hosts: ['127.0.0.1'], own }, new Date()), {
     message: /server\.key is not the private key of .*server\.crt/,
   });
   const fitting = { cert: own.cert, key: join(one, 'tls', 'server.key') };
-  t.is((await openCertificate({ dataDir: one, host: '127.0.0.1', own: fitting }, new Date())).ca, undefined);
+  t.is((await openCertificate({ dataDir: one, hosts: ['127.0.0.1'], own: fitting }, new Date())).ca, undefined);
 });
 
 test('the kubeconfig is private and holds the server, its CA and the token', async (t) => {
