@@ -15,6 +15,7 @@ import { openBodies } from '../body.js';
 import type { HttpLog } from '../deps.js';
 import { answerError } from '../errors.js';
 import { Exchange } from '../exchange.js';
+import { readInput } from '../input.js';
 import { replyJson } from '../reply.js';
 
 const MAX_CONNECTIONS = 1_024;
@@ -145,14 +146,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
 function parse(body: Buffer): Progress {
   const parsed = parseBody(body, 'json');
   if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
-  const checked = progressBody.safeParse(parsed.value);
-  if (checked.success) return checked.data;
-  const causes = checked.error.issues.map(({ path, message }) => ({
-    field: path.join('.'),
-    reason: 'FieldValueInvalid',
-    message,
-  }));
-  throw refuse('Invalid', 'the progress is not valid', { causes });
+  return readInput(progressBody, parsed.value, 'the progress is');
 }
 
 function notItsToken(): Error {

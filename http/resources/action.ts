@@ -1,12 +1,11 @@
 /** Owns calling one of a kind's actions: `POST …/{name}/{path}`, decided by the object's machine. */
-import type { z } from 'zod';
 import { refuse } from '../../src/api/refusal.js';
 import type { KindAction, KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { authorise, homeOrg, requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
+import { readInput } from '../input.js';
 import type { Room } from '../room.js';
-import { invalid } from './options.js';
 import { parseObject, type ParsedBody } from './parse.js';
 import { writeObject } from './write.js';
 
@@ -33,17 +32,4 @@ export async function callAction(
     const { value, duplicates } = bytes.length === 0 ? NO_BODY : parseObject(x, bytes);
     return { part: { verb: 'action', action: action.action, input: readInput(action.input, value) }, duplicates };
   });
-}
-
-/** The body of a call below an object, or Invalid with a cause for each field. */
-export function readInput<Input>(schema: z.ZodType<Input>, value: unknown): Input {
-  const input = schema.safeParse(value);
-  if (input.success) return input.data;
-  const causes = input.error.issues.map((issue) => ({
-    field: issue.path.join('.'),
-    reason: 'FieldValueInvalid',
-    message: issue.message,
-  }));
-  const told = causes.map((cause) => `${cause.field}: ${cause.message}`).join('; ');
-  throw invalid(`the request is not valid: ${told}`, causes);
 }

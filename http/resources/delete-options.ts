@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { DeleteOptions } from '../../actors/stage.js';
 import type { Exchange } from '../exchange.js';
+import { readInput } from '../input.js';
 import { invalid, readDryRun, unsupportedValue } from './options.js';
 import { parseObject } from './parse.js';
 
@@ -27,16 +28,7 @@ export interface ReadDeleteOptions {
 function bodyOptions(x: Exchange, bytes: Buffer): z.output<typeof Body> {
   if (bytes.length === 0) return {};
   const { value } = parseObject(x, bytes);
-  const read = Body.safeParse(value);
-  if (read.success) return read.data;
-  throw invalid(
-    'DeleteOptions are not valid',
-    read.error.issues.map((issue) => ({
-      field: issue.path.join('.'),
-      reason: 'FieldValueInvalid',
-      message: issue.message,
-    })),
-  );
+  return readInput(Body, value, 'DeleteOptions are');
 }
 
 function policy(

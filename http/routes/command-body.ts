@@ -6,7 +6,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
 import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
 import type { Exchange } from '../exchange.js';
-import { readInput } from '../resources/action.js';
+import { readInput } from '../input.js';
 import { parseObject } from '../resources/parse.js';
 import { readEpoch, readWait } from './epoch.js';
 

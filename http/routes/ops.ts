@@ -13,8 +13,9 @@ import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
 import { refuse } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
 import { requireScope } from '../auth/authorise.js';
+import { readInput } from '../input.js';
 import type { Room } from '../room.js';
-import { checkIdempotencyKey, invalid } from '../resources/options.js';
+import { checkIdempotencyKey } from '../resources/options.js';
 import { readLimit } from '../resources/versions.js';
 
 const readJson = koaBody({ jsonLimit: '64kb', urlencoded: false, text: false, multipart: false, jsonStrict: true });
@@ -31,14 +32,7 @@ function bodyOf<T>(ctx: RouterContext, schema: z.ZodType<T>): T {
       fix: 'Send the header "Content-Type: application/json".',
     });
   }
-  const read = schema.safeParse(body);
-  if (read.success) return read.data;
-  const causes = read.error.issues.map((issue) => ({
-    field: issue.path.join('.'),
-    reason: 'FieldValueInvalid',
-    message: issue.message,
-  }));
-  throw invalid('the request is not valid', causes);
+  return readInput(schema, body);
 }
 
 function parameter(ctx: RouterContext, name: string): string {

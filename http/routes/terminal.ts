@@ -23,7 +23,7 @@ import { commandLine } from '../../src/kinds/shapes/argument.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
-import { readInput } from '../resources/action.js';
+import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { Room } from '../room.js';
 import type { Stream } from '../streams.js';

@@ -17,7 +17,7 @@ import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
-import { readInput } from '../resources/action.js';
+import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';
 import { replyJson } from '../reply.js';

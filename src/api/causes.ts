@@ -22,12 +22,16 @@ export type CauseReason =
 /** Most causes of one refusal: a client mends these first. */
 export const MAX_CAUSES = 100;
 
-/** Members under these names hold what must not be shown: data of Secrets, values of environment, credentials. */
-const HIDDEN = new Set(['data', 'stringData', 'value', 'token', 'password', 'apiKey']);
+/** Members under these names hold what must not be shown: data of Secrets, values of environment, credentials, input. */
+const HIDDEN = new Set(['data', 'stringData', 'value', 'token', 'password', 'apiKey', 'stdin']);
 const LONGEST_SHOWN = 80;
 
 export function isHidden(keys: readonly PropertyKey[]): boolean {
-  return keys.some((key) => typeof key === 'string' && HIDDEN.has(key));
+  return keys.some((key, at) => {
+    if (typeof key !== 'string') return false;
+    // An environment that is a map; in a list its `value` is hidden.
+    return HIDDEN.has(key) || (key === 'env' && typeof keys[at + 1] === 'string');
+  });
 }
 
 type Issue = z.core.$ZodIssue;

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text as readAll } from 'node:stream/consumers';
 import test from 'ava';
-import { objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
+import { listAt, objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
 import { SMALL } from '../jobs/jobs.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
@@ -106,6 +106,16 @@ test('a command that takes too long is ended, and a program that is not there is
   t.regex(missing.text, /CommandNotFound/);
   const nobody = await boxes.client().post(`${SANDBOXES}/nothing/exec`, { command: ['true'] });
   t.is(nobody.status, 404);
+});
+
+test('a command that is asked for wrongly is refused with every field that is wrong, and no value of its environment', async (t) => {
+  const asked = { command: [], comand: ['true'], env: { TOKEN: 271828, '1st': 'hush' }, stdin: 314159, timeout: '0s' };
+  const refused = await boxes.client().post(`${SANDBOXES}/nothing/exec`, asked);
+  t.is(refused.status, 422, refused.text);
+  const fields = listAt(refused.body, 'details', 'causes').map((cause) => textAt(cause, 'field'));
+  t.deepEqual(fields.toSorted(), ['comand', 'command', 'env.1st', 'env.TOKEN', 'stdin', 'timeout']);
+  t.regex(textAt(refused.body, 'message'), /^the request is not valid: .*unknown field "comand"/);
+  t.notRegex(refused.text, /271828|314159|hush/);
 });
 
 test('a Sandbox that is not up yet says so, and takes the command in a moment', async (t) => {
