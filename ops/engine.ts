@@ -24,6 +24,7 @@ export async function openEngine(
       leaseEpoch,
       host: config.dockerHost,
       images: config.dockerImages,
+      registries: config.dockerRegistries,
       egressAllow: config.egressAllow,
       log,
     });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Docker daemon of its own for tests: `install` (Debian's docker.io), `start DIR`, `stop DIR`. It has no network, a user namespace for its
+# A Docker daemon of its own for tests: `install` (Debian's docker.io and docker-registry), `start DIR`, `stop DIR`. It has no network, a user namespace for its
 # containers, and one small image, `troupe-test/tools:1`, made of this machine's own files: no registry is needed. `start` prints where it
 # listens, as DOCKER_HOST would have it. Needs root; the machine's own daemon, if there is one, is not touched.
 set -euo pipefail
@@ -9,11 +9,11 @@ IMAGE=troupe-test/tools:1
 PACKAGES='base-files base-passwd bash coreutils dash diffutils findutils grep gzip hostname libc-bin libc6 mawk netbase perl-base sed tar util-linux zstd'
 
 install_docker() {
-  if ! command -v dockerd >/dev/null && [ ! -x /usr/sbin/dockerd ]; then
+  if { ! command -v dockerd >/dev/null && [ ! -x /usr/sbin/dockerd ]; } || [ ! -x /usr/bin/docker-registry ]; then
     export DEBIAN_FRONTEND=noninteractive
     apt-get -q update
     # Its services stay off where nothing manages them.
-    apt-get install -y -q --no-install-recommends docker.io
+    apt-get install -y -q --no-install-recommends docker.io docker-registry
   fi
   [ -x /usr/bin/docker ] || command -v docker >/dev/null
 }

@@ -124,6 +124,15 @@ export const doorPort = (what: string): z.ZodType<number | 'off', string> =>
   });
 
 /** `10.1.0.0/16`, `::1`; what a range may be is `special-addresses.ts`'s. */
+/** `host` or `host:port`, commas between them. */
+export const registries = z.string().transform((text, context): readonly string[] => {
+  const parts = text.split(',').map((part) => part.trim().toLowerCase());
+  const wrong = parts.find((part) => !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?(:\d{1,5})?$/.test(part));
+  if (wrong === undefined) return parts;
+  context.addIssue(`${JSON.stringify(wrong.slice(0, 80))} is no host such as registry.example.com:5000`);
+  return z.NEVER;
+});
+
 export const ranges = z.string().transform((text, context): readonly string[] => {
   const parts = text.split(',').map((part) => part.trim());
   try {

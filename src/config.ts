@@ -21,6 +21,7 @@ import {
   milliCpu,
   path,
   ranges,
+  registries,
   origin,
   toolDomain,
   url,
@@ -165,6 +166,13 @@ export const SETTINGS = {
     `${BRAND}/agent-tools=buildpack-deps:bookworm,${BRAND}/workspace-cpu=buildpack-deps:bookworm`,
     images,
     'Images of the daemon that stand for those of the catalog. One that it does not have is pulled; work on a name that is not here fails to start.',
+  ),
+  dockerRegistries: setting(
+    'TROUPE_DOCKER_REGISTRIES',
+    'hosts, commas',
+    undefined,
+    registries.optional(),
+    'Registries of your own, `host` or `host:port`, from which images are pulled though they are at special addresses (loopback, private ones), or where only the daemon can look them up. Unset: none but those on the public internet.',
   ),
   spareBoxes: setting(
     'TROUPE_SPARE_BOXES',

@@ -61,7 +61,7 @@ export async function startWork(
       case 'Order': {
         let { order } = resolved;
         if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
-          const image = await deps.engine.resolveImage(order.image, signal);
+          const image = await deps.engine.resolveImage(order.image, order.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message, false);
           const { digest } = image;
           const letter: Letter = { letter: 'ImagePinned', epoch: effect.epoch, digest };

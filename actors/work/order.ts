@@ -5,12 +5,14 @@
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { withProxy } from '../../src/engines/compute/egress/environment.js';
-import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
+import type { OrderedProcess, RegistryLogin, WorkOrder } from '../../src/engines/compute/engine.js';
 import type { Letter } from '../../src/kinds/letter.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
 import { isUseNews } from '../../src/kinds/plain-machine.js';
+import type { SecretSpec, SecretStatus } from '../../src/kinds/secret/schema.js';
 import { Expansion, ExpansionTooLarge } from './expand.js';
 import type { Inputs } from './inputs.js';
+import { readLogins } from './registry-logins.js';
 import type { SecretVersions } from '../../storage/store.js';
 
 export interface OrderDeps {
@@ -46,12 +48,15 @@ const PIDS_LIMIT = 1_024;
 /** Log kept per process of one piece of work. */
 const LOG_BYTES = 64 * 1024 * 1024;
 
+type Missing = Extract<ResolvedOrder, { outcome: 'Missing' }>;
+
 type PinnedVersions = Extract<Letter, { letter: 'SecretsPinned' }>['versions'];
 
 interface OpenedSecret {
   readonly name: string;
   readonly version: number;
   readonly uid: string;
+  readonly type: string | undefined;
   readonly values: ReadonlyMap<string, Buffer>;
 }
 
@@ -65,6 +70,8 @@ export async function resolveOrder(
 ): Promise<ResolvedOrder> {
   const opened = await openSecrets(place, plan, deps);
   if ('outcome' in opened) return opened;
+  const registryLogins = await openLogins(place, plan, deps);
+  if ('outcome' in registryLogins) return registryLogins;
   const inputs: WorkOrder['inputs'][number][] = [];
   for (const input of plan.inputs) {
     const staged = await deps.inputs.stage(id, place, input, signal);
@@ -94,6 +101,7 @@ export async function resolveOrder(
       id,
       image: plan.image,
       imageDigest: plan.imageDigest,
+      registryLogins,
       ...processes,
       enterable: plan.enterable,
       workingDir: plan.workingDir,
@@ -116,10 +124,7 @@ export async function resolveEnvironment(
   plan: WorkPlan,
   work: string,
   deps: OrderDeps,
-): Promise<
-  | { readonly outcome: 'Environment'; readonly env: Readonly<Record<string, string>> }
-  | Extract<ResolvedOrder, { outcome: 'Missing' }>
-> {
+): Promise<{ readonly outcome: 'Environment'; readonly env: Readonly<Record<string, string>> } | Missing> {
   const opened = await openSecrets(place, plan, deps);
   if ('outcome' in opened) return opened;
   const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
@@ -175,11 +180,7 @@ function environment(
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-async function openSecrets(
-  place: Address,
-  plan: WorkPlan,
-  deps: OrderDeps,
-): Promise<OpenedSecret[] | Extract<ResolvedOrder, { outcome: 'Missing' }>> {
+async function openSecrets(place: Address, plan: WorkPlan, deps: OrderDeps): Promise<OpenedSecret[] | Missing> {
   const wanted = new Map(plan.secrets.map(({ name, version }) => [name, version]));
   const keys = [plan.main, ...(plan.init ? [plan.init] : []), ...plan.sidecars].flatMap(({ env }) =>
     env.flatMap(({ fromSecret }) => (fromSecret ? [fromSecret] : [])),
@@ -187,16 +188,9 @@ async function openSecrets(
   for (const { name } of keys) if (!wanted.has(name)) wanted.set(name, undefined);
   const opened: OpenedSecret[] = [];
   for (const [name, pinned] of wanted) {
-    const address: Address = { ...place, kind: 'Secret', name };
-    const body = await deps.read(address);
-    if (!body) return missing('SecretNotFound', `secret "${name}" does not exist in project "${place.project}"`);
-    const { metadata, status } = decodeObject(body);
-    const version = pinned ?? (status as { version?: number }).version ?? 0;
-    const values = await deps.secrets.open(place.org, metadata.uid, version);
-    if (!values) return missing('SecretNotFound', `secret "${name}" has no version ${version}`);
-    opened.push({ name, version, uid: metadata.uid, values });
-    // What it says already is as good as now: a Job of ten thousand indexes costs its Secret one commit a minute.
-    if (isUseNews(status as { lastUsedTime?: string }, deps.now())) deps.used(address, metadata.uid);
+    const secret = await openSecret(place, name, pinned, deps);
+    if ('outcome' in secret) return secret;
+    opened.push(secret);
   }
   for (const { name, key } of keys) {
     const has = opened.find((secret) => secret.name === name)?.values.has(key);
@@ -205,6 +199,36 @@ async function openSecrets(
   return opened;
 }
 
-function missing(reason: string, message: string): Extract<ResolvedOrder, { outcome: 'Missing' }> {
+async function openSecret(
+  place: Address,
+  name: string,
+  pinned: number | undefined,
+  deps: OrderDeps,
+): Promise<OpenedSecret | Missing> {
+  const address: Address = { ...place, kind: 'Secret', name };
+  const body = await deps.read(address);
+  if (!body) return missing('SecretNotFound', `secret "${name}" does not exist in project "${place.project}"`);
+  const { metadata, spec, status } = decodeObject<Partial<SecretSpec>, Partial<SecretStatus>>(body);
+  const version = pinned ?? status.version ?? 0;
+  const values = await deps.secrets.open(place.org, metadata.uid, version);
+  if (!values) return missing('SecretNotFound', `secret "${name}" has no version ${version}`);
+  // What it says already is as good as now: a Job of ten thousand indexes costs its Secret one commit a minute.
+  if (isUseNews(status, deps.now())) deps.used(address, metadata.uid);
+  return { name, version, uid: metadata.uid, type: spec.type, values };
+}
+
+async function openLogins(place: Address, plan: WorkPlan, deps: OrderDeps): Promise<RegistryLogin[] | Missing> {
+  const logins: RegistryLogin[] = [];
+  for (const name of plan.pullSecrets ?? []) {
+    const secret = await openSecret(place, name, undefined, deps);
+    if ('outcome' in secret) return secret;
+    const read = readLogins(secret.type, secret.values);
+    if (read.outcome === 'Unusable') return missing('ImagePullFailed', `secret "${name}" ${read.why}`);
+    logins.push(...read.logins);
+  }
+  return logins;
+}
+
+function missing(reason: string, message: string): Missing {
   return { outcome: 'Missing', reason, message };
 }

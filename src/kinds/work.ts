@@ -38,6 +38,8 @@ export interface WorkPlan {
   readonly imageDigest?: string | undefined;
   /** The owner notes what the image's name stands for before the work begins, by the letter `ImagePinned`. */
   readonly notesImage?: boolean | undefined;
+  /** Secrets of type Registry: who may pull it. */
+  readonly pullSecrets?: readonly string[] | undefined;
   readonly main: PlannedProcess;
   /** Nothing is started: the box stays open for commands until it is stopped. They get the environment of `main`. */
   readonly idle?: boolean | undefined;

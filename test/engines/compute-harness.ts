@@ -39,6 +39,7 @@ export function order(command: string | readonly string[], more: Partial<MainOrd
   return {
     id: `case-${process.pid}-${used}.1`,
     image: 'svc/agent-tools',
+    registryLogins: [],
     main: {
       name: 'main',
       command: typeof command === 'string' ? ['sh', '-c', command] : command,

@@ -23,6 +23,8 @@ export interface WorkOrder {
   readonly image: string;
   /** The image must be this one, as `resolveImage` has named it: whatever the name stands for by now, or else `ImageNotFound`. */
   readonly imageDigest?: string | undefined;
+  /** Who may pull it, where the engine does. Never journaled (I11). */
+  readonly registryLogins: readonly RegistryLogin[];
   /**
    * The work ends with it. Absent: nothing runs but what enters (`exec`), and the work is Running until it is stopped, which ends
    * it at once, with exit code 0.
@@ -68,6 +70,14 @@ export interface WorkOrder {
    * not the socket: a service that comes back makes a new one in it. Absent: there is none inside.
    */
   readonly apiDirectory?: string | undefined;
+}
+
+/** Shown to a registry. */
+export interface RegistryLogin {
+  /** `host` or `host:port`, as its owner wrote it. Absent: that of the image. */
+  readonly registry?: string | undefined;
+  readonly username: string;
+  readonly password: string;
 }
 
 /** Names are checked at a proxy outside the box, which is its only way out; special addresses are refused under every policy. */
@@ -262,7 +272,7 @@ export interface ComputeEngine {
   readonly apiDirectory?: string | undefined;
   facts(signal: AbortSignal): Promise<EngineFacts>;
   /** What the name of an image stands for; it is pulled if need be. Absent: the engine's images are not told apart by digests. */
-  resolveImage?(name: string, signal: AbortSignal): Promise<FoundImage>;
+  resolveImage?(name: string, logins: readonly RegistryLogin[], signal: AbortSignal): Promise<FoundImage>;
   /** Resolves once the engine has taken the order durably; the rest comes as reports. */
   start(order: WorkOrder, signal: AbortSignal): Promise<void>;
   /** SIGTERM to all of main's processes now, SIGKILL after the grace; may be repeated. Unknown ids are a success. */

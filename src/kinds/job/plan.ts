@@ -29,6 +29,7 @@ export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
   const init = spec.initCommand;
   return {
     ...plannedImage(spec.image, status.image),
+    pullSecrets: spec.imagePullSecrets,
     main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
     init:
       init === undefined

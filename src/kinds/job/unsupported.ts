@@ -17,7 +17,8 @@ export function unsupportedFields(spec: JobSpec, images: Images): readonly strin
   refuse('distributed', spec.distributed);
   refuse('expectedDuration', spec.expectedDuration);
   if (images === 'Catalog' && !isCatalogImage(spec.image)) found.push('spec.image');
-  refuse('imagePullSecrets', spec.imagePullSecrets);
+  // Images of the catalog are this machine's own.
+  if (images === 'Catalog') refuse('imagePullSecrets', spec.imagePullSecrets);
   refuse('imageRef', spec.imageRef);
   for (const [index, input] of (spec.inputs ?? []).entries()) {
     refuse(`inputs[${index}].volume`, input.volume);

@@ -59,7 +59,9 @@ export const secretSpec = z.object({
   type: z
     .enum(['Opaque', 'Registry'])
     .default('Opaque')
-    .describe('Opaque: any keys. Registry: credentials for pulling images. Immutable.'),
+    .describe(
+      'Opaque: any keys. Registry: credentials for pulling images, as `.dockerconfigjson` or `username`, `password` and perhaps `registry`. Immutable.',
+    ),
 });
 
 export const secretStatus = z.object({

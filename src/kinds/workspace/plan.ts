@@ -33,6 +33,7 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
   const { home } = status;
   return {
     image: imageOf(workspace),
+    pullSecrets: spec.imagePullSecrets,
     main: { name: 'main', command: [], env: between(serviceEnv(workspace, epoch), spec.env) },
     idle: true,
     enterable: true,

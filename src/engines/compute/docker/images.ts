@@ -1,54 +1,142 @@
 /**
- * Owns the finding of an image: what the daemon has is taken as it is, else it is pulled. Images of the catalog stand for what the
+ * Owns the finding of an image: what the daemon has is taken as it is, else it is pulled, by the login that is for its
+ * registry; what a login has brought is for those alone who have one (`private-images.ts`). Images of the catalog stand for what the
  * settings name; one that they do not name does not exist. An image is pinned by the digest under which its registry has it, and can be
  * pulled again by that; one that was never in a registry by its own, and is there as long as the daemon keeps it.
  */
 import type Docker from 'dockerode';
-import type { ImageInspectInfo } from 'dockerode';
+import type { AuthConfig, ImageInspectInfo } from 'dockerode';
 import { BRAND } from '../../../brand.js';
-import { found, statusOf, wordsOf } from './daemon.js';
+import type { RegistryLogin } from '../engine.js';
+import { found, statusOf, within, wordsOf } from './daemon.js';
+import type { PrivateImages } from './private-images.js';
+import { HUB, loginFor, refusalOfRegistry, registryOf, type RegistryRules } from './registry.js';
 
-export type Image =
-  | {
-      readonly outcome: 'Here';
-      /** Names it to the daemon, and nothing else, ever. */
-      readonly id: string;
-      readonly digest: string;
-      readonly env: Readonly<Record<string, string>>;
-    }
-  | { readonly outcome: 'Missing'; readonly reason: 'ImageNotFound' | 'ImagePullFailed'; readonly message: string };
+export interface Present {
+  readonly outcome: 'Here';
+  /** Names it to the daemon, and nothing else, ever. */
+  readonly id: string;
+  readonly digest: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** All of its names, with tag or digest. */
+  readonly names: readonly string[];
+}
 
-/** `pin`: the digest that it must have. */
+export interface Missing {
+  readonly outcome: 'Missing';
+  readonly reason: 'ImageNotFound' | 'ImagePullFailed';
+  readonly message: string;
+}
+
+export interface ImageWish {
+  readonly name: string;
+  /** The digest that it must have. */
+  readonly pin?: string | undefined;
+  readonly logins: readonly RegistryLogin[];
+}
+
+export interface ImageShop extends RegistryRules {
+  readonly docker: Docker;
+  /** Catalog name → reference. */
+  readonly catalog: Readonly<Record<string, string>>;
+  readonly privateImages: PrivateImages;
+  isPodman(signal: AbortSignal): Promise<boolean>;
+}
+
 export async function findImage(
-  docker: Docker,
-  name: string,
-  pin: string | undefined,
-  catalog: Readonly<Record<string, string>>,
+  { name, pin, logins }: ImageWish,
+  shop: ImageShop,
   signal: AbortSignal,
-): Promise<Image> {
-  const reference = name.startsWith(`${BRAND}/`) ? catalog[name] : name;
+): Promise<Present | Missing> {
+  const { docker, catalog, privateImages } = shop;
+  // What the catalog's names stand for is the operator's word, and everybody's.
+  const common = name.startsWith(`${BRAND}/`);
+  const reference = common ? catalog[name] : name;
   if (reference === undefined) return missing('ImageNotFound', `no image of this engine stands for ${name}`);
-  const pulled = pin === undefined ? withTag(reference) : `${repositoryOf(reference)}@${pin}`;
+  const login = loginFor(reference, logins);
   const here = await look(docker, reference, pin);
-  if (here !== undefined) return here;
+  if (here !== undefined && (common || privateImages.mayHave(here.id, here.names, login))) return here;
+  const pulled = pin === undefined ? withTag(reference) : `${repositoryOf(reference)}@${pin}`;
+  const refusal = common ? undefined : await refusalOfRegistry(reference, shop);
+  if (refusal !== undefined) return missing('ImageNotFound', `${pulled}: ${refusal}`);
+  if (here !== undefined) {
+    // A daemon that has all of it takes a digest for pulled without asking anybody.
+    const ask = (await shop.isPodman(signal)) ? pull : askRegistry;
+    const unproven = await ask(docker, pulled, login, signal);
+    if (unproven === undefined) privateImages.show(here.id, login);
+    return unproven ?? here;
+  }
+  // One that is broken off stays begun: nobody knows what the daemon makes of it.
+  if (login !== undefined) await privateImages.begin(wholeName(pulled));
+  const failure = await pull(docker, pulled, login, signal);
+  const image = failure === undefined ? await look(docker, reference, pin) : undefined;
+  if (login !== undefined) {
+    const brought = image !== undefined && !wasCommon(image, pulled, privateImages);
+    await privateImages.end(wholeName(pulled), brought ? image.id : undefined);
+  }
+  if (image === undefined) return failure ?? missing('ImageNotFound', `${pulled}: it was pulled and is not there`);
+  privateImages.show(image.id, login);
+  return image;
+}
+
+/** It was here under another name, for everybody, and is. */
+function wasCommon({ id, names }: Present, pulled: string, privateImages: PrivateImages): boolean {
+  const repository = repositoryOf(wholeName(pulled));
+  return !privateImages.has(id) && names.some((name) => repositoryOf(name) !== repository);
+}
+
+/** Undefined: done. Rejects with the signal's reason alone. */
+type Ask = (
+  docker: Docker,
+  reference: string,
+  login: RegistryLogin | undefined,
+  signal: AbortSignal,
+) => Promise<Missing | undefined>;
+
+const pull: Ask = async (docker, reference, login, signal) => {
   try {
-    const progress = await docker.pull(pulled, { abortSignal: signal });
+    const progress = await docker.pull(reference, { abortSignal: signal, ...authOf(reference, login) });
     await new Promise<void>((done, failed) => {
       docker.modem.followProgress(progress, (error: unknown) => (error == null ? done() : failed(error)));
     });
+    return undefined;
   } catch (error) {
     signal.throwIfAborted();
-    const words = wordsOf(error);
-    // A registry answers the same for what is not there and what is not for everybody.
-    const none =
-      statusOf(error) === 404 ||
-      /not found|manifest unknown|no such host|does not exist|invalid reference/i.test(words);
-    return missing(none ? 'ImageNotFound' : 'ImagePullFailed', `${pulled}: ${words}`);
+    return failureOf(reference, error);
   }
-  return (await look(docker, reference, pin)) ?? missing('ImageNotFound', `${pulled}: it was pulled and is not there`);
+};
+
+/** Whether this login may have it. */
+const askRegistry: Ask = async (docker, reference, login, signal) => {
+  try {
+    await within(docker.getImage(reference).distribution(authOf(reference, login)), signal);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return failureOf(reference, error);
+  }
+};
+
+function failureOf(reference: string, error: unknown): Missing {
+  // What something answered that is no registry is not passed on.
+  const words = wordsOf(error).replace(/\bbody\b.*/s, '…');
+  // A registry answers the same for what is not there and what is not for everybody.
+  const none =
+    statusOf(error) === 404 || /not found|manifest unknown|no such host|does not exist|invalid reference/i.test(words);
+  return missing(none ? 'ImageNotFound' : 'ImagePullFailed', `${reference}: ${words}`);
 }
 
-async function look(docker: Docker, reference: string, pin: string | undefined): Promise<Image | undefined> {
+/** As the daemon wants it. */
+function authOf(reference: string, login: RegistryLogin | undefined): { readonly authconfig?: AuthConfig } {
+  if (login === undefined) return {};
+  const { username, password } = login;
+  const registry = registryOf(reference);
+  return {
+    authconfig: { username, password, serveraddress: registry === HUB ? 'https://index.docker.io/v1/' : registry },
+  };
+}
+
+async function look(docker: Docker, reference: string, pin: string | undefined): Promise<Present | undefined> {
   const inspect = (name: string): Promise<ImageInspectInfo | undefined> => found(docker.getImage(name).inspect());
   const info =
     pin === undefined
@@ -60,7 +148,14 @@ async function look(docker: Docker, reference: string, pin: string | undefined):
     return at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)];
   });
   const id = info.Id.startsWith('sha256:') ? info.Id : `sha256:${info.Id}`;
-  return { outcome: 'Here', id, digest: pin ?? digestOf(reference, info) ?? id, env: Object.fromEntries(entries) };
+  const names = [...(info.RepoTags ?? []), ...(info.RepoDigests ?? [])].map(wholeName);
+  return {
+    outcome: 'Here',
+    id,
+    digest: pin ?? digestOf(reference, info) ?? id,
+    env: Object.fromEntries(entries),
+    names,
+  };
 }
 
 /** As the registry of this name has it. */
@@ -87,6 +182,6 @@ function withTag(reference: string): string {
   return /:[^/]+$|@/.test(reference) ? reference : `${reference}:latest`;
 }
 
-function missing(reason: 'ImageNotFound' | 'ImagePullFailed', message: string): Image {
+function missing(reason: 'ImageNotFound' | 'ImagePullFailed', message: string): Missing {
   return { outcome: 'Missing', reason, message: message.slice(0, 500) };
 }

@@ -11,24 +11,37 @@
  */
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
+import { join } from 'node:path';
 import { LogReader } from '../namespaces/read-log.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import { silentLog, type EngineLog } from '../namespaces/log.js';
 import { isPlainName } from '../runner/layout.js';
-import type { ComputeEngine, EngineFacts, FoundImage, LogLine, LogQuery, WorkOrder, WorkState } from '../engine.js';
+import { openResolver } from '../../dialer/resolve.js';
+import type {
+  ComputeEngine,
+  EngineFacts,
+  FoundImage,
+  LogLine,
+  LogQuery,
+  RegistryLogin,
+  WorkOrder,
+  WorkState,
+} from '../engine.js';
 import { Box } from './box.js';
 import { Commands } from './commands.js';
 import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within } from './daemon.js';
 import { Disks } from './disks.js';
 import { Ends } from './ends.js';
 import { factsOf } from './facts.js';
-import { findImage } from './images.js';
+import { findImage, type ImageShop } from './images.js';
 import { Fence } from './fence.js';
 import { Growth } from './growth.js';
 import { containerName, LABEL, type Kept } from './labels.js';
 import { endLine, stopLine } from './order-lines.js';
 import { checkOrder } from './orders.js';
 import { Preparer } from './prepare.js';
+import { PrivateImages } from './private-images.js';
+import { registryNamed } from './registry.js';
 import { takeOutputs } from './outputs.js';
 import { WaysOut } from './ways-out.js';
 
@@ -42,6 +55,8 @@ export interface DockerOptions {
   readonly host?: string | undefined;
   /** What stands for images of the catalog. */
   readonly images: Readonly<Record<string, string>>;
+  /** `host` or `host:port`: may be at special addresses. */
+  readonly registries?: readonly string[] | undefined;
   readonly log?: EngineLog | undefined;
   /** Special addresses that work with a network may reach all the same. */
   readonly egressAllow?: readonly string[] | undefined;
@@ -68,13 +83,14 @@ const MAX_STARTING = 256;
 export async function openDockerEngine(options: DockerOptions): Promise<ComputeEngine> {
   const ends = new Ends(options.dir);
   await ends.load();
-  const engine = new DockerEngine(options, ends);
+  const privateImages = await PrivateImages.load(join(options.dir, 'private-images.json'));
+  const engine = new DockerEngine(options, ends, privateImages);
   return {
     name: engine.name,
     images: 'Any',
     apiDirectory: ends.apiDirectory,
     facts: (signal) => engine.facts(signal),
-    resolveImage: (name, signal) => engine.resolveImage(name, signal),
+    resolveImage: (name, logins, signal) => engine.resolveImage(name, logins, signal),
     start: (order, signal) => engine.start(order, signal),
     stop: (id, graceSeconds, signal) => engine.stop(id, graceSeconds, signal),
     remove: (id, logs, signal) => engine.remove(id, logs, signal),
@@ -103,6 +119,7 @@ class DockerEngine {
   private readonly preparer: Preparer;
   private readonly disks: Disks;
   private readonly waysOut: WaysOut;
+  private readonly images: ImageShop;
   private readonly boxes = new Map<string, Box>();
   private readonly starting = new Map<string, Starting>();
   private readonly watchers = new Set<Watcher>();
@@ -111,19 +128,27 @@ class DockerEngine {
   private adopting: Promise<void> | undefined;
   private knowledge: Promise<EngineFacts & { readonly podman: boolean }> | undefined;
 
-  constructor(options: DockerOptions, ends: Ends) {
-    const { clusterId: cluster, leaseEpoch: epoch, images } = options;
+  constructor(options: DockerOptions, ends: Ends, privateImages: PrivateImages) {
+    const { clusterId: cluster, leaseEpoch: epoch } = options;
     this.options = options;
     this.ends = ends;
     this.log = options.log ?? silentLog;
     this.docker = openDaemon(options.host);
     this.waysOut = new WaysOut(options.egressAllow ?? []);
+    this.images = {
+      docker: this.docker,
+      catalog: options.images,
+      privateImages,
+      lookup: openResolver(),
+      trusted: new Set((options.registries ?? []).map(registryNamed)),
+      isPodman: async (signal) => (await this.known(signal)).podman,
+    };
     this.fence = new Fence(this.docker, cluster, epoch);
     this.preparer = new Preparer({
       docker: this.docker,
       cluster,
       epoch,
-      images,
+      images: this.images,
       enforced: async (signal) => (await this.known(signal)).enforced,
       isPodman: async (signal) => (await this.known(signal)).podman,
       openWayOut: (box) => this.waysOut.open(box),
@@ -150,8 +175,8 @@ class DockerEngine {
     return facts;
   }
 
-  async resolveImage(name: string, signal: AbortSignal): Promise<FoundImage> {
-    const image = await asked(signal, () => findImage(this.docker, name, undefined, this.options.images, signal));
+  async resolveImage(name: string, logins: readonly RegistryLogin[], signal: AbortSignal): Promise<FoundImage> {
+    const image = await asked(signal, () => findImage({ name, logins }, this.images, signal));
     return image.outcome === 'Here' ? { outcome: 'Found', digest: image.digest } : image;
   }
 

@@ -19,6 +19,7 @@ const process = z.object({ name, command, env, timeoutSeconds });
 const orderSchema = z.object({
   id: name,
   image: z.string().min(1),
+  registryLogins: z.array(z.object({ registry: text.optional(), username: text, password: text })),
   main: process.optional(),
   init: process.optional(),
   sidecars: z.array(process),

@@ -10,7 +10,7 @@ import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
 import { isTaken, removeContainer, statusOf, within, wordsOf } from './daemon.js';
-import { findImage } from './images.js';
+import { findImage, type ImageShop } from './images.js';
 import { giveInputs } from './inputs.js';
 import { fillKit, makeKit, type Kit } from './kit.js';
 import type { Kept } from './labels.js';
@@ -20,7 +20,7 @@ export interface Workshop {
   readonly docker: Docker;
   readonly cluster: string;
   readonly epoch: number;
-  readonly images: Readonly<Record<string, string>>;
+  readonly images: ImageShop;
   enforced(signal: AbortSignal): Promise<Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>>;
   isPodman(signal: AbortSignal): Promise<boolean>;
   /** Throws an Error that says why the work cannot have the network that it asks for. */
@@ -41,8 +41,9 @@ export class Preparer {
   }
 
   async make(order: WorkOrder, name: string, kept: Kept, signal: AbortSignal): Promise<Made> {
-    const { docker, cluster, epoch, images } = this.shop;
-    const image = await findImage(docker, order.image, order.imageDigest, images, signal);
+    const { cluster, epoch, images } = this.shop;
+    const wish = { name: order.image, pin: order.imageDigest, logins: order.registryLogins };
+    const image = await findImage(wish, images, signal);
     if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
     const [kit, enforced, isPodman] = await Promise.all([
       this.filledKit(image.id, signal),

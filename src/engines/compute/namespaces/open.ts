@@ -195,7 +195,8 @@ const NO_NETWORK =
   'the runner on this machine is of an older version, which gives work no network; it is replaced once it has no work';
 
 function wireOrder(order: WorkOrder, egressAllow: readonly string[] | undefined): WireOrder {
-  const { secretFiles, imageDigest, ...plain } = order;
+  // Nothing is pulled here.
+  const { secretFiles, imageDigest, registryLogins: _, ...plain } = order;
   return {
     ...plain,
     secretFiles: Object.fromEntries(

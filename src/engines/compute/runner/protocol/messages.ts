@@ -36,7 +36,7 @@ export interface InsidePaths {
 }
 
 /** A WorkOrder as it travels: maps become objects, bytes base64, and the image is resolved to where its files are. */
-export type WireOrder = Omit<WorkOrder, 'secretFiles'> & {
+export type WireOrder = Omit<WorkOrder, 'secretFiles' | 'registryLogins'> & {
   readonly secretFiles: Readonly<Record<string, string>>;
   /** `system`: this machine's own system. `missing`: the engine knows no such image. */
   readonly rootfs: 'system' | 'missing';

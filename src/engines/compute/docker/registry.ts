@@ -1,0 +1,58 @@
+/**
+ * Owns the registries behind the names of images: which one a name means, whose login is for it, and whether the daemon may be sent there.
+ *
+ * An image is named by whoever writes a Job, and the daemon asks whatever host stands in the name, from this machine, and tells what it was
+ * answered. So a name that leads to a special address (the machine's own, a neighbour, cloud metadata) is refused here, unless the
+ * operator has named that registry. The daemon looks the name up once more, so this is no pin: what is left to a name that
+ * changes meanwhile is requests below `/v2/`, whose answers are not passed on (`images.ts`).
+ */
+import { isIP } from 'node:net';
+import { specialAddress } from '../../dialer/special-addresses.js';
+import type { RegistryLogin } from '../engine.js';
+
+/** Where names without a registry lead: the daemon's own choice, or the mirror that its operator has set. */
+export const HUB = 'docker.io';
+
+const HUB_NAMES = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io', 'registry.hub.docker.com']);
+
+/** `host` or `host:port`, lower-case. As daemons tell it: a first part with a dot or a colon, or `localhost`. */
+export function registryOf(reference: string): string {
+  const [first = '', ...rest] = reference.split('/');
+  return rest.length > 0 && (/[.:]/.test(first) || first === 'localhost') ? registryNamed(first) : HUB;
+}
+
+/** From what people write in a login: `https://index.docker.io/v1/`, `ghcr.io`, `registry.example:5000`. */
+export function registryNamed(text: string): string {
+  const host = text
+    .replace(/^https?:\/\//, '')
+    .replace(/\/.*$/, '')
+    .toLowerCase();
+  return HUB_NAMES.has(host) ? HUB : host;
+}
+
+/** The first that is for this registry; one that names none is for every image of the work that brings it. */
+export function loginFor(reference: string, logins: readonly RegistryLogin[]): RegistryLogin | undefined {
+  const registry = registryOf(reference);
+  return (
+    logins.find((login) => login.registry !== undefined && registryNamed(login.registry) === registry) ??
+    logins.find((login) => login.registry === undefined)
+  );
+}
+
+export interface RegistryRules {
+  lookup(host: string): Promise<readonly string[]>;
+  /** Named by the operator, as `registryOf` answers them: wherever they are. */
+  readonly trusted: ReadonlySet<string>;
+}
+
+/** Why the daemon is not sent to the registry of this image; undefined: it may be. */
+export async function refusalOfRegistry(reference: string, rules: RegistryRules): Promise<string | undefined> {
+  const registry = registryOf(reference);
+  if (registry === HUB || rules.trusted.has(registry)) return undefined;
+  const host = registry.replace(/:\d+$/, '');
+  const addresses = isIP(host) === 0 ? await rules.lookup(host).catch(() => []) : [host];
+  if (addresses.length === 0) return `the registry ${registry} is not found`;
+  const special = addresses.map(specialAddress).find((what) => what !== undefined);
+  if (special === undefined) return undefined;
+  return `the registry ${registry} is at a ${special} address, and TROUPE_DOCKER_REGISTRIES does not name it`;
+}
