@@ -3,8 +3,8 @@
  *
  * An image is named by whoever writes a Job, and the daemon asks whatever host stands in the name, from this machine, and tells what it was
  * answered. So a name that leads to a special address (the machine's own, a neighbour, cloud metadata) is refused here, unless the
- * operator has named that registry. The daemon looks the name up once more, so this is no pin: what is left to a name that
- * changes meanwhile is requests below `/v2/`, whose answers are not passed on (`images.ts`).
+ * operator has named that registry. The daemon looks the name up once more and follows where a registry sends it, so this
+ * is no pin: what is left is requests, whose answers are not passed on (`images.ts`).
  */
 import { isIP } from 'node:net';
 import { specialAddress } from '../../dialer/special-addresses.js';
