@@ -218,6 +218,8 @@ export interface HttpDeps {
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */
   readonly clock: () => number;
-  /** Names of generateName, cursors, jitter. */
+  /** Seals visits to tools (`tools/visits.ts`); the same after a restart. */
+  readonly visitKey: Uint8Array;
+  /** Names of generateName, cursors, links, jitter. */
   readonly randomBytes: (length: number) => Uint8Array;
 }

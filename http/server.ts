@@ -82,7 +82,12 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     deadlines,
     streams,
     rates: openRates(limits.rates),
-    visits: openVisits((visit) => placeOf(visit, deps.config.toolDomain), deps.randomBytes),
+    visits: openVisits({
+      placeOf: (visit) => placeOf(visit, deps.config.toolDomain),
+      key: deps.visitKey,
+      randomBytes: deps.randomBytes,
+      clock: deps.clock,
+    }),
     runs: openRuns(deps.commands),
     renderings: openRenderings(deps.config.group, deps.clock),
     runningKeys: openRunningKeys(),

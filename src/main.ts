@@ -19,6 +19,7 @@ import { privateOnce } from '../ops/private-file.js';
 import { closing, refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
 import { openSsh } from '../ops/ssh.js';
+import { openVisitKey } from '../ops/visit-key.js';
 import { serveTerms } from '../ops/terms.js';
 import { readWebhookCa } from '../ops/webhook-ca.js';
 import { welcome } from '../ops/welcome.js';
@@ -66,6 +67,7 @@ async function serve(config: Config): Promise<void> {
     log,
     metrics: metrics.registry,
     clock: store.clock,
+    visitKey: await openVisitKey(store.postgres, keys, log),
     randomBytes,
   });
   const ssh = await openSsh(config, store, keys, front, log);

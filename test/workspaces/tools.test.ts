@@ -184,6 +184,24 @@ test.serial('a tool that has ended, or is about to, is started by the request th
   t.regex(third, /^\d+$/);
 });
 
+test.serial(
+  'a page that is open goes on after kill -9 of the service, by the same visit and the same program',
+  async (t) => {
+    t.timeout(120_000);
+    const tree = `${AT_TOOL}tree`;
+    const unused = await link();
+    const before = pidOf(await ask(tree));
+    await service.kill();
+    await service.start();
+    const page = await until('it is shown again', async () => {
+      const seen = await ask(tree);
+      return seen.status === 200 ? seen : undefined;
+    });
+    t.is(pidOf(page), before, 'the program knows nothing of it');
+    t.is((await ask(unused.pathname + unused.search, { headers: { cookie: '' } })).status, 401, 'a link is made anew');
+  },
+);
+
 test.serial('VS Code, which does not know where it is shown, finds its pages and its own origin', async (t) => {
   await run('cat >bin/code-server; chmod 755 bin/code-server', STRICT_CODE_SERVER);
   const at = AT_TOOL.replace('jupyter', 'vscode');

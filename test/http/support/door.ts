@@ -157,6 +157,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       createOrg: unwired,
     },
     events: { list: unwired },
+    visitKey: randomBytes(32),
     log: { info: note, warn: note, error: note },
     metrics: new Registry(),
     clock: Date.now,
