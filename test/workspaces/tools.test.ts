@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { objectOf, parsed, path, textAt } from '../e2e/client.js';
+import { client, objectOf, parsed, path, textAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { BIG_FRAME, missingJupyter, STRICT_CODE_SERVER, STRICT_JUPYTER, SUBPROTOCOL } from './programs.js';
@@ -201,6 +201,21 @@ test.serial(
     t.is((await ask(unused.pathname + unused.search, { headers: { cookie: '' } })).status, 401, 'a link is made anew');
   },
 );
+
+test.serial('a visit ends with the key by which its link was made', async (t) => {
+  const keys = path('apikeys', '');
+  const made = await service.client().post(keys, objectOf('APIKey', 'guest', { scopes: ['workspaces:*'] }));
+  const guest = client(service.url, textAt(made.body, 'status', 'key'));
+  const linked = await guest.post(`${AT}/tools/jupyter/links`, {});
+  const url = new URL(textAt(linked.body, 'url'));
+  const opened = await ask(url.pathname + url.search, { headers: { cookie: '' } });
+  const theirs = (opened.headers['set-cookie'] ?? [''])[0]?.split(';')[0] ?? '';
+  const tree = `${AT_TOOL}tree`;
+  t.is((await ask(tree, { headers: { cookie: theirs } })).status, 200, linked.text);
+  t.is((await service.client().remove(`${keys}/guest`)).status, 200);
+  await until('it is refused', async () => (await ask(tree, { headers: { cookie: theirs } })).status === 401);
+  t.is((await ask(tree)).status, 200, 'the other goes on');
+});
 
 test.serial('VS Code, which does not know where it is shown, finds its pages and its own origin', async (t) => {
   await run('cat >bin/code-server; chmod 755 bin/code-server', STRICT_CODE_SERVER);
