@@ -2,7 +2,7 @@
  * Owns the ways in which the embedded engine can be set up on this machine, as a table for the contract and the runner's own tests:
  * each isolation, as root and as a plain user. As root the plain user's runner is started as one that has no name.
  */
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs';
 import { rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -83,12 +83,16 @@ export class Ground {
   }
 
   runnerPid(): number | undefined {
-    return processes().find(
-      ({ command }) =>
-        command.includes('runner/main.js') &&
-        command.includes(this.place.settings.runnerId) &&
-        !command.startsWith('sh'),
-    )?.pid;
+    const found = processes()
+      .filter(
+        ({ command }) =>
+          command.includes('runner/main.js') &&
+          command.includes(this.place.settings.runnerId) &&
+          !command.startsWith('sh'),
+      )
+      .map(({ pid }) => pid);
+    // A child that it has forked and not yet executed looks like it, and may have the lower number.
+    return found.find((pid) => !found.includes(parentOf(pid)));
   }
 
   /** Everything of this runner's work that is still on the machine; nothing, when all is well. */
@@ -104,7 +108,7 @@ export class Ground {
         const path = join(layout.scratch, place, part);
         if (part === 'root') found.push(...filesBelow(path).map((file) => `scratch ${file}`));
         else if (!['workspace', 'outputs', 'state', 'home'].includes(part)) found.push(`scratch ${path}`);
-        else if (readdirSync(path).length > 0) found.push(`scratch in ${path}`);
+        else if (entriesBelow(path).length > 0) found.push(`scratch in ${path}`);
       }
     }
     const runner = this.runnerPid();
@@ -151,9 +155,29 @@ function processesIn(group: string): number[] {
   return readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
 }
 
+/** What is made or removed meanwhile may be missing. */
+function entriesBelow(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry, ...entriesBelow(join(directory, entry.name))] : [entry],
+    );
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function parentOf(pid: number): number {
+  try {
+    return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
+  } catch {
+    return 0;
+  }
+}
+
 /** All but directories and the links that every root has. */
 function filesBelow(root: string): string[] {
-  return readdirSync(root, { recursive: true, withFileTypes: true })
+  return entriesBelow(root)
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => !/^(var\/(tmp|run)|s?bin|lib|lib32|lib64|libx32)$/.test(relative(root, path)));

@@ -117,9 +117,9 @@ each(
       // What the dead runner had taken is Lost; what it had not is started by the next, as the engine asks again.
       const listed = await h.engine.list(h.patience());
       t.is(listed.length, works.length);
-      for (const { id, phase } of listed) {
-        t.true(['Lost', 'Preparing', 'Running'].includes(phase), phase);
-        await h.engine.remove(id, true, h.patience());
+      for (const state of listed) {
+        t.true(['Lost', 'Preparing', 'Running'].includes(state.phase), JSON.stringify(state));
+        await h.engine.remove(state.id, true, h.patience());
       }
       t.deepEqual(ground.leftOver(), []);
     }

@@ -13,7 +13,7 @@ const manyShells = [
    : >/workspace/ready; echo ready
    while :; do wait && exit 3; done`,
   'sh',
-  'trap "echo stopped; exit 0" TERM; echo up >>/workspace/up; while :; do sleep 600; done',
+  'trap "echo stopped; exit 0" TERM; echo up >>/workspace/up; while :; do sleep 0.5; done',
 ];
 
 export const lifeCases: readonly ContractCase[] = [
