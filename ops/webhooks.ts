@@ -5,7 +5,7 @@ import { openResolver } from '../src/engines/dialer/resolve.js';
 import { kindByName } from '../src/kinds/index.js';
 import type { Config } from '../src/config.js';
 import type { Store } from '../storage/open.js';
-import { openQueue } from '../storage/queues/queue.js';
+import { openQueue } from '../storage/queues/open.js';
 import type { Lease, SecretVersions } from '../storage/store.js';
 import { openDeliveries } from '../storage/webhooks/deliveries.js';
 import { openEndpointRows } from '../storage/webhooks/endpoints.js';

@@ -22,7 +22,8 @@ import { LRUCache } from 'lru-cache';
 import type { Clock, Pending, StoredTimer } from '../store.js';
 import { duePages, PAGE } from './pages.js';
 import { fromPointer, timerId, toPointer, type TimerKey } from './pointer.js';
-import { openQueue, type Queue, type QueueBackend } from './queue.js';
+import type { Queue, QueueBackend } from './queue.js';
+import { openQueue } from './open.js';
 
 const MOST_BUFFERED = 20_000;
 const MOST_REMOVALS = 10_000;

@@ -18,6 +18,9 @@ export interface BackendUnderTest {
   cut(): Promise<void>;
   /** Everything stored is gone, and so are the connections where the backend can be restarted. */
   wipe(): Promise<void>;
+  /** Connections stay, but no job is given, until `allow`. */
+  refuse(): Promise<void>;
+  allow(): Promise<void>;
 }
 
 export interface Driver {
@@ -29,10 +32,12 @@ export interface Driver {
 
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 
-export const DRIVERS: readonly Driver[] = [
-  { name: 'Postgres', missing: undefined, open: openPostgres },
-  { name: 'Redis', missing: hasRedis ? undefined : 'redis-server is not installed', open: openRedis },
-];
+export const REDIS: Driver = {
+  name: 'Redis',
+  missing: hasRedis ? undefined : 'redis-server is not installed',
+  open: openRedis,
+};
+export const DRIVERS: readonly Driver[] = [{ name: 'Postgres', missing: undefined, open: openPostgres }, REDIS];
 
 async function openPostgres(t: ExecutionContext): Promise<BackendUnderTest> {
   const database = await openTestDatabase(t);
@@ -57,6 +62,8 @@ async function openPostgres(t: ExecutionContext): Promise<BackendUnderTest> {
       await admin('TRUNCATE bullmq.job CASCADE');
       await cut();
     },
+    refuse: () => admin('ALTER TABLE bullmq.job RENAME TO job_away'),
+    allow: () => admin('ALTER TABLE bullmq.job_away RENAME TO job'),
   };
 }
 
@@ -78,17 +85,24 @@ async function openRedis(t: ExecutionContext): Promise<BackendUnderTest> {
   });
   return {
     backend: { backend: 'redis', url },
-    async cut() {
-      const redis = new Redis(url);
-      await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      redis.disconnect();
-    },
+    cut: async () => void (await askRedis(url, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')),
     async wipe() {
       // Nothing is persisted (`--save ''`), so the new server is an empty one.
       await stop();
       server = await startRedis(port, dir);
     },
+    refuse: async () => void (await askRedis(url, 'ACL', 'SETUSER', 'default', '-eval', '-evalsha')),
+    allow: async () => void (await askRedis(url, 'ACL', 'SETUSER', 'default', '+eval', '+evalsha')),
   };
+}
+
+export async function askRedis(url: string, command: string, ...args: string[]): Promise<unknown> {
+  const redis = new Redis(url, { enableReadyCheck: false });
+  try {
+    return await redis.call(command, ...args);
+  } finally {
+    redis.disconnect();
+  }
 }
 
 async function startRedis(port: number, dir: string): Promise<ChildProcess> {

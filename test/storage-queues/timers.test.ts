@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { timerId } from '../../storage/queues/pointer.js';
 import { openTimers, type Timers, type TimersOptions } from '../../storage/queues/timers.js';
 import type { StoredTimer } from '../../storage/store.js';
-import { DRIVERS, until, type BackendUnderTest } from './backends.js';
+import { askRedis, DRIVERS, REDIS, until, type BackendUnderTest } from './backends.js';
 
 /** The rows, as Postgres would hold them, and what was fired. A row goes when its object has dealt with the firing. */
 function world() {
@@ -174,6 +174,26 @@ for (const driver of DRIVERS) {
     }
   });
 
+  run(`a backend that gives no jobs is asked for them at a pace, and used once it does ${on}`, async (t) => {
+    const it = world();
+    const under = await driver.open(t);
+    // Makes the tables.
+    await (await start(t, it, under)).close();
+    await under.refuse();
+    const refusals: number[] = [];
+    const timers = await start(t, it, under, {
+      sweepMs: 60_000,
+      onError: (error) => /NOPERM|does not exist/.test(error.message) && refusals.push(Date.now()),
+    });
+    await until(() => refusals.length >= 4, 'it was asked several times');
+    // Asked without a pause it would be thousands of times a second.
+    t.true((refusals[3] ?? 0) - (refusals[0] ?? 0) >= 500, refusals.join(', '));
+    await under.allow();
+    const timer = it.commit(it.timer('t', 100));
+    timers.arm(timer);
+    await until(() => it.firedIds().includes(timerId(timer)), 'it has fired');
+  });
+
   run(`timers fire after the backend has lost everything it held ${on}`, async (t) => {
     const it = world();
     const under = await driver.open(t);
@@ -233,3 +253,24 @@ for (const driver of DRIVERS) {
     t.is(new Set(it.firedIds()).size, 10_000);
   });
 }
+
+const onRedis = REDIS.missing === undefined ? test : test.skip;
+onRedis('a Redis that refuses its first connections stops no sweep, and is used once it does not', async (t) => {
+  const it = world();
+  const under = await REDIS.open(t);
+  // BullMQ asks for it before all else.
+  await askRedis(under.backend.url, 'ACL', 'SETUSER', 'default', '-info');
+  const timers = await start(t, it, under, { sweepMs: 200 });
+  await until(() => it.errors.some((error) => /NOPERM/.test(error.message)), 'it is refused');
+  const soon = it.commit(it.timer('soon', 10));
+  timers.arm(soon);
+  await until(() => it.firedIds().includes(timerId(soon)), 'the sweep fires it');
+
+  await askRedis(under.backend.url, 'ACL', 'SETUSER', 'default', '+info');
+  it.commit(it.timer('later', 30_000));
+  await until(
+    async () => (await askRedis(under.backend.url, 'ZCARD', 'bull:timers:delayed')) === 1,
+    'what is due later is put into it',
+  );
+  t.pass();
+});

@@ -1,0 +1,79 @@
+/** Owns a queue whose jobs BullMQ keeps in Postgres: its tables, and the connections to them. */
+import { createPostgresBackend, type PgPool, runMigrations, withBackend } from 'bullmq';
+import { Pool } from 'pg';
+import { HeardClient } from '../heard-client.js';
+import { CONNECT_TIMEOUT_MS, handOf, linkOf, pacing, WORKER } from './bull.js';
+import type { Queue, QueueOptions } from './queue.js';
+
+/** Schema of BullMQ's tables, beside ours in the same database; the one that it takes when it is given a pool. */
+const SCHEMA = 'bullmq';
+/** Connections of a queue, and of its worker beside the one that listens. Idle ones are closed after 10 s. */
+const CONNECTIONS = 2;
+/** A producer's query that takes longer is given up; the row in our tables is enough (ms). */
+const QUERY_TIMEOUT_MS = 10_000;
+
+const { Queue: PostgresQueue, Worker: PostgresWorker } = withBackend(pacing(createPostgresBackend));
+
+/** Rejects when the tables cannot be made or read. */
+export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<Queue> {
+  const produced = openPool(url, hooks.name, CONNECTIONS);
+  try {
+    await migrate(produced);
+  } catch (error) {
+    await produced.end();
+    throw error;
+  }
+  const worked = openPool(url, hooks.name, CONNECTIONS + 1);
+  const queue = new PostgresQueue(hooks.name, { connection: produced });
+  const hand = handOf(hooks);
+  const worker = new PostgresWorker(hooks.name, (job) => hand.take(job.data), {
+    ...WORKER,
+    connection: worked,
+    concurrency: hooks.concurrency,
+  });
+  const link = linkOf(queue, worker, hooks, async () => {
+    await Promise.allSettled([produced.end(), worked.end()]);
+  });
+  return {
+    add: link.add,
+    remove: link.remove,
+    async close() {
+      hand.stop();
+      await link.release(false);
+      await hand.emptied();
+      await link.end();
+    },
+  };
+}
+
+/**
+ * A pool of ours, also for the connection that listens: BullMQ makes that one from pg's own `Client` otherwise, and takes its
+ * listeners off before it ends it, so that a Postgres that goes in this moment would end the process.
+ */
+function openPool(url: string, name: string, max: number): PgPool {
+  const pool = new Pool({
+    connectionString: url,
+    max,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    application_name: `troupe queue ${name}`,
+    options: `-c synchronous_commit=off -c search_path=${SCHEMA}`,
+    Client: HeardClient,
+  });
+  // BullMQ passes the errors of idle connections on while it is open; the pool outlives it by a moment.
+  pool.on('error', () => {});
+  // A pool is what BullMQ's type describes; the two only write the overloads of `on` in different forms.
+  return pool as PgPool;
+}
+
+async function migrate(pool: PgPool): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await runMigrations(client, SCHEMA);
+    client.release();
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+}

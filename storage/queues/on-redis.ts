@@ -1,0 +1,97 @@
+/**
+ * Owns a queue whose jobs BullMQ keeps in Redis, and that it is there again after Redis was: a connection that was lost is
+ * made again by its driver; one that never came to be (Redis ended, or refused what BullMQ asks first) is no use to BullMQ
+ * any more, so queue and worker are made anew.
+ */
+import { createRedisBackend, withBackend } from 'bullmq';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CONNECT_TIMEOUT_MS, handOf, linkOf, pacing, RETRY_MS, WORKER, type Hand, type Link } from './bull.js';
+import type { Queue, QueueOptions } from './queue.js';
+
+/** Events kept by BullMQ for `QueueEvents`, which nothing here reads. */
+const KEPT_EVENTS = 10;
+/** Longest pause between two attempts to reach a Redis that is away (ms): a restarted one is found within that time. */
+const MOST_RECONNECT_MS = 2_000;
+/** Longest pause before queue and worker are made anew (ms); what refused them is seldom mended sooner. */
+const MOST_REMAKE_MS = 10_000;
+
+const { Queue: RedisQueue, Worker: RedisWorker } = withBackend(pacing(createRedisBackend));
+
+/** A link, and whether its first connection came to be. */
+interface RedisLink extends Link {
+  /** Rejects when it did not; may never settle once the link is released. */
+  readonly opened: Promise<void>;
+  isConnected(): boolean;
+}
+
+export function openOnRedis(url: string, hooks: QueueOptions): Queue {
+  const hand = handOf(hooks);
+  const closing = new AbortController();
+  let link = openLink(url, hooks, hand);
+  void remakeUntilOpened();
+
+  async function remakeUntilOpened(): Promise<void> {
+    for (let pause = RETRY_MS; ; pause = Math.min(2 * pause, MOST_REMAKE_MS)) {
+      try {
+        return await link.opened;
+      } catch {
+        // The error was told by the link.
+      }
+      if (closing.signal.aborted) return;
+      await link.release(true);
+      await link.end();
+      await sleep(pause, undefined, { signal: closing.signal }).catch(() => {});
+      if (closing.signal.aborted) return;
+      link = openLink(url, hooks, hand);
+    }
+  }
+
+  return {
+    add: (jobs) => (link.isConnected() ? link.add(jobs) : Promise.reject(new Error('Redis is not connected'))),
+    remove: (id) => (link.isConnected() ? link.remove(id) : Promise.resolve()),
+    async close() {
+      closing.abort();
+      hand.stop();
+      // BullMQ waits for ever for a connection that is being made again, unless it is told to wait for nothing.
+      await link.release(!link.isConnected());
+      await hand.emptied();
+      await link.end();
+    },
+  };
+}
+
+function openLink(url: string, hooks: QueueOptions, hand: Hand): RedisLink {
+  const connection = {
+    url,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    // Soon at first.
+    retryStrategy: (times: number) => Math.min(50 * times, MOST_RECONNECT_MS),
+  };
+  const queue = new RedisQueue(hooks.name, {
+    // A producer fails at once while Redis is away: the caller's row is committed, and `onReconnect` brings it in.
+    connection: { ...connection, enableOfflineQueue: false, maxRetriesPerRequest: 1 },
+    streams: { events: { maxLen: KEPT_EVENTS } },
+  });
+  const worker = new RedisWorker(hooks.name, (job) => hand.take(job.data), {
+    ...WORKER,
+    connection: { ...connection, maxRetriesPerRequest: null },
+    concurrency: hooks.concurrency,
+  });
+  // Before the first connection BullMQ would let a producer wait without a bound.
+  let connected = false;
+  queue.on('ioredis:close', () => {
+    connected = false;
+  });
+  queue.getBackend().on('ready', () => {
+    // The first connection counts as a reconnect: what was to be added before it was refused.
+    if (!connected) hooks.onReconnect();
+    connected = true;
+  });
+  const link = linkOf(queue, worker, hooks, async () => {
+    // One that is being made again when it is closed would be made again for ever.
+    const ends = [queue, worker].map(async (one) => (await one.getBackend().client).disconnect());
+    await Promise.allSettled(ends);
+  });
+  const opened = Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+  return { ...link, opened: opened.then(() => {}), isConnected: () => connected };
+}
