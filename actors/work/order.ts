@@ -1,29 +1,20 @@
 /**
- * Owns the step from a kind's plan to an engine's order: secrets are opened, inputs become files, and nothing of it is
+ * Owns the step from a kind's plan to an engine's order: secrets are opened (`open-secrets.ts`), inputs become files, and nothing of it is
  * written down anywhere (I11). What cannot be resolved is the customer's fault and says which reference it was.
  */
 import type { Address } from '../../src/api/address.js';
-import { decodeObject } from '../../src/api/encode.js';
 import { withProxy } from '../../src/engines/compute/egress/environment.js';
-import type { OrderedProcess, RegistryLogin, WorkOrder } from '../../src/engines/compute/engine.js';
+import type { OrderedProcess, WorkOrder } from '../../src/engines/compute/engine.js';
 import type { Letter } from '../../src/kinds/letter.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
-import { isUseNews } from '../../src/kinds/plain-machine.js';
-import type { SecretSpec, SecretStatus } from '../../src/kinds/secret/schema.js';
 import { Expansion, ExpansionTooLarge } from './expand.js';
 import type { Inputs } from './inputs.js';
-import { readLogins } from './registry-logins.js';
-import type { SecretVersions } from '../../storage/store.js';
+import { missing, openLogins, openSecrets, type Missing, type OpenDeps, type OpenedSecret } from './open-secrets.js';
 
-export interface OrderDeps {
-  readonly secrets: Pick<SecretVersions, 'open'>;
-  read(address: Address): Promise<Buffer | undefined>;
+export interface OrderDeps extends OpenDeps {
   readonly inputs: Pick<Inputs, 'stage'>;
-  /** The object with this uid has been used: it notes the time. */
-  used(address: Address, uid: string): void;
   /** By work id; undefined where there is no attempt API. */
   readonly access?: ((work: string) => AttemptAccess | undefined) | undefined;
-  now(): number;
 }
 
 /** How one Attempt reaches its own API. The token is in `env`, and nowhere else (I11). */
@@ -40,7 +31,7 @@ export type ResolvedOrder =
       /** What the work mounts, by Secret. */
       readonly mounted: PinnedVersions;
     }
-  | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string }
+  | Missing
   | { readonly outcome: 'Later'; readonly message: string };
 
 /** Processes and threads of one piece of work; a fork bomb ends here. */
@@ -48,17 +39,7 @@ const PIDS_LIMIT = 1_024;
 /** Log kept per process of one piece of work. */
 const LOG_BYTES = 64 * 1024 * 1024;
 
-type Missing = Extract<ResolvedOrder, { outcome: 'Missing' }>;
-
 type PinnedVersions = Extract<Letter, { letter: 'SecretsPinned' }>['versions'];
-
-interface OpenedSecret {
-  readonly name: string;
-  readonly version: number;
-  readonly uid: string;
-  readonly type: string | undefined;
-  readonly values: ReadonlyMap<string, Buffer>;
-}
 
 export async function resolveOrder(
   id: string,
@@ -179,56 +160,3 @@ function environment(
 }
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-
-async function openSecrets(place: Address, plan: WorkPlan, deps: OrderDeps): Promise<OpenedSecret[] | Missing> {
-  const wanted = new Map(plan.secrets.map(({ name, version }) => [name, version]));
-  const keys = [plan.main, ...(plan.init ? [plan.init] : []), ...plan.sidecars].flatMap(({ env }) =>
-    env.flatMap(({ fromSecret }) => (fromSecret ? [fromSecret] : [])),
-  );
-  for (const { name } of keys) if (!wanted.has(name)) wanted.set(name, undefined);
-  const opened: OpenedSecret[] = [];
-  for (const [name, pinned] of wanted) {
-    const secret = await openSecret(place, name, pinned, deps);
-    if ('outcome' in secret) return secret;
-    opened.push(secret);
-  }
-  for (const { name, key } of keys) {
-    const has = opened.find((secret) => secret.name === name)?.values.has(key);
-    if (!has) return missing('SecretKeyNotFound', `secret "${name}" has no key "${key}"`);
-  }
-  return opened;
-}
-
-async function openSecret(
-  place: Address,
-  name: string,
-  pinned: number | undefined,
-  deps: OrderDeps,
-): Promise<OpenedSecret | Missing> {
-  const address: Address = { ...place, kind: 'Secret', name };
-  const body = await deps.read(address);
-  if (!body) return missing('SecretNotFound', `secret "${name}" does not exist in project "${place.project}"`);
-  const { metadata, spec, status } = decodeObject<Partial<SecretSpec>, Partial<SecretStatus>>(body);
-  const version = pinned ?? status.version ?? 0;
-  const values = await deps.secrets.open(place.org, metadata.uid, version);
-  if (!values) return missing('SecretNotFound', `secret "${name}" has no version ${version}`);
-  // What it says already is as good as now: a Job of ten thousand indexes costs its Secret one commit a minute.
-  if (isUseNews(status, deps.now())) deps.used(address, metadata.uid);
-  return { name, version, uid: metadata.uid, type: spec.type, values };
-}
-
-async function openLogins(place: Address, plan: WorkPlan, deps: OrderDeps): Promise<RegistryLogin[] | Missing> {
-  const logins: RegistryLogin[] = [];
-  for (const name of plan.pullSecrets ?? []) {
-    const secret = await openSecret(place, name, undefined, deps);
-    if ('outcome' in secret) return secret;
-    const read = readLogins(secret.type, secret.values);
-    if (read.outcome === 'Unusable') return missing('ImagePullFailed', `secret "${name}" ${read.why}`);
-    logins.push(...read.logins);
-  }
-  return logins;
-}
-
-function missing(reason: string, message: string): Missing {
-  return { outcome: 'Missing', reason, message };
-}

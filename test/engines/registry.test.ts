@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import test from 'ava';
 import { PrivateImages } from '../../src/engines/compute/docker/private-images.js';
 import { loginFor, refusalOfRegistry, registryNamed, registryOf } from '../../src/engines/compute/docker/registry.js';
-import { readLogins } from '../../actors/work/registry-logins.js';
 
 test('the registry of an image is what the daemon takes for it', (t) => {
   for (const [reference, registry] of [
@@ -85,33 +84,4 @@ test('what a login has brought is for who has shown one, also after a crash in t
   t.false(again.mayHave('sha256:1', [], mine), 'the registry is asked again');
   t.true(again.mayHave('sha256:2', ['r/x:1'], undefined));
   t.notRegex(await readFile(file, 'utf8'), /hush/);
-});
-
-test('a Secret of type Registry is read in both of its forms, and no complaint quotes it', (t) => {
-  const read = (values: Readonly<Record<string, string>>, type = 'Registry') =>
-    readLogins(type, new Map(Object.entries(values).map(([key, text]) => [key, Buffer.from(text)])));
-  const plain = { username: 'me', password: 'hush' };
-  t.deepEqual(read(plain), { outcome: 'Logins', logins: [{ registry: undefined, ...plain }] });
-  const auth = Buffer.from('me:hu:sh').toString('base64');
-  const file = JSON.stringify({
-    auths: { 'ghcr.io': { auth, email: 'x' }, 'r:5000': plain, empty: {} },
-    credsStore: 'y',
-  });
-  t.deepEqual(read({ '.dockerconfigjson': file }), {
-    outcome: 'Logins',
-    logins: [
-      { registry: 'ghcr.io', username: 'me', password: 'hu:sh' },
-      { registry: 'r:5000', ...plain },
-    ],
-  });
-  for (const wrong of [
-    read(plain, 'Opaque'),
-    read({ username: 'me' }),
-    read({ '.dockerconfigjson': '{"auths": hush' }),
-    read({ '.dockerconfigjson': '{"auths": {"a": {"auth": 7}}}' }),
-    read({ '.dockerconfigjson': '{"auths": {}}' }),
-  ]) {
-    t.is(wrong.outcome, 'Unusable');
-    t.notRegex(JSON.stringify(wrong), /hush/);
-  }
 });
