@@ -10,6 +10,7 @@ import { BRAND } from '../../../brand.js';
 import type { RegistryLogin } from '../engine.js';
 import { found, statusOf, within, wordsOf } from './daemon.js';
 import type { PrivateImages } from './private-images.js';
+import { repositoryOf, wholeName, withTag } from './image-name.js';
 import { HUB, loginFor, refusalOfRegistry, registryOf, type RegistryRules } from './registry.js';
 
 export interface Present {
@@ -35,7 +36,7 @@ export interface ImageWish {
   readonly logins: readonly RegistryLogin[];
 }
 
-export interface ImageShop extends RegistryRules {
+export interface ImageDeps extends RegistryRules {
   readonly docker: Docker;
   /** Catalog name → reference. */
   readonly catalog: Readonly<Record<string, string>>;
@@ -45,10 +46,10 @@ export interface ImageShop extends RegistryRules {
 
 export async function findImage(
   { name, pin, logins }: ImageWish,
-  shop: ImageShop,
+  deps: ImageDeps,
   signal: AbortSignal,
 ): Promise<Present | Missing> {
-  const { docker, catalog, privateImages } = shop;
+  const { docker, catalog, privateImages } = deps;
   // What the catalog's names stand for is the operator's word, and everybody's.
   const common = name.startsWith(`${BRAND}/`);
   const reference = common ? catalog[name] : name;
@@ -57,11 +58,11 @@ export async function findImage(
   const here = await look(docker, reference, pin);
   if (here !== undefined && (common || privateImages.mayHave(here.id, here.names, login))) return here;
   const pulled = pin === undefined ? withTag(reference) : `${repositoryOf(reference)}@${pin}`;
-  const refusal = common ? undefined : await refusalOfRegistry(reference, shop);
+  const refusal = common ? undefined : await refusalOfRegistry(reference, deps);
   if (refusal !== undefined) return missing('ImageNotFound', `${pulled}: ${refusal}`);
   if (here !== undefined) {
     // A daemon that has all of it takes a digest for pulled without asking anybody.
-    const ask = (await shop.isPodman(signal)) ? pull : askRegistry;
+    const ask = (await deps.isPodman(signal)) ? pull : askRegistry;
     const unproven = await ask(docker, pulled, login, signal);
     if (unproven === undefined) privateImages.show(here.id, login);
     return unproven ?? here;
@@ -165,21 +166,6 @@ function digestOf(reference: string, info: ImageInspectInfo): string | undefined
   const repository = wholeName(repositoryOf(reference));
   const same = (info.RepoDigests ?? []).find((each) => wholeName(repositoryOf(each)) === repository);
   return same?.slice(same.indexOf('@') + 1);
-}
-
-/** Without tag and digest. */
-function repositoryOf(reference: string): string {
-  return reference.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
-}
-
-/** Daemons leave out what names of one registry have in common, or do not. */
-function wholeName(repository: string): string {
-  return repository.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '');
-}
-
-/** Without a tag the daemon would pull all of them. */
-function withTag(reference: string): string {
-  return /:[^/]+$|@/.test(reference) ? reference : `${reference}:latest`;
 }
 
 function missing(reason: 'ImageNotFound' | 'ImagePullFailed', message: string): Missing {

@@ -33,7 +33,7 @@ import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within 
 import { Disks } from './disks.js';
 import { Ends } from './ends.js';
 import { factsOf } from './facts.js';
-import { findImage, type ImageShop } from './images.js';
+import { findImage, type ImageDeps } from './images.js';
 import { Fence } from './fence.js';
 import { Growth } from './growth.js';
 import { containerName, LABEL, type Kept } from './labels.js';
@@ -119,7 +119,7 @@ class DockerEngine {
   private readonly preparer: Preparer;
   private readonly disks: Disks;
   private readonly waysOut: WaysOut;
-  private readonly images: ImageShop;
+  private readonly images: ImageDeps;
   private readonly boxes = new Map<string, Box>();
   private readonly starting = new Map<string, Starting>();
   private readonly watchers = new Set<Watcher>();

@@ -10,7 +10,7 @@ import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
 import { isTaken, removeContainer, statusOf, within, wordsOf } from './daemon.js';
-import { findImage, type ImageShop } from './images.js';
+import { findImage, type ImageDeps } from './images.js';
 import { giveInputs } from './inputs.js';
 import { fillKit, makeKit, type Kit } from './kit.js';
 import type { Kept } from './labels.js';
@@ -20,7 +20,7 @@ export interface Workshop {
   readonly docker: Docker;
   readonly cluster: string;
   readonly epoch: number;
-  readonly images: ImageShop;
+  readonly images: ImageDeps;
   enforced(signal: AbortSignal): Promise<Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>>;
   isPodman(signal: AbortSignal): Promise<boolean>;
   /** Throws an Error that says why the work cannot have the network that it asks for. */
