@@ -4,7 +4,7 @@ import type { Http } from '../http/server.js';
 import { API_GROUP } from '../src/brand.js';
 import type { Config } from '../src/config.js';
 import type { Log } from './log.js';
-import { hostOf } from './kubeconfig.js';
+import { hostOf } from './host.js';
 import { openCertificate, renewCertificate, type CertificateOptions, type ServerCertificate } from './tls/open.js';
 import { readVersion } from './version.js';
 

@@ -12,7 +12,7 @@ import type { MasterKeys } from '../storage/envelope/master-key.js';
 import type { Store } from '../storage/open.js';
 import { serviceKey } from '../storage/service-keys.js';
 import type { Front } from './front.js';
-import { reachable } from './kubeconfig.js';
+import { hostOf, reachable } from './host.js';
 import type { Log } from './log.js';
 
 export interface Ssh {
@@ -42,7 +42,7 @@ export async function openSsh(
     const door = await openSshDoor({
       ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
     });
-    const host = config.publicUrl === undefined ? reachable(config.host) : new URL(config.publicUrl).hostname;
+    const host = config.publicUrl === undefined ? reachable(config.host) : hostOf(config.publicUrl);
     const facts = { host, port: door.port, hostKey: hostKey.public };
     log.info(`listening on ssh://${reachable(config.host)}:${facts.port}, for Workspaces`);
     return { door, facts };

@@ -10,7 +10,7 @@ import { readCatalog } from '../ops/catalog/read.js';
 import { openFront } from '../ops/front.js';
 import { letHeapGrow } from '../ops/heap.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
-import { reachable } from '../ops/kubeconfig.js';
+import { reachable } from '../ops/host.js';
 import { announceListening, retractListening } from '../ops/listening.js';
 import { openLog } from '../ops/log.js';
 import { openMetrics } from '../ops/metrics.js';

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { parse } from 'yaml';
-import { reachable, writeKubeconfig } from '../../ops/kubeconfig.js';
+import { hostOf, reachable } from '../../ops/host.js';
+import { writeKubeconfig } from '../../ops/kubeconfig.js';
 import { openCertificate } from '../../ops/tls/open.js';
 import type { ExecutionContext } from 'ava';
 import type { ServerCertificate } from '../../ops/tls/open.js';
@@ -99,6 +100,11 @@ test('the kubeconfig is private and holds the server, its CA and the token', asy
     users: [{ user: { token: 'svc_x' } }],
     'current-context': 'troupe',
   });
+});
+
+test('a host is written with brackets in an address alone, and every interface is reached by loopback', (t) => {
   t.is(reachable('0.0.0.0'), '127.0.0.1');
   t.is(reachable('::1'), '[::1]');
+  t.is(hostOf('https://[2001:db8::1]:8443'), '2001:db8::1');
+  t.is(hostOf('https://troupe.example.com'), 'troupe.example.com');
 });
