@@ -5,10 +5,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../ops/free-port.js';
 import { openTestDatabase } from '../support/postgres.js';
 import { client, type Client } from './client.js';
 import { processesOn } from './processes.js';
@@ -67,17 +67,6 @@ export interface Setup {
 
 interface Teardown {
   teardown(release: () => Promise<void>): void;
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 export async function openRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {

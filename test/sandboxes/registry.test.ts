@@ -11,6 +11,8 @@ const host = process.env['DOCKER_TEST_HOST'];
 const JOBS = path('jobs', 'default');
 const SECRETS = path('secrets', 'default');
 const WORKSPACES = path('workspaces', 'default');
+/** No password of the registry. */
+const GUESSED = 'guessed-37';
 
 if (host === undefined) {
   test.skip('registry (needs a daemon at DOCKER_TEST_HOST: ops/setup-docker.sh start)', (t) => t.pass());
@@ -37,7 +39,7 @@ if (host === undefined) {
     };
     boxes = await openSandboxes({ teardown: (release) => void releases.push(release) }, { env });
     await secret('puller', { ...registry.login });
-    await secret('stranger', { ...registry.login, password: 'guessed-37' });
+    await secret('stranger', { ...registry.login, password: GUESSED });
     const auth = Buffer.from(`${registry.login.username}:${registry.login.password}`).toString('base64');
     await secret('config', {
       '.dockerconfigjson': JSON.stringify({ auths: { [`http://${registry.host}/v2/`]: { auth } } }),
@@ -106,8 +108,7 @@ if (host === undefined) {
   function refused(t: ExecutionContext, { phase, said }: Ended, why: RegExp): void {
     t.is(phase, 'Failed', said);
     t.regex(said, why);
-    t.false(said.includes(registry.login.password) && /"password"/.test(said));
-    t.notRegex(said, /guessed-37/);
+    for (const password of [registry.login.password, GUESSED]) t.false(said.includes(password), said);
   }
 
   test.serial(
@@ -129,7 +130,7 @@ if (host === undefined) {
     'who has a login gets it, by tag and by digest, and nobody else gets what that has brought',
     async (t) => {
       t.timeout(180_000);
-      const ran = await run({ image, imagePullSecrets: ['stranger', 'puller'].slice(1) });
+      const ran = await run({ image, imagePullSecrets: ['puller'] });
       t.is(ran.phase, 'Succeeded', ran.said);
       t.is(ran.log, 'ran\n');
       t.true(ran.said.includes(digest), 'it is pinned by what the registry calls it');

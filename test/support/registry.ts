@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../e2e/running.js';
+import { freePort } from '../../ops/free-port.js';
 import { until } from '../e2e/until.js';
 
 const PROGRAM = '/usr/bin/docker-registry';
@@ -17,8 +17,8 @@ export interface TestRegistry {
   close(): Promise<void>;
 }
 
-/** Of `word`, made by `perl -e 'print crypt("word", q($2b$05$abcdefghijklmnopqrstuu))'`. */
-const PASSWORD = { text: 'word', hash: '$2b$05$abcdefghijklmnopqrstuuQDoL5Sa/TtfS/XN4AY/jgq.HBbO1BTu' };
+/** The hash by `perl -e 'print crypt("let-me-pull-58", q($2b$05$abcdefghijklmnopqrstuu))'`. */
+const PASSWORD = { text: 'let-me-pull-58', hash: '$2b$05$abcdefghijklmnopqrstuuRZemMNqdbHWpKHmvnPOdfBVLmA.DxCK' };
 
 export async function openRegistry(): Promise<TestRegistry> {
   if (!existsSync(PROGRAM)) throw new Error('docker-registry is not installed: ops/setup-docker.sh install');
