@@ -123,7 +123,6 @@ export const doorPort = (what: string): z.ZodType<number | 'off', string> =>
     return z.NEVER;
   });
 
-/** `10.1.0.0/16`, `::1`; what a range may be is `special-addresses.ts`'s. */
 /** `host` or `host:port`, commas between them. */
 export const registries = z.string().transform((text, context): readonly string[] => {
   const parts = text.split(',').map((part) => part.trim().toLowerCase());
@@ -133,6 +132,7 @@ export const registries = z.string().transform((text, context): readonly string[
   return z.NEVER;
 });
 
+/** `10.1.0.0/16`, `::1`; what a range may be is `special-addresses.ts`'s. */
 export const ranges = z.string().transform((text, context): readonly string[] => {
   const parts = text.split(',').map((part) => part.trim());
   try {

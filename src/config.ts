@@ -19,10 +19,10 @@ import {
   integer,
   masterKeys,
   milliCpu,
+  origin,
   path,
   ranges,
   registries,
-  origin,
   toolDomain,
   url,
 } from './config-values.js';

@@ -107,7 +107,8 @@ export function openVisits({ placeOf, key, randomBytes, clock }: VisitsOptions):
       return value;
     },
     begin(link, place) {
-      const hash = VALUE.test(link) ? sha256(link) : '';
+      if (!VALUE.test(link)) return undefined;
+      const hash = sha256(link);
       const visit = links.get(hash);
       if (visit === undefined || placeOf(visit) !== place) return undefined;
       links.delete(hash);
