@@ -22,7 +22,8 @@ export function statusOf(error: unknown): number | undefined {
 /** The daemon's own words, without dockerode's around them. */
 export function wordsOf(error: unknown): string {
   const { json, message } = error as { json?: { message?: unknown }; message?: string };
-  return typeof json?.message === 'string' ? json.message : (message ?? String(error));
+  const words = typeof json?.message === 'string' ? json.message : (message ?? String(error));
+  return words.replace(/^\(HTTP code \d+\) [a-z ]+ - /, '').trim();
 }
 
 /** A container of this name exists. Podman calls that a fault of its own. */

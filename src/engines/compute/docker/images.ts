@@ -103,7 +103,7 @@ const pull: Ask = async (docker, reference, login, signal) => {
     return undefined;
   } catch (error) {
     signal.throwIfAborted();
-    return failureOf(reference, error);
+    return failureOf(reference, login, error);
   }
 };
 
@@ -114,17 +114,19 @@ const askRegistry: Ask = async (docker, reference, login, signal) => {
     return undefined;
   } catch (error) {
     signal.throwIfAborted();
-    return failureOf(reference, error);
+    return failureOf(reference, login, error);
   }
 };
 
-function failureOf(reference: string, error: unknown): Missing {
+function failureOf(reference: string, login: RegistryLogin | undefined, error: unknown): Missing {
   // What something answered that is no registry is not passed on.
   const words = wordsOf(error).replace(/\bbody\b.*/s, '…');
   // A registry answers the same for what is not there and what is not for everybody.
   const none =
     statusOf(error) === 404 || /not found|manifest unknown|no such host|does not exist|invalid reference/i.test(words);
-  return missing(none ? 'ImageNotFound' : 'ImagePullFailed', `${reference}: ${words}`);
+  const wanted = login === undefined && /no basic auth|unauthorized|authentication required|denied/i.test(words);
+  const next = wanted ? '; the imagePullSecrets of a Job or Workspace may name a login' : '';
+  return missing(none ? 'ImageNotFound' : 'ImagePullFailed', `${reference}: ${words}${next}`);
 }
 
 /** As the daemon wants it. */
