@@ -11,6 +11,7 @@ import { openFront } from '../ops/front.js';
 import { letHeapGrow } from '../ops/heap.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/host.js';
+import { endSoon } from '../ops/last-bound.js';
 import { announceListening, retractListening } from '../ops/listening.js';
 import { openLog } from '../ops/log.js';
 import { openMetrics } from '../ops/metrics.js';
@@ -106,6 +107,7 @@ async function serve(config: Config): Promise<void> {
   await http.close();
   await store.close();
   await postgres?.close();
+  endSoon(log);
 }
 
 const loaded = loadConfig(process.env);

@@ -17,6 +17,8 @@ import { until } from './until.js';
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** Ready after a warm start takes a second or two on a busy machine. */
 const READY_MS = 60_000;
+/** A stop that takes longer is a fault of the service. */
+const STOP_MS = 20_000;
 /** Lines of the service's own log that are kept for a failing test. */
 const LOG_LINES = 400;
 
@@ -160,17 +162,21 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     alive,
     log,
     async close() {
+      let forced = false;
       if (alive()) {
         child?.kill('SIGCONT');
         child?.kill('SIGTERM');
-        const forced = setTimeout(() => child?.kill('SIGKILL'), 20_000);
+        const force = setTimeout(() => (forced = child?.kill('SIGKILL') === true), STOP_MS);
         await gone();
-        clearTimeout(forced);
+        clearTimeout(force);
       }
       // The runner and an embedded Postgres outlive the service by design; nothing else names this directory.
       for (const pid of (await processesOn(dataDir)).keys()) end(pid);
       await database?.close();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+      if (forced || /something keeps the process/.test(log())) {
+        throw new Error(`the service did not end by itself within ${STOP_MS} ms; its log:\n${log()}`);
+      }
     },
   };
   t?.teardown(() => running.close());

@@ -282,6 +282,7 @@ class DockerEngine {
     for (const { stop } of this.starting.values()) stop.abort(this.closed.signal.reason);
     await Promise.allSettled([this.adopting, ...[...this.starting.values()].map(({ done }) => done)]);
     await Promise.all([...this.boxes.values()].map((box) => box.close()));
+    this.waysOut.close();
     this.growth.close();
   }
 

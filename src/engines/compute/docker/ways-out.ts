@@ -35,4 +35,8 @@ export class WaysOut {
       new Outward(network, this.allow, { doors, lookup: this.lookup }, (line) => box.note(line)),
     );
   }
+
+  close(): void {
+    this.doors.close();
+  }
 }

@@ -44,6 +44,7 @@ export class Doors {
   private readonly waiting = new Map<number, Waiter>();
   private maker: ChildProcess | undefined;
   private last = 0;
+  private closed = false;
 
   constructor(settings: DoorSettings) {
     this.settings = settings;
@@ -60,6 +61,7 @@ export class Doors {
 
   /** In the network namespace of this process, of which the caller knows that it lives. */
   open(pid: number): Promise<Listening> {
+    if (this.closed) return Promise.reject(new Error('no doors are made any more'));
     const id = ++this.last;
     return new Promise((resolve, reject) => {
       const late = (): void => {
@@ -80,6 +82,12 @@ export class Doors {
         if (error !== null) this.waiting.get(id)?.failed(error);
       });
     });
+  }
+
+  /** Ends the maker, which would keep this process alive; doors that were made stay. */
+  close(): void {
+    this.closed = true;
+    this.maker?.kill('SIGKILL');
   }
 
   private running(): ChildProcess {

@@ -1,0 +1,19 @@
+/** Owns the last bound of a stop: a process that has closed all of its rooms ends, whatever is still open by mistake. */
+import type { Log } from './log.js';
+
+/** Time that what was told to end gets (ms). */
+const END_MS = 5_000;
+/** Everything acknowledged is kept; who watches the process learns that this is a fault. */
+const NOT_CLEAN = 1;
+
+/** To be called when nothing is left to be done. */
+export function endSoon(log: Log): void {
+  const late = (): void => {
+    log.warn(
+      { open: process.getActiveResourcesInfo() },
+      'all is closed, and something keeps the process: ended anyhow',
+    );
+    process.exit(NOT_CLEAN);
+  };
+  setTimeout(late, END_MS).unref();
+}
