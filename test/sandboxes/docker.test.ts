@@ -149,7 +149,7 @@ if (host === undefined) {
 
   test.serial('a Sandbox runs commands, keeps files and its image over a stop, and outlives the service', async (t) => {
     t.timeout(180_000);
-    const docker = openDaemon(host);
+    const { docker } = openDaemon(host);
     const moving = `troupe-test/moving-${process.pid}:1`;
     const [repo = '', tag = ''] = moving.split(':');
     const tools = docker.getImage('troupe-test/tools:1');

@@ -1,16 +1,36 @@
 /** Owns the way to the daemon: where it listens, and what its errors mean to the engine's callers. */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import Docker from 'dockerode';
 import { EngineRefusal } from '../namespaces/refusal.js';
 
 const DEFAULT_HOST = 'unix:///var/run/docker.sock';
 
+export interface Daemon {
+  readonly docker: Docker;
+  /** Breaks off whatever was asked and is not answered, streams too; not those both ways, which are their owners'. */
+  close(): void;
+}
+
 /** `unix:///path`, `tcp://host:port`, `http(s)://host:port`. */
-export function openDaemon(host: string = DEFAULT_HOST): Docker {
-  if (host.startsWith('unix://')) return new Docker({ socketPath: host.slice('unix://'.length) });
-  const url = new URL(host.replace(/^tcp:/, 'http:'));
-  const protocol = url.protocol === 'https:' ? 'https' : 'http';
-  return new Docker({ host: url.hostname, port: Number(url.port || 2375), protocol });
+export function openDaemon(host: string = DEFAULT_HOST): Daemon {
+  const url = host.startsWith('unix://') ? undefined : new URL(host.replace(/^tcp:/, 'http:'));
+  // As with the agent that Node takes when there is none.
+  const kept = { keepAlive: true, timeout: 5_000 };
+  const agent = url?.protocol === 'https:' ? new HttpsAgent(kept) : new HttpAgent(kept);
+  const docker = new Docker(
+    url === undefined
+      ? { socketPath: host.slice('unix://'.length) }
+      : {
+          host: url.hostname,
+          port: Number(url.port || 2375),
+          protocol: url.protocol === 'https:' ? 'https' : 'http',
+        },
+  );
+  // An option of the constructor that its types do not have.
+  (docker.modem as { agent?: HttpAgent }).agent = agent;
+  return { docker, close: () => agent.destroy() };
 }
 
 /** Undefined for what is no answer of the daemon. */
@@ -101,6 +121,8 @@ export async function removeContainer(container: Docker.Container, signal?: Abor
 
 /** The promise, or the signal's reason when that comes first. */
 export async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  // Nobody hears of it when the signal comes first.
+  promise.catch(() => undefined);
   signal.throwIfAborted();
   let abort = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -29,7 +29,7 @@ import type {
 } from '../engine.js';
 import { Box } from './box.js';
 import { Commands } from './commands.js';
-import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within } from './daemon.js';
+import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within, type Daemon } from './daemon.js';
 import { Disks } from './disks.js';
 import { Ends } from './ends.js';
 import { factsOf } from './facts.js';
@@ -78,6 +78,8 @@ interface Starting {
 const KILL_AFTER_MS = 10_000;
 /** Orders that are being prepared; one more is refused as Busy (I10). */
 const MAX_STARTING = 256;
+/** What the daemon is still asked for when the engine is closed gets this long; after it the daemon is taken for one that hangs (ms). */
+const CLOSE_MS = 3_000;
 
 /** Reads what is in `dir`; the daemon is asked at first need. */
 export async function openDockerEngine(options: DockerOptions): Promise<ComputeEngine> {
@@ -85,23 +87,25 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
   await ends.load();
   const privateImages = await PrivateImages.load(join(options.dir, 'private-images.json'));
   const engine = new DockerEngine(options, ends, privateImages);
+  const { commands } = engine;
+  // A daemon may hang: the caller's signal ends the wait, not what was begun, and `close` ends that.
   return {
     name: engine.name,
     images: 'Any',
     apiDirectory: ends.apiDirectory,
-    facts: (signal) => engine.facts(signal),
-    resolveImage: (name, logins, signal) => engine.resolveImage(name, logins, signal),
-    start: (order, signal) => engine.start(order, signal),
-    stop: (id, graceSeconds, signal) => engine.stop(id, graceSeconds, signal),
-    remove: (id, logs, signal) => engine.remove(id, logs, signal),
-    list: (signal) => engine.list(signal),
-    watch: (onState, onLost, signal) => engine.watch(onState, onLost, signal),
-    exec: (order, signal) => engine.commands.exec(order, signal),
-    startProcess: (order, signal) => engine.commands.startProcess(order, signal),
-    processes: (work, signal) => engine.commands.processes(work, signal),
-    writeProcess: (work, id, input, signal) => engine.commands.writeProcess(work, id, input, signal),
-    signalProcess: (work, id, name, signal) => engine.commands.signalProcess(work, id, name, signal),
-    connect: (work, port, signal) => engine.commands.connect(work, port, signal),
+    facts: (signal) => within(engine.facts(signal), signal),
+    resolveImage: (name, logins, signal) => within(engine.resolveImage(name, logins, signal), signal),
+    start: (order, signal) => within(engine.start(order, signal), signal),
+    stop: (id, graceSeconds, signal) => within(engine.stop(id, graceSeconds, signal), signal),
+    remove: (id, logs, signal) => within(engine.remove(id, logs, signal), signal),
+    list: (signal) => within(engine.list(signal), signal),
+    watch: (onState, onLost, signal) => within(engine.watch(onState, onLost, signal), signal),
+    exec: (order, signal) => within(commands.exec(order, signal), signal),
+    startProcess: (order, signal) => within(commands.startProcess(order, signal), signal),
+    processes: (work, signal) => within(commands.processes(work, signal), signal),
+    writeProcess: (work, id, input, signal) => within(commands.writeProcess(work, id, input, signal), signal),
+    signalProcess: (work, id, name, signal) => within(commands.signalProcess(work, id, name, signal), signal),
+    connect: (work, port, signal) => within(commands.connect(work, port, signal), signal),
     logs: (id, query, signal) => engine.logs(id, query, signal),
     close: () => engine.close(),
   };
@@ -110,6 +114,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
 class DockerEngine {
   readonly name = 'docker';
   readonly commands: Commands;
+  private readonly daemon: Daemon;
   private readonly docker: Docker;
   private readonly options: DockerOptions;
   private readonly log: EngineLog;
@@ -133,7 +138,8 @@ class DockerEngine {
     this.options = options;
     this.ends = ends;
     this.log = options.log ?? silentLog;
-    this.docker = openDaemon(options.host);
+    this.daemon = openDaemon(options.host);
+    this.docker = this.daemon.docker;
     this.waysOut = new WaysOut(options.egressAllow ?? []);
     this.images = {
       docker: this.docker,
@@ -280,8 +286,11 @@ class DockerEngine {
     this.commands.close();
     // Half an order is none; who wants it asks the next service.
     for (const { stop } of this.starting.values()) stop.abort(this.closed.signal.reason);
+    const late = setTimeout(() => this.daemon.close(), CLOSE_MS);
     await Promise.allSettled([this.adopting, ...[...this.starting.values()].map(({ done }) => done)]);
     await Promise.all([...this.boxes.values()].map((box) => box.close()));
+    clearTimeout(late);
+    this.daemon.close();
     this.waysOut.close();
     this.growth.close();
   }
