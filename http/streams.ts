@@ -10,8 +10,10 @@ import type { Exchange } from './exchange.js';
 export interface Stream {
   /** Called once a second. `now` is performance.now(). */
   sweep?(now: number): void;
-  /** The service drains: end the answer as if it had come to its end. */
+  /** The service drains: end the answer as if it had come to its end, unless it will soon. */
   end(): void;
+  /** The time of the drain is over: say that it has not come to its end. */
+  cut?(): void;
 }
 
 export interface Streams {
@@ -23,6 +25,8 @@ export interface Streams {
   readonly count: number;
   /** Ends all. New ones are refused by the drain itself. */
   endAll(): void;
+  /** Of those that go on after `endAll`. */
+  cutAll(): void;
   close(): void;
 }
 
@@ -59,6 +63,9 @@ export function openStreams(max: number, perKey: number): Streams {
     },
     endAll() {
       for (const stream of [...open]) stream.end();
+    },
+    cutAll() {
+      for (const stream of [...open]) stream.cut?.();
     },
     close() {
       clearInterval(timer);

@@ -277,7 +277,7 @@ export const SETTINGS = {
     'seconds',
     '25',
     integer(0, 3600),
-    'How long SIGTERM waits for requests under way. Running work is not touched.',
+    'How long SIGTERM waits for requests and commands under way. Running work is not touched.',
   ),
   passivationSeconds: setting(
     'TROUPE_PASSIVATION_SECONDS',

@@ -6,8 +6,7 @@
  * and nobody else; without, at most KEPT_BYTES of each stream are kept and the rest is dropped (I10).
  * Source: decisions, "Routes not shown", Command.
  */
-import type { Address } from '../../src/api/address.js';
-import { refuse } from '../../src/api/refusal.js';
+import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
 import { notRunning } from '../../actors/work/entrance.js';
@@ -25,6 +24,9 @@ import { exitView, FRAMES, line, textOf, type ExitView } from './frames.js';
 const KEPT_BYTES = 8 * 1024 * 1024;
 const STOPPED = 'it stopped before the command had ended';
 
+/** Why a command has ended with what it ran in. */
+type Over = () => RefusalError;
+
 export async function serveExec(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name, rest } = target;
   if (rest.length > 0) throw refuse('NotFound', 'there is nothing below exec');
@@ -32,17 +34,28 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
   x.verb = 'exec';
   const address = addressOf(caller, kind, project, name, 'exec');
   const { command, stdin } = readCommand(x, await room.bodies.read(x));
-  const release = room.streams.add(x, { end: () => x.res.destroy() });
+  const stopping = new AbortController();
+  // Most commands end within the time of a drain. One that does not ends with the service, and its caller is told.
+  const release = room.streams.add(x, { end: () => undefined, cut: () => stopping.abort(shuttingDown()) });
   try {
     const begun = performance.now();
-    const execution = await room.commands.start(address, command, x.gone);
+    const execution = await room.commands.start(address, command, AbortSignal.any([x.gone, stopping.signal]));
     const fed = feed(execution, stdin);
-    if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, address, execution);
-    else await sendWhole(x, address, execution, begun);
+    const over = (): RefusalError => (stopping.signal.aborted ? shuttingDown() : notRunning(address, STOPPED));
+    if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, execution, over);
+    else await sendWhole(x, execution, over, begun);
     await fed;
   } finally {
     release();
   }
+}
+
+/** Clients try again by themselves where they are told when: but nobody else than the caller knows whether a command may be run twice. */
+function shuttingDown(): RefusalError {
+  return refuse('Unavailable', 'the service is shutting down, and stopped the command before it had ended', {
+    retryAfterSeconds: 'Never',
+    fix: 'Look at what the command has done, then decide whether to run it again.',
+  });
 }
 
 async function feed(execution: Execution, stdin: string | undefined): Promise<void> {
@@ -69,10 +82,10 @@ class Kept {
   }
 }
 
-async function sendWhole(x: Exchange, address: Address, execution: Execution, begun: number): Promise<void> {
+async function sendWhole(x: Exchange, execution: Execution, over: Over, begun: number): Promise<void> {
   const kept = { stdout: new Kept(), stderr: new Kept() };
   for await (const { stream, data } of execution.output) kept[stream].add(data);
-  const exit = exitOf(await execution.ended, address);
+  const exit = exitOf(await execution.ended, over);
   if (x.abandoned) return;
   replyJson(x, 200, {
     ...exit,
@@ -84,7 +97,7 @@ async function sendWhole(x: Exchange, address: Address, execution: Execution, be
 }
 
 /** One JSON object per line; the last one has the exit code, or says why there is none. */
-async function sendFrames(x: Exchange, address: Address, execution: Execution): Promise<void> {
+async function sendFrames(x: Exchange, execution: Execution, over: Over): Promise<void> {
   const out = new Outflow(x.res);
   x.res.writeHead(200, {
     'content-type': FRAMES,
@@ -99,11 +112,11 @@ async function sendFrames(x: Exchange, address: Address, execution: Execution): 
   }
   const end = await execution.ended;
   if (out.closed) return;
-  out.write(line(end.end === 'Exited' ? exitView(end) : { error: errorOf(end, address) }));
+  out.write(line(end.end === 'Exited' ? exitView(end) : { error: errorOf(end, over) }));
   x.res.end();
 }
 
-function exitOf(end: ExecEnd, address: Address): ExitView {
+function exitOf(end: ExecEnd, over: Over): ExitView {
   switch (end.end) {
     case 'Exited':
       return exitView(end);
@@ -112,15 +125,15 @@ function exitOf(end: ExecEnd, address: Address): ExitView {
         causes: [{ field: 'command', reason: end.reason, message: end.message }],
       });
     case 'WorkGone':
-      throw notRunning(address, STOPPED);
+      throw over();
   }
 }
 
 function errorOf(
   end: Exclude<ExecEnd, { end: 'Exited' }>,
-  address: Address,
+  over: Over,
 ): { readonly reason: string; readonly message: string } {
   if (end.end === 'NotExecuted') return { reason: end.reason, message: end.message };
-  const { code: reason, message } = notRunning(address, STOPPED).refusal;
+  const { code: reason, message } = over().refusal;
   return { reason, message };
 }

@@ -19,7 +19,8 @@ export interface Refusal {
   readonly causes?: readonly Cause[] | undefined;
   /** The next step for the caller; absent: the code's own. */
   readonly fix?: string | undefined;
-  readonly retryAfterSeconds?: number | undefined;
+  /** Absent: the code's own. `Never`: a client that tries again by itself may do harm. */
+  readonly retryAfterSeconds?: number | 'Never' | undefined;
   /** What was being done to what. */
   readonly target?:
     | { readonly group?: string; readonly kind?: string; readonly name?: string; readonly uid?: string }

@@ -91,6 +91,8 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     // Tests load one key with what a whole org would send.
     TROUPE_KEY_REQUESTS_PER_SECOND: '1000000',
     TROUPE_ORG_REQUESTS_PER_SECOND: '1000000',
+    // Nobody here waits for a command that does not end.
+    TROUPE_DRAIN_SECONDS: '3',
     // A hundred would be made in the background of each of many services.
     TROUPE_SPARE_BOXES: '4',
     TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),

@@ -184,3 +184,52 @@ test('what the Sandbox is like is told as it is', async (t) => {
   t.is(answer.status, 409);
   t.is(answer.headers.get('retry-after'), '1');
 });
+
+test('a drain waits for a command that ends in time, and whoever waits for another is told that it was stopped', async (t) => {
+  const begun: (() => void)[] = [];
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const commands: Commands = {
+    ...NO_COMMANDS,
+    async start(_owner: unknown, { command }: Command, signal: AbortSignal): Promise<Execution> {
+      const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+      const ends = command[0] === 'short' ? finished : stopped;
+      for (const tell of begun) tell();
+      return {
+        // oxlint-disable-next-line require-yield -- it says nothing.
+        output: (async function* () {
+          await ends;
+        })(),
+        ended: ends.then(() =>
+          signal.aborted ? { end: 'WorkGone' } : { end: 'Exited', exitCode: 0, timedOut: false },
+        ),
+        write: async () => undefined,
+        endInput: () => undefined,
+        signal: () => undefined,
+        resize: () => undefined,
+      };
+    },
+  };
+  const door = await openDoor(t, { commands });
+  const start = async (word: string, headers: Record<string, string> = {}): Promise<{ answer: Promise<Response> }> => {
+    const started = new Promise<void>((resolve) => begun.push(resolve));
+    const answer = run(door, { command: [word] }, headers);
+    await started;
+    return { answer };
+  };
+  const short = await start('short');
+  const long = await start('long');
+  const framed = await start('long', { accept: 'application/x-ndjson' });
+  const drained = door.http.drain();
+  finish();
+  t.is((await short.answer).status, 200);
+  const answer = await long.answer;
+  t.is(answer.status, 503);
+  t.is(answer.headers.get('retry-after'), null, 'only its caller knows whether it may be run twice');
+  const said = await json(answer);
+  t.is(at(said, 'reason'), 'Unavailable');
+  t.regex(String(at(said, 'message')), /stopped the command before it had ended/);
+  const lines = (await (await framed.answer).text()).trim().split('\n');
+  t.regex(lines.at(-1) ?? '', /^\{"error":\{"reason":"Unavailable"/);
+  await drained;
+});

@@ -42,7 +42,8 @@ export function toStatus(
   context: { readonly requestId: string; readonly docsBase: string },
 ): StatusAnswer {
   const entry = ERROR_TABLE[refusal.code];
-  const retryAfterSeconds = refusal.retryAfterSeconds ?? entry.retryAfterSeconds;
+  const asked = refusal.retryAfterSeconds ?? entry.retryAfterSeconds;
+  const retryAfterSeconds = asked === 'Never' ? undefined : asked;
   return {
     httpStatus: entry.status,
     headers:
