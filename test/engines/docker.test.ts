@@ -61,10 +61,14 @@ if (host === undefined) {
   });
   test.after.always(async () => {
     const { harness } = await (stage as NonNullable<typeof stage>);
-    const left = await harness.engine.list(harness.patience());
-    await Promise.all(left.map(({ id }) => harness.engine.remove(id, true, harness.patience())));
-    await harness.close();
-    await rm(base, { recursive: true, force: true });
+    try {
+      const left = await harness.engine.list(harness.patience());
+      await Promise.all(left.map(({ id }) => harness.engine.remove(id, true, harness.patience())));
+    } finally {
+      // Else what has failed would keep all others waiting for this file.
+      await harness.close();
+      await rm(base, { recursive: true, force: true });
+    }
   });
   for (const { name, needs, ownSystem, ownCommands, ownFilter, run } of computeContract) {
     // An image is the work's own copy of a system, to change as it likes.

@@ -12,15 +12,18 @@ const SHARE = 10;
 
 export class Disks {
   private readonly stop = new AbortController();
-  /** Directory of what the container has written; undefined: not to be seen from here. */
+  /** Directory of what the container has written; undefined: not to be seen from here. Missing: not known yet. */
   private readonly written = new WeakMap<Box, string | undefined>();
+  private readonly looking = new WeakSet<Box>();
 
   constructor(seconds: number, boxes: () => Iterable<Box>, onFull: (box: Box, what: string) => void) {
     void this.ask(seconds * 1000, boxes, onFull).catch(() => undefined);
     const live = (): Parameters<typeof watchDisk>[0] extends () => infer M ? M : never =>
       [...boxes()].flatMap((box) => {
+        if (!box.running) return [];
+        void this.look(box);
         const path = this.written.get(box);
-        if (!box.running || path === undefined) return [];
+        if (path === undefined) return [];
         const exceeded = (what: string): void => onFull(box, what);
         // The daemon alone could tell whether anything ran, for more than a look at the files costs.
         return [{ work: box, activity: () => undefined, paths: [path], limit: box.kept.disk, exceeded }];
@@ -32,15 +35,25 @@ export class Disks {
     this.stop.abort();
   }
 
+  /** By itself, not in the turns below: those are slow where the daemon is, and a box that fills the disk does not wait for them. */
+  private async look(box: Box): Promise<void> {
+    if (this.written.has(box) || this.looking.has(box)) return;
+    this.looking.add(box);
+    try {
+      this.written.set(box, await writtenDirectory(box));
+    } catch {
+      // The daemon did not say. It is asked again.
+      this.looking.delete(box);
+    }
+  }
+
   private async ask(ms: number, boxes: () => Iterable<Box>, onFull: (box: Box, what: string) => void): Promise<void> {
     let took = 0;
     for (;;) {
       await delay(Math.max(ms, took * SHARE), undefined, { signal: this.stop.signal, ref: false });
       const began = Date.now();
       for (const box of [...boxes()]) {
-        if (!box.running) continue;
-        if (!this.written.has(box)) this.written.set(box, await writtenDirectory(box));
-        if (this.written.get(box) !== undefined) continue;
+        if (!box.running || !this.written.has(box) || this.written.get(box) !== undefined) continue;
         const asking = { size: true, abortSignal: this.stop.signal };
         const info = await box.container.inspect(asking as object).catch(() => undefined);
         const size = (info as { SizeRw?: unknown } | undefined)?.SizeRw;
@@ -52,14 +65,13 @@ export class Disks {
   }
 }
 
+/** Rejects with the daemon's errors. */
 async function writtenDirectory(box: Box): Promise<string | undefined> {
-  try {
-    const { GraphDriver } = await box.container.inspect();
-    const path = (GraphDriver.Data as { UpperDir?: unknown } | null)?.UpperDir;
-    if (typeof path !== 'string' || process.getuid?.() !== 0) return undefined;
-    await access(path, constants.R_OK);
-    return path;
-  } catch {
-    return undefined;
-  }
+  const { GraphDriver } = await box.container.inspect();
+  const path = (GraphDriver.Data as { UpperDir?: unknown } | null)?.UpperDir;
+  if (typeof path !== 'string' || process.getuid?.() !== 0) return undefined;
+  return access(path, constants.R_OK).then(
+    () => path,
+    () => undefined,
+  );
 }
