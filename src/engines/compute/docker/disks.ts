@@ -9,6 +9,8 @@ import { watchDisk } from '../runner/limits/disk.js';
 import type { Box } from './box.js';
 
 const SHARE = 10;
+/** Whatever slows the daemon (ms). */
+const MOST_REST_MS = 30_000;
 
 export class Disks {
   private readonly stop = new AbortController();
@@ -50,7 +52,10 @@ export class Disks {
   private async ask(ms: number, boxes: () => Iterable<Box>, onFull: (box: Box, what: string) => void): Promise<void> {
     let took = 0;
     for (;;) {
-      await delay(Math.max(ms, took * SHARE), undefined, { signal: this.stop.signal, ref: false });
+      await delay(Math.max(ms, Math.min(took * SHARE, MOST_REST_MS)), undefined, {
+        signal: this.stop.signal,
+        ref: false,
+      });
       const began = Date.now();
       for (const box of [...boxes()]) {
         if (!box.running || !this.written.has(box) || this.written.get(box) !== undefined) continue;

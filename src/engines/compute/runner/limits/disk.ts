@@ -1,7 +1,8 @@
 /**
  * Owns the bound on disk: measures what the files of all live work take, again and again, and tells which work has more than
- * it may. One `du` looks at all of them; its pauses grow with the time it takes, so that measuring never takes more than a
- * sixth of one core. Work can overshoot for as long as one pause lasts: `facts().enforced.disk` means no more than that.
+ * it may. One `du` looks at all of them; its pauses grow with the time it takes, so that measuring takes a sixth of one core at the most,
+ * until it takes a second: whatever slows it, the machine's load or a tree without end, must not keep the others from being looked
+ * at. Work can overshoot for as long as one pause lasts: `facts().enforced.disk` means no more than that.
  *
  * Work of which nothing ran since it was measured is not looked at, but for once in a while: what ran for less than the kernel counts
  * may have written something all the same.
@@ -28,6 +29,7 @@ export interface Measured {
 export const MIN_AGE_MS = 1_000;
 /** Pause in relation to the time that measuring took. */
 const REST = 5;
+const MOST_REST_MS = 5_000;
 /** Pieces of work measured by one `du`; each has half a dozen paths. */
 const AT_ONCE = 64;
 /** Every so many measurements the files are counted. */
@@ -60,7 +62,8 @@ export async function watchDisk(live: () => readonly Measured[], seconds: number
       if (round % COUNT_EVERY === 0 || round % ALL_EVERY === 0) await countFiles(some, signal);
     }
     const took = Date.now() - began;
-    await delay(Math.max(seconds * 1000, took * REST), undefined, { signal }).catch(() => undefined);
+    const rest = Math.min(took * REST, MOST_REST_MS);
+    await delay(Math.max(seconds * 1000, rest), undefined, { signal }).catch(() => undefined);
   }
 }
 
