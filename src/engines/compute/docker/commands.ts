@@ -17,7 +17,7 @@ export class Commands {
   private readonly epoch: number;
   private readonly find: (work: string, signal: AbortSignal) => Promise<Box | undefined>;
   /** Ways to commands and ports that are open. */
-  private readonly entered = new Set<Duplex>();
+  private readonly entered = new Map<Duplex, Box>();
   private closed = false;
 
   /** `find`: the live box of this work. */
@@ -29,7 +29,12 @@ export class Commands {
   /** Commands and connections end. */
   close(): void {
     this.closed = true;
-    for (const stream of this.entered) stream.destroy();
+    for (const stream of this.entered.keys()) stream.destroy();
+  }
+
+  /** Those in a box that goes: a daemon waits for whoever does not read before it lets the container go. */
+  endIn(box: Box): void {
+    for (const [stream, entered] of this.entered) if (entered === box) stream.destroy();
   }
 
   async exec(order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
@@ -135,7 +140,7 @@ export class Commands {
       const entered = await asked(signal, async () => enter(box.container, words, signal));
       const { stream } = entered;
       // Commands end with the service (`close`).
-      this.entered.add(stream);
+      this.entered.set(stream, box);
       stream.once('close', () => this.entered.delete(stream));
       if (this.closed) stream.destroy();
       return entered;

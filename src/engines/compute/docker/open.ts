@@ -229,9 +229,9 @@ class DockerEngine {
     const box = this.boxes.get(id);
     this.boxes.delete(id);
     const container = box?.container ?? this.docker.getContainer(containerName(this.options.clusterId, id));
-    const gone = asked(signal, () => removeContainer(container));
-    if (box !== undefined) await Promise.all([box.forget(), gone]);
-    await gone;
+    const forgotten = box?.forget();
+    if (box !== undefined) this.commands.endIn(box);
+    await Promise.all([forgotten, asked(signal, () => removeContainer(container))]);
     await this.ends.remove(id, logs);
   }
 
