@@ -170,7 +170,11 @@ export class Harness {
   }
 
   state(id: string, wanted: (state: WorkState) => boolean): Promise<WorkState> {
-    return this.until(`the state of ${id}`, () => this.seen.get(id)?.findLast(wanted));
+    return this.until(
+      `the state of ${id}`,
+      () => this.seen.get(id)?.findLast(wanted),
+      () => `reported were ${JSON.stringify(this.reports(id))}`,
+    );
   }
 
   /** Every state that was reported, in order. */
@@ -190,13 +194,16 @@ export class Harness {
     return found;
   }
 
-  async until<T>(what: string, get: () => T | undefined): Promise<T> {
+  /** `seen` says what there was instead, for whoever reads of the failure. */
+  async until<T>(what: string, get: () => T | undefined, seen?: () => string): Promise<T> {
     const deadline = Date.now() + PATIENCE_MS;
     for (;;) {
       const found = get();
       if (found !== undefined) return found;
       const left = deadline - Date.now();
-      if (left <= 0) throw new Error(`waited in vain for ${what}`);
+      if (left <= 0) {
+        throw new Error(`waited in vain for ${what}${seen === undefined ? '' : `: ${seen()}`}`);
+      }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(wake, Math.min(left, 250));
         const { waiting } = this;
