@@ -20,6 +20,10 @@ test('what the client writes down for each request does not grow with the reques
   });
   await once(server.listen(join(dir, 'socket')), 'listening');
   const { docker, close } = openDaemon(`unix://${join(dir, 'socket')}`);
+  t.teardown(() => {
+    close();
+    server.close().closeAllConnections();
+  });
   const { agent } = docker.modem as unknown as { readonly agent: object };
   const all = once(server, 'all asked', { signal: AbortSignal.timeout(10_000) });
   const requests = Array.from({ length: OPEN }, () => docker.ping());
@@ -29,7 +33,6 @@ test('what the client writes down for each request does not grow with the reques
 
   close();
   for (const { status } of await Promise.allSettled(requests)) t.is(status, 'rejected');
-  server.close();
 });
 
 const OPEN = 20;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { text as readAll } from 'node:stream/consumers';
 import test from 'ava';
 import { listAt, objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
@@ -133,6 +134,8 @@ test('the log of a Sandbox is its main program’s, of each epoch that is kept, 
   await boxes.post('talks', { command: ['sh', '-c', 'echo main $SVC_EPOCH; exec sleep infinity'] });
   const followed = logs('?follow=true');
   await boxes.phase('talks', 'Running', 1);
+  // It runs before it has said anything.
+  await until('it has spoken', async () => (await logs()).text !== '');
   await boxes.patch('talks', { spec: { state: 'Stopped' } });
   t.is((await followed).text, 'main 1\n');
   await boxes.phase('talks', 'Stopped');
