@@ -85,7 +85,8 @@ fcntl(STDIN, 4, 2048);
 umask 022;
 $SIG{PIPE} = 'IGNORE';
 $SIG{CHLD} = sub { $child_ended = 1 };
-syswrite STDOUT, "ready\n";
+# A runner that ended before it could take this one along does not read any more.
+syswrite(STDOUT, "ready\n") or exit;
 open(STDOUT, '>', '/dev/null');
 open(STDERR, '>&', \*STDOUT);
 
