@@ -10,8 +10,8 @@ import { Ground, setups } from './namespaces-setups.js';
 type Run = (t: ExecutionContext, ground: Ground, harness: Harness) => Promise<void>;
 
 /** One ground of its own per test: these tests kill runners. Serial, since each wants the machine's attention. */
-function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}): void {
-  for (const setup of setups) {
+function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}, among = setups): void {
+  for (const setup of among) {
     if (setup.skip !== undefined) {
       test.skip(`${setup.title}: ${title} (${setup.skip})`, (t) => t.pass());
       continue;
@@ -33,6 +33,11 @@ function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] =
       }
     });
   }
+}
+
+/** What is the same however boxes are made, and whoever the runner is. */
+function once(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}): void {
+  each(title, run, more, setups.slice(0, 1));
 }
 
 each(
@@ -126,7 +131,7 @@ each(
   },
 );
 
-each('orders of a lower lease epoch are refused, and reading is not', async (t, ground, h) => {
+once('orders of a lower lease epoch are refused, and reading is not', async (t, ground, h) => {
   const old = h.engine;
   const work = order('sleep 600');
   await h.start(work);
@@ -147,7 +152,7 @@ each('orders of a lower lease epoch are refused, and reading is not', async (t, 
   await next.close();
 });
 
-each(
+once(
   'a runner without work and without a service ends itself, and finished work is still told of by the next',
   async (t, ground, h) => {
     const work = order('echo kept; exit 4');
@@ -168,7 +173,7 @@ each(
   { idleSeconds: 1 },
 );
 
-each('a follower ends with the engine that it follows through', async (t, ground, h) => {
+once('a follower ends with the engine that it follows through', async (t, ground, h) => {
   const work = order('echo one; sleep 600');
   await h.start(work);
   const other = await ground.open(1);
@@ -211,11 +216,11 @@ each(
   },
 );
 
-each('200 starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
+each('100 starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
   let next = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
-      while (next < 200) {
+      while (next < 100) {
         const index = next++;
         const work = order(index % 2 === 0 ? ['true'] : 'echo x >/workspace/x; echo y >/svc/outputs/y', {
           outputs: index % 4 === 1 ? [{ name: 'y', path: '/svc/outputs/y' }] : [],
@@ -246,7 +251,7 @@ each('a place that another user made first is refused', async (t, ground, h) => 
   t.throws(() => claimDirectory(`${ground.base}/file`, 0o700, ground.setup.uid), { message: /another user/ });
 });
 
-each(
+once(
   'an older runner and a newer service understand each other, and what it cannot do is refused with words that say so',
   async (t, ground, h) => {
     // This runner speaks the previous version only.
@@ -278,7 +283,7 @@ each(
   { protocol: [3] },
 );
 
-each('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
+once('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
   const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
   const events: object[] = [];
   const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [3]);
@@ -360,7 +365,7 @@ each('300 commands leave no process, group, mount, pipe or descriptor behind', a
   t.deepEqual(ground.leftOver(), []);
 });
 
-each(
+once(
   'a journal of a newer version is refused at once, with words that say what to do, and left alone',
   async (t, ground, h) => {
     // Or its link would start a runner at once that writes the journal anew.
@@ -418,7 +423,7 @@ each(
   { spares: 2, idleSeconds: 1 },
 );
 
-each(
+once(
   'the first crowd finds boxes ready, and two sorts of work share them',
   async (t, ground, h) => {
     const [one, other] = [box(), box({ workingDir: '/tmp' })];
@@ -449,7 +454,7 @@ each(
   { spares: 8, idleSeconds: 1 },
 );
 
-each(
+once(
   'while much goes through the runner, boxes are made ready slowly, and all of them afterwards',
   async (t, ground, h) => {
     const boxes = (): number => boxesOf(ground).length;
