@@ -72,6 +72,8 @@ export class Box {
   state: WorkState;
   /** The service asked for the end: being killed is no loss then. */
   stopping = false;
+  /** It goes by our will: nothing of it is told any more. */
+  removed = false;
   /** What the disk is too full of. */
   fullOf: string | undefined;
   private readonly deps: BoxDeps;
@@ -86,7 +88,6 @@ export class Box {
   private live: Readable | undefined;
   private following: Promise<void> | undefined;
   private tellTaken: () => void = () => undefined;
-  private removed = false;
   private concluding = false;
 
   constructor(id: string, container: Container, kept: Kept, deps: BoxDeps) {

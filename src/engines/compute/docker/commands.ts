@@ -16,7 +16,7 @@ import { openPort } from './port.js';
 export class Commands {
   private readonly epoch: number;
   private readonly find: (work: string, signal: AbortSignal) => Promise<Box | undefined>;
-  /** Ways to commands and ports that are open. */
+  /** Ways to commands and ports that are open, and what they lead into. */
   private readonly entered = new Map<Duplex, Box>();
   private closed = false;
 
@@ -139,10 +139,10 @@ export class Commands {
     try {
       const entered = await asked(signal, async () => enter(box.container, words, signal));
       const { stream } = entered;
-      // Commands end with the service (`close`).
       this.entered.set(stream, box);
       stream.once('close', () => this.entered.delete(stream));
-      if (this.closed) stream.destroy();
+      // Came too late for `close` or `endIn`.
+      if (this.closed || box.removed) stream.destroy();
       return entered;
     } catch (error) {
       signal.throwIfAborted();
