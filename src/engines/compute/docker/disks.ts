@@ -1,7 +1,8 @@
 /**
  * Owns the watching of disks, since most storage drivers cannot bound what a container writes. Where the daemon's files are this machine's and
  * ours to read, they are measured as the embedded engine's are, bytes and number; else the daemon is asked for the bytes now and then, and as
- * it walks the container's files for that, at most a tenth of the time.
+ * it walks the container's files for that, at most a tenth of the time, until a walk takes three seconds: a daemon that is slow must not
+ * keep all others from being looked at.
  */
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,7 +10,7 @@ import { watchDisk } from '../runner/limits/disk.js';
 import type { Box } from './box.js';
 
 const SHARE = 10;
-/** Whatever slows the daemon (ms). */
+/** Longest pause between two rounds (ms). */
 const MOST_REST_MS = 30_000;
 
 export class Disks {

@@ -29,6 +29,7 @@ export interface Measured {
 export const MIN_AGE_MS = 1_000;
 /** Pause in relation to the time that measuring took. */
 const REST = 5;
+/** Longest pause for that reason (ms). */
 const MOST_REST_MS = 5_000;
 /** Pieces of work measured by one `du`; each has half a dozen paths. */
 const AT_ONCE = 64;
