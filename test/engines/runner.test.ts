@@ -35,9 +35,9 @@ function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] =
   }
 }
 
-/** What is the same however boxes are made, and whoever the runner is. */
+/** What is the same however boxes are made, and whoever the runner is: in the first way that can be tried here. */
 function once(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}): void {
-  each(title, run, more, setups.slice(0, 1));
+  each(title, run, more, setups.filter(({ skip }) => skip === undefined).slice(0, 1));
 }
 
 each(
@@ -216,11 +216,11 @@ each(
   },
 );
 
-each('100 starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
+each('200 starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
   let next = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
-      while (next < 100) {
+      while (next < 200) {
         const index = next++;
         const work = order(index % 2 === 0 ? ['true'] : 'echo x >/workspace/x; echo y >/svc/outputs/y', {
           outputs: index % 4 === 1 ? [{ name: 'y', path: '/svc/outputs/y' }] : [],
@@ -365,7 +365,7 @@ each('300 commands leave no process, group, mount, pipe or descriptor behind', a
   t.deepEqual(ground.leftOver(), []);
 });
 
-once(
+each(
   'a journal of a newer version is refused at once, with words that say what to do, and left alone',
   async (t, ground, h) => {
     // Or its link would start a runner at once that writes the journal anew.
