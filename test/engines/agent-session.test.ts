@@ -1,16 +1,10 @@
-/**
- * Connections with the agent of a box, which may be in hostile hands: whatever it says that an honest one would not ends the box. And the
- * agent's own first step.
- */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+/** Connections with the agent of a box, which may be in hostile hands: whatever it says that an honest one would not ends the box. */
 import { createServer, type Socket } from 'node:net';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { writeAgent } from '../../src/engines/compute/runner/agent/source.js';
 import { encodeOrder, MAX_ORDER, type AgentOrder } from '../../src/engines/compute/runner/agent/order.js';
 import { Session, type Listener } from '../../src/engines/compute/runner/agent/session.js';
 import { encodeFrame, FRAME, roomFrame } from '../../src/engines/compute/runner/protocol/frames.js';
@@ -147,21 +141,4 @@ test('an order that is too long for any system is refused without an agent', asy
   const order = { ...COMMAND, command: ['prog', 'x'.repeat(MAX_ORDER)] };
   const session = new Session('/nowhere', order, { feed: () => true, whenReady: (resume) => resume() }, () => t.fail());
   t.like(await session.ended, { end: 'NotExecuted', reason: 'CommandNotExecutable' });
-});
-
-test('an agent whose runner has ended before it was ready ends, too: nobody would come for it', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'troupe-agent-'));
-  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-  const { interpreter, program, args } = writeAgent(join(dir, 'agent'), 'perl', 'unknown', 'troupe-test');
-  // It begins at a word, when nobody reads its output any more.
-  const agent = spawn('sh', ['-c', 'read word; exec "$@"', 'sh', interpreter, program, ...args], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  t.teardown(() => agent.kill('SIGKILL'));
-  const exit = once(agent, 'exit', { signal: AbortSignal.timeout(20_000) });
-  const closed = once(agent.stdout, 'close');
-  agent.stdout.destroy();
-  await closed;
-  agent.stdin.write('go\n');
-  t.deepEqual(await exit, [0, null]);
 });

@@ -8,16 +8,16 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import test from 'ava';
 import { openDaemon } from '../../src/engines/compute/docker/daemon.js';
+import { until } from '../e2e/until.js';
+
+const OPEN = 20;
 
 test('what the client writes down for each request does not grow with the requests that are open', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'troupe-daemon-'));
   t.teardown(() => rm(dir, { recursive: true, force: true }));
   let asked = 0;
   // Never answers.
-  const server = createServer(() => {
-    asked++;
-    if (asked === OPEN) server.emit('all asked');
-  });
+  const server = createServer(() => void asked++);
   await once(server.listen(join(dir, 'socket')), 'listening');
   const { docker, close } = openDaemon(`unix://${join(dir, 'socket')}`);
   t.teardown(() => {
@@ -25,14 +25,11 @@ test('what the client writes down for each request does not grow with the reques
     server.close().closeAllConnections();
   });
   const { agent } = docker.modem as unknown as { readonly agent: object };
-  const all = once(server, 'all asked', { signal: AbortSignal.timeout(10_000) });
   const requests = Array.from({ length: OPEN }, () => docker.ping());
-  await all;
+  await until('all are asked', () => asked === OPEN);
   // As docker-modem does with all of a request's options.
   t.true(inspect({ agent }, { showHidden: true, depth: null }).length < 100);
 
   close();
   for (const { status } of await Promise.allSettled(requests)) t.is(status, 'rejected');
 });
-
-const OPEN = 20;

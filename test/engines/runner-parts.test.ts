@@ -1,11 +1,12 @@
-/** Small parts of the runner that are pure: lines of the protocol, ids, mounts, and what an order may ask for. */
+/** Small parts of the runner: lines of the protocol, ids, mounts, what an order may ask for, and the program that holds a box. */
 import fc from 'fast-check';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { agentProgram, agentSource } from '../../src/engines/compute/runner/agent/source.js';
+import { agentProgram, agentSource, writeAgent } from '../../src/engines/compute/runner/agent/source.js';
 import { mapped, PrivateFiles } from '../../src/engines/compute/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
@@ -124,6 +125,23 @@ test('the program that holds a box is strict Perl as a whole, and what starts a 
   const often = program.slice(program.indexOf('\nRARE\n'));
   t.true(often.length < agentSource().length * 0.6, `${often.length}`);
   t.is(spawnSync('perl', ['-c', '-'], { input: program, encoding: 'utf8' }).stderr.trim(), '- syntax OK');
+});
+
+test('an agent whose runner has ended before it was ready ends, too: nobody would come for it', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-agent-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const { interpreter, program, args } = writeAgent(join(dir, 'agent'), 'perl', 'unknown', 'troupe-test');
+  // It begins at a word, when nobody reads its output any more.
+  const agent = spawn('sh', ['-c', 'read word; exec "$@"', 'sh', interpreter, program, ...args], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  t.teardown(() => agent.kill('SIGKILL'));
+  const exit = once(agent, 'exit', { signal: AbortSignal.timeout(20_000) });
+  const closed = once(agent.stdout, 'close');
+  agent.stdout.destroy();
+  await closed;
+  agent.stdin.write('go\n');
+  t.deepEqual(await exit, [0, null]);
 });
 
 test('of the mappings of a process only the files count, each once', (t) => {

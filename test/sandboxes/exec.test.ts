@@ -135,7 +135,7 @@ test('the log of a Sandbox is its main program’s, of each epoch that is kept, 
   const followed = logs('?follow=true');
   await boxes.phase('talks', 'Running', 1);
   // It runs before it has said anything.
-  await until('it has spoken', async () => (await logs()).text !== '');
+  await until('it has spoken', async () => (await logs()).text === 'main 1\n');
   await boxes.patch('talks', { spec: { state: 'Stopped' } });
   t.is((await followed).text, 'main 1\n');
   await boxes.phase('talks', 'Stopped');
