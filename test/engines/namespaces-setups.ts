@@ -20,7 +20,8 @@ const PLAIN_USER = 54_321;
 
 export interface Setup {
   readonly title: string;
-  readonly isolation: 'bubblewrap' | 'unshare';
+  /** `auto`: as root a zygote makes the boxes that are entered, bubblewrap the others. */
+  readonly isolation: 'auto' | 'bubblewrap' | 'unshare';
   readonly uid: number;
   /** Why it cannot be tried here. */
   readonly skip: string | undefined;
@@ -29,16 +30,18 @@ export interface Setup {
 const own = process.getuid?.() ?? 0;
 
 export const setups: readonly Setup[] = (own === 0 ? [0, PLAIN_USER] : [own]).flatMap((uid) =>
-  (['bubblewrap', 'unshare'] as const).map((isolation) => ({
-    title: `${isolation} as ${uid === 0 ? 'root' : 'a plain user'}`,
-    isolation,
-    uid,
-    skip: lacking(isolation),
-  })),
+  (uid === 0 ? (['auto', 'bubblewrap', 'unshare'] as const) : (['bubblewrap', 'unshare'] as const)).map(
+    (isolation) => ({
+      title: `${isolation === 'auto' ? 'zygote' : isolation} as ${uid === 0 ? 'root' : 'a plain user'}`,
+      isolation,
+      uid,
+      skip: lacking(isolation),
+    }),
+  ),
 );
 
-function lacking(isolation: 'bubblewrap' | 'unshare'): string | undefined {
-  const needed = isolation === 'bubblewrap' ? ['bwrap', 'perl', 'flock'] : ['unshare', 'perl', 'setpriv', 'flock'];
+function lacking(isolation: Setup['isolation']): string | undefined {
+  const needed = isolation === 'unshare' ? ['unshare', 'perl', 'setpriv', 'flock'] : ['bwrap', 'perl', 'flock'];
   const missing = [...needed, 'zstd'].filter((name) => findProgram(name) === undefined);
   return missing.length === 0 ? undefined : `needs ${missing.join(' and ')}`;
 }

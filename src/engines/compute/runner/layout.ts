@@ -26,8 +26,9 @@ export interface Layout {
   readonly pipes: string;
   /** Of the service, for the socket of the attempt API; shown inside work. */
   readonly api: string;
-  /** Program of the agents of boxes, and their sockets. */
+  /** Programs of the agents of boxes and of what makes these, and the sockets of all. */
   readonly agent: string;
+  readonly zygote: string;
   readonly agents: string;
   /** Where the scratch is mounted again for users who may not enter `runnerDir`. */
   readonly scratchMount: string;
@@ -48,6 +49,7 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     pipes: join(runtimeDir, 'pipes'),
     api: join(runtimeDir, 'api'),
     agent: join(runtimeDir, 'agent'),
+    zygote: join(runtimeDir, 'zygote'),
     agents: join(runtimeDir, 'agents'),
     scratchMount: join(runtimeDir, 'scratch'),
   };

@@ -30,6 +30,7 @@ import { mountScratch } from './work/scratch-mount.js';
 import { sparesWithin } from './work/spares.js';
 import { Turns } from './work/turns.js';
 import { Works } from './works.js';
+import { openZygote } from './zygote/open.js';
 
 /** Boxes that are being made at the same time: enough for a few processors, and a crowd comes in the order in which it asked. */
 const BOXES_AT_ONCE = 8;
@@ -80,10 +81,25 @@ export async function openRunner(
   });
   const privateFiles = new PrivateFiles(
     { real: layout.privateFiles, shown: scratch.shownPrivate, count: settings.copies },
-    isolation.mounts,
+    isolation.view.mounts,
     perl,
     report,
   );
+  const agent = perl === undefined ? undefined : writeAgent(layout.agent, perl, process.arch, marker);
+  // Where no other way is asked for.
+  const zygote =
+    agent === undefined || idBase === undefined || settings.isolation !== 'auto' || isolation.refusal !== undefined
+      ? undefined
+      : await openZygote({
+          ...agent,
+          program: layout.zygote,
+          socket: sockets.next(),
+          view: isolation.view,
+          architecture: process.arch,
+          hostId: idBase,
+          trialSocket: sockets.next(),
+          report,
+        });
   const disk = await statfs(layout.scratch);
 
   const facts: EngineFacts = {
@@ -115,14 +131,7 @@ export async function openRunner(
       pipes,
       turns: new Turns(BOXES_AT_ONCE),
       agent:
-        perl === undefined
-          ? undefined
-          : {
-              isolation: isolation.isolation,
-              pipes,
-              sockets,
-              program: writeAgent(layout.agent, perl, process.arch, marker),
-            },
+        agent === undefined ? undefined : { isolation: isolation.isolation, pipes, sockets, program: agent, zygote },
       outward: {
         doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
         lookup,
@@ -163,6 +172,7 @@ export async function openRunner(
   report('ends: no work and no connection');
   await server.close();
   await works.close();
+  zygote?.close();
   groups.close();
   await leave(layout, settings.runtimeDir);
   process.exit(0);

@@ -1,8 +1,8 @@
 /**
  * Owns one box that is held open: the socket by which its agent is reached, the launch, and the sessions with it.
  *
- * The socket is the runner's own, in its private directory; the agent inherits it listening. So nothing inside ever made or named
- * what the runner connects to.
+ * The socket lies in the runner's private directory, and the agent has it listening from its start: it was made by the runner, or by the
+ * zygote's child before anything of the box was there. So nothing inside ever made or named what the runner connects to.
  */
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -10,6 +10,8 @@ import { join } from 'node:path';
 import type { Box, Holder, Isolation } from '../isolation/isolation.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
+import type { Group } from '../limits/groups.js';
+import type { Zygote } from '../zygote/zygote.js';
 import type { AgentOrder } from './order.js';
 import { Session, type Listener } from './session.js';
 
@@ -35,6 +37,8 @@ export interface AgentDeps {
   readonly sockets: AgentSockets;
   /** What holds a box (`source.ts`). */
   readonly program: Holder;
+  /** Makes the boxes, where there is one; else the isolation does, and the agent is executed in it. */
+  readonly zygote: Zygote | undefined;
 }
 
 export class Agent {
@@ -49,14 +53,19 @@ export class Agent {
     this.onBroken = onBroken;
   }
 
-  /** The box is there once `holder.ready` says so; what is opened before waits for it. */
+  /** The box is there, and may be spoken to, once `holder.ready` says so. */
   static async launch(
     box: Box,
-    entrances: readonly number[],
+    group: Group | undefined,
     deps: AgentDeps,
     onBroken: (why: string) => void,
   ): Promise<Agent> {
     const path = deps.sockets.next();
+    if (deps.zygote !== undefined) {
+      const made = await deps.zygote.make({ box, socket: path, entrances: group?.entrances ?? [] });
+      return new Agent(made, path, onBroken);
+    }
+    const entrances = group?.openEntrances() ?? [];
     const server = await listening(`${path}.new`);
     try {
       // Closing takes away the name under which it was made.

@@ -1,8 +1,8 @@
 /**
- * Owns the form in which an order goes to the agent of a box: four bytes of length (big endian), then fields, each with four bytes of
- * its own length before it. Pure.
+ * Owns the form in which an order goes to the agent of a box: one field that holds the others (`../protocol/fields.ts`). Pure.
  */
 import type { TerminalSize } from '../../engine.js';
+import { encodeFields } from '../protocol/fields.js';
 
 /** What one connection with an agent is for. */
 export type AgentOrder =
@@ -20,16 +20,8 @@ export const MAX_ORDER = 8 * 1024 * 1024;
 
 /** Undefined: it is longer than any that could be executed. */
 export function encodeOrder(order: AgentOrder): Buffer | undefined {
-  const fields = fieldsOf(order).map((text) => Buffer.from(text));
-  const length = fields.reduce((sum, field) => sum + 4 + field.length, 0);
-  if (length > MAX_ORDER) return undefined;
-  const bytes = Buffer.allocUnsafe(4 + length);
-  let at = bytes.writeUInt32BE(length, 0);
-  for (const field of fields) {
-    at = bytes.writeUInt32BE(field.length, at);
-    at += field.copy(bytes, at);
-  }
-  return bytes;
+  const fields = encodeFields(fieldsOf(order));
+  return fields.length > MAX_ORDER ? undefined : encodeFields([fields]);
 }
 
 function fieldsOf(order: AgentOrder): readonly string[] {

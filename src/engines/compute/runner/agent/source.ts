@@ -38,8 +38,13 @@ export function writeAgent(path: string, perl: string, architecture: string, mar
 
 /** As it is read at each start. */
 export function agentProgram(): string {
+  return programWith('');
+}
+
+/** The same with more subs, which know its variables: a zygote's (`../zygote/program.ts`). */
+export function programWith(more: string): string {
   // Strictness is for those who change it; its module would be read too.
-  const often = bare(SOURCE).replace(/^use strict;\n/m, '');
+  const often = bare(SOURCE + more).replace(/^use strict;\n/m, '');
   return `my $RARE = <<'RARE';\n${bare(RARE)}RARE\n${often}`;
 }
 
@@ -49,13 +54,14 @@ function bare(source: string): string {
 }
 
 /** The whole program as it is written, for checking. */
-export function agentSource(): string {
-  return `my $RARE = '';\n${SOURCE}\n${RARE}`;
+export function agentSource(more = ''): string {
+  return `my $RARE = '';\n${SOURCE}\n${RARE}\n${more}`;
 }
 
 const SOURCE = String.raw`
 use strict;
-my ($SETSID, $PRCTL, $SPLICE, $MARKER) = @ARGV;
+# The last one for a zygote only.
+my ($SETSID, $PRCTL, $SPLICE, $MARKER, $ZYGOTE) = @ARGV;
 # What the list of processes shows, inside and to a following runner.
 $0 = $MARKER;
 
@@ -73,12 +79,16 @@ my %commands;                           # pid => connection
 my %connections;                        # connection => itself
 my @unheard;                            # outputs whose command has ended, but not all that hold them
 my $child_ended = 0;
+our $BOX;                               # what a zygote's child keeps open until the box is gone
 
+# A zygote comes out of this in each of its boxes, and only there.
+serve() if defined &serve;
 # Dies with the runner's side of the box, and cannot be looked into.
 syscall($PRCTL, 1, 9, 0, 0, 0), syscall($PRCTL, 4, 0, 0, 0, 0) if $PRCTL;
 # What the isolation left open; the socket is 0.
 for my $number (3 .. 31) {
     my $left;
+    next if $BOX && $number == fileno $BOX;
     close $left if open $left, '<&=', $number;
 }
 fcntl(STDIN, 4, 2048);
@@ -373,7 +383,7 @@ sub become {
     my ($tell, $inside, $terminal, $directory, $env, @words) = @_;
     my $fail = sub { syswrite $tell, $_[0] . chr($! & 255); kill 'KILL', $$ };
     for my $c (values %connections) { close $_ for grep { $_ } @$c{qw(socket stdin stdout stderr status process)} }
-    close $_ for @unheard;
+    close $_ for @unheard, grep { $_ } $BOX;
     if ($SETSID) { syscall $SETSID } else { require POSIX; POSIX::setsid() }
     ioctl $inside->{0}, 0x540E, 0 if $terminal;
     open(STDIN, '<&', $inside->{0}) && open(STDOUT, '>&', $inside->{1}) && open(STDERR, '>&', $inside->{2}) or $fail->('F');

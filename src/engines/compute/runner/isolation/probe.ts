@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
-import type { Box, Isolation, Mount, Plan } from './isolation.js';
+import type { Box, Isolation, Plan } from './isolation.js';
 import { underFilter } from './filtered.js';
 import { seccompFilter } from './seccomp.js';
-import { prepareSystem } from './system.js';
+import { prepareSystem, type SystemView } from './system.js';
 import { unshare } from './unshare.js';
 
 export interface ProbeSettings {
@@ -28,7 +28,7 @@ export interface ProbeSettings {
 export interface Probed {
   readonly isolation: Isolation;
   /** The machine's system, as boxes see it. */
-  readonly mounts: readonly Mount[];
+  readonly view: SystemView;
   readonly refusal: string | undefined;
   /** The number of processes can be bounded without control groups. */
   readonly limitsProcesses: boolean;
@@ -42,7 +42,7 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   const view = await prepareSystem(systemDir, shownSystemDir, hidden, uid === 0);
   const bwrap = findProgram('bwrap');
   if (settings.uid === 0 && settings.hostId === undefined) {
-    return { ...NOTHING, refusal: 'no range of user ids is free for work' };
+    return { ...NOTHING, view, refusal: 'no range of user ids is free for work' };
   }
   const lacks: string[] = [];
   const ways: Isolation[] = [];
@@ -67,11 +67,10 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
   }
   for (const isolation of ways) {
     const problem = await tryOut(isolation, settings);
-    if (problem === undefined)
-      return { isolation, mounts: view.mounts, refusal: undefined, limitsProcesses: countsPerNamespace() };
+    if (problem === undefined) return { isolation, view, refusal: undefined, limitsProcesses: countsPerNamespace() };
     lacks.push(`${isolation.name}: ${problem}`);
   }
-  return { ...NOTHING, isolation: ways[0] ?? nothing, refusal: lacks.join('; ') };
+  return { ...NOTHING, view, isolation: ways[0] ?? nothing, refusal: lacks.join('; ') };
 }
 
 /** Beside the system's copy; opened anew for every start. */
@@ -137,4 +136,4 @@ const nothing: Isolation = {
   box: () => refused,
 };
 
-const NOTHING = { isolation: nothing, mounts: [], limitsProcesses: false };
+const NOTHING = { isolation: nothing, limitsProcesses: false };

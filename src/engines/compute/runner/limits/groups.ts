@@ -3,7 +3,8 @@
  * processes of one piece of work, and proves that nothing of it runs any more. `v1.ts` and `v2.ts` make them; `probe.ts`
  * finds out what this machine lets us have. Where it is nothing, `noGroups` keeps the same shape and enforces nothing.
  */
-import { rmdir } from 'node:fs';
+import { closeSync, openSync, rmdir } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
@@ -11,8 +12,10 @@ import type { WorkLimits } from '../../engine.js';
 const removeDirectory = promisify(rmdir);
 
 export interface Group {
-  /** Open files: whoever writes `0` into each of them is inside. At most three. */
-  readonly entrances: readonly number[];
+  /** Files: whoever writes `0` into each of them is inside. At most three. */
+  readonly entrances: readonly string[];
+  /** The same, open until the group is destroyed. */
+  openEntrances(): readonly number[];
   /** How often the kernel killed something here for want of memory. */
   oomKills(): number;
   /** Another text once something in it has used the processor for a moment (v1 counts from a millisecond on); undefined: nobody counts. */
@@ -61,6 +64,25 @@ export const OWN_PROCESSES = 4;
 /** A process in uninterruptible sleep can delay its death this long; beyond it the caller reports and goes on. */
 const GONE_MS = 20_000;
 
+/** Opened when they are first wanted: a zygote's child opens its own. */
+export class Entrances {
+  readonly paths: readonly string[];
+  private opened: readonly number[] | undefined;
+
+  constructor(groups: readonly string[]) {
+    this.paths = groups.map((path) => join(path, 'cgroup.procs'));
+  }
+
+  open(): readonly number[] {
+    return (this.opened ??= this.paths.map((path) => openSync(path, 'w')));
+  }
+
+  close(): void {
+    for (const entrance of this.opened ?? []) closeSync(entrance);
+    this.opened = [];
+  }
+}
+
 /** Removes group directories, killing what is in them; a directory that can be removed proves that it is empty. */
 export async function removeEmptied(paths: readonly string[], kill: () => void): Promise<void> {
   const started = Date.now();
@@ -94,6 +116,7 @@ export const noGroups: Groups = {
   create: () =>
     Promise.resolve({
       entrances: [],
+      openEntrances: () => [],
       oomKills: () => 0,
       activity: () => undefined,
       processes: () => [],

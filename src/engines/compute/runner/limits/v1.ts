@@ -2,11 +2,11 @@
  * Owns control groups of the first version: one directory per controller and piece of work. Files here are the kernel's,
  * never a disk's, so they are read and written synchronously (some ten microseconds each).
  */
-import { closeSync, mkdir, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdir, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
-import { OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
+import { Entrances, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 
 const makeDirectory = promisify(mkdir);
 
@@ -40,7 +40,7 @@ export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
 
 async function createGroup(bases: ReadonlyMap<Controller, string>, name: string, limits: WorkLimits): Promise<Group> {
   const paths = [...bases.values()].map((base) => join(base, name));
-  const entrances: number[] = [];
+  const entrances = new Entrances(paths);
   // The one step that can wait for others: a group is made under a lock that is held while processes enter groups.
   await Promise.all(paths.map((path) => makeDirectory(path)));
   for (const [controller, base] of bases) {
@@ -54,16 +54,16 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
       write(path, 'cpu.shares', LEAST_SHARES);
     }
     if (controller === 'pids') write(path, 'pids.max', limits.pids + OWN_PROCESSES);
-    entrances.push(openSync(join(path, 'cgroup.procs'), 'w'));
   }
   const [memory, cpu] = [bases.get('memory'), bases.get('cpu')];
   return {
-    entrances,
+    entrances: entrances.paths,
+    openEntrances: () => entrances.open(),
     oomKills: () => (memory === undefined ? 0 : counter(join(memory, name, 'memory.oom_control'), 'oom_kill')),
     activity: () => (cpu === undefined ? undefined : textOf(join(cpu, name, 'cpu.stat'))),
     processes: () => processesOf(paths),
     destroy: async () => {
-      for (const entrance of entrances) closeSync(entrance);
+      entrances.close();
       await removeEmptied(paths, () => killAll(paths));
     },
   };

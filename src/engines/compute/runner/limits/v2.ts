@@ -1,11 +1,11 @@
 /**
  * Owns control groups of the second version: one directory per piece of work, with `cgroup.kill` where the kernel has it.
  */
-import { closeSync, mkdir, openSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdir, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
-import { OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
+import { Entrances, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 import { counter, groupsUnder, processesOf, textOf, writeWhereKnown, type Controller } from './v1.js';
 
 const makeDirectory = promisify(mkdir);
@@ -44,14 +44,15 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
     write(path, 'cpu.weight', LEAST_WEIGHT);
   }
   if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
-  const entrance = openSync(join(path, 'cgroup.procs'), 'w');
+  const entrances = new Entrances([path]);
   return {
-    entrances: [entrance],
+    entrances: entrances.paths,
+    openEntrances: () => entrances.open(),
     oomKills: () => counter(join(path, 'memory.events'), 'oom_kill'),
     activity: () => textOf(join(path, 'cpu.stat')),
     processes: () => processesOf([path]),
     destroy: async () => {
-      closeSync(entrance);
+      entrances.close();
       await removeEmptied([path], () => killAll(path));
     },
   };

@@ -25,7 +25,6 @@ export interface Sink {
 }
 
 export interface Launched {
-  readonly pid: number;
   /** Host pid of the box's first process, once there is one; undefined when the box never came to be. */
   readonly boxPid: Promise<number | undefined>;
   /** What the child printed first, for boxes that are held open. */
@@ -133,7 +132,6 @@ export async function launch(
     });
   });
   return {
-    pid: child.pid ?? 0,
     boxPid: status.boxPid,
     ready,
     exited,

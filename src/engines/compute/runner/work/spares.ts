@@ -197,7 +197,7 @@ export class Spares implements SpareBoxes {
       group = await deps.groups.create(order.id, order.limits);
       const prepared = await prepareBox(order, place, group, deps, new AbortController().signal);
       if (prepared.kind === 'failed') throw new Error(prepared.message);
-      agent = await Agent.launch(prepared.box, group.entrances, deps.agent, () => undefined);
+      agent = await Agent.launch(prepared.box, group, deps.agent, () => undefined);
       const boxPid = await agent.holder.boxPid;
       if (!(await agent.holder.ready) || boxPid === undefined) throw new Error((await agent.holder.exited).error);
       const outward = order.network !== undefined && order.network.egress !== 'Deny';

@@ -84,8 +84,9 @@ async function extract(unpacking: Unpacking, archive: string, decompress: readon
   ];
   command.push('--file', '/archive');
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
-  const plan = deps.isolation.box(box, { command, env, workingDir: '/target' }, firstFeed(group.entrances.length));
-  const running = await launch(plan, group.entrances, deps.pipes, undefined);
+  const entrances = group.openEntrances();
+  const plan = deps.isolation.box(box, { command, env, workingDir: '/target' }, firstFeed(entrances.length));
+  const running = await launch(plan, entrances, deps.pipes, undefined);
   const end = (): void => running.kill();
   const timer = setTimeout(end, LONGEST_MS);
   signal.addEventListener('abort', end, { once: true });

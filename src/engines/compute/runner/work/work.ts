@@ -249,7 +249,7 @@ export class Work {
     let agent: Agent;
     try {
       if (this.ending !== undefined) return this.ended();
-      agent = await Agent.launch(box, this.entrances(), deps.agent, (why) => this.agentBroke(why));
+      agent = await Agent.launch(box, this.group, deps.agent, (why) => this.agentBroke(why));
       this.agent = agent;
       this.launched.push(agent.holder);
       this.boxPid = await agent.holder.boxPid;
@@ -368,13 +368,14 @@ export class Work {
     const { deps, order } = this;
     const log = this.logs.open(process.name);
     const { command, env } = process;
+    const entrances = this.group?.openEntrances() ?? [];
     const plan = deps.isolation.box(
       { ...box, gated: this.outward !== undefined },
       { command, env, workingDir: order.workingDir },
-      firstFeed(this.entrances().length),
+      firstFeed(entrances.length),
     );
     const over = await deps.turns.take();
-    const launched = await launch(plan, this.entrances(), deps.pipes, log).catch((error: unknown) => {
+    const launched = await launch(plan, entrances, deps.pipes, log).catch((error: unknown) => {
       over();
       throw error;
     });
@@ -419,10 +420,6 @@ export class Work {
     this.parts.push(part);
     void this.logs.endWith(part, process.name);
     return part;
-  }
-
-  private entrances(): readonly number[] {
-    return this.group?.entrances ?? [];
   }
 
   private ended(): Outcome {

@@ -1,0 +1,85 @@
+/**
+ * Owns the runner's side of the zygote (`program.ts`): its start, when the first box is wanted and again when it has ended, one connection for each box that it
+ * makes (`making.ts`).
+ *
+ * Bounds (I10): a zygote that is not there after START_MS is ended.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import type { SystemView } from '../isolation/system.js';
+import type { Launched } from '../process/launch.js';
+import { makeBox } from './making.js';
+import { encodeMaking, type Making } from './steps.js';
+
+const START_MS = 10_000; /** More than it has to say. */
+const MOST_SAID = 4096;
+
+export interface ZygoteSettings {
+  readonly interpreter: string;
+  /** File of the program, and what it wants to be told. */
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Where it listens: in a directory that nobody else may enter. */
+  readonly socket: string;
+  readonly view: SystemView;
+}
+
+export class Zygote {
+  private readonly settings: ZygoteSettings;
+  private started: Promise<ChildProcess> | undefined;
+  private closed = false;
+
+  constructor(settings: ZygoteSettings) {
+    this.settings = settings;
+  }
+
+  /** The box is there once `ready` says so, and listens then. Rejects when there is no zygote. */
+  async make(making: Making): Promise<Launched> {
+    const zygote = await this.running();
+    const { socket, view } = this.settings;
+    return makeBox(socket, encodeMaking(view, making), (pid) => zygote.stdin?.write(`${pid}\n`));
+  }
+
+  /** With it end all its boxes. */
+  close(): void {
+    this.closed = true;
+    void this.started?.then(
+      (zygote) => zygote.kill('SIGKILL'),
+      () => undefined,
+    );
+  }
+
+  private running(): Promise<ChildProcess> {
+    if (this.closed) return Promise.reject(new Error('no boxes are made any more'));
+    this.started ??= this.start().catch((error: unknown) => {
+      this.started = undefined;
+      throw error;
+    });
+    return this.started;
+  }
+
+  private start(): Promise<ChildProcess> {
+    const { interpreter, program, args, socket } = this.settings;
+    rmSync(socket, { force: true });
+    const zygote = spawn(interpreter, [program, ...args, socket], { stdio: 'pipe', env: {}, cwd: '/' });
+    zygote.stdin.on('error', () => undefined);
+    return new Promise((done, failed) => {
+      let said = '';
+      const late = setTimeout(() => zygote.kill('SIGKILL'), START_MS);
+      const over = (why: string): void => {
+        clearTimeout(late);
+        this.started = undefined;
+        failed(new Error(`no box can be made: its maker ended (${said.trim() || why})`));
+      };
+      zygote.stderr.on('data', (chunk: Buffer) => {
+        if (said.length < MOST_SAID) said += chunk.toString('utf8');
+      });
+      zygote.stdout.once('data', () => {
+        clearTimeout(late);
+        done(zygote);
+      });
+      zygote.once('error', (error) => over(error.message));
+      zygote.once('exit', (code, signal) => over(String(signal ?? code)));
+    });
+  }
+}

@@ -1,0 +1,209 @@
+/** The zygote by itself, as root: what lies in the way of a mount, whose memory holds what, and its own end. */
+import { spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { agentSource, writeAgent } from '../../src/engines/compute/runner/agent/source.js';
+import type { Box } from '../../src/engines/compute/runner/isolation/isolation.js';
+import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
+import type { SystemView } from '../../src/engines/compute/runner/isolation/system.js';
+import type { Launched } from '../../src/engines/compute/runner/process/launch.js';
+import { openZygote } from '../../src/engines/compute/runner/zygote/open.js';
+import { checkedZygoteSource } from '../../src/engines/compute/runner/zygote/program.js';
+import { stepsOf } from '../../src/engines/compute/runner/zygote/steps.js';
+import type { Zygote } from '../../src/engines/compute/runner/zygote/zygote.js';
+
+const perl = findProgram('perl');
+const asRoot = process.getuid?.() === 0 && perl !== undefined ? test.serial : test.skip;
+
+/** Nobody who has processes or files. */
+const HOST_ID = 1_912_345_678;
+
+const VIEW: SystemView = {
+  mounts: [{ source: '/usr', target: '/usr', readOnly: true }],
+  links: [
+    ['/bin', 'usr/bin'],
+    ['/lib', 'usr/lib'],
+    ['/lib64', 'usr/lib64'],
+  ],
+  masked: [],
+};
+
+const PLAIN: Box = {
+  root: undefined,
+  hostId: HOST_ID,
+  hostname: 'work',
+  mounts: [],
+  directories: [],
+  secretsDir: '/run/secrets',
+  secretFiles: new Map(),
+  tmpBytes: 1 << 20,
+  shmBytes: 1 << 20,
+  rlimits: undefined,
+};
+
+interface Ground {
+  readonly dir: string;
+  readonly zygote: Zygote;
+  make(box: Partial<Box>): Promise<Launched>;
+}
+
+async function open(t: ExecutionContext): Promise<Ground> {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-zygote-'));
+  const agent = writeAgent(join(dir, 'agent'), perl ?? '', process.arch, 'troupe-zygote-test');
+  const said: string[] = [];
+  const zygote = await openZygote({
+    ...agent,
+    program: join(dir, 'program'),
+    socket: join(dir, 'zygote'),
+    view: VIEW,
+    architecture: process.arch,
+    hostId: HOST_ID,
+    trialSocket: join(dir, 'trial'),
+    report: (line) => said.push(line),
+  });
+  t.teardown(() => {
+    zygote?.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  if (zygote === undefined) throw new Error(said.join());
+  let made = 0;
+  return {
+    dir,
+    zygote,
+    make: (box) => zygote.make({ box: { ...PLAIN, ...box }, socket: join(dir, `box-${made++}`), entrances: [] }),
+  };
+}
+
+async function boxOf(launched: Launched): Promise<number> {
+  const ready = await launched.ready;
+  if (!ready) throw new Error((await launched.exited).error);
+  return (await launched.boxPid) ?? 0;
+}
+
+test('the program of a zygote is strict Perl as a whole', (t) => {
+  const checked = spawnSync('perl', ['-c', '-'], { input: agentSource(checkedZygoteSource()), encoding: 'utf8' });
+  t.is(checked.stderr.trim(), '- syntax OK');
+});
+
+test('secrets are written before their directory is sealed, and all of the machine is shown for reading only', (t) => {
+  const steps = stepsOf(VIEW, { ...PLAIN, secretFiles: new Map([['KEY', Buffer.from('v')]]) });
+  const at = (what: string, target: string): number => steps.findIndex(([name, to]) => name === what && to === target);
+  t.true(at('file', '/run/secrets/KEY') > 0);
+  t.true(at('seal', '/run/secrets') > at('file', '/run/secrets/KEY'));
+  for (const step of steps) {
+    if (step[0] === 'bind' && !step[2].startsWith('/dev/')) t.is(step[3] & 7, 7, step[2]);
+  }
+});
+
+asRoot('a link on the way to a mount leads about in the box, and to nothing of the machine', async (t) => {
+  const ground = await open(t);
+  const [outside, hostile] = [join(ground.dir, 'outside'), join(ground.dir, 'hostile')];
+  for (const path of [outside, hostile]) mkdirSync(path);
+  // Absolute, upwards, and through the kernel's own.
+  symlinkSync(outside, join(hostile, 'absolute'));
+  symlinkSync('../../../../../../../..' + outside, join(hostile, 'upwards'));
+  symlinkSync('/proc/1/root', join(hostile, 'kernel'));
+  const given = join(ground.dir, 'given');
+  writeFileSync(given, 'given');
+  for (const link of ['absolute', 'upwards', 'kernel']) {
+    const made = await ground.make({
+      mounts: [
+        { source: hostile, target: '/workspace', readOnly: false },
+        { source: given, target: `/workspace/${link}/made/here`, readOnly: true },
+      ],
+    });
+    if (await made.ready) {
+      // It came to lie in the box, wherever the link leads there.
+      const root = `/proc/${await made.boxPid}/root`;
+      const where = link === 'kernel' ? '/made/here' : `${outside}/made/here`;
+      t.is(readFileSync(root + where, 'utf8'), 'given', link);
+    } else {
+      t.regex((await made.exited).error, /^\/workspace\//, link);
+    }
+    t.deepEqual(readdirSync(outside), [], link);
+    t.false(existsSync('/made'), link);
+    made.kill();
+    await made.exited;
+  }
+});
+
+asRoot('what one box was told is in the memory of neither the zygote nor the next box', async (t) => {
+  const ground = await open(t);
+  const secret = `hush-${process.pid}-${Date.now()}`;
+  const first = await boxOf(await ground.make({ secretFiles: new Map([['KEY', Buffer.from(secret)]]) }));
+  t.is(readFileSync(`/proc/${first}/root/run/secrets/KEY`, 'utf8'), secret);
+  const second = await boxOf(await ground.make({}));
+  const zygote = Number(/PPid:\s+(\d+)/.exec(readFileSync(`/proc/${second}/status`, 'utf8'))?.[1]);
+  t.true(readFileSync(`/proc/${zygote}/cmdline`, 'utf8').startsWith('troupe-zygote-test-zygote'));
+  t.false(memoryOf(second).includes(secret));
+  t.false(memoryOf(zygote).includes(secret));
+  // Where it would be found.
+  t.true(memoryOf(first).includes(secret));
+});
+
+asRoot('a zygote that is killed takes its boxes along, and the next box has another one', async (t) => {
+  const ground = await open(t);
+  const box = await ground.make({});
+  const pid = await boxOf(box);
+  const zygote = Number(/PPid:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  process.kill(zygote, 'SIGKILL');
+  await box.exited;
+  t.false(existsSync(`/proc/${pid}/root/usr`));
+  const next = await boxOf(await ground.make({}));
+  t.false(readFileSync(`/proc/${next}/status`, 'utf8').includes(`PPid:\t${zygote}\n`));
+});
+
+asRoot('a box that cannot be made says at which of its paths, and leaves no process', async (t) => {
+  const ground = await open(t);
+  const box = await ground.make({ mounts: [{ source: '/nothing/there', target: '/workspace', readOnly: true }] });
+  t.false(await box.ready);
+  t.is((await box.exited).error, '/nothing/there: open_tree: No such file or directory');
+  const pid = await box.boxPid;
+  t.false(pid !== undefined && existsSync(`/proc/${pid}/root/usr`));
+});
+
+asRoot('boxes end one by one, each when it is told to', async (t) => {
+  const ground = await open(t);
+  const [one, other] = [await ground.make({}), await ground.make({})];
+  const pid = await boxOf(other);
+  await boxOf(one);
+  one.kill();
+  await one.exited;
+  t.true(existsSync(`/proc/${pid}/root/usr`));
+  other.kill();
+  await other.exited;
+  t.false(existsSync(`/proc/${pid}/root/usr`));
+});
+
+/** All of it that can be read, as one text of bytes. */
+function memoryOf(pid: number): Buffer {
+  const memory = openSync(`/proc/${pid}/mem`, 'r');
+  const parts: Buffer[] = [];
+  for (const line of readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n')) {
+    const [, from, to] = /^([0-9a-f]+)-([0-9a-f]+) r/.exec(line) ?? [];
+    if (from === undefined || to === undefined || line.includes('[v')) continue;
+    const part = Buffer.alloc(Number.parseInt(to, 16) - Number.parseInt(from, 16));
+    try {
+      const length = readSync(memory, part, 0, part.length, Number.parseInt(from, 16));
+      parts.push(part.subarray(0, length));
+    } catch {
+      // Pages that nobody may look at.
+    }
+  }
+  closeSync(memory);
+  return Buffer.concat(parts);
+}
