@@ -11,6 +11,8 @@ export type OnBroken = (error: Error) => void;
 export interface Connection {
   /** Sends one request; the reply before it must have come. One of the two is called, once. */
   send(request: Buffer, onReply: OnReply, onBroken: OnBroken): void;
+  /** False once either side has closed it. */
+  isOpen(): boolean;
   close(): void;
 }
 
@@ -108,6 +110,7 @@ export async function openConnection(port: number): Promise<Connection> {
       if (socket.destroyed) broken(new Error('the service has closed the connection'));
       else socket.write(request);
     },
+    isOpen: () => !socket.destroyed,
     close() {
       waiting = undefined;
       socket.destroy();

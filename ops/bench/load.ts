@@ -1,5 +1,5 @@
 /** Owns closed-loop load: so many connections, each with one request under way, for so long. */
-import { openConnection } from './client.js';
+import { openConnection, type Connection } from './client.js';
 import { round, Sample } from './numbers.js';
 import type { Service } from './service.js';
 
@@ -100,4 +100,20 @@ export async function ask(service: Service, request: Buffer): Promise<{ status: 
   } finally {
     connection.close();
   }
+}
+
+const kept = new WeakMap<Service, Connection[]>();
+
+/** One request on a connection that is kept for the next, as clients' libraries keep theirs. */
+export async function call(service: Service, request: Buffer): Promise<{ status: number; body: Buffer }> {
+  const free = kept.get(service) ?? [];
+  kept.set(service, free);
+  let connection = free.pop();
+  while (connection?.isOpen() === false) connection = free.pop();
+  const own = connection ?? (await openConnection(service.port));
+  const reply = await new Promise<{ status: number; body: Buffer }>((done, fail) => {
+    own.send(request, (status, body) => done({ status, body }), fail);
+  });
+  free.push(own);
+  return reply;
 }

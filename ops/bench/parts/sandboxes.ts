@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Figure, Part, PartContext } from '../figure.js';
-import { ask, unexpected } from '../load.js';
+import { call, unexpected } from '../load.js';
 import { round, Sample } from '../numbers.js';
 import { sandboxBody } from '../objects.js';
 import type { Service } from '../service.js';
@@ -214,7 +214,7 @@ async function cycle(service: Service, name: string): Promise<number> {
 /** ms from sending the Sandbox to the answer of its first command. */
 async function first(service: Service, name: string): Promise<number> {
   const start = performance.now();
-  const created = await ask(service, service.request('POST', service.path('sandboxes'), sandboxBody(name)));
+  const created = await call(service, service.request('POST', service.path('sandboxes'), sandboxBody(name)));
   if (created.status !== 201) throw unexpected(created.status, created.body, 201);
   await command(service, name, ['true']);
   return performance.now() - start;
@@ -222,7 +222,7 @@ async function first(service: Service, name: string): Promise<number> {
 
 async function command(service: Service, name: string, words: readonly string[]): Promise<void> {
   const path = `${service.path('sandboxes')}/${name}/exec?wait=60s`;
-  const { status, body } = await ask(service, service.request('POST', path, JSON.stringify({ command: words })));
+  const { status, body } = await call(service, service.request('POST', path, JSON.stringify({ command: words })));
   if (status !== 200) throw unexpected(status, body, 200);
   const { exitCode } = answer.parse(JSON.parse(body.toString('utf8')));
   if (exitCode !== 0) throw new Error(`${words.join(' ')} in ${name} ended with ${exitCode}`);
@@ -231,14 +231,14 @@ async function command(service: Service, name: string, words: readonly string[])
 async function patch(service: Service, name: string, change: object): Promise<void> {
   const path = `${service.path('sandboxes')}/${name}`;
   const type = { 'Content-Type': 'application/merge-patch+json' };
-  const { status, body } = await ask(service, service.request('PATCH', path, JSON.stringify(change), type));
+  const { status, body } = await call(service, service.request('PATCH', path, JSON.stringify(change), type));
   if (status !== 200) throw unexpected(status, body, 200);
 }
 
 async function phase(service: Service, name: string, wanted: string): Promise<void> {
   const until = performance.now() + MOST_MS;
   while (performance.now() < until) {
-    const { body } = await ask(service, service.request('GET', `${service.path('sandboxes')}/${name}`));
+    const { body } = await call(service, service.request('GET', `${service.path('sandboxes')}/${name}`));
     if (sandbox.parse(JSON.parse(body.toString('utf8'))).status?.phase === wanted) return;
     await sleep(5);
   }
@@ -250,7 +250,7 @@ async function remove(service: Service, name: string): Promise<void> {
   const gone = goneOf(service);
   const path = `${service.path('sandboxes')}/${name}`;
   const ended = new Promise<true>((done) => gone.set(name, () => done(true)));
-  const { status, body } = await ask(service, service.request('DELETE', path));
+  const { status, body } = await call(service, service.request('DELETE', path));
   if (status !== 200) throw unexpected(status, body, 200);
   const inTime = await Promise.race([ended, sleep(MOST_MS, false, { ref: false })]);
   if (!inTime) throw new Error(`${name} was not gone in time`);
