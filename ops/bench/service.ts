@@ -53,7 +53,8 @@ export function newDataDir(): Promise<string> {
 }
 
 export function removeDataDir(dir: string): Promise<void> {
-  return rm(dir, { recursive: true, force: true });
+  // A runner that has just lost its service still tidies up there.
+  return rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
