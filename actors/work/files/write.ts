@@ -51,6 +51,14 @@ done
 cat >"$w" || { e=$?; rm -f "$w"; exit $e; }
 `;
 
+/**
+ * What is replaced is held open for a second by somebody for whom nobody waits: the kernel needs 50 to 150 ms to let 200 MB go, and
+ * whoever closes it last waits for that.
+ */
+const LET_GO = `
+[ -f "$t" ] && { sleep 1 </dev/null >/dev/null 2>&1 & } 2>/dev/null 9<"$t"
+`;
+
 /** $3: bytes that must be there. $4: permissions; empty: those of the file that is replaced, or 0644. */
 const FINISH = `
 [ "$(stat -c %s "$w")" = "$3" ] || { rm -f "$w"; exit ${EXIT.changed}; }
@@ -128,7 +136,7 @@ async function put(upload: Upload, mode: string, sha256: string | undefined): Pr
     await discard(upload);
     throw error;
   }
-  return run(upload, PLACE + FINISH, [], [String(intake.size), mode]);
+  return run(upload, PLACE + LET_GO + FINISH, [], [String(intake.size), mode]);
 }
 
 /** One errand from its input to its answer. */
