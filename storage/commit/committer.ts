@@ -19,6 +19,7 @@ import { keepAnswer } from './keep-answer.js';
 import { openLane } from './lane.js';
 import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
 import { inOrder } from './order.js';
+import type { Foresight } from './transaction.js';
 
 /** Members per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
@@ -72,6 +73,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
 
   const flight = {
     epoch: options.epoch,
+    clock: foresight(head),
     objectsPerOrg: options.objectsPerOrg,
     now,
     pause: (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {}),
@@ -202,6 +204,21 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       clearInterval(expiry);
       answerAll({ outcome: 'Unavailable', message: 'storage is closing' });
       await Promise.all(lanes.map(({ lane }) => lane.close()));
+    },
+  };
+}
+
+/** Each transaction begins where the one that began before it ends, if both go as most do. */
+function foresight(head: number): Foresight {
+  let next = head;
+  return {
+    foresee(count) {
+      const version = next;
+      next += count;
+      return version;
+    },
+    found(version) {
+      next = version;
     },
   };
 }

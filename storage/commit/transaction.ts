@@ -4,7 +4,8 @@
  *
  * Versions are gapless (I4): they are given to admitted members only, under the row's lock, and the clock goes on by
  * exactly so many. A member that turns out not to fit after its version was given (a stale object, a taken name or key,
- * a full org) ends the transaction without a trace; the flight asks again without it.
+ * a full org) ends the transaction without a trace; the flight asks again without it. What a statement writes may go out with the
+ * version that is foreseen, before the clock has answered; it is committed only when the clock has said the same.
  *
  * I3: the clock row carries the lease epoch, so a process that lost the lease finds no row and writes nothing.
  */
@@ -40,31 +41,71 @@ export type Transaction =
   /** Rolled back: another epoch holds the lease. */
   | { readonly end: 'Fenced' };
 
+/** What the clock is thought to say. Only a guess: each transaction asks the row itself, under its lock (I4). */
+export interface Foresight {
+  /** Version that the next transaction, of so many members, finds before its own. */
+  foresee(count: number): number;
+  /** The clock says this, unless somebody else is under way. */
+  found(version: number): void;
+}
+
 export interface TransactionOptions {
   readonly epoch: number;
+  readonly clock: Foresight;
   readonly objectsPerOrg: number;
   /** Called just before COMMIT is sent: from here until its answer, the outcome is Postgres's secret. */
   onCommitting(first: number, entries: readonly Entry[]): void;
 }
 
 /** Rejects with pg's error; nothing is committed then unless `onCommitting` was called. */
-export async function runTransaction(
+export function runTransaction(
   session: Session,
   batch: readonly Entry[],
   options: TransactionOptions,
 ): Promise<Transaction> {
+  // Who has the money is seen only under the clock row's lock.
+  if (batch.some(({ member }) => hasMoney(member))) return inTurn(session, batch, options);
+  return atOnce(session, batch, options, options.clock.foresee(batch.length));
+}
+
+/**
+ * All but COMMIT in one piece, with the versions that the clock is thought to give: two turns with Postgres instead of three. It answers
+ * what it gave before anything is committed; where it was another, all is taken back and done in turn.
+ */
+async function atOnce(
+  session: Session,
+  batch: readonly Entry[],
+  options: TransactionOptions,
+  foreseen: number,
+): Promise<Transaction> {
+  const parts = partsOf(batch);
+  const { clock, forgotten, asked, settled } = session.together(() => {
+    const clock = takeClock(session, options.epoch, batch.length);
+    const forgotten = forget(session, batch);
+    const asked = ask(session, parts, foreseen + 1, undefined, batch);
+    return { clock, forgotten, asked, settled: Promise.allSettled(answersIn(asked, forgotten)) };
+  });
+  const base = await clock;
+  if (base === foreseen) return finish(session, batch, options, { base, parts, asked, forgotten, poor: new Map() });
+  // I3, I4: nothing of this is committed, whatever it found.
+  await settled;
+  await session.script('ROLLBACK');
+  return base === undefined ? { end: 'Fenced' } : inTurn(session, batch, options);
+}
+
+async function inTurn(session: Session, batch: readonly Entry[], options: TransactionOptions): Promise<Transaction> {
   // I3, I4: the clock row's lock puts commits in order, and only the holder of the newest epoch gets it.
   const base = await takeClock(session, options.epoch, batch.length);
   if (base === undefined) {
     await session.script('ROLLBACK');
     return { end: 'Fenced' };
   }
+  options.clock.found(base + batch.length);
 
   let ledger: Ledger | undefined;
   const poor = new Map<Entry, MemberResult>();
-  const deleted = batch.filter(({ member }) => member.write.op === 'delete');
   // Before the money is looked at: what a deleted object held is free for its neighbours.
-  const forgotten = deleted.length === 0 ? undefined : forgetDeleted(session, deleted);
+  const forgotten = forget(session, batch);
   if (batch.some(({ member }) => hasMoney(member))) {
     await forgotten;
     ledger = await admitMoney(session, batch);
@@ -75,28 +116,56 @@ export async function runTransaction(
   }
   const admitted = poor.size === 0 ? batch : batch.filter((entry) => !poor.has(entry));
   if (admitted.length === 0) {
-    await session.script('ROLLBACK');
+    await rollBack(session, options, base);
     return { end: 'Refused', refused: poor };
   }
 
-  const first = base + 1;
   const parts = partsOf(admitted);
-  const { entries } = parts;
   // All at once: only COMMIT waits for what they answer.
-  const asked = session.together(() => ask(session, parts, first, ledger, batch));
+  const asked = session.together(() => ask(session, parts, base + 1, ledger, batch));
+  return finish(session, batch, options, { base, parts, asked, forgotten, poor });
+}
+
+interface Written {
+  /** Version before the transaction's first. */
+  readonly base: number;
+  readonly parts: Parts;
+  readonly asked: Asked;
+  readonly forgotten: Promise<void> | undefined;
+  readonly poor: Refusals;
+}
+
+async function finish(
+  session: Session,
+  batch: readonly Entry[],
+  options: TransactionOptions,
+  { base, parts, asked, forgotten, poor }: Written,
+): Promise<Transaction> {
   const unfit = await answersOf(parts, asked, forgotten, options.objectsPerOrg);
   if (unfit.size > 0) {
-    await session.script('ROLLBACK');
+    await rollBack(session, options, base);
     return { end: 'Refused', refused: unfit };
   }
-
+  const first = base + 1;
+  const { entries } = parts;
   options.onCommitting(first, entries);
-  const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${base + entries.length}; `;
+  const end = base + entries.length;
+  if (entries.length < batch.length) options.clock.found(end);
+  const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${end}; `;
   await session.script(`${giveBack}COMMIT`);
   return { end: 'Committed', first, entries, refused: poor };
 }
 
-/** Ordered by statement, so that each statement's versions follow one another. */
+async function rollBack(session: Session, options: TransactionOptions, base: number): Promise<void> {
+  options.clock.found(base);
+  await session.script('ROLLBACK');
+}
+
+function forget(session: Session, batch: readonly Entry[]): Promise<void> | undefined {
+  const deleted = batch.filter(({ member }) => member.write.op === 'delete');
+  return deleted.length === 0 ? undefined : forgetDeleted(session, deleted);
+}
+
 interface Parts {
   readonly deletes: readonly Entry[];
   readonly updates: readonly Entry[];
@@ -165,6 +234,11 @@ function ask(
   };
 }
 
+function answersIn(asked: Asked, forgotten: Promise<void> | undefined): readonly Promise<unknown>[] {
+  const all = [forgotten, asked.deletes, asked.updates, asked.inserts, asked.keys, ...asked.rest];
+  return all.filter((each) => each !== undefined);
+}
+
 /** Resolves, when all is answered, to those that do not fit. Rejects with pg's error when a statement failed and all fit. */
 async function answersOf(
   { deletes, updates, inserts, keyed }: Parts,
@@ -172,9 +246,8 @@ async function answersOf(
   forgotten: Promise<void> | undefined,
   objectsPerOrg: number,
 ): Promise<Refusals> {
-  const all = [forgotten, asked.deletes, asked.updates, asked.inserts, asked.keys, ...asked.rest];
   // The first one that failed says why: those behind it are only told that the transaction is over.
-  const answers = await Promise.allSettled(all.filter((each) => each !== undefined));
+  const answers = await Promise.allSettled(answersIn(asked, forgotten));
   const failed = answers.find((each) => each.status === 'rejected');
   const [removed, replaced, inserted, taken] = await Promise.all([
     asked.deletes,
