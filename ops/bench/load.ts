@@ -104,10 +104,16 @@ export async function ask(service: Service, request: Buffer): Promise<{ status: 
 
 const kept = new WeakMap<Service, Connection[]>();
 
+/** Opens connections for so many calls at once, where fewer are free. */
+export async function connectFor(service: Service, calls: number): Promise<void> {
+  const free = freeOf(service);
+  const missing = Math.max(0, calls - free.length);
+  free.push(...(await Promise.all(Array.from({ length: missing }, () => openConnection(service.port)))));
+}
+
 /** One request on a connection that is kept for the next, as clients' libraries keep theirs. */
 export async function call(service: Service, request: Buffer): Promise<{ status: number; body: Buffer }> {
-  const free = kept.get(service) ?? [];
-  kept.set(service, free);
+  const free = freeOf(service);
   let connection = free.pop();
   while (connection?.isOpen() === false) connection = free.pop();
   const own = connection ?? (await openConnection(service.port));
@@ -116,4 +122,12 @@ export async function call(service: Service, request: Buffer): Promise<{ status:
   });
   free.push(own);
   return reply;
+}
+
+function freeOf(service: Service): Connection[] {
+  const known = kept.get(service);
+  if (known !== undefined) return known;
+  const free: Connection[] = [];
+  kept.set(service, free);
+  return free;
 }

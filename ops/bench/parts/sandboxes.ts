@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Figure, Part, PartContext } from '../figure.js';
-import { call, unexpected } from '../load.js';
+import { call, connectFor, unexpected } from '../load.js';
 import { round, Sample } from '../numbers.js';
 import { sandboxBody } from '../objects.js';
 import type { Service } from '../service.js';
@@ -74,6 +74,7 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
     await sleep(50);
   }
   context.log('one after another is measured');
+  await connectFor(service, AT_ONCE);
   await sleep(BREATH_MS);
   const crowds: Sample[] = [];
   for (let turn = 0; turn < CROWDS; turn += 1) {
