@@ -79,12 +79,13 @@ async function atOnce(
   foreseen: number,
 ): Promise<Transaction> {
   const parts = partsOf(batch);
-  const { clock, forgotten, asked, settled } = session.together(() => {
-    const clock = takeClock(session, options.epoch, batch.length);
-    const forgotten = forget(session, batch);
-    const asked = ask(session, parts, foreseen + 1, undefined, batch);
-    return { clock, forgotten, asked, settled: Promise.allSettled(answersIn(asked, forgotten)) };
-  });
+  // In this order.
+  const { clock, forgotten, asked } = session.together(() => ({
+    clock: takeClock(session, options.epoch, batch.length),
+    forgotten: forget(session, batch),
+    asked: ask(session, parts, foreseen + 1, undefined, batch),
+  }));
+  const settled = Promise.allSettled(answersIn(asked, forgotten));
   const base = await clock;
   if (base === foreseen) return finish(session, batch, options, { base, parts, asked, forgotten, poor: new Map() });
   // I3, I4: nothing of this is committed, whatever it found.

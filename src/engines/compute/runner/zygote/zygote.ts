@@ -1,6 +1,6 @@
 /**
- * Owns the runner's side of the zygote (`program.ts`): its start, when the first box is wanted and again when it has ended, one connection for each box that it
- * makes (`making.ts`).
+ * Owns the runner's side of the zygote (`program.ts`): its start, when the first box is wanted and again when it has ended, and what it is
+ * told; the boxes that it makes are `making.ts`.
  *
  * Bounds (I10): a zygote that is not there after START_MS is ended.
  */
@@ -11,7 +11,8 @@ import type { Launched } from '../process/launch.js';
 import { makeBox } from './making.js';
 import { encodeMaking, type Making } from './steps.js';
 
-const START_MS = 10_000; /** More than it has to say. */
+const START_MS = 10_000;
+/** More than it has to say. */
 const MOST_SAID = 4096;
 
 export interface ZygoteSettings {
