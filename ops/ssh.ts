@@ -14,6 +14,7 @@ import { serviceKey } from '../storage/service-keys.js';
 import type { Front } from './front.js';
 import { hostOf, reachable } from './host.js';
 import type { Log } from './log.js';
+import { newSshKey } from './ssh-key.js';
 
 export interface Ssh {
   readonly door: SshDoor;
@@ -61,7 +62,7 @@ interface HostKey {
 }
 
 async function hostKeyOf({ postgres }: Store, keys: MasterKeys): Promise<HostKey> {
-  const made = (): Buffer => Buffer.from(ssh2.utils.generateKeyPairSync('ed25519').private);
+  const made = (): Buffer => Buffer.from(newSshKey());
   const text = (await serviceKey(postgres, keys, 'ssh-host-ed25519', made)).toString();
   const parsed = ssh2.utils.parseKey(text);
   if (parsed instanceof Error) throw new Error('the host key cannot be read');

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import ssh2, { type ClientChannel } from 'ssh2';
 import { openSshDoor, type SshDoor } from '../../http/ssh/server.js';
+import { newSshKey } from '../../ops/ssh-key.js';
 import { until } from '../e2e/until.js';
 import { HOST_KEY, openHouse, type House } from './house.js';
 import { missingSftpServer, missingSsh, openSshKit, type SshKit } from './ssh.js';
@@ -194,11 +195,13 @@ test.serial('garbage, silence and too many do not reach beyond their own connect
 test('more channels than a connection may have are refused, and bytes beyond the window end it', async (t) => {
   const small = await openDoor({ channels: 2 });
   t.teardown(() => small.close());
-  const pair = ssh2.utils.generateKeyPairSync('ed25519');
-  house.keys.set('greedy', [pair.public]);
+  const privateKey = newSshKey();
+  const parsed = ssh2.utils.parseKey(privateKey);
+  if (parsed instanceof Error) throw parsed;
+  house.keys.set('greedy', [`${parsed.type} ${parsed.getPublicSSH().toString('base64')}`]);
   const client = new ssh2.Client();
   client.on('error', () => undefined);
-  client.connect({ host: '127.0.0.1', port: small.port, username: 'greedy', privateKey: pair.private });
+  client.connect({ host: '127.0.0.1', port: small.port, username: 'greedy', privateKey });
   await once(client, 'ready');
   const open = (): Promise<ClientChannel> =>
     new Promise((resolve, reject) =>

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
-import ssh2 from 'ssh2';
 import type { Guest, Guests, GuestCommand, Inside } from '../../http/ssh/deps.js';
 import { findKey } from '../../http/ssh/keys.js';
+import { newSshKey } from '../../ops/ssh-key.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
 
 export interface House {
@@ -22,7 +22,7 @@ export interface House {
   readonly passed: Map<string, { in: number; out: number }>;
 }
 
-export const HOST_KEY: string = ssh2.utils.generateKeyPairSync('ed25519').private;
+export const HOST_KEY: string = newSshKey();
 
 export function openHouse(): House {
   const house: House = {
