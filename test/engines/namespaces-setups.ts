@@ -29,16 +29,24 @@ export interface Setup {
 
 const own = process.getuid?.() ?? 0;
 
-export const setups: readonly Setup[] = (own === 0 ? [0, PLAIN_USER] : [own]).flatMap((uid) =>
-  (uid === 0 ? (['auto', 'bubblewrap', 'unshare'] as const) : (['bubblewrap', 'unshare'] as const)).map(
-    (isolation) => ({
-      title: `${isolation === 'auto' ? 'zygote' : isolation} as ${uid === 0 ? 'root' : 'a plain user'}`,
-      isolation,
-      uid,
-      skip: lacking(isolation),
-    }),
-  ),
-);
+/** As root the boxes that are entered are a zygote's, and bubblewrap's all others: so both are tried by `auto`. */
+export const setups: readonly Setup[] = [
+  ...(own === 0 ? [setupOf('auto', 0), setupOf('unshare', 0)] : []),
+  ...(['bubblewrap', 'unshare'] as const).map((isolation) => setupOf(isolation, own === 0 ? PLAIN_USER : own)),
+];
+
+/** Where no zygote can be, such as on an older kernel. */
+export const withoutZygote: readonly Setup[] = own === 0 ? [setupOf('bubblewrap', 0)] : [];
+
+function setupOf(isolation: Setup['isolation'], uid: number): Setup {
+  const way = isolation === 'auto' ? 'zygote' : isolation;
+  return {
+    title: `${way} as ${uid === 0 ? 'root' : 'a plain user'}`,
+    isolation,
+    uid,
+    skip: lacking(isolation),
+  };
+}
 
 function lacking(isolation: Setup['isolation']): string | undefined {
   const needed = isolation === 'unshare' ? ['unshare', 'perl', 'setpriv', 'flock'] : ['bwrap', 'perl', 'flock'];

@@ -25,6 +25,8 @@ import { openZygote } from '../../src/engines/compute/runner/zygote/open.js';
 import { checkedZygoteSource } from '../../src/engines/compute/runner/zygote/program.js';
 import { stepsOf } from '../../src/engines/compute/runner/zygote/steps.js';
 import type { Zygote } from '../../src/engines/compute/runner/zygote/zygote.js';
+import { box as boxOrder, Harness } from './compute-harness.js';
+import { Ground as Machine, setups, withoutZygote } from './namespaces-setups.js';
 
 const perl = findProgram('perl');
 const asRoot = process.getuid?.() === 0 && perl !== undefined ? test.serial : test.skip;
@@ -188,6 +190,47 @@ asRoot('boxes end one by one, each when it is told to', async (t) => {
   await other.exited;
   t.false(existsSync(`/proc/${pid}/root/usr`));
 });
+
+for (const setup of [...setups, ...withoutZygote]) {
+  const title = `${setup.title}: the box of work that is entered is made as the machine allows, and is the same inside`;
+  if (setup.skip !== undefined) {
+    test.skip(`${title} (${setup.skip})`, (t) => t.pass());
+    continue;
+  }
+  test.serial(title, async (t) => {
+    const ground = Machine.make(setup, { spares: 0 });
+    t.teardown(() => ground.clean());
+    const h = await Harness.over(await ground.open());
+    t.teardown(() => h.close());
+    const work = await h.running(boxOrder({ secretFiles: new Map([['KEY', Buffer.from('v')]]) }));
+    const look = [
+      'grep -E "^(CapBnd|NoNewPrivs|Seccomp):" /proc/self/status',
+      'id -u; hostname; cat /run/secrets/KEY; echo',
+      'grep -c . /proc/net/route; ls /dev | tr "\\n" " "; echo',
+      'touch /usr/x /dev/x /run/secrets/x 2>&1 | grep -c Read-only',
+    ].join(';');
+    const { stdout } = await h.ran(work.id, look);
+    const [bounding, privileges, filter, ...rest] = stdout.replaceAll('\t', ' ').split('\n');
+    t.deepEqual([bounding, privileges, filter], ['CapBnd: 0000000000000000', 'NoNewPrivs: 1', 'Seccomp: 2']);
+    t.deepEqual(rest.slice(0, 4), ['0', 'work', 'v', '1']);
+    const devices = new Set(rest[4]?.trim().split(' '));
+    for (const name of ['null', 'zero', 'full', 'random', 'urandom', 'tty', 'ptmx', 'pts', 'shm', 'stdin', 'fd'])
+      t.true(devices.has(name), name);
+    t.is(rest[5], '3');
+    const marker = `troupe-${ground.place.settings.runnerId}-zygote`;
+    const zygotes = readdirSync('/proc').filter((pid) => commandOf(pid).startsWith(marker));
+    t.is(zygotes.length, setup.isolation === 'auto' ? 1 : 0);
+  });
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    // No process, or one that has ended.
+    return '';
+  }
+}
 
 /** All of it that can be read, as one text of bytes. */
 function memoryOf(pid: number): Buffer {
