@@ -14,12 +14,12 @@ import { sumOf } from '../../src/money/post.js';
 import type { Postgres } from '../postgres.js';
 import { keysOf, type Entry } from './entry.js';
 import { fly } from './flight.js';
+import { foresight } from './foresight.js';
 import { responseParts, type SealResponse } from './idempotency.js';
 import { keepAnswer } from './keep-answer.js';
 import { openLane } from './lane.js';
 import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
 import { inOrder } from './order.js';
-import type { Foresight } from './transaction.js';
 
 /** Members per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
@@ -204,21 +204,6 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       clearInterval(expiry);
       answerAll({ outcome: 'Unavailable', message: 'storage is closing' });
       await Promise.all(lanes.map(({ lane }) => lane.close()));
-    },
-  };
-}
-
-/** Each transaction begins where the one that began before it ends, if both go as most do. */
-function foresight(head: number): Foresight {
-  let next = head;
-  return {
-    foresee(count) {
-      const version = next;
-      next += count;
-      return version;
-    },
-    found(version) {
-      next = version;
     },
   };
 }

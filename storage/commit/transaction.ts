@@ -16,6 +16,7 @@ import { writeCredentials } from './credentials.js';
 import { deleteObjects, forgetDeleted } from './delete.js';
 import { storeEffects } from './effects.js';
 import { recordEvents } from './events.js';
+import type { Foresight } from './foresight.js';
 import { takeKeys } from './idempotency.js';
 import { insertObjects } from './insert.js';
 import type { MemberResult } from './member.js';
@@ -40,14 +41,6 @@ export type Transaction =
   | { readonly end: 'Refused'; readonly refused: Refusals }
   /** Rolled back: another epoch holds the lease. */
   | { readonly end: 'Fenced' };
-
-/** What the clock is thought to say. Only a guess: each transaction asks the row itself, under its lock (I4). */
-export interface Foresight {
-  /** Version that the next transaction, of so many members, finds before its own. */
-  foresee(count: number): number;
-  /** The clock says this, unless somebody else is under way. */
-  found(version: number): void;
-}
 
 export interface TransactionOptions {
   readonly epoch: number;
@@ -167,6 +160,7 @@ function forget(session: Session, batch: readonly Entry[]): Promise<void> | unde
   return deleted.length === 0 ? undefined : forgetDeleted(session, deleted);
 }
 
+/** Ordered by statement, so that each statement's versions follow one another. */
 interface Parts {
   readonly deletes: readonly Entry[];
   readonly updates: readonly Entry[];
