@@ -94,9 +94,7 @@ export async function ask(service: Service, request: Buffer): Promise<{ status: 
   const connection = await openConnection(service.port);
   try {
     const start = performance.now();
-    return await new Promise((done, fail) => {
-      connection.send(request, (status, body) => done({ status, body, ms: performance.now() - start }), fail);
-    });
+    return { ...(await replyOf(connection, request)), ms: performance.now() - start };
   } finally {
     connection.close();
   }
@@ -117,9 +115,7 @@ export async function call(service: Service, request: Buffer): Promise<{ status:
   let connection = free.pop();
   while (connection?.isOpen() === false) connection = free.pop();
   const own = connection ?? (await openConnection(service.port));
-  const reply = await new Promise<{ status: number; body: Buffer }>((done, fail) => {
-    own.send(request, (status, body) => done({ status, body }), fail);
-  });
+  const reply = await replyOf(own, request);
   free.push(own);
   return reply;
 }
@@ -130,4 +126,10 @@ function freeOf(service: Service): Connection[] {
   const free: Connection[] = [];
   kept.set(service, free);
   return free;
+}
+
+function replyOf(connection: Connection, request: Buffer): Promise<{ status: number; body: Buffer }> {
+  return new Promise((done, fail) => {
+    connection.send(request, (status, body) => done({ status, body }), fail);
+  });
 }
