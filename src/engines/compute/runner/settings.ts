@@ -13,7 +13,7 @@ export const runnerSettings = z.object({
   runnerId: z.string().regex(/^[0-9a-f]{8}$/),
   /** Directory of the socket and the pipes; short, because a socket's path may have at most 107 bytes. */
   runtimeDir: z.string().startsWith('/'),
-  /** How isolation is made; `auto` takes the first that works. */
+  /** How isolation is made; `auto` takes the first that works, and as root a zygote for boxes that are entered. */
   isolation: z.enum(['auto', 'bubblewrap', 'unshare']).default('auto'),
   /** Seconds with neither work nor a connection after which the runner ends itself. */
   idleSeconds: z.number().positive().default(60),

@@ -2,7 +2,7 @@
  * Owns the program that holds a box open: its first process, in Perl, because that is on every Debian (perl-base), starts in a
  * millisecond and forks in less. It starts what the runner orders, carries input and output, and reaps whatever has ended.
  *
- * Its descriptor 0 is a socket that listens: the runner made it, and only the runner can reach it, by a path that no box sees. Each
+ * Its descriptor 0 is a socket that listens: the runner made it, or a zygote's child did before it became the agent, and only the runner can reach it, by a path that no box sees. Each
  * connection is one command or one port: first its order (`order.ts`), then frames (`../protocol/frames.ts`), until one side ends it.
  *
  * As the first process it cannot be killed from inside, and what it starts has no more rights than it has: no capability, no new
@@ -16,14 +16,9 @@
  */
 
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
+import { isKnown, OWN } from '../isolation/calls.js';
 import type { Holder } from '../isolation/isolation.js';
 import { RARE } from './rare.js';
-
-/** Numbers of system calls that Perl has no word for, from the same tables as those of `isolation/seccomp.ts`. */
-const CALLS: Readonly<Record<string, readonly [setsid: number, prctl: number, splice: number]>> = {
-  x64: [112, 157, 275],
-  arm64: [157, 167, 76],
-};
 
 /** Writes the program that holds a box to `path`. `marker` lets a following runner find what it runs as. */
 export function writeAgent(path: string, perl: string, architecture: string, marker: string): Holder {
@@ -32,8 +27,8 @@ export function writeAgent(path: string, perl: string, architecture: string, mar
   writeFileSync(path, agentProgram(), { mode: 0o444 });
   chmodSync(path, 0o444);
   // Elsewhere than on the machines known it goes without these calls.
-  const [setsid, prctl, splice] = CALLS[architecture] ?? [0, 0, 0];
-  return { interpreter: perl, program: path, args: [String(setsid), String(prctl), String(splice), marker] };
+  const calls = [OWN.setsid, OWN.prctl, OWN.splice].map((call) => (isKnown(architecture) ? call[architecture] : 0));
+  return { interpreter: perl, program: path, args: [...calls.map(String), marker] };
 }
 
 /** As it is read at each start. */

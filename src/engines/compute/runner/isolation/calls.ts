@@ -1,5 +1,5 @@
 /**
- * Owns which system calls work is refused, with their numbers. Pure. `seccomp.ts` makes the kernel's filter of it.
+ * Owns which system calls work is refused, and the numbers of these and of those that our own programs make. Pure. `seccomp.ts` makes the kernel's filter of it.
  *
  * Namespaces and the lack of capabilities decide what most calls may do; refused as well is what they do not cover (keyrings, the
  * kernel's log, sockets of the hypervisor), and what is a way into the kernel by which escapes came and which programs do without.
@@ -85,6 +85,26 @@ export const CHECKED = {
   ioctl: { x64: 16, arm64: 29 },
   personality: { x64: 135, arm64: 92 },
 } as const;
+
+/** What our own programs in Perl ask the kernel for that it has no word for, beside what work is refused. */
+export const OWN = {
+  setsid: { x64: 112, arm64: 157 },
+  prctl: { x64: 157, arm64: 167 },
+  seccomp: { x64: 317, arm64: 277 },
+  splice: { x64: 275, arm64: 76 },
+  setresuid: { x64: 117, arm64: 147 },
+  setresgid: { x64: 119, arm64: 149 },
+  setgroups: { x64: 116, arm64: 159 },
+  capset: { x64: 126, arm64: 91 },
+  setrlimit: { x64: 160, arm64: 164 },
+} as const;
+
+export type Architecture = 'x64' | 'arm64';
+
+/** One whose numbers are known here. */
+export function isKnown(architecture: string): architecture is Architecture {
+  return architecture === 'x64' || architecture === 'arm64';
+}
 
 /**
  * The newest call that this list was made with knowledge of (`file_setattr`, Linux 6.17). What comes after it is said not to exist, as

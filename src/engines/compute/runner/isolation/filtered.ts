@@ -2,12 +2,7 @@
  * Owns running a command under the filter of system calls where nothing else puts it on: by a few words of Perl, which gives the program
  * to the kernel and becomes the command. Pure. One that cannot put it on does not become the command.
  */
-
-/** Numbers of prctl and seccomp, from the same tables as those of `calls.ts`. */
-const CALLS: Readonly<Record<string, readonly [prctl: number, seccomp: number]>> = {
-  x64: [157, 317],
-  arm64: [167, 277],
-};
+import { isKnown, OWN } from './calls.js';
 
 /** PR_SET_NO_NEW_PRIVS; SECCOMP_SET_MODE_FILTER with a struct sock_fprog: the number of instructions and where they are. */
 const SOURCE = String.raw`
@@ -21,7 +16,7 @@ die "$command[0]: $!\n";
 
 /** Words to put before a command; none on a machine that we have no filter for. */
 export function underFilter(perl: string, architecture: string, filter: Buffer | undefined): readonly string[] {
-  const calls = CALLS[architecture];
-  if (calls === undefined || filter === undefined) return [];
+  if (!isKnown(architecture) || filter === undefined) return [];
+  const calls = [OWN.prctl[architecture], OWN.seccomp[architecture]];
   return [perl, '-e', SOURCE.trim().replaceAll('\n', ' '), ...calls.map(String), filter.toString('hex')];
 }

@@ -1,7 +1,8 @@
 /**
  * Owns what isolation is to the rest of the runner: a way to turn a box (what work may see and have) and a command into
  * something that can be spawned. `bubblewrap.ts` and `unshare.ts` are the two ways; both are pure builders of plans, so they
- * can be read and tested without a machine. `launch.ts` carries plans out.
+ * can be read and tested without a machine. `launch.ts` carries plans out. As root, boxes that are entered are made by neither, where a
+ * zygote can (`../zygote/`), which gives the same.
  *
  * What every way gives: user, mount, pid, network (loopback only), IPC and host name namespaces of the box's own; uid 0
  * inside, mapped to an unprivileged user outside; no capabilities, no new privileges, no nested user namespaces; the
@@ -97,6 +98,30 @@ const LINKS = [
 /** That of every way: the system's mounts and links, and what programs look for anywhere. */
 export function skeletonOf(view: { readonly mounts: readonly Mount[]; readonly links: Skeleton['links'] }): Skeleton {
   return { directories: [...view.mounts.map(({ target }) => target), ...PLAIN], links: [...LINKS, ...view.links] };
+}
+
+/** Bound into /dev; a terminal's own come from its devpts. */
+export const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+
+/** Bytes of the memory that holds the secret files, with room for their names. */
+export function secretsSize(files: ReadonlyMap<string, Buffer>): number {
+  return [...files.values()].reduce((sum, { length }) => sum + Math.ceil(length / 4096) * 4096, 65_536);
+}
+
+/** A box like those of work, with nothing in it, by which a way to make them is tried. */
+export function trialBox(hostId: number | undefined): Box {
+  return {
+    root: undefined,
+    hostId,
+    hostname: 'work',
+    mounts: [],
+    directories: [],
+    secretsDir: '/run/secrets',
+    secretFiles: new Map(),
+    tmpBytes: 1 << 20,
+    shmBytes: 1 << 20,
+    rlimits: undefined,
+  };
 }
 
 /** Where the isolation writes `{"child-pid": n}` and, once a command ran and ended, `{"exit-code": n}`. */

@@ -8,7 +8,7 @@
  *
  * A copy belongs to a place (`../work/scratch.ts`) by its number, nobody writes to it, and it is made when the place is first used. Bound
  * (I10): `count` copies of some 7 MB; of more boxes than that, those whose numbers differ by a multiple of it share one. What is not
- * among the files (other interpreters) is shared as ever.
+ * among the files (other interpreters) is shared as ever, and the agents of a zygote share its own, with nothing that work executes.
  */
 import { constants, realpathSync, statSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
-import type { Box, Isolation, Plan } from './isolation.js';
+import { trialBox, type Isolation, type Plan } from './isolation.js';
 import { underFilter } from './filtered.js';
 import { seccompFilter } from './seccomp.js';
 import { prepareSystem, type SystemView } from './system.js';
@@ -104,20 +104,13 @@ export function findProgram(name: string): string | undefined {
 
 /** Undefined when a command ran in a box; else what was said. */
 async function tryOut(isolation: Isolation, settings: ProbeSettings): Promise<string | undefined> {
-  const box: Box = {
-    root: undefined,
-    hostId: settings.hostId,
-    hostname: 'work',
-    mounts: [],
-    directories: [],
-    secretsDir: '/run/secrets',
-    secretFiles: new Map(),
-    tmpBytes: 1 << 20,
-    shmBytes: 1 << 20,
-    rlimits: undefined,
-  };
   const command = { command: ['/bin/sh', '-c', 'exit 42'], env: {}, workingDir: '/' };
-  const trial = await launch(isolation.box(box, command, firstFeed(0)), [], settings.pipes, undefined);
+  const trial = await launch(
+    isolation.box(trialBox(settings.hostId), command, firstFeed(0)),
+    [],
+    settings.pipes,
+    undefined,
+  );
   const timer = setTimeout(() => trial.kill(), TRIAL_MS);
   const exit = await trial.exited;
   await trial.drained;

@@ -5,8 +5,10 @@
  * allowed costs nothing, and the comparisons may stand one after another.
  */
 import {
+  type Architecture,
   CHECKED,
   FAMILIES,
+  isKnown,
   NEWEST,
   NEW_NAMESPACES,
   NEW_TIME,
@@ -16,8 +18,6 @@ import {
   TERMINAL_REQUESTS,
   UNKNOWN,
 } from './calls.js';
-
-type Architecture = 'x64' | 'arm64';
 
 /** AUDIT_ARCH_* of linux/audit.h. */
 const MACHINES: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
@@ -46,7 +46,7 @@ const refuse = (errno: number): Step => [RETURN, 0, 0, ERRNO | errno];
 
 /** The program for `process.arch`; undefined on a machine whose numbers are not known here. */
 export function seccompFilter(architecture: string): Buffer | undefined {
-  if (architecture !== 'x64' && architecture !== 'arm64') return undefined;
+  if (!isKnown(architecture)) return undefined;
   const checked = (name: keyof typeof CHECKED, ...steps: readonly Step[]): Step[] =>
     whenCalled(CHECKED[name][architecture], steps);
   const families: Step[] = [[LOAD, 0, 0, FIRST], ...oneOf(FAMILIES, allow, refuse(EAFNOSUPPORT))];

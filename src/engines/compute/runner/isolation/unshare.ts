@@ -8,7 +8,9 @@
  * and becomes the command; a holder becomes pid 1 in its place. Before that nothing that the order says is executed, nor is its environment set.
  */
 import {
+  DEVICES,
   holding,
+  secretsSize,
   skeletonOf,
   STATUS_FD,
   words,
@@ -40,7 +42,6 @@ const DROP = ['setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-a
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
 /** Where a holder's socket waits while the shell reads its script; above all that a plan opens, and one digit, as shells want it. */
 const SOCKET_FD = 9;
-const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
 export function unshare(settings: UnshareSettings, view: SystemView): Isolation {
   const skeleton = skeletonOf(view);
@@ -206,10 +207,7 @@ function bind(mount: Mount): string[] {
 function secrets(box: Box): string[] {
   const target = quote(`.${box.secretsDir}`);
   const owner = box.hostId === undefined ? '' : `,uid=${box.hostId},gid=${box.hostId}`;
-  const size = [...box.secretFiles.values()].reduce(
-    (sum, bytes) => sum + Math.ceil(bytes.length / 4096) * 4096,
-    65_536,
-  );
+  const size = secretsSize(box.secretFiles);
   const names = [...box.secretFiles.keys()].map((name) => `${target}/${quote(name)}`);
   return [
     makeDirectory(target),

@@ -1,7 +1,7 @@
 /** Owns the choice whether a zygote makes the boxes that are held open: tried for real, with a box like those of work. */
 import { rmSync } from 'node:fs';
 import { seccompFilter } from '../isolation/seccomp.js';
-import type { Box } from '../isolation/isolation.js';
+import { trialBox } from '../isolation/isolation.js';
 import { writeZygote } from './program.js';
 import { Zygote, type ZygoteSettings } from './zygote.js';
 
@@ -30,19 +30,7 @@ export async function openZygote(settings: OpenZygote): Promise<Zygote | undefin
 }
 
 async function tryOut(zygote: Zygote, { hostId, trialSocket }: OpenZygote): Promise<string | undefined> {
-  const box: Box = {
-    root: undefined,
-    hostId,
-    hostname: 'work',
-    mounts: [],
-    directories: [],
-    secretsDir: '/run/secrets',
-    secretFiles: new Map(),
-    tmpBytes: 1 << 20,
-    shmBytes: 1 << 20,
-    rlimits: undefined,
-  };
-  const trial = await zygote.make({ box, socket: trialSocket, entrances: [] });
+  const trial = await zygote.make({ box: trialBox(hostId), socket: trialSocket, entrances: [] });
   const timer = setTimeout(() => trial.kill(), TRIAL_MS);
   const ready = await trial.ready;
   clearTimeout(timer);

@@ -16,20 +16,7 @@
  */
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { programWith } from '../agent/source.js';
-import { CHECKED, REFUSED } from '../isolation/calls.js';
-
-/** Numbers of system calls that work is not refused; from the same tables as those of `../isolation/calls.ts`. */
-const MORE = {
-  setresuid: { x64: 117, arm64: 147 },
-  setresgid: { x64: 119, arm64: 149 },
-  setgroups: { x64: 116, arm64: 159 },
-  setsid: { x64: 112, arm64: 157 },
-  capset: { x64: 126, arm64: 91 },
-  prctl: { x64: 157, arm64: 167 },
-  setrlimit: { x64: 160, arm64: 164 },
-} as const;
-
-type Architecture = 'x64' | 'arm64';
+import { CHECKED, isKnown, OWN, REFUSED, type Architecture } from '../isolation/calls.js';
 
 const { mount, umount2, pivot_root, open_tree, move_mount, mount_setattr, sethostname } = REFUSED;
 const { clone, unshare } = CHECKED;
@@ -43,12 +30,12 @@ const CALLS = {
   sethostname,
   clone,
   unshare,
-  ...MORE,
+  ...OWN,
 };
 
 /** Writes the program to `path`, for the runner's own user alone. False on a machine whose numbers are not known here. */
 export function writeZygote(path: string, architecture: string, filter: Buffer | undefined): boolean {
-  if ((architecture !== 'x64' && architecture !== 'arm64') || filter === undefined) return false;
+  if (!isKnown(architecture) || filter === undefined) return false;
   rmSync(path, { force: true });
   writeFileSync(path, programWith(zygoteSource(architecture, filter)), { mode: 0o400 });
   chmodSync(path, 0o400);

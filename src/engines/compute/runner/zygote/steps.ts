@@ -5,7 +5,7 @@
  * On the wire it is one field, of fields (`../protocol/fields.ts`), of which each step is one that holds fields again.
  */
 import { encodeFields } from '../protocol/fields.js';
-import { skeletonOf, type Box } from '../isolation/isolation.js';
+import { DEVICES, secretsSize, skeletonOf, type Box } from '../isolation/isolation.js';
 import type { SystemView } from '../isolation/system.js';
 
 /**
@@ -28,8 +28,6 @@ const NO_DEVICES = 4;
 const NO_EXECUTION = 8;
 const PLAIN = NO_SETUID | NO_DEVICES;
 
-/** Of them all a program may need; a terminal's come from its own devpts. */
-const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 const DEVICE_LINKS = [
   ['stdin', '/proc/self/fd/0'],
   ['stdout', '/proc/self/fd/1'],
@@ -37,10 +35,6 @@ const DEVICE_LINKS = [
   ['fd', '/proc/self/fd'],
   ['ptmx', 'pts/ptmx'],
 ] as const;
-
-/** Bytes of the files of secrets on top of what they hold. */
-const SECRETS_ROOM = 65_536;
-const PAGE = 4096;
 
 export interface Making {
   readonly box: Box;
@@ -100,7 +94,7 @@ export function stepsOf(view: SystemView, box: Box): readonly Step[] {
     ...box.directories.map((path): Step => ['dir', path]),
     ...box.mounts.map(shown),
     ['dir', box.secretsDir],
-    memory(box.secretsDir, '0700', SECRETS_ROOM + roomOf(box.secretFiles.values())),
+    memory(box.secretsDir, '0700', secretsSize(box.secretFiles)),
     ...[...box.secretFiles].map(([name, bytes]): Step => ['file', `${box.secretsDir}/${name}`, bytes]),
     ['seal', box.secretsDir, READ_ONLY | PLAIN],
     ...(box.root === undefined ? [['seal', '/', READ_ONLY | PLAIN] as const] : []),
@@ -109,8 +103,4 @@ export function stepsOf(view: SystemView, box: Box): readonly Step[] {
 
 function shown({ source, target, readOnly }: Box['mounts'][number]): Step {
   return ['bind', source, target, readOnly ? PLAIN | READ_ONLY : PLAIN];
-}
-
-function roomOf(files: Iterable<Buffer>): number {
-  return [...files].reduce((sum, { length }) => sum + Math.ceil(length / PAGE) * PAGE, 0);
 }
