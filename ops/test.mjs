@@ -6,12 +6,13 @@
  * busy machine is told from what is broken, and said. The last line is `N passed, N failed[, N skipped]`.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HOME, prepare, step } from './prepare.mjs';
+import { openScratch } from './scratch.mjs';
 
 /** The run is given up when no test ends for this long; crash tests start the service many times. */
 const TEST_TIMEOUT = '8m';
@@ -24,7 +25,9 @@ const STOP_MS = 30_000;
 
 /** Servers started here, stopped in reverse. */
 const helpers = [];
-const scratch = mkdtempSync(join(tmpdir(), 'troupe-test-'));
+/** What this run makes, tests included: they look into TMPDIR. */
+const scratch = openScratch();
+process.env.TMPDIR = scratch;
 
 /** Starts `dist/test/support/<program>.js`, which ends with this process; resolves to the URL that it announces. */
 const serve = async (program) => {
