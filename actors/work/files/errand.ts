@@ -25,18 +25,20 @@ export interface Errand {
   done(fine?: readonly number[], fault?: typeof faultOf): Promise<void>;
 }
 
-/** Started: it ends with the signal and with the epoch. */
+/** Started: it ends with the signal and with the epoch. `longInput`: as of ExecOrder. */
 export async function runErrand(
   entered: Entered,
   script: string,
   args: readonly string[],
   signal: AbortSignal,
+  longInput = false,
 ): Promise<Errand> {
   const order = {
     work: entered.work,
     command: ['/bin/sh', '-c', script, 'sh', ...args],
     env: ENV,
     workingDir: '/',
+    longInput,
   };
   const started = await entered.engine.exec(order, signal);
   if (started.outcome === 'NotRunning') throw entered.over('its program has ended');

@@ -54,69 +54,6 @@ export const execCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'exec: input goes in as it is written, whatever its size, and its end is seen',
-    run: async (t, h) => {
-      const work = await h.running(box());
-      const sum = await h.exec(work.id, 'sha256sum | cut -c1-64');
-      const { createHash, randomBytes } = await import('node:crypto');
-      const hash = createHash('sha256');
-      for (let index = 0; index < 40; index++) {
-        const bytes = randomBytes(100_003);
-        hash.update(bytes);
-        await sum.write(bytes);
-      }
-      sum.endInput();
-      t.deepEqual(await taken(sum), { stdout: `${hash.digest('hex')}\n`, stderr: '', end: exited(0) });
-      // A program that does not read its input, and one that ended.
-      const deaf = await h.exec(work.id, 'exec <&-; sleep 0.1; exit 4');
-      for (let index = 0; index < 10; index++) await deaf.write(randomBytes(64 * 1024));
-      t.deepEqual((await taken(deaf)).end, exited(4));
-      await deaf.write(Buffer.from('late'));
-      await h.engine.remove(work.id, true, h.patience());
-    },
-  },
-  {
-    name: 'exec: a stream of input reaches programs of any pace whole, and its end right behind it',
-    run: async (t, h) => {
-      const work = await h.running(box());
-      const { createHash, randomBytes } = await import('node:crypto');
-      const bytes = randomBytes(3 * MiB + 17);
-      const whole = createHash('sha256').update(bytes).digest('hex');
-      const sum = 'sha256sum | cut -c1-64';
-      const readers = [
-        sum,
-        `cat | cat | ${sum}`,
-        `(head -c 70000; sleep 0.2; head -c 1; sleep 0.1; cat) | ${sum}`,
-        `while head -c 300001 | grep -qc "" && sleep 0.02; do :; done; exit 5`,
-      ];
-      const ends = readers.map(async (script, index) => {
-        for (let turn = 0; turn < (index < 2 ? 12 : 2); turn += 1) {
-          const reader = await h.exec(work.id, script);
-          for (let at = 0; at < bytes.length; at += 262_144) await reader.write(bytes.subarray(at, at + 262_144));
-          reader.endInput();
-          const { stdout, end } = await taken(reader);
-          if (index < 3) t.deepEqual([stdout, end], [`${whole}\n`, exited(0)]);
-          else t.deepEqual(end, exited(5));
-        }
-      });
-      await Promise.all(ends);
-      // Its end, and a word before it, when all that came before is read.
-      for (const word of ['', 'word']) {
-        const reader = await h.exec(work.id, `head -c ${bytes.length} | wc -c; cat`);
-        const output = said(reader, `${bytes.length}\n`);
-        await reader.write(bytes);
-        const rest = await output;
-        if (word !== '') await reader.write(Buffer.from(word));
-        reader.endInput();
-        let heard = '';
-        for (let next = await rest.next(); next.done !== true; next = await rest.next())
-          heard += Buffer.from(next.value.data).toString();
-        t.deepEqual([heard, await reader.ended], [word, exited(0)]);
-      }
-      await h.engine.remove(work.id, true, h.patience());
-    },
-  },
-  {
     name: 'exec: a reader that is slow pauses the program and loses nothing',
     run: async (t, h) => {
       const work = await h.running(box());

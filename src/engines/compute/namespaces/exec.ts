@@ -20,6 +20,7 @@ import {
 } from '../runner/protocol/frames.js';
 import { AGENT_VERSION, type ExecAnswer } from '../runner/protocol/messages.js';
 import { carry, type RunnerAddress } from './carry.js';
+import { LongInput } from './input.js';
 
 /** Input in parts of at least so many bytes is a stream: it goes on in whole frames, and what is left over waits for what follows. */
 const STREAM = 32 * 1024;
@@ -34,7 +35,8 @@ export async function startExec(runner: RunnerAddress, order: ExecOrder, signal:
     socket.destroy();
     return { outcome: 'NotRunning' };
   }
-  return { outcome: 'Started', execution: new SocketExecution(socket, rest, windowOf(said, runner), signal) };
+  const input = said.input === undefined ? undefined : new LongInput(said.input);
+  return { outcome: 'Started', execution: new SocketExecution(socket, rest, windowOf(said, runner), signal, input) };
 }
 
 /** Bytes of input that may be under way. */
@@ -49,6 +51,7 @@ export class SocketExecution implements Execution {
   private readonly socket: Socket;
   private readonly reader = new FrameReader(IN_PIECES);
   private readonly window: number;
+  private readonly input: LongInput | undefined;
   private underWay = 0;
   /** Input that is to go on with what follows it. */
   private held: Uint8Array[] = [];
@@ -58,8 +61,9 @@ export class SocketExecution implements Execution {
   /** Writes go out one after another, in the order in which they were asked for. */
   private writes: Promise<void> = Promise.resolve();
 
-  constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal) {
+  constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal, input?: LongInput) {
     this.socket = socket;
+    this.input = input;
     this.window = window;
     this.receipt = new Receipt({
       pause: () => socket.pause(),
@@ -86,7 +90,7 @@ export class SocketExecution implements Execution {
 
   endInput(): void {
     this.writes = this.writes.then(async () => {
-      await this.release();
+      await (this.input === undefined ? this.release() : this.bring((input) => input.end()));
       this.frame(FRAME.endOfInput);
     });
   }
@@ -112,7 +116,14 @@ export class SocketExecution implements Execution {
     this.frame(FRAME.signal, Buffer.from(signal));
   }
 
+  /** Past the runner. A command whose input cannot be brought would wait for it for ever. */
+  private async bring(act: (input: LongInput) => Promise<void>): Promise<void> {
+    if (this.input === undefined || this.receipt.end !== undefined) return;
+    await act(this.input).catch(() => this.abandon());
+  }
+
   private async send(data: Uint8Array): Promise<void> {
+    if (this.input !== undefined) return this.bring((input) => input.write(data));
     let rest = data;
     while (this.receipt.end === undefined && this.heldBytes + rest.length >= PIECE) {
       const part = rest.subarray(0, PIECE - this.heldBytes);
@@ -188,6 +199,7 @@ export class SocketExecution implements Execution {
 
   private finish(end: ExecEnd, drop: boolean): void {
     this.receipt.finish(end, drop);
+    this.input?.close();
     this.wakeWriter();
   }
 }

@@ -9,6 +9,7 @@ import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engine.js';
 import { AgentSockets } from './agent/agent.js';
 import { writeAgent } from './agent/source.js';
+import { isKnown } from './isolation/calls.js';
 import { collectOutputs } from './work/outputs.js';
 import { Doors } from './egress/door.js';
 import type { OutwardDeps } from './egress/outward.js';
@@ -131,12 +132,18 @@ export async function openRunner(
       pipes,
       turns: new Turns(BOXES_AT_ONCE),
       agent:
-        agent === undefined ? undefined : { isolation: isolation.isolation, pipes, sockets, program: agent, zygote },
+        agent === undefined
+          ? undefined
+          : {
+              ...{ isolation: isolation.isolation, pipes, sockets, program: agent, zygote },
+              takesInput: isKnown(process.arch),
+            },
       outward: {
         doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
         lookup,
       },
       relayed: () => server.relayed,
+      takingInput: () => server.takingInput,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
       collect: (order, place) => collectOutputs(order, place, layout.outputs),

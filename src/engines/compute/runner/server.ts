@@ -97,6 +97,12 @@ export class RunnerServer {
     return bytes;
   }
 
+  /** Some command's input goes past this runner. */
+  get takingInput(): boolean {
+    for (const { session } of this.clients) if (session.kind === 'exec' && session.exec.takesInput) return true;
+    return false;
+  }
+
   onState(state: WorkState): void {
     for (const client of this.clients) {
       if (!client.watching) continue;
@@ -214,9 +220,10 @@ export class RunnerServer {
       if (command === undefined) return { outcome: 'NotRunning' } satisfies ExecAnswer;
       this.send(client, {
         id: request.id,
-        ok: { outcome: 'Started', window: NAMED_STDIN_WINDOW } satisfies ExecAnswer,
+        ok: { outcome: 'Started', window: NAMED_STDIN_WINDOW, input: command.input } satisfies ExecAnswer,
       });
       exec.begin(command.session, command.ended);
+      exec.takesInput = command.input !== undefined;
       return undefined;
     });
     if ('ok' in answer && answer.ok === null) return;

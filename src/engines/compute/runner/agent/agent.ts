@@ -4,6 +4,7 @@
  * The socket lies in the runner's private directory, and the agent has it listening from its start: it was made by the runner, or by the
  * zygote's child before anything of the box was there. So nothing inside ever made or named what the runner connects to.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -11,9 +12,13 @@ import type { Box, Holder, Isolation } from '../isolation/isolation.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
 import type { Group } from '../limits/groups.js';
+import type { InputPlace } from '../protocol/messages.js';
 import type { Zygote } from '../zygote/zygote.js';
-import type { AgentOrder } from './order.js';
+import type { SessionOrder } from './order.js';
 import { Session, type Listener } from './session.js';
+
+/** Of the name of a command's input. */
+const NAME_BYTES = 8;
 
 /** Names sockets; one per runner. */
 export class AgentSockets {
@@ -37,6 +42,8 @@ export interface AgentDeps {
   readonly sockets: AgentSockets;
   /** What holds a box (`source.ts`). */
   readonly program: Holder;
+  /** Whether it can take long input past the runner. */
+  readonly takesInput: boolean;
   /** Makes the boxes, where there is one; else the isolation does, and the agent is executed in it. */
   readonly zygote: Zygote | undefined;
 }
@@ -44,12 +51,14 @@ export interface AgentDeps {
 export class Agent {
   readonly holder: Launched;
   private readonly path: string;
+  private readonly takesInput: boolean;
   /** Whose box it is now hears of it: a spare one changes hands. */
   onBroken: (why: string) => void;
 
-  private constructor(holder: Launched, path: string, onBroken: (why: string) => void) {
+  private constructor(holder: Launched, path: string, takesInput: boolean, onBroken: (why: string) => void) {
     this.holder = holder;
     this.path = path;
+    this.takesInput = takesInput;
     this.onBroken = onBroken;
   }
 
@@ -63,7 +72,7 @@ export class Agent {
     const path = deps.sockets.next();
     if (deps.zygote !== undefined) {
       const made = await deps.zygote.make({ box, socket: path, entrances: group?.entrances ?? [] });
-      return new Agent(made, path, onBroken);
+      return new Agent(made, path, deps.takesInput, onBroken);
     }
     const entrances = group?.openEntrances() ?? [];
     const server = await listening(`${path}.new`);
@@ -71,14 +80,20 @@ export class Agent {
       // Closing takes away the name under which it was made.
       renameSync(`${path}.new`, path);
       const plan = deps.isolation.box(box, deps.program, firstFeed(entrances.length));
-      return new Agent(await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server)), path, onBroken);
+      const holder = await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server));
+      return new Agent(holder, path, deps.takesInput, onBroken);
     } finally {
       server.close();
     }
   }
 
-  open(order: AgentOrder, listener: Listener): Session {
+  open(order: SessionOrder, listener: Listener): Session {
     return new Session(this.path, order, listener, (why) => this.onBroken(why));
+  }
+
+  /** Where a command's long input may go past the runner, under a new name; undefined where it cannot. */
+  inputPlace(): InputPlace | undefined {
+    return this.takesInput ? { socket: this.path, name: randomBytes(NAME_BYTES).toString('hex') } : undefined;
   }
 
   /** When nothing of the box runs any more. */

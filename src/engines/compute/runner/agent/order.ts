@@ -4,16 +4,23 @@
 import type { TerminalSize } from '../../engine.js';
 import { encodeFields } from '../protocol/fields.js';
 
-/** What one connection with an agent is for. */
-export type AgentOrder =
+/** What one connection with an agent is for, where both sides speak in frames. */
+export type SessionOrder =
   | {
       readonly kind: 'command';
       readonly command: readonly string[];
       readonly env: Readonly<Record<string, string>>;
       readonly workingDir: string;
       readonly terminal?: TerminalSize | undefined;
+      /** Under which a connection of its own brings its input. */
+      readonly input?: string | undefined;
     }
   | { readonly kind: 'port'; readonly port: number };
+
+export type AgentOrder =
+  | SessionOrder
+  /** Brings the input of the command that was ordered with this name. */
+  | { readonly kind: 'input'; readonly name: string };
 
 /** Bytes; the kernel takes less. */
 export const MAX_ORDER = 8 * 1024 * 1024;
@@ -26,8 +33,9 @@ export function encodeOrder(order: AgentOrder): Buffer | undefined {
 
 function fieldsOf(order: AgentOrder): readonly string[] {
   if (order.kind === 'port') return ['port', String(order.port)];
-  const { command, env, workingDir, terminal } = order;
+  if (order.kind === 'input') return ['input', order.name];
+  const { command, env, workingDir, terminal, input = '' } = order;
   const size = [terminal?.columns ?? 0, terminal?.rows ?? 0].map(String);
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  return ['command', workingDir, ...size, String(command.length), ...command, ...variables];
+  return ['command', workingDir, ...size, input, String(command.length), ...command, ...variables];
 }

@@ -1,37 +1,11 @@
 /**
- * Owns the parts of the program that holds a box (`source.ts`) which most boxes never need: streams of input, terminals, ports, killing,
- * and what a command leaves behind. They are compiled when the first of them is called, since reading a program is most of what it takes
+ * Owns the parts of the program that holds a box (`source.ts`) which most boxes never need: terminals, ports, killing, what a command
+ * leaves behind, and streams of input (`input.ts`). They are compiled when the first of them is called, since reading a program is most of what it takes
  * to start it.
  */
+import { LONG_INPUT } from './input.js';
+
 export const RARE = String.raw`
-# ---- Input that is a stream
-
-# Lets the kernel hand frames of input to the command's pipe, which copies nothing. False when the rest is to be read: what came is then in
-# {in}, and a frame that the pipe did not take whole has become one of what is left of it.
-sub pass_on {
-    my ($c) = @_;
-    my ($taken, $more) = (0, 1);
-    # Others want their turns.
-    for (1 .. 8) {
-        my $got = $c->{stdin} ? sysread $c->{socket}, $c->{in}, 5 : 0;
-        # Its end, if that is what it was, is read once more.
-        $more = 0, last if !$got || $got < 5;
-        my ($type, $left) = unpack 'CN', $c->{in};
-        $more = 0, last if $type || !$left || $left > $MAX_FRAME;
-        while ($left) {
-            # 3: moved, and without waiting.
-            my $put = syscall $SPLICE, fileno $c->{socket}, 0, fileno $c->{stdin}, 0, $left, 3;
-            last if $put <= 0;
-            $left -= $put;
-            $taken += $put;
-        }
-        $c->{in} = $left ? pack 'CN', 0, $left : '';
-        $more = 0, last if $left;
-    }
-    say_frame($c, 18, pack 'N', $taken) if $taken;
-    return $more || $c->{over};
-}
-
 # ---- Terminals
 
 sub open_terminal {
@@ -139,4 +113,4 @@ sub end_port {
     my ($c) = @_;
     end($c, "X\0") if !$c->{stdin} && !$c->{stdout} && !$c->{ended} && !$c->{over};
 }
-`;
+${LONG_INPUT}`;

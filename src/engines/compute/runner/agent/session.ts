@@ -12,7 +12,7 @@ import { getSystemErrorName } from 'node:util';
 import type { CommandSignal, TerminalSize } from '../../engine.js';
 import type { Sink } from '../process/launch.js';
 import { FRAME, FrameReader, IN_PIECES, PIECE, writeFrame, type Frame } from '../protocol/frames.js';
-import { encodeOrder, type AgentOrder } from './order.js';
+import { encodeOrder, type SessionOrder } from './order.js';
 
 export type SessionEnd =
   /** 128 + n when signal n ended it; 0 of a port. */
@@ -60,7 +60,7 @@ export class Session {
   private tellStarted: (started: boolean) => void = () => undefined;
   private tellEnd: (end: SessionEnd) => void = () => undefined;
 
-  constructor(path: string, order: AgentOrder, listener: Listener, onBroken: (why: string) => void) {
+  constructor(path: string, order: SessionOrder, listener: Listener, onBroken: (why: string) => void) {
     this.listener = listener;
     this.onBroken = onBroken;
     this.isPort = order.kind === 'port';

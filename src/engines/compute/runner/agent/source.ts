@@ -73,6 +73,7 @@ my ($readers, $writers) = ('', '');     # the same as vectors for select
 my %commands;                           # pid => connection
 my %connections;                        # connection => itself
 my @unheard;                            # outputs whose command has ended, but not all that hold them
+my (%awaited, @early);                  # name of an input => the command's connection; those that bring one not awaited yet
 my $child_ended = 0;
 our $BOX;                               # what a zygote's child keeps open until the box is gone
 
@@ -195,6 +196,7 @@ sub gone {
 sub leave {
     my ($c) = @_;
     $c->{over} = 1;
+    drop_bringer($c) if $c->{awaits} || $c->{bringer};
     shut($_) for delete @$c{qw(socket stdin stdout stderr status connecting)};
     delete $connections{$c};
 }
@@ -316,13 +318,14 @@ sub feed {
     if (!@$queue) {
         on_writable($c->{stdin}) if $c->{full} && $c->{stdin};
         $c->{full} = 0;
-        end_input($c) if $c->{input_ended};
+        end_input($c) if $c->{input_ended} && !$c->{bringer};
     }
     say_frame($c, 18, pack 'N', $taken) if $taken;
 }
 
 sub end_input {
     my ($c) = @_;
+    drop_bringer($c) if $c->{bringer};
     my $handle = delete $c->{stdin} or return;
     on_writable($handle) if $c->{full};
     if ($c->{port}) {
@@ -340,11 +343,13 @@ sub end_input {
 
 sub begin {
     my ($c, $kind, @order) = @_;
-    if ($kind eq 'port') { connect_port($c, @order) } else { start($c, @order) }
+    if ($kind eq 'port') { connect_port($c, @order) }
+    elsif ($kind eq 'input') { take_input($c, @order) }
+    else { start($c, @order) }
 }
 
 sub start {
-    my ($c, $directory, $columns, $rows, $count, @words) = @_;
+    my ($c, $directory, $columns, $rows, $input, $count, @words) = @_;
     my @env = splice @words, $count;
     my %inside;
     if ($columns) {
@@ -365,6 +370,7 @@ sub start {
     # Told once the program is executed, or could not be.
     on_readable($c->{status}, sub { started($c) });
     listen_to($c);
+    await_input($c, $input) if $input ne '';
     # Readable when it has ended: no signal is slept over. On kernels from 5.3 on.
     my $number = syscall(434, $pid, 0);
     if ($number > 0 && open my $process, '<&=', $number) {

@@ -98,8 +98,19 @@ export type Request =
     };
 
 export type ExecAnswer =
-  /** `window`: bytes of input that may be under way. */
-  { readonly outcome: 'Started'; readonly window?: number | undefined } | { readonly outcome: 'NotRunning' };
+  /** `window`: bytes of input that may be under way in frames. `input`: where it is to go instead. */
+  | { readonly outcome: 'Started'; readonly window?: number | undefined; readonly input?: InputPlace | undefined }
+  | { readonly outcome: 'NotRunning' };
+
+/**
+ * Where a long input goes: to the agent of the box itself, past the runner, which would only copy it. A connection there begins with an
+ * order (`../agent/order.ts`) that names the command's input; the agent answers with one byte, and takes what follows as it is. The end
+ * of the input is told by a frame all the same, so that a connection that breaks is never taken for it.
+ */
+export interface InputPlace {
+  readonly socket: string;
+  readonly name: string;
+}
 
 export type ConnectAnswer =
   | { readonly outcome: 'Connected'; readonly window?: number | undefined }

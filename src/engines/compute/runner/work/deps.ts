@@ -46,6 +46,8 @@ export interface WorkDeps {
   readonly spares?: SpareBoxes | undefined;
   /** Bytes that went between this runner and its clients since it began. */
   relayed(): number;
+  /** Long input goes past this runner now. */
+  takingInput(): boolean;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */
