@@ -3,8 +3,7 @@
  * Bodies are read by koa-body: they are small, flat and JSON only. Its traps: it leaves `body` undefined without an error
  * for a missing or another content type (answered 415 here), and it reads an empty body as `{}` (the schema decides).
  */
-import type { Router, RouterContext } from '@koa/router';
-import { koaBody } from 'koa-body';
+import type { Router, RouterContext, RouterMiddleware } from '@koa/router';
 import { z } from 'zod';
 import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../actors/stage.js';
@@ -18,7 +17,18 @@ import type { Room } from '../room.js';
 import { checkIdempotencyKey } from '../resources/options.js';
 import { readLimit } from '../resources/versions.js';
 
-const readJson = koaBody({ jsonLimit: '64kb', urlencoded: false, text: false, multipart: false, jsonStrict: true });
+/** Loaded when the first body comes: it is a tenth of what a start loads, and few services ever need it. */
+async function openReader(): Promise<RouterMiddleware> {
+  const { koaBody } = await import('koa-body');
+  return koaBody({ jsonLimit: '64kb', urlencoded: false, text: false, multipart: false, jsonStrict: true });
+}
+
+let reader: Promise<RouterMiddleware> | undefined;
+
+const readJson: RouterMiddleware = async (ctx, next) => {
+  reader ??= openReader();
+  return (await reader)(ctx, next);
+};
 
 const NewOrg = z.strictObject({
   name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a lower-case name of at most 63 characters'),

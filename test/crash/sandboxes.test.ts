@@ -21,7 +21,7 @@ const SEED = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
 /** Things acknowledged between two kills, at most. */
 const MOST_DONE = 12;
 /** After a refusal, or while the service is down. */
-const AGAIN_MS = 30;
+const AGAIN_MS = 60;
 const SETTLE_MS = 500;
 /** Processes of boxes that are kept ready, at most: two each, of 64 in all; and the runner's own helper. */
 const READY = 129;

@@ -33,7 +33,7 @@ export interface Writer {
 }
 
 /** Between two tries of a request while the service is down, in ms. */
-const AGAIN_MS = 30;
+const AGAIN_MS = 100;
 /** A service that does not answer for this long is not coming back. */
 const LOST_MS = 90_000;
 

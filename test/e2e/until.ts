@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Between two looks, in ms: short against what is waited for, long against a request. */
-const LOOK_MS = 25;
+const LOOK_MS = 50;
 
 /**
  * Resolves with the first answer that is not undefined or false. A look that throws counts as "not yet"; past the

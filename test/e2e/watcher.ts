@@ -27,8 +27,8 @@ export interface Watcher {
   stop(): Promise<void>;
 }
 
-/** Between two attempts to connect, in ms. */
-const AGAIN_MS = 50;
+/** Between two attempts to connect, in ms. Watchers by the dozen must not keep a service that starts from its start. */
+const AGAIN_MS = 150;
 
 export async function openWatcher(makeClient: () => Client, collection: string): Promise<Watcher> {
   const first = await makeClient().get(collection);
