@@ -11,6 +11,7 @@ import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { HOME, prepare, step } from './prepare.mjs';
 import { openScratch } from './scratch.mjs';
 
@@ -62,6 +63,8 @@ const runTests = (patterns, environment, concurrency) =>
     const child = spawn(
       process.execPath,
       [
+        '--import',
+        pathToFileURL(join(HOME, 'dist', 'test', 'support', 'short-lived.js')).href,
         join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs'),
         `--timeout=${TEST_TIMEOUT}`,
         `--concurrency=${concurrency}`,

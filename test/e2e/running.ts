@@ -15,6 +15,7 @@ import { processesOn } from './processes.js';
 import { until } from './until.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const SHORT_LIVED = new URL('../support/short-lived.js', import.meta.url).href;
 /** Ready after a warm start takes a second or two on a busy machine. */
 const READY_MS = 60_000;
 /** A stop that takes longer is a fault of the service. */
@@ -109,7 +110,10 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     lines.splice(0, Math.max(0, lines.length - LOG_LINES));
   };
   const launch = (): void => {
-    const started = spawn(process.execPath, ['--enable-source-maps', MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const started = spawn(process.execPath, ['--enable-source-maps', '--import', SHORT_LIVED, MAIN], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     started.stdout.on('data', keep);
     started.stderr.on('data', keep);
     started.once('exit', (code, name) => lines.push(`— process ended: ${code ?? name}`));
