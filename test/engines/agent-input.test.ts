@@ -135,10 +135,10 @@ withPerl('who brings input is let go with the command, and with its interest in 
   for (const script of ['sleep 0.2', 'exec <&-; while :; do sleep 0.1; done']) {
     const deaf = command(path, script, script);
     const { socket, taken } = bringer(t, path, script);
-    t.true(await taken);
     const over = new Promise((resolve) => socket.once('close', resolve));
-    const write = (): void => {
-      if (!socket.destroyed) socket.write(Buffer.alloc(64 * 1024), write);
+    t.true(await taken);
+    const write = (error?: Error | null): void => {
+      if (!error && !socket.destroyed) socket.write(Buffer.alloc(64 * 1024), write);
     };
     write();
     await over;
