@@ -1,6 +1,6 @@
 /** Long input at the agent of a box, in orders that only happen now and then: the agent runs here without a box around it. */
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +39,8 @@ interface Command {
   said(): string;
 }
 
-function command(path: string, script: string, input: string): Command {
+/** `deaf`: nobody takes more than its first words. */
+function command(path: string, script: string, input: string, deaf = false): Command {
   const heard: Buffer[] = [];
   const session = new Session(
     path,
@@ -53,9 +54,9 @@ function command(path: string, script: string, input: string): Command {
     {
       feed(_, chunk) {
         heard.push(chunk);
-        return true;
+        return !deaf;
       },
-      whenReady: (resume) => resume(),
+      whenReady: (resume) => (deaf ? undefined : resume()),
     },
     () => undefined,
   );
@@ -146,4 +147,18 @@ withPerl('who brings input is let go with the command, and with its interest in 
     await deaf.ended;
   }
   t.deepEqual(await command(path, 'true', '').ended, DONE);
+});
+
+withPerl('input for a command that takes no more is taken, and goes nowhere', async (t) => {
+  const path = await agent(t);
+  const marker = `${path}-done`;
+  // It has ended, and its end is not told before its words are taken: more than a socket holds, and less than a pipe besides.
+  const ended = command(path, `head -c 330000 /dev/zero; echo >${marker}`, 'a', true);
+  await until('it has ended', () => existsSync(marker), 10_000);
+  for (let n = 0; n < 3; n += 1) t.deepEqual(await command(path, 'true', '').ended, DONE);
+  const { socket, taken } = bringer(t, path, 'a');
+  t.true(await taken);
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+  ended.session.drop();
+  t.deepEqual(await ended.ended, DONE);
 });

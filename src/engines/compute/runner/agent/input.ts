@@ -55,11 +55,12 @@ sub await_input {
 
 sub bring {
     my ($c, $d) = @_;
+    # Until then nothing is sent; a byte always finds room.
+    syswrite $d->{socket}, '.';
+    # Taken all the same: that its end is near is for its own connection to tell.
     return leave($d) if !$c->{stdin};
     $c->{bringer} = $d;
     fcntl($c->{stdin}, 1031, 262144);
-    # Until then nothing is sent; a byte always finds room.
-    syswrite $d->{socket}, '.';
     on_readable($d->{socket}, sub { move($c) });
 }
 
