@@ -1,7 +1,7 @@
 /**
  * Owns one box that a zygote makes, as a `Launched`: what is said of it on its connection, and its end, which is that of the connection.
  */
-import { createConnection } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Exit, Launched } from '../process/launch.js';
 
 /** A box that is not there by then is ended. Its group may have little of the processor. */
@@ -12,9 +12,8 @@ const NUMBER_MS = 5_000;
 const MOST_SAID = 4096;
 const KILLED = 128 + 9;
 
-/** `path`: the zygote's socket; `making`: what it is told; `end`: kills the child with this number, if it is still one of the zygote's. */
-export function makeBox(path: string, making: Buffer, end: (pid: number) => void): Launched {
-  const connection = createConnection(path);
+/** `connection`: with the zygote; `making`: what it is told; `end`: kills the child with this number, if it is still one of the zygote's. */
+export function makeBox(connection: Socket, making: Buffer, end: (pid: number) => void): Launched {
   let said = '';
   let pid: number | undefined;
   let killed = false;

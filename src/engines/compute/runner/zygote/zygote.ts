@@ -6,12 +6,15 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
 import type { SystemView } from '../isolation/system.js';
 import type { Launched } from '../process/launch.js';
 import { makeBox } from './making.js';
 import { encodeMaking, type Making } from './steps.js';
 
 const START_MS = 10_000;
+/** Nobody listens there. */
+const GONE: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOENT']);
 /** More than it has to say. */
 const MOST_SAID = 4096;
 
@@ -36,9 +39,10 @@ export class Zygote {
 
   /** The box is there once `ready` says so, and listens then. Rejects when there is no zygote. */
   async make(making: Making): Promise<Launched> {
-    const zygote = await this.running();
-    const { socket, view } = this.settings;
-    return makeBox(socket, encodeMaking(view, making), (pid) => zygote.stdin?.write(`${pid}\n`));
+    const reached = (await this.reached()) ?? (await this.reached());
+    if (reached === undefined) throw new Error('no box can be made: its maker ends again and again');
+    const { zygote, connection } = reached;
+    return makeBox(connection, encodeMaking(this.settings.view, making), (pid) => zygote.stdin?.write(`${pid}\n`));
   }
 
   /** With it end all its boxes. */
@@ -50,16 +54,33 @@ export class Zygote {
     );
   }
 
-  private running(): Promise<ChildProcess> {
-    if (this.closed) return Promise.reject(new Error('no boxes are made any more'));
-    this.started ??= this.start().catch((error: unknown) => {
-      this.started = undefined;
-      throw error;
-    });
-    return this.started;
+  /** Undefined: it has ended, which may be known here before its end is told. The next one is another. */
+  private async reached(): Promise<{ readonly zygote: ChildProcess; readonly connection: Socket } | undefined> {
+    const started = this.running();
+    const zygote = await started;
+    try {
+      return { zygote, connection: await connected(this.settings.socket) };
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (!GONE.has(code)) throw error;
+      this.forget(started);
+      return undefined;
+    }
   }
 
-  private start(): Promise<ChildProcess> {
+  private running(): Promise<ChildProcess> {
+    if (this.closed) return Promise.reject(new Error('no boxes are made any more'));
+    if (this.started !== undefined) return this.started;
+    const started = this.start(() => this.forget(started));
+    this.started = started;
+    return started;
+  }
+
+  private forget(started: Promise<ChildProcess>): void {
+    if (this.started === started) this.started = undefined;
+  }
+
+  private start(onEnd: () => void): Promise<ChildProcess> {
     const { interpreter, program, args, socket } = this.settings;
     rmSync(socket, { force: true });
     const zygote = spawn(interpreter, [program, ...args, socket], { stdio: 'pipe', env: {}, cwd: '/' });
@@ -69,7 +90,7 @@ export class Zygote {
       const late = setTimeout(() => zygote.kill('SIGKILL'), START_MS);
       const over = (why: string): void => {
         clearTimeout(late);
-        this.started = undefined;
+        onEnd();
         failed(new Error(`no box can be made: its maker ended (${said.trim() || why})`));
       };
       zygote.stderr.on('data', (chunk: Buffer) => {
@@ -83,4 +104,15 @@ export class Zygote {
       zygote.once('exit', (code, signal) => over(String(signal ?? code)));
     });
   }
+}
+
+function connected(path: string): Promise<Socket> {
+  const socket = createConnection(path);
+  return new Promise((done, failed) => {
+    socket.once('error', failed);
+    socket.once('connect', () => {
+      socket.removeListener('error', failed);
+      done(socket);
+    });
+  });
 }
