@@ -16,6 +16,7 @@ const ROOM = 4 * 1024 ** 3;
 const TMPFS = 0x01021994;
 
 const PREFIX = 'troupe-test-';
+const OF_A_RUN = new RegExp(`^${PREFIX}(\\d+)-\\w+$`);
 
 /** A new directory; the runs' users may all make something in it, as in /tmp. It is the caller's to remove. */
 export const openScratch = () => {
@@ -39,7 +40,7 @@ const inMemory = () => {
 /** A run that was killed could not remove its own. */
 const removeAbandoned = (base) => {
   for (const name of readdirSync(base)) {
-    const pid = /^troupe-test-(\d+)-\w+$/.exec(name)?.[1];
+    const pid = OF_A_RUN.exec(name)?.[1];
     if (pid === undefined || isAlive(Number(pid))) continue;
     try {
       rmSync(join(base, name), { recursive: true, force: true });

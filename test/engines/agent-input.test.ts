@@ -5,14 +5,13 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { EARLY } from '../../src/engines/compute/runner/agent/input.js';
 import { encodeOrder } from '../../src/engines/compute/runner/agent/order.js';
 import { Session, type SessionEnd } from '../../src/engines/compute/runner/agent/session.js';
 import { writeAgent } from '../../src/engines/compute/runner/agent/source.js';
 import { until } from '../e2e/until.js';
 
 const withPerl = spawnSync('perl', ['-e', '']).status === 0 ? test : test.skip;
-/** Connections that bring input for a command which is not there yet. */
-const EARLY = 16;
 
 /** Path of its socket. */
 async function agent(t: ExecutionContext): Promise<string> {

@@ -49,7 +49,7 @@ export async function unpackArchive(
   signal: AbortSignal,
 ): Promise<{ readonly files: number }> {
   const limit = entered.plan.amounts.disk;
-  const errand = await runErrand(entered, UNPACK, [path], signal, true);
+  const errand = await runErrand(entered, UNPACK, [path], signal, { longInput: true });
   const counted = countFiles(errand.output);
   let size = 0;
   for (let next = await body.next(); next.done !== true && !errand.over(); next = await body.next()) {

@@ -5,7 +5,7 @@
  * What it says is said by the box, where its owner's code can be anything: it is parsed as hostile and bounded here (I10).
  */
 import { refuse } from '../../../src/api/refusal.js';
-import type { ExecEnd, Execution } from '../../../src/engines/compute/engine.js';
+import type { ExecEnd, ExecOrder, Execution } from '../../../src/engines/compute/engine.js';
 import type { Entered } from '../entrance.js';
 import { faultOf } from './faults.js';
 
@@ -25,13 +25,13 @@ export interface Errand {
   done(fine?: readonly number[], fault?: typeof faultOf): Promise<void>;
 }
 
-/** Started: it ends with the signal and with the epoch. `longInput`: as of ExecOrder. */
+/** Started: it ends with the signal and with the epoch. */
 export async function runErrand(
   entered: Entered,
   script: string,
   args: readonly string[],
   signal: AbortSignal,
-  longInput = false,
+  { longInput = false }: Pick<ExecOrder, 'longInput'> = {},
 ): Promise<Errand> {
   const order = {
     work: entered.work,

@@ -31,7 +31,7 @@ export class ExecSession implements Listener {
   private session: Session | undefined;
   private onStarted: (() => void) | undefined;
   /** The command's input does not come this way. */
-  takesInput = false;
+  inputElsewhere = false;
   /** The client was told that it started: before that, its end is an answer and no frame. */
   private told = false;
   private untoldRoom = 0;

@@ -99,7 +99,7 @@ export class RunnerServer {
 
   /** Some command's input goes past this runner. */
   get takingInput(): boolean {
-    for (const { session } of this.clients) if (session.kind === 'exec' && session.exec.takesInput) return true;
+    for (const { session } of this.clients) if (session.kind === 'exec' && session.exec.inputElsewhere) return true;
     return false;
   }
 
@@ -223,7 +223,7 @@ export class RunnerServer {
         ok: { outcome: 'Started', window: NAMED_STDIN_WINDOW, input: command.input } satisfies ExecAnswer,
       });
       exec.begin(command.session, command.ended);
-      exec.takesInput = command.input !== undefined;
+      exec.inputElsewhere = command.input !== undefined;
       return undefined;
     });
     if ('ok' in answer && answer.ok === null) return;

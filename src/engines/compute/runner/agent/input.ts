@@ -4,6 +4,9 @@
  *
  * Bounds (I10): the buffers of one socket and one pipe. Of connections that come before the command they name EARLY wait.
  */
+/** A command's connection is the older one, so those that wait for theirs are few. */
+export const EARLY = 16;
+
 export const LONG_INPUT = String.raw`
 # ---- Input that is a stream, in frames
 
@@ -40,7 +43,7 @@ sub take_input {
     my ($d, $name) = @_;
     on_readable($d->{socket});
     if (my $c = delete $awaited{$name}) { return bring($c, $d) }
-    leave(shift @early) if @early >= 16;
+    leave(shift @early) if @early >= ${EARLY};
     $d->{name} = $name;
     push @early, $d;
 }

@@ -2,8 +2,9 @@
  * Owns the program that holds a box open: its first process, in Perl, because that is on every Debian (perl-base), starts in a
  * millisecond and forks in less. It starts what the runner orders, carries input and output, and reaps whatever has ended.
  *
- * Its descriptor 0 is a socket that listens: the runner made it, or a zygote's child did before it became the agent, and only the runner can reach it, by a path that no box sees. Each
- * connection is one command or one port: first its order (`order.ts`), then frames (`../protocol/frames.ts`), until one side ends it.
+ * Its descriptor 0 is a socket that listens: the runner made it, or a zygote's child did before it became the agent, and only the runner
+ * and its service can reach it, by a path that no box sees. Each connection is one command, one port, or the input of a command: first its
+ * order (`order.ts`), then frames (`../protocol/frames.ts`; of an input its plain bytes, `input.ts`), until one side ends it.
  *
  * As the first process it cannot be killed from inside, and what it starts has no more rights than it has: no capability, no new
  * privileges, the filter of system calls. What runs inside may not look into it either (it is not dumpable). Still nobody trusts
