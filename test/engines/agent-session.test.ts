@@ -20,7 +20,7 @@ interface Talk {
 }
 
 /** A session with an agent that the test plays. */
-async function talk(t: ExecutionContext, order = COMMAND, listener?: Listener): Promise<Talk> {
+async function talk(t: ExecutionContext, order = COMMAND, listener?: Listener, killMs?: number): Promise<Talk> {
   const dir = mkdtempSync(join(tmpdir(), 'troupe-agent-'));
   const path = join(dir, 'socket');
   const server = createServer();
@@ -35,7 +35,7 @@ async function talk(t: ExecutionContext, order = COMMAND, listener?: Listener): 
     },
     whenReady: (resume) => resume(),
   };
-  const session = new Session(path, order, listener ?? hears, (why) => broken.push(why));
+  const session = new Session(path, order, listener ?? hears, (why) => broken.push(why), killMs);
   const agent = await accepted;
   agent.on('error', () => undefined);
   t.teardown(() => {
@@ -134,6 +134,35 @@ test('a listener that is full stops the reading, and what is dropped is read on'
   await drained;
   agent.write(end('X', 137));
   t.deepEqual(await session.ended, { end: 'Exited', exitCode: 137 });
+});
+
+test('a box pays for not ending what it is told to, and not for a reader that has stopped', async (t) => {
+  for (const honest of [true, false]) {
+    let resume = (): void => undefined;
+    const stuck = { feed: () => false, whenReady: (ready: () => void) => void (resume = ready) };
+    const { session, agent, broken } = await talk(t, COMMAND, stuck, 150);
+    const feeding = new Promise<void>((fed) => {
+      stuck.feed = () => {
+        fed();
+        return false;
+      };
+    });
+    agent.write(encodeFrame(FRAME.stdout, Buffer.from('said')));
+    await feeding;
+    session.kill();
+    if (honest) agent.write(end('X', 137));
+    await steady('nothing ends', () => broken.length, 400);
+    t.deepEqual(broken, []);
+    resume();
+    t.deepEqual(await session.ended, honest ? { end: 'Exited', exitCode: 137 } : { end: 'Gone' });
+    t.is(broken.length, honest ? 0 : 1);
+    // Once more, with nobody who reads: whoever is not heard is not waited for either.
+    const late = await talk(t, COMMAND, { ...stuck, whenReady: () => undefined }, 150);
+    late.agent.write(encodeFrame(FRAME.stdout, Buffer.from('said')));
+    late.session.drop();
+    t.deepEqual(await late.session.ended, { end: 'Gone' });
+    t.is(late.broken.length, 1);
+  }
 });
 
 test('an order that is too long for any system is refused without an agent', async (t) => {

@@ -32,7 +32,7 @@ export interface Listener extends Sink {
   endOfOutput?(): void;
 }
 
-/** What is killed may be in uninterruptible sleep this long; beyond it the box is ended. */
+/** What is killed may be in uninterruptible sleep this long; beyond it the box is ended. Time in which nobody reads is not the box's. */
 const KILL_MS = 20_000;
 /** Bytes of a frame that is taken whole. */
 const MAX_WORDS = 64;
@@ -56,11 +56,22 @@ export class Session {
   private over = false;
   private dropping = false;
   private paused = false;
+  private killed = false;
+  /** What is left of the time (ms) for the end of what is killed; since when it runs, and what ends it. */
+  private patience: number;
+  private patientSince = 0;
   private killTimer: NodeJS.Timeout | undefined;
   private tellStarted: (started: boolean) => void = () => undefined;
   private tellEnd: (end: SessionEnd) => void = () => undefined;
 
-  constructor(path: string, order: SessionOrder, listener: Listener, onBroken: (why: string) => void) {
+  constructor(
+    path: string,
+    order: SessionOrder,
+    listener: Listener,
+    onBroken: (why: string) => void,
+    killMs: number = KILL_MS,
+  ) {
+    this.patience = killMs;
     this.listener = listener;
     this.onBroken = onBroken;
     this.isPort = order.kind === 'port';
@@ -112,18 +123,24 @@ export class Session {
 
   /** Ends all that the command started; its end comes as `ended`, after what it has said. */
   kill(): void {
-    if (this.over || this.killTimer !== undefined) return;
+    if (this.over || this.killed) return;
     // There is nothing of a port to wait for.
     if (this.isPort) return this.finish({ end: 'Gone' });
+    this.killed = true;
     this.send(FRAME.kill, Buffer.alloc(0));
-    this.killTimer = setTimeout(() => this.broken('it does not end what it is told to'), KILL_MS);
+    if (!this.paused) this.bePatient();
   }
 
   /** The same where nobody wants to hear of it any more. */
   drop(): void {
     this.dropping = true;
+    this.resume();
     this.kill();
-    this.socket.resume();
+  }
+
+  private bePatient(): void {
+    this.patientSince = performance.now();
+    this.killTimer = setTimeout(() => this.broken('it does not end what it is told to'), this.patience);
   }
 
   private send(type: number, data: Uint8Array): void {
@@ -175,10 +192,18 @@ export class Session {
     if (this.paused) return;
     this.paused = true;
     this.socket.pause();
-    this.listener.whenReady(() => {
-      this.paused = false;
-      this.socket.resume();
-    });
+    if (this.killed) {
+      clearTimeout(this.killTimer);
+      this.patience -= performance.now() - this.patientSince;
+    }
+    this.listener.whenReady(() => this.resume());
+  }
+
+  private resume(): void {
+    if (!this.paused || this.over) return;
+    this.paused = false;
+    this.socket.resume();
+    if (this.killed) this.bePatient();
   }
 
   private endOf(data: Buffer): SessionEnd {
