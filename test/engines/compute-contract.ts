@@ -6,7 +6,7 @@ import type { ContractCase } from './contract/case.js';
 import { bombCases } from './contract/bombs.js';
 import { boundaryCases } from './contract/boundary.js';
 import { execCases } from './contract/exec.js';
-import { inputCases } from './contract/input.js';
+import { dataCases } from './contract/data.js';
 import { fileCases } from './contract/files.js';
 import { homeCases } from './contract/home.js';
 import { hostileCases } from './contract/hostile.js';
@@ -30,7 +30,7 @@ export const computeContract: readonly ContractCase[] = [
   ...sidecarCases,
   ...networkCases,
   ...execCases,
-  ...inputCases,
+  ...dataCases,
   ...terminalCases,
   ...processCases,
   ...portCases,

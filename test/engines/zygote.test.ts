@@ -85,8 +85,11 @@ async function boxOf(launched: Launched): Promise<number> {
   return (await launched.boxPid) ?? 0;
 }
 
-test('the program of a zygote is strict Perl as a whole', (t) => {
-  const checked = spawnSync('perl', ['-c', '-'], { input: agentSource(checkedZygoteSource()), encoding: 'utf8' });
+test('the program of a zygote is strict Perl as a whole, and none of its parts takes the name of another', (t) => {
+  const checked = spawnSync('perl', ['-Mwarnings=redefine', '-c', '-'], {
+    input: agentSource(checkedZygoteSource()),
+    encoding: 'utf8',
+  });
   t.is(checked.stderr.trim(), '- syntax OK');
 });
 

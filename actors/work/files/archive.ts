@@ -36,7 +36,7 @@ export async function* packDirectory(
   path: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
-  const errand = await runErrand(entered, PACK, [path], signal);
+  const errand = await runErrand(entered, PACK, [path], signal, { bulk: true });
   yield* errand.output;
   await errand.done([CHANGED]);
 }
@@ -49,7 +49,7 @@ export async function unpackArchive(
   signal: AbortSignal,
 ): Promise<{ readonly files: number }> {
   const limit = entered.plan.amounts.disk;
-  const errand = await runErrand(entered, UNPACK, [path], signal, { longInput: true });
+  const errand = await runErrand(entered, UNPACK, [path], signal, { bulk: true });
   const counted = countFiles(errand.output);
   let size = 0;
   for (let next = await body.next(); next.done !== true && !errand.over(); next = await body.next()) {

@@ -31,14 +31,14 @@ export async function runErrand(
   script: string,
   args: readonly string[],
   signal: AbortSignal,
-  { longInput = false }: Pick<ExecOrder, 'longInput'> = {},
+  { bulk = false }: Pick<ExecOrder, 'bulk'> = {},
 ): Promise<Errand> {
   const order = {
     work: entered.work,
     command: ['/bin/sh', '-c', script, 'sh', ...args],
     env: ENV,
     workingDir: '/',
-    longInput,
+    bulk,
   };
   const started = await entered.engine.exec(order, signal);
   if (started.outcome === 'NotRunning') throw entered.over('its program has ended');

@@ -88,7 +88,7 @@ export async function openFile(
   signal: AbortSignal,
 ): Promise<OpenedFile> {
   for (let tries = 1; ; tries += 1) {
-    const errand = await runErrand(entered, READ, [path], signal);
+    const errand = await runErrand(entered, READ, [path], signal, { bulk: true });
     const source = new Source(errand);
     const stat = parseStat((await source.line()) ?? '');
     if (!stat) {

@@ -158,7 +158,7 @@ async function receive(
   { entered, path, temporary, intake, signal }: Upload,
   first: readonly Uint8Array[],
 ): Promise<void> {
-  const errand = await runErrand(entered, PLACE + RECEIVE, [path, temporary], signal, { longInput: true });
+  const errand = await runErrand(entered, PLACE + RECEIVE, [path, temporary], signal, { bulk: true });
   // It says nothing; read all the same, for what it complains of.
   const said = collect(errand, LINE_BYTES);
   try {

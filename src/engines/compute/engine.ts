@@ -197,8 +197,11 @@ export interface ExecOrder {
   readonly timeoutSeconds?: number | undefined;
   /** On a terminal of its own: its output is all `stdout`, and the end of the input is the terminal's hang-up. */
   readonly terminal?: TerminalSize | undefined;
-  /** Its input is a long stream: an engine that has a quicker way for such takes it. Never together with a terminal. */
-  readonly longInput?: boolean | undefined;
+  /**
+   * Its input or standard output may be long: an engine that has a quicker way for such takes it, on which the two outputs keep no order
+   * between each other. Never together with a terminal.
+   */
+  readonly bulk?: boolean | undefined;
 }
 
 export interface TerminalSize {

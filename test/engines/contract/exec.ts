@@ -54,30 +54,6 @@ export const execCases: readonly ContractCase[] = [
     },
   },
   {
-    name: 'exec: a reader that is slow pauses the program and loses nothing',
-    run: async (t, h) => {
-      const work = await h.running(box());
-      const size = 24 * MiB;
-      const script = `head -c ${size} /dev/zero | (cat; echo done >/workspace/done)`;
-      const flood = await h.exec(work.id, script);
-      const output = await said(flood, '\0');
-      // It cannot get ahead by more than what lies in pipes and buffers.
-      t.is((await h.ran(work.id, 'sleep 0.5; cat /workspace/done')).stdout, '');
-      let bytes = 0;
-      for (let next = await output.next(); next.done !== true; next = await output.next()) {
-        bytes += next.value.data.length;
-      }
-      t.true(bytes > size - MiB && bytes <= size, `${bytes} bytes`);
-      t.deepEqual(await flood.ended, exited(0));
-      // Work is removed though a reader has stopped for good.
-      const stuck = await h.exec(work.id, ['cat', '/dev/zero']);
-      const reader = await said(stuck, '\0');
-      await h.engine.remove(work.id, true, h.patience());
-      await reader.return?.();
-      t.deepEqual(await stuck.ended, { end: 'WorkGone' });
-    },
-  },
-  {
     name: 'exec: a command that takes too long is killed whole; one that is signalled can say its last',
     run: async (t, h, around) => {
       const work = await h.running(box());

@@ -1,9 +1,10 @@
 /**
  * Owns the service's end of one command or port: a connection of its own to the runner (`carry.ts`), which carries frames
- * (`runner/protocol/frames.ts`) and dies with the caller's signal, by which the runner kills the command.
+ * (`runner/protocol/frames.ts`) and dies with the caller's signal, by which the runner kills the command. Of a command that carries much,
+ * input and standard output go on a second one (`data.ts`).
  *
- * Bounds (I10): output that nobody takes stops the reading of the socket (`../receipt.ts`), which stops the runner's reading and so the
- * program. Input under way is at most the window; `write` waits for room.
+ * Bounds (I10): output that nobody takes stops the reading of the sockets (`../receipt.ts`), which stops the runner's reading and so the
+ * program. Input: `frame-input.ts`, `data.ts`.
  */
 import type { Socket } from 'node:net';
 import { Receipt } from '../receipt.js';
@@ -12,20 +13,15 @@ import {
   FRAME,
   FrameReader,
   IN_PIECES,
-  PIECE,
   STDIN_WINDOW,
   WIDE_STDIN_WINDOW,
   writeFrame,
   type Frame,
 } from '../runner/protocol/frames.js';
-import { AGENT_VERSION, type ExecAnswer } from '../runner/protocol/messages.js';
+import { AGENT_VERSION, type DataPlace, type ExecAnswer } from '../runner/protocol/messages.js';
 import { carry, type RunnerAddress } from './carry.js';
-import { LongInput } from './input.js';
-
-/** Input in parts of at least so many bytes is a stream: it goes on in whole frames, and what is left over waits for what follows. */
-const STREAM = 32 * 1024;
-/** So long (ms), at most. */
-const HOLD_MS = 2;
+import { DataConnection } from './data.js';
+import { FrameInput, type Input } from './frame-input.js';
 
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
 export async function startExec(runner: RunnerAddress, order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
@@ -35,8 +31,8 @@ export async function startExec(runner: RunnerAddress, order: ExecOrder, signal:
     socket.destroy();
     return { outcome: 'NotRunning' };
   }
-  const input = said.input === undefined ? undefined : new LongInput(said.input);
-  return { outcome: 'Started', execution: new SocketExecution(socket, rest, windowOf(said, runner), signal, input) };
+  const execution = new SocketExecution(socket, rest, windowOf(said, runner), signal, said.data);
+  return { outcome: 'Started', execution };
 }
 
 /** Bytes of input that may be under way. */
@@ -50,24 +46,26 @@ export class SocketExecution implements Execution {
   private readonly receipt: Receipt;
   private readonly socket: Socket;
   private readonly reader = new FrameReader(IN_PIECES);
-  private readonly window: number;
-  private readonly input: LongInput | undefined;
-  private underWay = 0;
-  /** Input that is to go on with what follows it. */
-  private held: Uint8Array[] = [];
-  private heldBytes = 0;
-  private holdTimer: NodeJS.Timeout | undefined;
-  private wakeWriter: () => void = () => undefined;
-  /** Writes go out one after another, in the order in which they were asked for. */
-  private writes: Promise<void> = Promise.resolve();
+  private readonly frames: FrameInput;
+  private readonly data: DataConnection | undefined;
+  private readonly input: Input;
+  /** The runner has said how it ended: that its connection closes then means nothing. */
+  private told = false;
 
-  constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal, input?: LongInput) {
+  constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal, place?: DataPlace) {
     this.socket = socket;
-    this.input = input;
-    this.window = window;
+    this.frames = new FrameInput(window, (parts) => this.frame(FRAME.stdin, ...parts));
+    this.data = place === undefined ? undefined : new DataConnection(place, (data) => this.add(data));
+    this.input = this.data ?? this.frames;
     this.receipt = new Receipt({
-      pause: () => socket.pause(),
-      resume: () => socket.resume(),
+      pause: () => {
+        socket.pause();
+        this.data?.pause();
+      },
+      resume: () => {
+        socket.resume();
+        this.data?.resume();
+      },
       close: () => socket.destroy(),
     });
     this.output = this.receipt.output;
@@ -77,22 +75,19 @@ export class SocketExecution implements Execution {
     signal.addEventListener('abort', giveUp, { once: true });
     void this.ended.then(() => signal.removeEventListener('abort', giveUp));
     socket.on('data', (chunk: Buffer) => this.read(chunk));
-    socket.once('close', () => this.finish({ end: 'WorkGone' }, signal.aborted));
+    const broken = (): void => (this.told ? undefined : this.finish({ end: 'WorkGone' }, signal.aborted));
+    socket.once('close', broken);
     this.read(rest);
-    if (socket.destroyed) this.finish({ end: 'WorkGone' }, signal.aborted);
+    if (socket.destroyed) broken();
     else if (!this.receipt.full) socket.resume();
   }
 
-  write(data: Uint8Array): Promise<void> {
-    this.writes = this.writes.then(() => this.send(data));
-    return this.writes;
+  async write(data: Uint8Array): Promise<void> {
+    if (this.receipt.end === undefined) await this.go(this.input.write(data));
   }
 
   endInput(): void {
-    this.writes = this.writes.then(async () => {
-      await (this.input === undefined ? this.release() : this.bring((input) => input.end()));
-      this.frame(FRAME.endOfInput);
-    });
+    void this.go(this.input.end()).then(() => this.frame(FRAME.endOfInput));
   }
 
   resize({ columns, rows }: TerminalSize): void {
@@ -116,52 +111,9 @@ export class SocketExecution implements Execution {
     this.frame(FRAME.signal, Buffer.from(signal));
   }
 
-  /** Past the runner. A command whose input cannot be brought would wait for it for ever. */
-  private async bring(act: (input: LongInput) => Promise<void>): Promise<void> {
-    if (this.input === undefined || this.receipt.end !== undefined) return;
-    await act(this.input).catch(() => this.abandon());
-  }
-
-  private async send(data: Uint8Array): Promise<void> {
-    if (this.input !== undefined) return this.bring((input) => input.write(data));
-    let rest = data;
-    while (this.receipt.end === undefined && this.heldBytes + rest.length >= PIECE) {
-      const part = rest.subarray(0, PIECE - this.heldBytes);
-      this.hold(part);
-      rest = rest.subarray(part.length);
-      await this.release();
-    }
-    this.hold(rest);
-    if (data.length < STREAM) return this.release();
-    if (this.heldBytes > 0)
-      this.holdTimer ??= setTimeout(() => {
-        this.writes = this.writes.then(() => this.release());
-      }, HOLD_MS);
-  }
-
-  private hold(part: Uint8Array): void {
-    if (part.length === 0) return;
-    this.held.push(part);
-    this.heldBytes += part.length;
-  }
-
-  /** What is held goes, once there is room for it. */
-  private async release(): Promise<void> {
-    clearTimeout(this.holdTimer);
-    this.holdTimer = undefined;
-    const { held, heldBytes } = this;
-    this.held = [];
-    this.heldBytes = 0;
-    if (heldBytes === 0) return;
-    while (this.receipt.end === undefined && this.underWay + heldBytes > this.window) await this.room();
-    this.underWay += heldBytes;
-    this.frame(FRAME.stdin, ...held);
-  }
-
-  private room(): Promise<void> {
-    return new Promise((resolve) => {
-      this.wakeWriter = resolve;
-    });
+  /** A command whose input cannot be brought would wait for it for ever. */
+  private go(input: Promise<void>): Promise<void> {
+    return input.catch(() => this.abandon());
   }
 
   private frame(type: number, ...parts: readonly Uint8Array[]): void {
@@ -184,22 +136,30 @@ export class SocketExecution implements Execution {
       case FRAME.stderr:
         return this.receipt.add(type === FRAME.stdout ? 'stdout' : 'stderr', data);
       case FRAME.room:
-        this.underWay -= data.readUInt32BE(0);
-        this.wakeWriter();
-        return;
+        return this.frames.room(data.readUInt32BE(0));
       case FRAME.endOfOutput:
         return this.receipt.endOutput();
       case FRAME.end:
-        this.finish(JSON.parse(data.toString('utf8')) as ExecEnd, false);
-        return;
+        return this.end(JSON.parse(data.toString('utf8')) as ExecEnd);
       default:
         throw new Error('a frame that is not known');
     }
   }
 
+  /** Of the data connection. */
+  private add(data: Buffer): void {
+    this.receipt.add('stdout', data);
+    this.receipt.settle();
+  }
+
+  private end(end: ExecEnd): void {
+    this.told = true;
+    if (this.data === undefined || end.end !== 'Exited') return this.finish(end, false);
+    void this.data.lastOutput().then(() => this.finish(end, false));
+  }
+
   private finish(end: ExecEnd, drop: boolean): void {
     this.receipt.finish(end, drop);
-    this.input?.close();
-    this.wakeWriter();
+    this.input.close();
   }
 }

@@ -30,8 +30,8 @@ export class ExecSession implements Listener {
   private readonly reader = new FrameReader(IN_PIECES, MAX_WORDS);
   private session: Session | undefined;
   private onStarted: (() => void) | undefined;
-  /** The command's input does not come this way. */
-  inputElsewhere = false;
+  /** The command's data does not come this way. */
+  dataElsewhere = false;
   /** The client was told that it started: before that, its end is an answer and no frame. */
   private told = false;
   private untoldRoom = 0;

@@ -136,14 +136,14 @@ export async function openRunner(
           ? undefined
           : {
               ...{ isolation: isolation.isolation, pipes, sockets, program: agent, zygote },
-              takesInput: isKnown(process.arch),
+              carriesData: isKnown(process.arch),
             },
       outward: {
         doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
         lookup,
       },
       relayed: () => server.relayed,
-      takingInput: () => server.takingInput,
+      transferring: () => server.transferring,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
       collect: (order, place) => collectOutputs(order, place, layout.outputs),

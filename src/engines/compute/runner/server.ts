@@ -97,9 +97,9 @@ export class RunnerServer {
     return bytes;
   }
 
-  /** Some command's input goes past this runner. */
-  get takingInput(): boolean {
-    for (const { session } of this.clients) if (session.kind === 'exec' && session.exec.inputElsewhere) return true;
+  /** Some command's data goes past this runner. */
+  get transferring(): boolean {
+    for (const { session } of this.clients) if (session.kind === 'exec' && session.exec.dataElsewhere) return true;
     return false;
   }
 
@@ -220,10 +220,10 @@ export class RunnerServer {
       if (command === undefined) return { outcome: 'NotRunning' } satisfies ExecAnswer;
       this.send(client, {
         id: request.id,
-        ok: { outcome: 'Started', window: NAMED_STDIN_WINDOW, input: command.input } satisfies ExecAnswer,
+        ok: { outcome: 'Started', window: NAMED_STDIN_WINDOW, data: command.data } satisfies ExecAnswer,
       });
       exec.begin(command.session, command.ended);
-      exec.inputElsewhere = command.input !== undefined;
+      exec.dataElsewhere = command.data !== undefined;
       return undefined;
     });
     if ('ok' in answer && answer.ok === null) return;

@@ -12,12 +12,12 @@ import type { Box, Holder, Isolation } from '../isolation/isolation.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { Pipes } from '../process/pipes.js';
 import type { Group } from '../limits/groups.js';
-import type { InputPlace } from '../protocol/messages.js';
+import type { DataPlace } from '../protocol/messages.js';
 import type { Zygote } from '../zygote/zygote.js';
 import type { SessionOrder } from './order.js';
 import { Session, type Listener } from './session.js';
 
-/** Of the name of a command's input. */
+/** Of the name of a command's data. */
 const NAME_BYTES = 8;
 
 /** Names sockets; one per runner. */
@@ -42,8 +42,8 @@ export interface AgentDeps {
   readonly sockets: AgentSockets;
   /** What holds a box (`source.ts`). */
   readonly program: Holder;
-  /** Whether it can take long input past the runner. */
-  readonly takesInput: boolean;
+  /** Whether it can carry a command's data past the runner. */
+  readonly carriesData: boolean;
   /** Makes the boxes, where there is one; else the isolation does, and the agent is executed in it. */
   readonly zygote: Zygote | undefined;
 }
@@ -51,14 +51,14 @@ export interface AgentDeps {
 export class Agent {
   readonly holder: Launched;
   private readonly path: string;
-  private readonly takesInput: boolean;
+  private readonly carriesData: boolean;
   /** Whose box it is now hears of it: a spare one changes hands. */
   onBroken: (why: string) => void;
 
-  private constructor(holder: Launched, path: string, takesInput: boolean, onBroken: (why: string) => void) {
+  private constructor(holder: Launched, path: string, carriesData: boolean, onBroken: (why: string) => void) {
     this.holder = holder;
     this.path = path;
-    this.takesInput = takesInput;
+    this.carriesData = carriesData;
     this.onBroken = onBroken;
   }
 
@@ -72,7 +72,7 @@ export class Agent {
     const path = deps.sockets.next();
     if (deps.zygote !== undefined) {
       const made = await deps.zygote.make({ box, socket: path, entrances: group?.entrances ?? [] });
-      return new Agent(made, path, deps.takesInput, onBroken);
+      return new Agent(made, path, deps.carriesData, onBroken);
     }
     const entrances = group?.openEntrances() ?? [];
     const server = await listening(`${path}.new`);
@@ -81,7 +81,7 @@ export class Agent {
       renameSync(`${path}.new`, path);
       const plan = deps.isolation.box(box, deps.program, firstFeed(entrances.length));
       const holder = await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server));
-      return new Agent(holder, path, deps.takesInput, onBroken);
+      return new Agent(holder, path, deps.carriesData, onBroken);
     } finally {
       server.close();
     }
@@ -91,9 +91,9 @@ export class Agent {
     return new Session(this.path, order, listener, (why) => this.onBroken(why));
   }
 
-  /** Where a command's long input may go past the runner, under a new name; undefined where it cannot. */
-  inputPlace(): InputPlace | undefined {
-    return this.takesInput ? { socket: this.path, name: randomBytes(NAME_BYTES).toString('hex') } : undefined;
+  /** Where a command's data may go past the runner, under a new name; undefined where it cannot. */
+  dataPlace(): DataPlace | undefined {
+    return this.carriesData ? { socket: this.path, name: randomBytes(NAME_BYTES).toString('hex') } : undefined;
   }
 
   /** When nothing of the box runs any more. */

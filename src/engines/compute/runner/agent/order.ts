@@ -12,15 +12,15 @@ export type SessionOrder =
       readonly env: Readonly<Record<string, string>>;
       readonly workingDir: string;
       readonly terminal?: TerminalSize | undefined;
-      /** Under which a connection of its own brings its input. */
-      readonly input?: string | undefined;
+      /** The name under which it has a data connection. */
+      readonly data?: string | undefined;
     }
   | { readonly kind: 'port'; readonly port: number };
 
 export type AgentOrder =
   | SessionOrder
-  /** Brings the input of the command that was ordered with this name. */
-  | { readonly kind: 'input'; readonly name: string };
+  /** Carries the data of the command that was ordered with this name. */
+  | { readonly kind: 'data'; readonly name: string };
 
 /** Bytes; the kernel takes less. */
 export const MAX_ORDER = 8 * 1024 * 1024;
@@ -33,9 +33,9 @@ export function encodeOrder(order: AgentOrder): Buffer | undefined {
 
 function fieldsOf(order: AgentOrder): readonly string[] {
   if (order.kind === 'port') return ['port', String(order.port)];
-  if (order.kind === 'input') return ['input', order.name];
-  const { command, env, workingDir, terminal, input = '' } = order;
+  if (order.kind === 'data') return ['data', order.name];
+  const { command, env, workingDir, terminal, data = '' } = order;
   const size = [terminal?.columns ?? 0, terminal?.rows ?? 0].map(String);
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  return ['command', workingDir, ...size, input, String(command.length), ...command, ...variables];
+  return ['command', workingDir, ...size, data, String(command.length), ...command, ...variables];
 }

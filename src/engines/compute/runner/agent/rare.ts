@@ -1,9 +1,10 @@
 /**
  * Owns the parts of the program that holds a box (`source.ts`) which most boxes never need: terminals, ports, killing, what a command
- * leaves behind, and streams of input (`input.ts`). They are compiled when the first of them is called, since reading a program is most of what it takes
- * to start it.
+ * leaves behind, streams of input (`input.ts`) and data connections (`data.ts`). They are compiled when the first of them is called, since
+ * reading a program is most of what it takes to start it.
  */
-import { LONG_INPUT } from './input.js';
+import { DATA } from './data.js';
+import { STREAMED_INPUT } from './input.js';
 
 export const RARE = String.raw`
 # ---- Terminals
@@ -113,4 +114,4 @@ sub end_port {
     my ($c) = @_;
     end($c, "X\0") if !$c->{stdin} && !$c->{stdout} && !$c->{ended} && !$c->{over};
 }
-${LONG_INPUT}`;
+${STREAMED_INPUT}${DATA}`;

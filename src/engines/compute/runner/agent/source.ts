@@ -3,8 +3,8 @@
  * millisecond and forks in less. It starts what the runner orders, carries input and output, and reaps whatever has ended.
  *
  * Its descriptor 0 is a socket that listens: the runner made it, or a zygote's child did before it became the agent, and only the runner
- * and its service can reach it, by a path that no box sees. Each connection is one command, one port, or the input of a command: first its
- * order (`order.ts`), then frames (`../protocol/frames.ts`; of an input its plain bytes, `input.ts`), until one side ends it.
+ * and its service can reach it, by a path that no box sees. Each connection is one command, one port, or the data of a command: first its
+ * order (`order.ts`), then frames (`../protocol/frames.ts`; of a command's data the plain bytes, `data.ts`), until one side ends it.
  *
  * As the first process it cannot be killed from inside, and what it starts has no more rights than it has: no capability, no new
  * privileges, the filter of system calls. What runs inside may not look into it either (it is not dumpable). Still nobody trusts
@@ -74,7 +74,7 @@ my ($readers, $writers) = ('', '');     # the same as vectors for select
 my %commands;                           # pid => connection
 my %connections;                        # connection => itself
 my @unheard;                            # outputs whose command has ended, but not all that hold them
-my (%awaited, @early);                  # name of an input => the command's connection; those that bring one not awaited yet
+my (%awaited, @early);                  # name of its data => the command's connection; data connections not awaited yet
 my $child_ended = 0;
 our $BOX;                               # what a zygote's child keeps open until the box is gone
 
@@ -197,7 +197,7 @@ sub gone {
 sub leave {
     my ($c) = @_;
     $c->{over} = 1;
-    drop_bringer($c) if $c->{awaits} || $c->{bringer};
+    drop_data($c) if $c->{apart};
     shut($_) for delete @$c{qw(socket stdin stdout stderr status connecting)};
     delete $connections{$c};
 }
@@ -214,7 +214,10 @@ sub frame {
     elsif ($type == 1) { $c->{input_ended} = 1; feed($c) }
     elsif ($type == 2) { kill substr($data, 3), tree($c) if $c->{pid} }
     elsif ($type == 3) { resize($c, unpack 'nn', $data) if $c->{terminal} && $c->{stdin} }
-    elsif ($type == 4) { kill_all($c) if $c->{pid} }
+    elsif ($type == 4) {
+        kill_all($c) if $c->{pid};
+        abandon_output($c) if $c->{apart};
+    }
 }
 
 sub say_frame {
@@ -263,6 +266,7 @@ sub listen_to {
 
 sub from_work {
     my ($c, $name) = @_;
+    return move_out($c) if $c->{apart} && $name eq 'stdout';
     my $want = $READ;
     $want = $c->{left}{$name} if $c->{left} && $c->{left}{$name} < $want;
     # Behind the head of its frame, to be copied once. Nothing else waits to be sent.
@@ -319,14 +323,14 @@ sub feed {
     if (!@$queue) {
         on_writable($c->{stdin}) if $c->{full} && $c->{stdin};
         $c->{full} = 0;
-        end_input($c) if $c->{input_ended} && !$c->{bringer};
+        end_input($c) if $c->{input_ended} && !$c->{brought};
     }
     say_frame($c, 18, pack 'N', $taken) if $taken;
 }
 
 sub end_input {
     my ($c) = @_;
-    drop_bringer($c) if $c->{bringer};
+    take_no_more($c) if $c->{data} && $c->{brought};
     my $handle = delete $c->{stdin} or return;
     on_writable($handle) if $c->{full};
     if ($c->{port}) {
@@ -345,12 +349,12 @@ sub end_input {
 sub begin {
     my ($c, $kind, @order) = @_;
     if ($kind eq 'port') { connect_port($c, @order) }
-    elsif ($kind eq 'input') { take_input($c, @order) }
+    elsif ($kind eq 'data') { take_data($c, @order) }
     else { start($c, @order) }
 }
 
 sub start {
-    my ($c, $directory, $columns, $rows, $input, $count, @words) = @_;
+    my ($c, $directory, $columns, $rows, $data, $count, @words) = @_;
     my @env = splice @words, $count;
     my %inside;
     if ($columns) {
@@ -370,8 +374,8 @@ sub start {
     $commands{$pid} = $c;
     # Told once the program is executed, or could not be.
     on_readable($c->{status}, sub { started($c) });
+    await_data($c, $data) if $data ne '';
     listen_to($c);
-    await_input($c, $input) if $input ne '';
     # Readable when it has ended: no signal is slept over. On kernels from 5.3 on.
     my $number = syscall(434, $pid, 0);
     if ($number > 0 && open my $process, '<&=', $number) {
@@ -443,14 +447,14 @@ sub drain {
     my ($c) = @_;
     for my $name ('stdout', 'stderr') {
         while ($c->{$name}) {
-            return if $c->{waits} || $c->{over};
+            return if $c->{waits} || $c->{blocked} || $c->{over};
             if ($c->{left}{$name} > 0) { from_work($c, $name) }
             # Held by one that was left behind, unless nothing more can come.
             elsif ($c->{terminal} || (sysread $c->{$name}, my $late, 1) eq '0') { end_output($c, $name) }
             else { disregard($c, $name) }
         }
     }
-    return if $c->{waits} || $c->{over};
+    return if $c->{waits} || $c->{blocked} || $c->{over};
     $c->{drains} = 0;
     end_input($c) if $c->{terminal};
     end($c, defined $c->{failed} ? $c->{failed} : 'X' . chr $c->{code});
@@ -459,6 +463,7 @@ sub drain {
 sub end {
     my ($c, $what) = @_;
     $c->{ended} = 1;
+    end_data($c) if $c->{apart};
     say_frame($c, 19, $what);
 }
 

@@ -98,16 +98,17 @@ export type Request =
     };
 
 export type ExecAnswer =
-  /** `window`: bytes of input that may be under way in frames. `input`: where it is to go instead. */
-  | { readonly outcome: 'Started'; readonly window?: number | undefined; readonly input?: InputPlace | undefined }
+  /** `window`: bytes of input that may be under way in frames. `data`: where input and standard output go instead. */
+  | { readonly outcome: 'Started'; readonly window?: number | undefined; readonly data?: DataPlace | undefined }
   | { readonly outcome: 'NotRunning' };
 
 /**
- * Where a long input goes: to the agent of the box itself, past the runner, which would only copy it. A connection there begins with an
- * order (`../agent/order.ts`) that names the command's input; the agent answers with one byte, and takes what follows as it is. The end
- * of the input is told by a frame all the same, so that a connection that breaks is never taken for it.
+ * The data connection of a command that carries much (`ExecOrder.bulk`): its input and its standard output go to and from the agent of the box
+ * itself, past the runner, which would only copy them. It begins with an order (`../agent/order.ts`) that names the command's data; the
+ * agent answers with one byte, and from then on both sides send bytes as they are. Both ends are told in frames all the same, that
+ * of the output when the last of it was sent: so a connection that breaks is never taken for the end.
  */
-export interface InputPlace {
+export interface DataPlace {
   readonly socket: string;
   readonly name: string;
 }

@@ -7,7 +7,7 @@
 import type { CommandSignal, ExecEnd, ExecOrder, TerminalSize } from '../../engine.js';
 import type { Agent } from '../agent/agent.js';
 import type { Listener, Session, SessionEnd } from '../agent/session.js';
-import type { InputPlace } from '../protocol/messages.js';
+import type { DataPlace } from '../protocol/messages.js';
 
 /** The longest that a timer can be set to. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -16,15 +16,15 @@ export class RunningCommand {
   /** Never rejects. Resolves when its output is taken, or dropped after `kill`. */
   readonly ended: Promise<ExecEnd>;
   readonly session: Session;
-  /** Where its input goes instead of into the session. */
-  readonly input: InputPlace | undefined;
+  /** Where its data goes instead of through the session. */
+  readonly data: DataPlace | undefined;
   private timedOut = false;
 
   constructor(order: Omit<ExecOrder, 'work'>, agent: Agent, listener: Listener) {
-    const { command, env, workingDir, terminal, timeoutSeconds, longInput = false } = order;
-    this.input = longInput && terminal === undefined ? agent.inputPlace() : undefined;
-    const input = this.input?.name;
-    this.session = agent.open({ kind: 'command', command, env, workingDir, terminal, input }, listener);
+    const { command, env, workingDir, terminal, timeoutSeconds, bulk = false } = order;
+    this.data = bulk && terminal === undefined ? agent.dataPlace() : undefined;
+    const data = this.data?.name;
+    this.session = agent.open({ kind: 'command', command, env, workingDir, terminal, data }, listener);
     const expire = (): void => {
       this.timedOut = true;
       // What it said until now still goes to whoever reads.

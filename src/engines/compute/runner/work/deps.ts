@@ -46,8 +46,8 @@ export interface WorkDeps {
   readonly spares?: SpareBoxes | undefined;
   /** Bytes that went between this runner and its clients since it began. */
   relayed(): number;
-  /** Long input goes past this runner now. */
-  takingInput(): boolean;
+  /** Some command's data goes past this runner now. */
+  transferring(): boolean;
   logDirectory(id: string): string;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */

@@ -151,7 +151,7 @@ export class Spares implements SpareBoxes {
     this.relayed = { bytes: this.deps.relayed(), at };
     const rate = (this.relayed.bytes - before.bytes) / Math.max(1, at - before.at);
     const pause =
-      rate > MUCH_RELAYED || this.deps.takingInput() ? BESIDE_TRANSFER_MS : rate > 0 ? PAUSE * this.last.took : 0;
+      rate > MUCH_RELAYED || this.deps.transferring() ? BESIDE_TRANSFER_MS : rate > 0 ? PAUSE * this.last.took : 0;
     return this.last.at + pause - at;
   }
 
