@@ -69,8 +69,9 @@ export class Entrances {
   readonly paths: readonly string[];
   private opened: readonly number[] | undefined;
 
-  constructor(groups: readonly string[]) {
-    this.paths = groups.map((path) => join(path, 'cgroup.procs'));
+  /** `file`: into which who enters writes 0. */
+  constructor(groups: readonly string[], file: string) {
+    this.paths = groups.map((path) => join(path, file));
   }
 
   open(): readonly number[] {

@@ -40,7 +40,9 @@ export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
 
 async function createGroup(bases: ReadonlyMap<Controller, string>, name: string, limits: WorkLimits): Promise<Group> {
   const paths = [...bases.values()].map((base) => join(base, name));
-  const entrances = new Entrances(paths);
+  // By `cgroup.procs` the kernel waits until no process of the whole machine is in the middle of a fork, and lets none begin or end one
+  // meanwhile: beside a bomb of processes that stops everybody for tenths of a second. A thread that enters by itself waits for nobody.
+  const entrances = new Entrances(paths, 'tasks');
   // The one step that can wait for others: a group is made under a lock that is held while processes enter groups.
   await Promise.all(paths.map((path) => makeDirectory(path)));
   for (const [controller, base] of bases) {

@@ -44,7 +44,7 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
     write(path, 'cpu.weight', LEAST_WEIGHT);
   }
   if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
-  const entrances = new Entrances([path]);
+  const entrances = new Entrances([path], 'cgroup.procs');
   return {
     entrances: entrances.paths,
     openEntrances: () => entrances.open(),
