@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -15,6 +15,7 @@ import { processorTime } from '../../src/engines/compute/runner/limits/groups.js
 import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
 import { LineReader } from '../../src/engines/compute/runner/protocol/lines.js';
 import { isInside } from '../../src/engines/compute/runner/work/inside.js';
+import { Pressure } from '../../src/engines/compute/runner/work/pressure.js';
 
 test('messages come out whole and in order, however the bytes are cut', (t) => {
   fc.assert(
@@ -125,6 +126,28 @@ test('the program that holds a box is strict Perl as a whole, and what starts a 
   const often = program.slice(program.indexOf('\nRARE\n'));
   t.true(often.length < agentSource().length * 0.6, `${often.length}`);
   t.is(spawnSync('perl', ['-c', '-'], { input: program, encoding: 'utf8' }).stderr.trim(), '- syntax OK');
+});
+
+test('the processors are wanted as much as the kernel says that somebody has waited for them since the last look', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-pressure-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, 'cpu');
+  const say = (total: number): void =>
+    writeFileSync(file, `some avg10=99.00 avg60=0.00 avg300=0.00 total=${total}\nfull avg10=0.00 total=0\n`);
+  const pressure = new Pressure(file);
+  // Not known.
+  t.is(pressure.since(0), 0);
+  say(5_000_000);
+  t.is(pressure.since(1_000), 0);
+  say(5_400_000);
+  t.is(pressure.since(1_500), 0.8);
+  t.is(pressure.since(2_500), 0);
+  say(9_000_000);
+  t.is(pressure.since(3_500), 1);
+  writeFileSync(file, 'of another kernel\n');
+  t.is(pressure.since(4_500), 0);
+  say(9_900_000);
+  t.is(pressure.since(5_500), 0);
 });
 
 test('an agent whose runner has ended before it was ready ends, too: nobody would come for it', async (t) => {

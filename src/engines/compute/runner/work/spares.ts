@@ -5,7 +5,7 @@
  * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
  * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
  * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
- *    While the runner relays much they are made slowly, since all of them take the processor for seconds.
+ *    While the runner relays much, or others wait for the processor, they are made slowly, since all of them take it for seconds.
  *
  * All that there may be are made, in equal shares of the shapes, as soon as a shape is first ordered: who comes in a crowd has not
  * announced itself.
@@ -19,6 +19,7 @@ import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
 import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
+import { Pressure } from './pressure.js';
 import type { Place } from './scratch.js';
 
 const SHAPES = 4;
@@ -32,8 +33,11 @@ const QUIET_MS = 15;
 const PAUSE = 2;
 /** From so much on it is a transfer and not the talk of commands (bytes per ms). */
 const MUCH_RELAYED = 20_000;
-/** Between two spares beside a transfer (ms): in the end they are all there, however long it takes. */
+/** Somebody waits for the processor in so much of the time: more than the making of spares and what belongs to it cause. */
+const WANTED = 0.75;
+/** Between two spares beside a transfer, and beside who wants the processor (ms): in the end they are all there, however long it takes. */
 const BESIDE_TRANSFER_MS = 2_000;
+const BESIDE_OTHERS_MS = 500;
 /** Between two looks whether it is over (ms). */
 const LOOK_MS = 100;
 
@@ -57,6 +61,7 @@ export class Spares implements SpareBoxes {
   private relayed = { bytes: 0, at: 0 };
   /** When the last one was made, and how long that took (ms). */
   private last = { at: 0, took: 0 };
+  private readonly pressure = new Pressure();
   private timer: NodeJS.Timeout | undefined;
   private making: Promise<void> | undefined;
   private closed = false;
@@ -150,8 +155,9 @@ export class Spares implements SpareBoxes {
     const [before, at] = [this.relayed, this.deps.now()];
     this.relayed = { bytes: this.deps.relayed(), at };
     const rate = (this.relayed.bytes - before.bytes) / Math.max(1, at - before.at);
-    const pause =
-      rate > MUCH_RELAYED || this.deps.transferring() ? BESIDE_TRANSFER_MS : rate > 0 ? PAUSE * this.last.took : 0;
+    const wanted = this.pressure.since(at) > WANTED;
+    const transfer = rate > MUCH_RELAYED || this.deps.transferring();
+    const pause = transfer ? BESIDE_TRANSFER_MS : wanted ? BESIDE_OTHERS_MS : rate > 0 ? PAUSE * this.last.took : 0;
     return this.last.at + pause - at;
   }
 
