@@ -397,6 +397,33 @@ async function wasReady(h: Harness, id: string, orderedAt: number): Promise<bool
   return Number(began) / 100 < orderedAt - 0.02;
 }
 
+each(
+  'a runner that is told to end leaves nothing when no work runs, and takes work that runs along',
+  async (t, ground, h) => {
+    const { main: _, ...idle } = order('true');
+    for (const runs of [false, true]) {
+      const { id } = await h.running({ ...idle, id: `${idle.id}${runs}` });
+      await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 ? true : undefined));
+      if (!runs) await h.engine.remove(id, true, h.patience());
+      await h.engine.close();
+      process.kill(ground.runnerPid() as number, 'SIGTERM');
+      await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
+      await h.until('the end of its boxes', () => (boxesOf(ground).length === 0 ? true : undefined));
+      if (!runs) {
+        t.deepEqual(ground.leftOver(), []);
+        t.false(existsSync(ground.place.settings.runtimeDir));
+      }
+      await h.reopen(() => ground.open(2));
+      if (runs)
+        t.like(
+          (await h.engine.list(h.patience())).find((work) => work.id === id),
+          { phase: 'Lost' },
+        );
+    }
+  },
+  { spares: 2, idleSeconds: 600 },
+);
+
 /** Process ids of the boxes that run or are ready. */
 function boxesOf(ground: Ground): number[] {
   const agent = new RegExp(`^process (\\d+) troupe-${ground.place.settings.runnerId}\\s*$`);

@@ -1,5 +1,5 @@
 /**
- * Owns the putting together of a runner from its parts, and its end by idleness.
+ * Owns the putting together of a runner from its parts, and its end by idleness or when it is told to.
  */
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
@@ -174,9 +174,13 @@ export async function openRunner(
           ],
     );
   void watchDisk(measured, settings.diskSeconds, over.signal);
-  await idle(works, server, settings.idleSeconds * 1000);
+  const stopping = new AbortController();
+  process.removeAllListeners('SIGTERM').on('SIGTERM', () => stopping.abort());
+  await idle(works, server, settings.idleSeconds * 1000, stopping.signal);
+  // What runs ends with this process, and the next runner clears it away.
+  if (works.liveCount > 0) process.exit(0);
   over.abort();
-  report('ends: no work and no connection');
+  report(stopping.signal.aborted ? 'ends: told to, without work' : 'ends: no work and no connection');
   await server.close();
   await works.close();
   zygote?.close();
@@ -200,11 +204,11 @@ async function leave(layout: Layout, runtimeDir: string): Promise<void> {
   await rm(runtimeDir, { recursive: true, force: true }).catch(() => undefined);
 }
 
-/** Resolves when there was neither work nor a connection for the whole time. */
-async function idle(works: Works, server: RunnerServer, forMs: number): Promise<void> {
+/** Resolves when there was neither work nor a connection for the whole time, or with the signal. */
+async function idle(works: Works, server: RunnerServer, forMs: number, stopping: AbortSignal): Promise<void> {
   let since = Date.now();
-  for (;;) {
-    await delay(Math.min(1000, forMs / 4));
+  while (!stopping.aborted) {
+    await delay(Math.min(1000, forMs / 4), undefined, { signal: stopping }).catch(() => undefined);
     if (works.liveCount > 0 || server.connections > 0) since = Date.now();
     else if (Date.now() - since >= forMs) return;
   }
