@@ -20,6 +20,8 @@ const KEY_MS = 5_000;
 
 export interface Service {
   readonly port: number;
+  /** Its data directory. */
+  readonly dir: string;
   /** From the creation of the process to the first 200 of /readyz (ms). */
   readonly startMs: number;
   /** Path of a collection in project `default`. */
@@ -95,6 +97,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   return {
     port,
+    dir: options.dir,
     startMs,
     path: (plural) => `/apis/${API_GROUP}/v1/namespaces/default/${plural}`,
     request(method, path, body, headers = {}) {
@@ -112,12 +115,31 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = new Promise<void>((done) => child.once('exit', () => done()));
+      const runners = await runnersOf(child.pid ?? 0);
       child.kill('SIGTERM');
       const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
       await exited;
       clearTimeout(timer);
+      await Promise.all(runners.map(end));
     },
   };
+}
+
+/** It outlives the service by a minute, with all boxes that it keeps ready: what is measured next would be measured beside it. */
+async function runnersOf(pid: number): Promise<number[]> {
+  const all = await descendants(pid);
+  const commands = await Promise.all(all.map(commandOf));
+  return all.filter((_, index) => commands[index]?.includes('runner/main.js'));
+}
+
+async function end(pid: number): Promise<void> {
+  const deadline = performance.now() + STOP_MS;
+  try {
+    process.kill(pid, 'SIGTERM');
+    while (performance.now() < deadline && process.kill(pid, 0)) await sleep(50);
+  } catch {
+    // It is gone.
+  }
 }
 
 /** The last lines that the service wrote, for the message of a start that failed. */

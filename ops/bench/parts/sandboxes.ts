@@ -2,13 +2,13 @@
  * Owns Sandboxes as an agent uses them, over HTTP alone: how soon the first command has answered, one after another and a hundred
  * at once; commands, files and a terminal in one that runs; coming back from a stop; and what idle ones cost.
  */
-import { spawn } from 'node:child_process';
 import { request as httpRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Figure, Part, PartContext } from '../figure.js';
 import { call, connectFor, unexpected } from '../load.js';
+import { bareIsolate, bareIsolates, longestForcedWrite } from '../machine.js';
 import { round, Sample } from '../numbers.js';
 import { sandboxBody } from '../objects.js';
 import type { Service } from '../service.js';
@@ -34,6 +34,8 @@ const WATCHED = 10;
 const CYCLES_SECONDS = 10;
 const CYCLES_WARM_UP = 3;
 const CYCLES_AT_ONCE = 16;
+/** Before and after them, bare isolates are made for so long (s). */
+const BARE_SECONDS = 1;
 /** Nothing here takes longer than this (ms) unless it has failed. */
 const MOST_MS = 120_000;
 
@@ -67,12 +69,17 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
   const bare = new Sample();
   // What transfers have put off is made ready.
   await sleep(BREATH_MS);
-  for (let n = 0; n < ONE_BY_ONE; n += 1) {
-    ours.add(await cycle(service, `one-${n}`));
-    bare.add(await bareIsolate());
-    // The pool is refilled meanwhile, as between two requests of a person or an agent.
-    await sleep(50);
-  }
+  const oneByOne = async (): Promise<void> => {
+    for (let n = 0; n < ONE_BY_ONE; n += 1) {
+      ours.add(await cycle(service, `one-${n}`));
+      bare.add(await bareIsolate());
+      // The pool is refilled meanwhile, as between two requests of a person or an agent.
+      await sleep(50);
+    }
+  };
+  const done = oneByOne();
+  const longestWrite = await longestForcedWrite(service.dir, done);
+  await done;
   context.log('one after another is measured');
   await connectFor(service, AT_ONCE);
   await sleep(BREATH_MS);
@@ -86,6 +93,7 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
     await sleep(BREATH_MS);
   }
   context.log('a hundred at once are measured');
+  const bareBefore = await bareIsolates(CYCLES_AT_ONCE, BARE_SECONDS);
   let cycles = 0;
   const began = performance.now() + CYCLES_WARM_UP * 1_000;
   const until = began + CYCLES_SECONDS * 1_000;
@@ -98,18 +106,22 @@ async function firstCommands(context: PartContext, service: Service): Promise<Fi
   await Promise.all(Array.from({ length: CYCLES_AT_ONCE }, (_, id) => worker(id)));
   const perSecond = cycles / ((performance.now() - began) / 1_000);
   const [p50 = Number.NaN, p99 = Number.NaN] = ours.quantiles(0.5, 0.99);
+  const bareEach = (bareBefore + (await bareIsolates(CYCLES_AT_ONCE, BARE_SECONDS))) / 2;
   const [bareP50 = Number.NaN] = bare.quantiles(0.5);
   const [, newP99 = Number.NaN] = crowds[0]?.quantiles(0.5, 0.99) ?? [];
   const [crowdP50 = Number.NaN, crowdP99 = Number.NaN] = crowds.at(-1)?.quantiles(0.5, 0.99) ?? [];
   return [
     { name: 'create to first command, p50', value: round(p50), unit: 'ms', atMost: 25 },
     { name: 'create to first command, p99', value: round(p99), unit: 'ms', atMost: 150 },
+    { name: 'the longest that 8 KiB forced to the disk took meanwhile', value: round(longestWrite), unit: 'ms' },
     { name: '`bwrap … true` by itself, p50', value: round(bareP50), unit: 'ms' },
     { name: 'create to first command over `bwrap … true`', value: round(p50 / bareP50, 2), unit: 'ratio' },
     { name: 'the first 100 at once to first command, p99', value: round(newP99), unit: 'ms', atMost: 750 },
     { name: '100 at once to first command, p50', value: round(crowdP50), unit: 'ms' },
     { name: '100 at once to first command, p99', value: round(crowdP99), unit: 'ms', atMost: 750 },
     { name: 'created, used and deleted', value: round(perSecond), unit: 'per second', atLeast: 60 },
+    { name: '`bwrap … true`, as many at once', value: round(bareEach), unit: 'per second' },
+    { name: 'created, used and deleted over that', value: round(perSecond / bareEach, 2), unit: 'ratio' },
   ];
 }
 
@@ -339,18 +351,4 @@ async function echoes(service: Service, name: string): Promise<Sample> {
 function authorization(service: Service): string {
   const head = service.request('GET', '/').toString('latin1');
   return /Authorization: (.*)\r\n/.exec(head)?.[1] ?? '';
-}
-
-/** ms for the same machine's bubblewrap around `true`, with a root like ours: what an isolate costs without a service. */
-function bareIsolate(): Promise<number> {
-  const options = '--unshare-all --die-with-parent --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib';
-  const more = '--symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp true';
-  return new Promise((done, failed) => {
-    const start = performance.now();
-    const child = spawn('bwrap', `${options} ${more}`.split(' '), { stdio: 'ignore' });
-    child.once('error', failed);
-    child.once('exit', (code) =>
-      code === 0 ? done(performance.now() - start) : failed(new Error(`bwrap ended with ${code}`)),
-    );
-  });
 }
