@@ -1,0 +1,37 @@
+/** Owns tests of a runner on a ground of their own, in every way in which boxes can be made here. */
+import test, { type ExecutionContext } from 'ava';
+import { Harness } from './compute-harness.js';
+import { Ground, setups } from './namespaces-setups.js';
+
+type Run = (t: ExecutionContext, ground: Ground, harness: Harness) => Promise<void>;
+
+/** One ground of its own per test: these tests kill runners. Serial, since each wants the machine's attention. */
+export function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}, among = setups): void {
+  for (const setup of among) {
+    if (setup.skip !== undefined) {
+      test.skip(`${setup.title}: ${title} (${setup.skip})`, (t) => t.pass());
+      continue;
+    }
+    test.serial(`${setup.title}: ${title}`, async (t) => {
+      t.timeout(180_000);
+      // A box that is kept ready would count as left over.
+      const ground = Ground.make(setup, { spares: 0, ...more });
+      try {
+        const harness = await Harness.over(await ground.open());
+        try {
+          await run(t, ground, harness);
+        } finally {
+          // One that failed must not keep the process of the tests.
+          await harness.close();
+        }
+      } finally {
+        await ground.clean();
+      }
+    });
+  }
+}
+
+/** What is the same however boxes are made, and whoever the runner is: in the first way that can be tried here. */
+export function once(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}): void {
+  each(title, run, more, setups.filter(({ skip }) => skip === undefined).slice(0, 1));
+}

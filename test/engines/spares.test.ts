@@ -1,0 +1,136 @@
+/** Boxes that a runner keeps ready: who gets them, when they are made, and that nothing of them is left. */
+import { existsSync, readFileSync } from 'node:fs';
+import type { WorkOrder } from '../../src/engines/compute/engine.js';
+import { box, type Harness, order, taken } from './compute-harness.js';
+import { type Ground } from './namespaces-setups.js';
+import { each, once } from './runner-ground.js';
+
+/** Seconds since the machine began. */
+const uptime = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+
+/** Of work that was ordered then (s): whether its box was there before. */
+async function wasReady(h: Harness, id: string, orderedAt: number): Promise<boolean> {
+  // When the box's first process began, in hundredths of a second.
+  const began = (await h.ran(id, 'sed "s/.*) //" /proc/1/stat | cut -d" " -f20')).stdout;
+  return Number(began) / 100 < orderedAt - 0.02;
+}
+
+each(
+  'a runner that is told to end leaves nothing when no work runs, and takes work that runs along',
+  async (t, ground, h) => {
+    const { main: _, ...idle } = order('true');
+    for (const runs of [false, true]) {
+      const { id } = await h.running({ ...idle, id: `${idle.id}${runs}` });
+      await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 ? true : undefined));
+      if (!runs) await h.engine.remove(id, true, h.patience());
+      await h.engine.close();
+      process.kill(ground.runnerPid() as number, 'SIGTERM');
+      await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
+      await h.until('the end of its boxes', () => (boxesOf(ground).length === 0 ? true : undefined));
+      if (!runs) {
+        t.deepEqual(ground.leftOver(), []);
+        t.false(existsSync(ground.place.settings.runtimeDir));
+      }
+      await h.reopen(() => ground.open(2));
+      if (runs)
+        t.like(
+          (await h.engine.list(h.patience())).find((work) => work.id === id),
+          { phase: 'Lost' },
+        );
+    }
+  },
+  { spares: 2, idleSeconds: 600 },
+);
+
+/** Process ids of the boxes that run or are ready. */
+function boxesOf(ground: Ground): number[] {
+  const agent = new RegExp(`^process (\\d+) troupe-${ground.place.settings.runnerId}\\s*$`);
+  return ground
+    .leftOver()
+    .map((line) => Number(agent.exec(line)?.[1]))
+    .filter((pid) => pid > 0);
+}
+
+each(
+  'work that only wants to be entered gets a box that was ready before, and nothing of such boxes is left',
+  async (t, ground, h) => {
+    const { main: _, ...idle } = order('true');
+    let ready = false;
+    for (let tries = 0; tries < 40 && !ready; tries += 1) {
+      const orderedAt = uptime();
+      const { id } = await h.running({ ...idle, id: `${idle.id}${tries}` });
+      ready = await wasReady(h, id, orderedAt);
+      await h.engine.remove(id, true, h.patience());
+    }
+    t.true(ready);
+    await h.close();
+    await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
+    t.deepEqual(ground.leftOver(), []);
+  },
+  { spares: 2, idleSeconds: 1 },
+);
+
+once(
+  'the first crowd finds boxes ready, and two sorts of work share them',
+  async (t, ground, h) => {
+    const [one, other] = [box(), box({ workingDir: '/tmp' })];
+    const crowdIsServed = async (like: WorkOrder): Promise<boolean> => {
+      const crowd = Array.from({ length: 4 }, () => ({ ...like, id: box().id }));
+      const orderedAt = uptime();
+      const ran = await Promise.all(crowd.map(async (work) => (await h.running(work)).id));
+      const ready = await Promise.all(ran.map((id) => wasReady(h, id, orderedAt)));
+      for (const id of ran) await h.engine.remove(id, true, h.patience());
+      return ready.every(Boolean);
+    };
+    await h.running(one);
+    await h.until('as many as there may be', () => (boxesOf(ground).length === 1 + 8 ? true : undefined));
+    const first = new Set(boxesOf(ground));
+    await h.running(other);
+    // Half of the first sort's end for them.
+    await h.until('equal shares', () => {
+      const now = boxesOf(ground);
+      return now.length === 2 + 8 && now.filter((pid) => first.has(pid)).length === 1 + 4 ? true : undefined;
+    });
+    const since = uptime();
+    await h.until('a time in which none is made', () => (uptime() > since + 0.1 ? true : undefined));
+    t.true(await crowdIsServed(other));
+    t.true(await crowdIsServed(one));
+    await h.until('as many as before', () => (boxesOf(ground).length === 2 + 8 ? true : undefined));
+    for (const { id } of [one, other]) await h.engine.remove(id, true, h.patience());
+  },
+  { spares: 8, idleSeconds: 1 },
+);
+
+for (const bulk of [false, true])
+  once(
+    `while much goes ${bulk ? 'past' : 'through'} the runner, boxes are made ready slowly, and all of them afterwards`,
+    async (t, ground, h) => {
+      const boxes = (): number => boxesOf(ground).length;
+      const busy = await h.running(box());
+      const sink = await h.exec(busy.id, 'cat >/dev/null', { bulk });
+      const block = Buffer.alloc(1024 * 1024);
+      let sent = 0;
+      let enough = false;
+      const stream = (async () => {
+        for (; !enough; sent += block.length) await sink.write(block);
+        sink.endInput();
+        await taken(sink);
+      })();
+      const crowd = Array.from({ length: 16 }, () => box());
+      await Promise.all(crowd.map((work) => h.running(work)));
+      const [before, began, sentBefore] = [boxes(), performance.now(), sent];
+      await h.until('a good part of the stream', () =>
+        sent - sentBefore > 150 * block.length && performance.now() - began > 1_000 ? true : undefined,
+      );
+      const [made, elapsedMs] = [boxes() - before, performance.now() - began];
+      enough = true;
+      await stream;
+      // One at once, one before the rate is known, and then one each two seconds.
+      const most = 3 + elapsedMs / 2_000;
+      const perSecond = (sent - sentBefore) / (elapsedMs / 1_000);
+      t.true(made <= most || perSecond < 40_000_000, `${made} in ${elapsedMs} ms, ${perSecond} bytes/s`);
+      await h.until('all of them', () => (boxes() >= crowd.length + 1 + 16 ? true : undefined));
+      for (const { id } of [busy, ...crowd]) await h.engine.remove(id, true, h.patience());
+    },
+    { spares: 32, idleSeconds: 1 },
+  );
