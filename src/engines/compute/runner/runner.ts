@@ -177,8 +177,10 @@ export async function openRunner(
   const stopping = new AbortController();
   process.removeAllListeners('SIGTERM').on('SIGTERM', () => stopping.abort());
   await idle(works, server, settings.idleSeconds * 1000, stopping.signal);
-  // What runs ends with this process, and the next runner clears it away.
-  if (works.liveCount > 0) process.exit(0);
+  // Who has just hung up may still be counted.
+  for (let looks = 0; looks < 10 && server.connections > 0; looks += 1) await delay(10);
+  // What runs ends with this process, and the next runner clears it away; whoever is connected goes on with that one, in the same directories.
+  if (works.liveCount > 0 || server.connections > 0) process.exit(0);
   over.abort();
   report(stopping.signal.aborted ? 'ends: told to, without work' : 'ends: no work and no connection');
   await server.close();
