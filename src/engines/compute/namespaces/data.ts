@@ -22,20 +22,27 @@ const UNSENT = 128 * 1024;
 export class DataConnection implements Input {
   /** When no output follows, whatever ended it. */
   readonly outputEnded: Promise<void>;
+  private readonly lateMs: number;
   private readonly socket: Socket;
   /** False: it was never taken. */
   private readonly taken: Promise<boolean>;
   private begun = false;
   private late = false;
-  private wake: () => void = () => undefined;
+  /** Writers that wait for room. */
+  private readonly waiting: (() => void)[] = [];
 
-  constructor({ socket: path, name }: DataPlace, onOutput: (data: Buffer) => void) {
+  constructor({ socket: path, name }: DataPlace, onOutput: (data: Buffer) => void, lateMs: number = LATE_MS) {
+    this.lateMs = lateMs;
     const socket = createConnection({ path, allowHalfOpen: true });
     this.socket = socket;
     // Its end is told by `close`.
     socket.on('error', () => undefined);
-    socket.on('drain', () => this.wake());
-    socket.once('close', () => this.wake());
+    const wake = (): void => this.waiting.splice(0).forEach((go) => go());
+    socket.on('drain', wake);
+    socket.once('close', wake);
+    socket.on('timeout', () => {
+      if (!socket.isPaused()) socket.destroy();
+    });
     socket.write(encodeOrder({ kind: 'data', name }) ?? '');
     this.outputEnded = new Promise((resolve) => {
       socket.once('end', resolve);
@@ -64,9 +71,7 @@ export class DataConnection implements Input {
     const { socket } = this;
     if (!socket.destroyed) socket.write(data);
     while (!socket.destroyed && socket.writableLength > UNSENT)
-      await new Promise<void>((resolve) => {
-        this.wake = resolve;
-      });
+      await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 
   /** Behind all that was written. */
@@ -97,9 +102,7 @@ export class DataConnection implements Input {
   }
 
   private hurry(): void {
-    this.socket.setTimeout(LATE_MS, () => {
-      if (!this.socket.isPaused()) this.socket.destroy();
-    });
+    this.socket.setTimeout(this.lateMs);
   }
 
   private async whenTaken(): Promise<void> {
