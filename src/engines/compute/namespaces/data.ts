@@ -21,7 +21,7 @@ const UNSENT = 128 * 1024;
 
 export class DataConnection implements Input {
   /** When no output follows, whatever ended it. */
-  readonly outputEnded: Promise<void>;
+  private readonly outputEnded: Promise<void>;
   private readonly lateMs: number;
   private readonly socket: Socket;
   /** False: it was never taken. */
