@@ -1,7 +1,7 @@
 /** The compute contract over a Docker daemon (`ops/setup-docker.sh start`), and what only this engine promises. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { computeContract } from './compute-contract.js';
 import { Harness, order } from './compute-harness.js';
 import type { Surroundings } from './contract/case.js';
 import { networkCases } from './contract/network.js';
+import { isListed, sleeperOf } from '../support/proc.js';
 import { turns } from '../support/turns.js';
 
 /** As DOCKER_HOST; the daemon has the image `troupe-test/tools:1`. */
@@ -53,7 +54,8 @@ if (host === undefined) {
         filters: false,
         ownUsers: false,
         files: mkdtempSync(join(base, 'files-')),
-        userOf,
+        userOf: sleeperOf,
+        isListed,
         share: () => undefined,
       };
       return { harness: await Harness.over(engine), around };
@@ -160,18 +162,4 @@ if (host !== undefined) {
     await successor.close();
     await rm(base, { recursive: true, force: true });
   });
-}
-
-/** Host user of the process that has this argument as its last. */
-function userOf(argument: string): number | undefined {
-  for (const pid of readdirSync('/proc')) {
-    if (!/^\d+$/.test(pid)) continue;
-    try {
-      if (readFileSync(`/proc/${pid}/cmdline`, 'latin1') !== `sleep\0${argument}\0`) continue;
-      return statSync(`/proc/${pid}`).uid;
-    } catch {
-      // It has ended.
-    }
-  }
-  return undefined;
 }

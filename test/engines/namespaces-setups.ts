@@ -194,12 +194,6 @@ function filesBelow(root: string): string[] {
     .filter((path) => !/^(var\/(tmp|run)|s?bin|lib|lib32|lib64|libx32)$/.test(relative(root, path)));
 }
 
-/** Host user of the process that has this argument as its last. */
-export function userOf(argument: string): number | undefined {
-  const found = processes().find(({ command }) => command === `sleep\0${argument}\0`);
-  return found === undefined ? undefined : statSync(`/proc/${found.pid}`, { throwIfNoEntry: false })?.uid;
-}
-
 function processes(): { readonly pid: number; readonly command: string }[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];

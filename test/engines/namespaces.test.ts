@@ -3,8 +3,9 @@ import test from 'ava';
 import { computeContract } from './compute-contract.js';
 import type { Surroundings } from './contract/case.js';
 import { Harness } from './compute-harness.js';
+import { isListed, sleeperOf } from '../support/proc.js';
 import { turns } from '../support/turns.js';
-import { Ground, setups, userOf } from './namespaces-setups.js';
+import { Ground, setups } from './namespaces-setups.js';
 
 /** Of all setups together; most cases wait for a process or a clock. */
 const turn = turns(7);
@@ -37,7 +38,8 @@ for (const setup of setups) {
       filters: true,
       ownUsers: setup.uid === 0,
       files,
-      userOf,
+      userOf: sleeperOf,
+      isListed,
       share: (path) => ground.share(path),
     };
     return { ground, harness: await Harness.over(engine), around };

@@ -1,5 +1,5 @@
 /** Owns looking at processes by /proc, where what one looks at may be gone the next moment. */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 /** All processes below this one. */
 export function descendants(pid: number): readonly number[] {
@@ -34,4 +34,15 @@ export function link(path: string): string {
   } catch {
     return 'gone';
   }
+}
+
+/** Host user of the sleep that has this argument. */
+export function sleeperOf(argument: string): number | undefined {
+  const pid = entries('/proc').find((name) => text(`/proc/${name}/cmdline`) === `sleep\0${argument}\0`);
+  return pid === undefined ? undefined : statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
+}
+
+/** A process of this name (at most 15 characters) is there; also one that has given its memory back, and has not ended yet. */
+export function isListed(name: string): boolean {
+  return entries('/proc').some((pid) => text(`/proc/${pid}/comm`) === `${name}\n`);
 }

@@ -16,6 +16,8 @@ export interface Surroundings {
   readonly filters: boolean;
   /** Host user of the process that has this argument; undefined when there is none. */
   userOf(argument: string): number | undefined;
+  /** A process of this name (at most 15 characters) is in the machine's list, if only because it has not ended yet. */
+  isListed(name: string): boolean;
   /** A directory that this process can write and the engine can read. */
   readonly files: string;
   /** Lets the engine's user read what this process put there. */

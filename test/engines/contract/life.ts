@@ -1,9 +1,13 @@
 /** How work begins, ends, is stopped and removed. */
+import { randomInt } from 'node:crypto';
 import type { ContractCase } from './case.js';
-import { LIMITS, order } from '../compute-harness.js';
+import { LIMITS, MiB, order } from '../compute-harness.js';
 
 /** So many that one of them at least would show a wrong order of signals. */
 const SHELLS = 40;
+
+/** So much memory that to give it back takes longer than to say so (bytes). */
+const MUCH = 200 * MiB;
 
 const manyShells = [
   'sh',
@@ -187,6 +191,24 @@ export const lifeCases: readonly ContractCase[] = [
       t.is(await h.text(work.id), 'kept\n');
       await h.engine.remove(work.id, true, h.patience());
       t.is(await h.text(work.id), '');
+    },
+  },
+  {
+    name: 'the end of work is reported only when none of its processes is left, also one whose end takes its time',
+    run: async (t, h, around) => {
+      for (const enterable of [false, true]) {
+        const name = `slow${randomInt(1e9)}`;
+        // What it holds has no end of line, so that it waits for more; it has none of the pipes that its end would close.
+        const slow = `cp "$(command -v tail)" ${name}; (head -c ${MUCH} /dev/zero; echo ready >&2; sleep 600) | ./${name} >/dev/null 2>&1`;
+        const work = order(slow, { enterable });
+        await h.start(work);
+        await ready(h, work.id);
+        t.true(around.isListed(name));
+        await h.engine.stop(work.id, 0, h.patience());
+        await h.ended(work.id);
+        t.false(around.isListed(name));
+        await h.engine.remove(work.id, true, h.patience());
+      }
     },
   },
   {

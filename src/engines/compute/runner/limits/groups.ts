@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engine.js';
+import { GONE_MS } from '../process/tree.js';
 
 const removeDirectory = promisify(rmdir);
 
@@ -60,9 +61,6 @@ const LONG_PERIOD_US = 100_000;
 
 /** Processes that belong to the isolation itself and do not count against the work's number. */
 export const OWN_PROCESSES = 4;
-
-/** A process in uninterruptible sleep can delay its death this long; beyond it the caller reports and goes on. */
-const GONE_MS = 20_000;
 
 /** Opened when they are first wanted: a zygote's child opens its own. */
 export class Entrances {

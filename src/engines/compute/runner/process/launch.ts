@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { STATUS_FD, type Plan } from '../isolation/isolation.js';
 import type { OpenPipe, Pipes } from './pipes.js';
 import { insideGroups } from './tool.js';
-import { signalAll } from './tree.js';
+import { endOf, signalAll } from './tree.js';
 
 export interface Exit {
   readonly exitCode: number;
@@ -32,6 +32,8 @@ export interface Launched {
   readonly exited: Promise<Exit>;
   /** Resolves when all output is in the sink: not before every process that holds the pipes has ended. */
   readonly drained: Promise<void>;
+  /** To be asked once its end is on its way: resolves when no process of the box runs. Throws when they do not end. */
+  gone(): Promise<void>;
   /** Lets the command of a plan with a gate begin. */
   pass(): void;
   /** Ends the spawned process at once; with it dies the box that it made. */
@@ -123,6 +125,7 @@ export async function launch(
     sawOutput(false);
   });
   const status = readStatus(child.stdio[STATUS_FD] as Readable);
+  const goes = status.boxPid.then((pid) => (pid === undefined ? undefined : endOf(pid)));
   const exited = new Promise<Exit>((resolve) => {
     child.once('error', (error) => resolve({ exitCode: 1, executed: false, error: error.message }));
     // `close` comes after the status has been read to its end.
@@ -136,6 +139,7 @@ export async function launch(
     ready,
     exited,
     drained,
+    gone: async () => (await goes)?.(),
     pass: () => gate?.end('.'),
     kill: () => endBox(child, status.boxPid),
     release: () => {

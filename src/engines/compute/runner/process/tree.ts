@@ -1,11 +1,15 @@
 /**
- * Owns the signalling of process trees by /proc. Only descendants of a process that is known to live are touched, so a host
- * pid that was used again is never hit.
+ * Owns the signalling of process trees by /proc, and the wait for their end. Only descendants of a process that is known to live are
+ * touched, so a host pid that was used again is never hit.
  */
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** More than this are not looked at: the work's own bound on processes is far below. */
 const MAX = 65_536;
+
+/** A process in uninterruptible sleep can delay its death this long; beyond it the caller reports and goes on. */
+export const GONE_MS = 20_000;
 
 /** Host ids of all processes below `pid`, itself not among them. */
 export function descendants(pid: number): number[] {
@@ -39,5 +43,32 @@ export function children(pid: number): number[] {
     );
   } catch {
     return [];
+  }
+}
+
+/**
+ * To be asked while the first process of a box lives. What it gives resolves when that is dead, which the kernel lets it be only after all
+ * others of its pid namespace: by then its pipes and its maker may long be gone. Throws after `GONE_MS`.
+ */
+export function endOf(pid: number): () => Promise<void> {
+  const born = birthOf(pid);
+  return async () => {
+    const began = Date.now();
+    for (let wait = 1; born !== undefined && birthOf(pid) === born; wait = Math.min(wait * 2, 100)) {
+      if (Date.now() - began > GONE_MS) throw new Error(`process ${pid} does not end`);
+      await delay(wait);
+    }
+  };
+}
+
+/** When it was started, which tells it from a later one of that number; undefined once it is dead, even where nobody has taken note. */
+function birthOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // A name may hold anything.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  } catch {
+    return undefined;
   }
 }

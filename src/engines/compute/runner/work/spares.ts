@@ -230,6 +230,7 @@ export class Spares implements SpareBoxes {
     door?.close();
     agent?.holder.kill();
     await group?.destroy();
+    await agent?.holder.gone();
     agent?.close();
     await agent?.holder.drained;
     agent?.holder.release();

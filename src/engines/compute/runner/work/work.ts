@@ -179,6 +179,7 @@ export class Work {
       this.killBox();
       outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
       await this.group?.destroy();
+      await Promise.all(this.launched.map((process) => process.gone()));
       await this.outward?.close();
       this.agent?.close();
       await Promise.all([...this.launched, ...this.parts].map(({ drained }) => drained));

@@ -3,6 +3,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Exit, Launched } from '../process/launch.js';
+import { endOf } from '../process/tree.js';
 
 /** A box that is not there by then is ended. Its group may have little of the processor. */
 const MAKING_MS = 60_000;
@@ -22,6 +23,7 @@ export function makeBox(connection: Socket, making: Buffer, end: (pid: number) =
   const boxPid = new Promise<number | undefined>((resolve) => {
     known = resolve;
   });
+  const goes = boxPid.then((number) => (number === undefined ? undefined : endOf(number)));
   const ready = new Promise<boolean>((resolve) => {
     isReady = resolve;
   });
@@ -68,6 +70,7 @@ export function makeBox(connection: Socket, making: Buffer, end: (pid: number) =
     exited,
     // It says nothing that anybody keeps.
     drained: exited.then(() => undefined),
+    gone: async () => (await goes)?.(),
     pass: () => undefined,
     kill,
     release: () => undefined,
