@@ -146,8 +146,12 @@ export const execCases: readonly ContractCase[] = [
   {
     name: 'exec: work that ends under a command is gone for it; work that does not run cannot be entered',
     run: async (t, h) => {
-      const work = await h.running(order('trap "exit 0" TERM; while :; do sleep 0.05; done', { enterable: true }));
-      const command = await h.exec(work.id, 'echo ready; exec sleep 600');
+      const main = 'trap "exit 0" TERM; echo >/workspace/up; while :; do sleep 0.05; done';
+      const work = await h.running(order(main, { enterable: true }));
+      const command = await h.exec(
+        work.id,
+        'until [ -e /workspace/up ]; do sleep 0.05; done; echo ready; exec sleep 600',
+      );
       await said(command, 'ready');
       await h.engine.stop(work.id, 30, h.patience());
       t.deepEqual(await command.ended, { end: 'WorkGone' });
