@@ -5,7 +5,7 @@
  * A request whose answer was lost has an unknown fate. Half of the writers send it again under the same Idempotency-Key,
  * and the answer settles it; the others look whether it was carried out. Both must then agree with what watchers saw.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { again } from '../e2e/again.js';
 import { type Answer, type Client, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import type { Chance } from './chance.js';
 
@@ -32,8 +32,6 @@ export interface Writer {
   run(stop: AbortSignal): Promise<void>;
 }
 
-/** Between two tries of a request while the service is down, in ms. */
-const AGAIN_MS = 100;
 /** A service that does not answer for this long is not coming back. */
 const LOST_MS = 90_000;
 
@@ -74,6 +72,7 @@ export function openWriter(id: number, makeClient: () => Client, chance: Chance,
   const insist = async (plan: Plan): Promise<void> => {
     const headers: Record<string, string> = keyed ? { 'idempotency-key': `${id}-${count}` } : {};
     const end = performance.now() + LOST_MS;
+    const pauses = again();
     let unknown = false;
     for (;;) {
       if (performance.now() > end) throw new Error(`writer ${id}: no answer for ${LOST_MS} ms`);
@@ -96,15 +95,16 @@ export function openWriter(id: number, makeClient: () => Client, chance: Chance,
         wrong.push(`${plan.type} ${plan.name}${after}: ${answer.status} ${answer.text.slice(0, 300)}`);
         return;
       }
-      await delay(AGAIN_MS);
+      await pauses.pause();
     }
   };
 
   /** Without a key: was the lost request carried out? True when it was. */
   const lookedUp = async (plan: Plan, end: number): Promise<boolean> => {
+    const pauses = again();
     for (;;) {
       if (performance.now() > end) throw new Error(`writer ${id}: no answer for ${LOST_MS} ms`);
-      await delay(AGAIN_MS);
+      await pauses.pause();
       const read = await makeClient()
         .get(`${COLLECTION}/${plan.name}`)
         .catch(() => undefined);

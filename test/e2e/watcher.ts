@@ -3,7 +3,7 @@
  * reason it resumes at the last version it read. It never lists again, so a change that the service forgets stays
  * forgotten, and everything it ever saw is kept in order for the test to judge.
  */
-import { setTimeout as delay } from 'node:timers/promises';
+import { again } from './again.js';
 import { type Client, numberAt, parsed, textAt, valueAt } from './client.js';
 
 export interface Seen {
@@ -27,14 +27,12 @@ export interface Watcher {
   stop(): Promise<void>;
 }
 
-/** Between two attempts to connect, in ms. Watchers by the dozen must not keep a service that starts from its start. */
-const AGAIN_MS = 150;
-
 export async function openWatcher(makeClient: () => Client, collection: string): Promise<Watcher> {
   const first = await makeClient().get(collection);
   if (first.status !== 200) throw new Error(`list of ${collection} answered ${first.status}: ${first.text}`);
   const from = numberAt(first.body, 'metadata', 'resourceVersion');
   const stop = new AbortController();
+  const pauses = again();
   const seen: Seen[] = [];
   let version = from;
   let resumed = -1;
@@ -71,6 +69,7 @@ export async function openWatcher(makeClient: () => Client, collection: string):
       await response.body?.cancel();
       return;
     }
+    pauses.reached();
     let rest = '';
     const decoder = new TextDecoder();
     for await (const chunk of response.body) {
@@ -85,7 +84,7 @@ export async function openWatcher(makeClient: () => Client, collection: string):
   const run = (async (): Promise<void> => {
     while (!stop.signal.aborted) {
       await stream().catch(() => undefined);
-      await delay(AGAIN_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+      await pauses.pause(stop.signal);
     }
   })();
 
