@@ -39,6 +39,7 @@ export const prepare = async () => {
         [at('node_modules', 'typescript', 'bin', 'tsc'), '--project', at('tsconfig.json')],
         'the build failed',
       );
+      await run(process.execPath, [at('ops', 'bundle.mjs')], 'the build failed');
       removeOrphans(at('dist'));
       writeFileSync(stamp, sources);
     });
@@ -71,6 +72,7 @@ const fingerprint = () => {
   for (const file of [
     at('tsconfig.json'),
     at('package-lock.json'),
+    at('ops', 'bundle.mjs'),
     ...ROOMS.flatMap((room) => sourcesBelow(at(room))),
   ]) {
     const { size, mtimeMs } = statSync(file);
