@@ -15,11 +15,11 @@ const PROGRAMS = ['src/main', 'src/engines/compute/runner/main'];
 const compiled = (source) => join(HOME, 'dist', relative(HOME, source).replace(/\.ts$/, '.js'));
 
 /** Who asks for its own address means the place that the compiler gave it. */
-const ownAddress = (outfile) => ({
+const ownAddress = (outdir) => ({
   name: 'own address',
   setup: ({ onLoad }) =>
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const address = relative(dirname(outfile), compiled(path));
+      const address = relative(outdir, compiled(path));
       const text = await readFile(path, 'utf8');
       return {
         contents: text.replaceAll('import.meta.url', `new URL(${JSON.stringify(address)}, import.meta.url).href`),
@@ -30,18 +30,21 @@ const ownAddress = (outfile) => ({
 
 await Promise.all(
   PROGRAMS.map((program) => {
-    const outfile = join(HOME, 'dist', `${program}.js`);
+    const outdir = dirname(join(HOME, 'dist', program));
     return build({
       entryPoints: [join(HOME, `${program}.ts`)],
-      outfile,
+      outdir,
       bundle: true,
+      // What is loaded when it is first wanted stays apart, and with it the packages that only it needs.
+      splitting: true,
+      chunkNames: 'part-[hash]',
       packages: 'external',
       platform: 'node',
       format: 'esm',
       target: 'node20',
       sourcemap: true,
       logLevel: 'warning',
-      plugins: [ownAddress(outfile)],
+      plugins: [ownAddress(outdir)],
     });
   }),
 );

@@ -39,8 +39,8 @@ export const prepare = async () => {
         [at('node_modules', 'typescript', 'bin', 'tsc'), '--project', at('tsconfig.json')],
         'the build failed',
       );
-      await run(process.execPath, [at('ops', 'bundle.mjs')], 'the build failed');
       removeOrphans(at('dist'));
+      await run(process.execPath, [at('ops', 'bundle.mjs')], 'the build failed');
       writeFileSync(stamp, sources);
     });
   }
