@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Address } from '../../src/api/address.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { isObject } from '../../src/api/safe-value.js';
-import { readYaml } from '../../src/api/yaml.js';
+import { readYaml, type YamlResult } from '../../src/api/yaml.js';
 import { CATALOG_ORG, CATALOG_PROJECT } from '../../src/brand.js';
 import type { ResourceAmounts } from '../../src/kinds/amounts.js';
 import { environmentKind } from '../../src/kinds/environment/index.js';
@@ -97,7 +97,7 @@ async function readEntries(path: string, file: string, faults: string[]): Promis
     faults.push(`${file}: is larger than ${LARGEST_FILE} bytes`);
     return [];
   }
-  const read = readYaml(text);
+  const read = parsed(path, text);
   if (read.outcome === 'Malformed') {
     faults.push(`${file}: ${read.problem.replace('the body', 'the file')}`);
     return [];
@@ -107,6 +107,17 @@ async function readEntries(path: string, file: string, faults: string[]): Promis
   if (isObject(read.value)) return Object.entries(read.value);
   faults.push(`${file}: must map names to specs`);
   return [];
+}
+
+/** Of each file what it held last: a start reads all of them twice, and parsing is most of that. */
+const known = new Map<string, { readonly text: string; readonly read: YamlResult }>();
+
+function parsed(path: string, text: string): YamlResult {
+  const last = known.get(path);
+  if (last?.text === text) return last.read;
+  const read = readYaml(text);
+  known.set(path, { text, read });
+  return read;
 }
 
 /** The spec with its defaults; undefined when it is not valid. */
