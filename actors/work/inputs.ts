@@ -47,6 +47,9 @@ export interface Inputs {
 }
 
 export function openInputs(deps: InputDeps): Inputs {
+  /** Work that has files here: most has none, and to look for them costs as much as a command. */
+  const staged = new Set<string>();
+
   async function fetched(input: PlannedInput, place: Address, file: string, signal: AbortSignal): Promise<StagedInput> {
     switch (input.from) {
       case 'blob':
@@ -74,6 +77,7 @@ export function openInputs(deps: InputDeps): Inputs {
   return {
     async stage(id, place, input, signal) {
       const dir = join(deps.dir, id);
+      staged.add(id);
       const file = join(dir, input.name);
       await mkdir(dir, { recursive: true, mode: 0o700 });
       await rm(file, { force: true }); // from an earlier try of the same effect
@@ -83,7 +87,11 @@ export function openInputs(deps: InputDeps): Inputs {
         return failure(input, error);
       }
     },
-    release: (id) => rm(join(deps.dir, id), { recursive: true, force: true }),
+    async release(id) {
+      if (!staged.has(id)) return;
+      await rm(join(deps.dir, id), { recursive: true, force: true });
+      staged.delete(id);
+    },
     async clear() {
       await rm(deps.dir, { recursive: true, force: true });
       await mkdir(deps.dir, { recursive: true, mode: 0o700 });
