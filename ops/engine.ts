@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../src/config.js';
+import { openDockerEngine } from '../src/engines/compute/docker/open.js';
 import type { ComputeEngine, EngineFacts } from '../src/engines/compute/engine.js';
 import { openNamespacesEngine } from '../src/engines/compute/namespaces/open.js';
 import type { Log } from './log.js';
@@ -17,8 +18,6 @@ export async function openEngine(
 ): Promise<ComputeEngine | undefined> {
   if (config.compute === 'off') return undefined;
   if (config.compute === 'docker') {
-    // Its client takes a tenth of a second to load, at each start.
-    const { openDockerEngine } = await import('../src/engines/compute/docker/open.js');
     const docker = await openDockerEngine({
       dir: join(config.dataDir, 'docker'),
       clusterId,

@@ -19,7 +19,7 @@ test('what the client writes down for each request does not grow with the reques
   // Never answers.
   const server = createServer(() => void asked++);
   await once(server.listen(join(dir, 'socket')), 'listening');
-  const { docker, close } = openDaemon(`unix://${join(dir, 'socket')}`);
+  const { docker, close } = await openDaemon(`unix://${join(dir, 'socket')}`);
   t.teardown(() => {
     close();
     server.close().closeAllConnections();

@@ -38,8 +38,11 @@ if (host === undefined) {
 
   test.serial('a Job runs in a container, is logged, and leaves its outputs', async (t) => {
     t.timeout(120_000);
-    const ready = await boxes.client().get('/readyz');
-    t.is(textAt(ready.body, 'compute', 'name'), 'docker');
+    // The service is ready before a busy daemon has first answered.
+    await until(
+      'the daemon has said what it is',
+      async () => textAt((await boxes.client().get('/readyz')).body, 'compute', 'name') === 'docker',
+    );
     const job = {
       // Of the daemon's own, not of the catalog.
       image: 'troupe-test/tools:1',
@@ -149,7 +152,7 @@ if (host === undefined) {
 
   test.serial('a Sandbox runs commands, keeps files and its image over a stop, and outlives the service', async (t) => {
     t.timeout(180_000);
-    const { docker } = openDaemon(host);
+    const { docker } = await openDaemon(host);
     const moving = `troupe-test/moving-${process.pid}:1`;
     const [repo = '', tag = ''] = moving.split(':');
     const tools = docker.getImage('troupe-test/tools:1');

@@ -17,7 +17,7 @@ const GUESSED = 'guessed-37';
 if (host === undefined) {
   test.skip('registry (needs a daemon at DOCKER_TEST_HOST: ops/setup-docker.sh start)', (t) => t.pass());
 } else {
-  const { docker } = openDaemon(host);
+  const { docker } = await openDaemon(host);
   let registry: TestRegistry;
   let boxes: Sandboxes;
   /** In the registry and not with the daemon. */

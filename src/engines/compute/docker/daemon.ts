@@ -3,7 +3,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import Docker from 'dockerode';
+import type Docker from 'dockerode';
 import { EngineRefusal } from '../namespaces/refusal.js';
 
 const DEFAULT_HOST = 'unix:///var/run/docker.sock';
@@ -15,7 +15,9 @@ export interface Daemon {
 }
 
 /** `unix:///path`, `tcp://host:port`, `http(s)://host:port`. */
-export function openDaemon(host: string = DEFAULT_HOST): Daemon {
+export async function openDaemon(host: string = DEFAULT_HOST): Promise<Daemon> {
+  // It takes a tenth of a second to load, which only who has a daemon is to wait for.
+  const { default: Client } = await import('dockerode');
   const url = host.startsWith('unix://') ? undefined : new URL(host.replace(/^tcp:/, 'http:'));
   // As with the agent that Node takes when there is none.
   const kept = { keepAlive: true, timeout: 5_000 };
@@ -23,7 +25,7 @@ export function openDaemon(host: string = DEFAULT_HOST): Daemon {
   // For each request docker-modem writes down all of its options, whether anybody reads it or not: with the agent's connections that is
   // seconds of processor beside a hundred of them.
   Object.defineProperty(agent, inspect.custom, { value: () => 'Agent' });
-  const docker = new Docker(
+  const docker = new Client(
     url === undefined
       ? { socketPath: host.slice('unix://'.length) }
       : {

@@ -86,7 +86,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
   const ends = new Ends(options.dir);
   await ends.load();
   const privateImages = await PrivateImages.load(join(options.dir, 'private-images.json'));
-  const engine = new DockerEngine(options, ends, privateImages);
+  const engine = new DockerEngine(options, await openDaemon(options.host), ends, privateImages);
   const { commands } = engine;
   // A daemon may hang: the caller's signal ends the wait, not what was begun, and `close` ends that.
   return {
@@ -133,13 +133,13 @@ class DockerEngine {
   private adopting: Promise<void> | undefined;
   private knowledge: Promise<EngineFacts & { readonly podman: boolean }> | undefined;
 
-  constructor(options: DockerOptions, ends: Ends, privateImages: PrivateImages) {
+  constructor(options: DockerOptions, daemon: Daemon, ends: Ends, privateImages: PrivateImages) {
     const { clusterId: cluster, leaseEpoch: epoch } = options;
     this.options = options;
     this.ends = ends;
     this.log = options.log ?? silentLog;
-    this.daemon = openDaemon(options.host);
-    this.docker = this.daemon.docker;
+    this.daemon = daemon;
+    this.docker = daemon.docker;
     this.waysOut = new WaysOut(options.egressAllow ?? []);
     this.images = {
       docker: this.docker,
