@@ -2,7 +2,8 @@
 // src/api ← src/money, src/kinds ← storage, src/engines ← actors ← http ← src/main.ts; ops and test may import any floor.
 // TypeScript 7 has no interface for tools, so the sources are parsed by swc (types and their imports included).
 const above = {
-  '^src/(api/|brand|deadline)': '^(src/(money|kinds|engines)/|src/(config|main)|(storage|actors|http|ops|test)/)',
+  '^src/(api/|brand|deadline|process-start)':
+    '^(src/(money|kinds|engines)/|src/(config|main)|(storage|actors|http|ops|test)/)',
   '^src/money/': '^(src/(kinds|engines)/|src/main|(storage|actors|http|ops|test)/)',
   '^src/kinds/': '^(src/engines/|src/main|(storage|actors|http|ops|test)/)',
   '^src/engines/': '^(src/main|(storage|actors|http|ops|test)/)',

@@ -8,11 +8,11 @@
  */
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { processStart } from '../process-start.js';
+import { processStart } from '../../src/process-start.js';
 
 export const register = async (directory: string): Promise<void> => {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  await writeFile(join(directory, String(process.pid)), await processStart(process.pid));
+  await writeFile(join(directory, String(process.pid)), processStart(process.pid));
 };
 
 /** Takes ourselves off; true when no other living process is left. */
@@ -21,7 +21,7 @@ export const deregister = async (directory: string): Promise<boolean> => {
   let last = true;
   for (const name of await readdir(directory).catch(() => [])) {
     const written = await readFile(join(directory, name), 'utf8').catch(() => '');
-    if (written !== '' && written === (await processStart(Number(name)))) last = false;
+    if (written !== '' && written === processStart(Number(name))) last = false;
     else await rm(join(directory, name), { force: true });
   }
   return last;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { readPidFile } from '../../ops/postgres/pid-file.js';
-import { processStart } from '../../ops/process-start.js';
+import { processStart } from '../../src/process-start.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -61,7 +61,7 @@ test('a service on its own Postgres that is killed is taken up by the next start
   const before = await readPidFile(cluster);
 
   await service.kill();
-  t.not(await processStart(before?.pid ?? 0), '');
+  t.not(processStart(before?.pid ?? 0), '');
   await service.start();
 
   t.is((await readPidFile(cluster))?.pid, before?.pid);
@@ -70,5 +70,5 @@ test('a service on its own Postgres that is killed is taken up by the next start
 
   service.signal('SIGTERM');
   await until('the service has ended', () => Promise.resolve(!service.alive()), 60_000);
-  t.is(await processStart(before?.pid ?? 0), '', 'Postgres was left running by a clean stop');
+  t.is(processStart(before?.pid ?? 0), '', 'Postgres was left running by a clean stop');
 });

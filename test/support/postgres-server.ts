@@ -14,7 +14,7 @@ import { postgresAccount } from '../../ops/postgres/account.js';
 import { CLUSTER_USER, makeCluster } from '../../ops/postgres/cluster.js';
 import { embeddedPrograms, systemPrograms } from '../../ops/postgres/programs.js';
 import { startServer, stopServer } from '../../ops/postgres/server.js';
-import { processEnd } from '../../ops/process-start.js';
+import { processEnd } from '../../src/process-start.js';
 
 const LEAST_MAJOR = 15;
 /** Test files run side by side, each with services that hold their own connections. */

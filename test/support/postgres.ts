@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { Client } from 'pg';
 import { z } from 'zod';
-import { processStart } from '../../ops/process-start.js';
+import { processStart } from '../../src/process-start.js';
 
 /** A cluster is made and started in about a second; more when all test files start at once. */
 const SERVER_MS = 60_000;
@@ -69,7 +69,7 @@ const runOwner = isMainThread ? process.ppid : process.pid;
 const startShared = async (): Promise<string> => {
   const directory = join(tmpdir(), `troupe-tests-${userInfo().uid}`);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const announcement = join(directory, `${runOwner}-${await processStart(runOwner)}.json`);
+  const announcement = join(directory, `${runOwner}-${processStart(runOwner)}.json`);
   let until = performance.now() + SERVER_MS;
   const lock = await open(`${announcement}.lock`, 'wx').catch(() => undefined);
   if (lock !== undefined) {

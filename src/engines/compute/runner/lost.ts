@@ -13,6 +13,7 @@ import type { JournalContents, JournaledWork } from './journal/format.js';
 import { Journal } from './journal/journal.js';
 import type { Groups } from './limits/groups.js';
 import { appendSystemLine } from './log/append.js';
+import { GONE_MS } from './process/tree.js';
 import type { Scratch } from './work/scratch.js';
 
 export interface LostDeps {
@@ -24,9 +25,6 @@ export interface LostDeps {
   readonly settings: string;
   readonly report: (line: string) => void;
 }
-
-/** Killed processes are waited for this long. */
-const GONE_MS = 20_000;
 
 /** Cleans up, and answers the journal with running work turned into Lost. */
 export async function clearLost(journal: string, deps: LostDeps): Promise<JournalContents> {

@@ -125,7 +125,6 @@ export async function launch(
     sawOutput(false);
   });
   const status = readStatus(child.stdio[STATUS_FD] as Readable);
-  const goes = status.boxPid.then((pid) => (pid === undefined ? undefined : endOf(pid)));
   const exited = new Promise<Exit>((resolve) => {
     child.once('error', (error) => resolve({ exitCode: 1, executed: false, error: error.message }));
     // `close` comes after the status has been read to its end.
@@ -139,7 +138,7 @@ export async function launch(
     ready,
     exited,
     drained,
-    gone: async () => (await goes)?.(),
+    gone: endOf(status.boxPid),
     pass: () => gate?.end('.'),
     kill: () => endBox(child, status.boxPid),
     release: () => {

@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { processStart } from '../../../../process-start.js';
 
 /** More than this are not looked at: the work's own bound on processes is far below. */
 const MAX = 65_536;
@@ -47,28 +48,21 @@ export function children(pid: number): number[] {
 }
 
 /**
- * To be asked while the first process of a box lives. What it gives resolves when that is dead, which the kernel lets it be only after all
- * others of its pid namespace: by then its pipes and its maker may long be gone. Throws after `GONE_MS`.
+ * To be asked as soon as a box is made, with the number of its first process; what it gives resolves when that is dead, which the kernel lets
+ * it be only after all others of its pid namespace: by then its pipes and its maker may long be gone. Throws after `GONE_MS`.
  */
-export function endOf(pid: number): () => Promise<void> {
-  const born = birthOf(pid);
+export function endOf(first: Promise<number | undefined>): () => Promise<void> {
+  const known = first.then((pid) => (pid === undefined ? undefined : { pid, born: processStart(pid) }));
   return async () => {
+    const box = await known;
     const began = Date.now();
-    for (let wait = 1; born !== undefined && birthOf(pid) === born; wait = Math.min(wait * 2, 100)) {
-      if (Date.now() - began > GONE_MS) throw new Error(`process ${pid} does not end`);
+    for (let wait = 1; box !== undefined && lives(box); wait = Math.min(wait * 2, 100)) {
+      if (Date.now() - began > GONE_MS) throw new Error(`process ${box.pid} does not end`);
       await delay(wait);
     }
   };
 }
 
-/** When it was started, which tells it from a later one of that number; undefined once it is dead, even where nobody has taken note. */
-function birthOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // A name may hold anything.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
+function lives({ pid, born }: { readonly pid: number; readonly born: string }): boolean {
+  return born !== '' && processStart(pid) === born;
 }

@@ -23,7 +23,6 @@ export function makeBox(connection: Socket, making: Buffer, end: (pid: number) =
   const boxPid = new Promise<number | undefined>((resolve) => {
     known = resolve;
   });
-  const goes = boxPid.then((number) => (number === undefined ? undefined : endOf(number)));
   const ready = new Promise<boolean>((resolve) => {
     isReady = resolve;
   });
@@ -70,7 +69,7 @@ export function makeBox(connection: Socket, making: Buffer, end: (pid: number) =
     exited,
     // It says nothing that anybody keeps.
     drained: exited.then(() => undefined),
-    gone: async () => (await goes)?.(),
+    gone: endOf(boxPid),
     pass: () => undefined,
     kill,
     release: () => undefined,
