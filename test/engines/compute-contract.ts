@@ -10,6 +10,7 @@ import { dataCases } from './contract/data.js';
 import { fileCases } from './contract/files.js';
 import { homeCases } from './contract/home.js';
 import { hostileCases } from './contract/hostile.js';
+import { kernelCases } from './contract/kernel.js';
 import { lifeCases } from './contract/life.js';
 import { limitCases } from './contract/limits.js';
 import { logCases } from './contract/logs.js';
@@ -35,6 +36,7 @@ export const computeContract: readonly ContractCase[] = [
   ...processCases,
   ...portCases,
   ...hostileCases,
+  ...kernelCases,
   ...bombCases,
   ...reuseCases,
 ];

@@ -11,11 +11,12 @@ const names = Object.keys(ARCHITECTURES) as Architecture[];
 const ALLOWED = 0x7fff0000;
 const EPERM = 0x00050001;
 const ENOSYS = 0x00050026;
+const EPROTONOSUPPORT = 0x0005005d;
 const EAFNOSUPPORT = 0x00050061;
 
 /** What the kernel's interpreter answers, for the few codes that are used; throws where it would refuse the program. */
 function judge(program: Buffer, arch: number, number: number, args: readonly number[] = []): number {
-  const data = [number, arch, 0, 0, ...args.flatMap((value) => [value, 0])];
+  const data = [number, arch, 0, 0, ...args.flatMap((value) => [value % 2 ** 32, Math.floor(value / 2 ** 32)])];
   let accumulator = 0;
   for (let at = 0; at * 8 < program.length; at++) {
     const code = program.readUInt16LE(at * 8);
@@ -88,6 +89,19 @@ for (const architecture of names) {
       t.is(judged(of('socket'), family, 1, 0), due);
       t.is(judged(of('socketpair'), family, 1, 0), due);
     }
+    for (const protocol of [2, 4, 9, 15, 31]) t.is(judged(of('socket'), 16, 3, protocol), EPROTONOSUPPORT);
+    t.is(judged(of('socket'), 2, 1, 6), ALLOWED, 'protocols of other families are not looked at');
+    for (let option = 0; option < 100; option++) {
+      const due = [26, 50, 51, 52].includes(option) ? EPERM : ALLOWED;
+      t.is(judged(of('setsockopt'), 3, 1, option), due, `SOL_SOCKET ${option}`);
+      t.is(judged(of('setsockopt'), 3, 6, option), ALLOWED, `IPPROTO_TCP ${option}`);
+    }
+    // Of another process: the address of a new limit may have nothing in its low half.
+    for (const address of [0x1000, 2 ** 32, 0x7f00_0000_1234]) {
+      t.is(judged(of('prlimit64'), 1, 7, address), EPERM);
+      t.is(judged(of('prlimit64'), 0, 7, address), ALLOWED);
+    }
+    t.is(judged(of('prlimit64'), 1, 7, 0), ALLOWED, 'limits of others can be read');
     for (const [request, due] of [
       [0x5401, ALLOWED],
       [0x5413, ALLOWED],

@@ -20,6 +20,7 @@ import { findProgram, openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from './layout.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
+import { watchSockets, type SocketHolder } from './limits/sockets.js';
 import { probeGroups } from './limits/probe.js';
 import { clearLost } from './lost.js';
 import { Pipes } from './process/pipes.js';
@@ -174,6 +175,14 @@ export async function openRunner(
           ],
     );
   void watchDisk(measured, settings.diskSeconds, over.signal);
+  const holders = (): SocketHolder[] =>
+    works.liveWork().map((work) => ({
+      work,
+      firstProcess: work.firstProcess,
+      activity: () => work.activity(),
+      exceeded: (what) => work.socketsFull(what),
+    }));
+  void watchSockets(holders, over.signal);
   const stopping = new AbortController();
   process.removeAllListeners('SIGTERM').on('SIGTERM', () => stopping.abort());
   await idle(works, server, settings.idleSeconds * 1000, stopping.signal);

@@ -84,6 +84,8 @@ export const CHECKED = {
   socketpair: { x64: 53, arm64: 199 },
   ioctl: { x64: 16, arm64: 29 },
   personality: { x64: 135, arm64: 92 },
+  setsockopt: { x64: 54, arm64: 208 },
+  prlimit64: { x64: 302, arm64: 261 },
 } as const;
 
 /** What our own programs in Perl ask the kernel for that it has no word for, beside what work is refused. */
@@ -121,6 +123,19 @@ export const NEW_TIME = 0x80;
  * hypervisor), or large parts of the kernel that nobody needs (the kernel's ciphers).
  */
 export const FAMILIES = [1, 2, 10, 16] as const;
+/**
+ * Netlink exists with this protocol only (NETLINK_ROUTE, by which programs list interfaces and addresses). By others a program sends to itself
+ * (NETLINK_USERSOCK) what no control group counts, and reaches parts of the kernel that work does not need.
+ */
+export const NETLINK = 16;
+export const NETLINK_PROTOCOL = 0;
+/** SOL_SOCKET. */
+export const SOCKET_LEVEL = 1;
+/**
+ * SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF: programs for the kernel take room of which the whole
+ * machine has a fixed amount (`net.core.bpf_jit_limit`), and without which no filter of system calls can be loaded any more.
+ */
+export const SOCKET_PROGRAMS = [26, 50, 51, 52] as const;
 /** TIOCSTI (input for the terminal, as if typed), TIOCLINUX (the same by the console's clipboard). */
 export const TERMINAL_REQUESTS = [0x5412, 0x541c] as const;
 /** PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE (debuggers). Others switch protections of the kernel off. */

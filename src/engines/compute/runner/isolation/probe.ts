@@ -2,7 +2,7 @@
  * Owns the choice of a way to isolate: builds each wanted way and tries it for real, with a box like those of work; the first
  * that works is taken. Where none does, the reason that is shown says what each of them lacked.
  */
-import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { bubblewrap } from './bubblewrap.js';
@@ -57,8 +57,9 @@ export async function openIsolation(settings: ProbeSettings): Promise<Probed> {
     const missing = ['unshare', 'setpriv', 'mount', 'pivot_root'].filter((name) => findProgram(name) === undefined);
     if (missing.length > 0) lacks.push(`not installed: ${missing.join(', ')}`);
     else {
-      const rootDir = join(settings.systemDir, 'root');
-      mkdirSync(rootDir, { recursive: true });
+      const directory = join(settings.systemDir, 'root');
+      mkdirSync(directory, { recursive: true });
+      const rootDir = realpathSync(directory);
       const { marker } = settings;
       const perl = findProgram('perl');
       const filtered = perl === undefined ? [] : underFilter(perl, process.arch, seccompFilter(process.arch));

@@ -9,12 +9,16 @@ import {
   CHECKED,
   FAMILIES,
   isKnown,
+  NETLINK,
+  NETLINK_PROTOCOL,
   NEWEST,
   NEW_NAMESPACES,
   NEW_TIME,
   PERSONALITIES,
   PERSONALITY_QUERY,
   REFUSED,
+  SOCKET_LEVEL,
+  SOCKET_PROGRAMS,
   TERMINAL_REQUESTS,
   UNKNOWN,
 } from './calls.js';
@@ -32,12 +36,16 @@ const ALLOW = 0x7fff0000;
 const ERRNO = 0x00050000;
 const EPERM = 1;
 const ENOSYS = 38;
+const EPROTONOSUPPORT = 93;
 const EAFNOSUPPORT = 97;
-/** Offsets in struct seccomp_data. All that is compared has 32 bits; both machines have the low half of an argument first. */
+/** Offsets in struct seccomp_data. What is compared has 32 bits, but for a pointer; both machines have the low half of an argument first. */
 const NUMBER = 0;
 const ARCH = 4;
 const FIRST = 16;
 const SECOND = 24;
+const THIRD = 32;
+const THIRD_HIGH = 36;
+const ANY_BIT = 0xffffffff;
 
 type Step = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number];
 
@@ -49,7 +57,15 @@ export function seccompFilter(architecture: string): Buffer | undefined {
   if (!isKnown(architecture)) return undefined;
   const checked = (name: keyof typeof CHECKED, ...steps: readonly Step[]): Step[] =>
     whenCalled(CHECKED[name][architecture], steps);
-  const families: Step[] = [[LOAD, 0, 0, FIRST], ...oneOf(FAMILIES, allow, refuse(EAFNOSUPPORT))];
+  const families: Step[] = [
+    [LOAD, 0, 0, FIRST],
+    [JUMP_IF_EQUAL, 0, 4, NETLINK],
+    [LOAD, 0, 0, THIRD],
+    [JUMP_IF_EQUAL, 0, 1, NETLINK_PROTOCOL],
+    allow,
+    refuse(EPROTONOSUPPORT),
+    ...oneOf(FAMILIES, allow, refuse(EAFNOSUPPORT)),
+  ];
   const numbers = Object.values(REFUSED).flatMap((call) => call[architecture] ?? []);
   return program([
     [LOAD, 0, 0, ARCH],
@@ -71,6 +87,26 @@ export function seccompFilter(architecture: string): Buffer | undefined {
       [LOAD, 0, 0, FIRST],
       [JUMP_IF_EQUAL, 1, 0, PERSONALITY_QUERY],
       [JUMP_IF_ANY, 1, 0, ~PERSONALITIES >>> 0],
+      allow,
+      refuse(EPERM),
+    ),
+    ...checked(
+      'setsockopt',
+      [LOAD, 0, 0, SECOND],
+      [JUMP_IF_EQUAL, 1, 0, SOCKET_LEVEL],
+      allow,
+      [LOAD, 0, 0, THIRD],
+      ...oneOf(SOCKET_PROGRAMS, refuse(EPERM), allow),
+    ),
+    // A process sets its own limits (pid 0) and reads those of others; setting another's could take from the box's first process what it needs.
+    ...checked(
+      'prlimit64',
+      [LOAD, 0, 0, FIRST],
+      [JUMP_IF_EQUAL, 4, 0, 0],
+      [LOAD, 0, 0, THIRD],
+      [JUMP_IF_ANY, 3, 0, ANY_BIT],
+      [LOAD, 0, 0, THIRD_HIGH],
+      [JUMP_IF_ANY, 1, 0, ANY_BIT],
       allow,
       refuse(EPERM),
     ),

@@ -2,10 +2,10 @@
  * Owns isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`. Slower than bubblewrap (some
  * twenty small programs per box), for machines that do not have it, or whose kernel lets only root make user namespaces.
  *
- * Two scripts go over pipes, never over a command line (I11). The first builds the box as its pid 1 and stays as its reaper: as
- * root it is the real root in new namespaces, whose mounts the work's user namespace then does not own; without root it is
- * the root of that user namespace. The second runs as the work's user without capabilities, sets the exact environment
- * and becomes the command; a holder becomes pid 1 in its place. Before that nothing that the order says is executed, nor is its environment set.
+ * Two scripts go over pipes, never over a command line (I11). The first builds the box as its pid 1: as root it is the real root in new
+ * namespaces, whose mounts the work's user namespace then does not own; without root it is the root of that user namespace. Then pid 1
+ * becomes the work's user without capabilities, for good, and stays as the reaper. The second script sets the exact environment and becomes
+ * the command; a holder becomes pid 1 in the reaper's place. Before that nothing that the order says is executed, nor is its environment set.
  */
 import {
   DEVICES,
@@ -25,7 +25,7 @@ import {
 import type { SystemView } from './system.js';
 
 export interface UnshareSettings {
-  /** Empty directory on which the box's root is mounted, in its own mount namespace. */
+  /** Empty directory on which the box's root is mounted, in its own mount namespace; no link leads to it. */
   readonly rootDir: string;
   /** Found in the command line of everything that lives outside of the box. */
   readonly marker: string;
@@ -38,7 +38,22 @@ export interface UnshareSettings {
 
 /** Programs are looked for here, by the trusted stages only. */
 const PATH = 'PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH';
-const DROP = ['setpriv', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
+/** The signal again: a change of user takes it away. */
+const DROP = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
+/**
+ * `show SOURCE TARGET PATTERN ro|rw`: binds a path with all that is mounted below it, since the kernel lets no user of a namespace bind a part
+ * of a tree that was mounted as a whole. PATTERN is the target as the table of mounts has it. Each mount keeps the flags that it has: those
+ * that were set outside of the namespace cannot be taken away.
+ */
+const SHOW = [
+  'show() { mount -n --rbind "$1" "$2"',
+  'while read -r id parent device root at flags rest; do',
+  'case "$at" in "$3" | "$3"/*) ;; *) continue ;; esac',
+  'case "$flags" in ro*) write=ro ;; *) write=$4 ;; esac',
+  // The first flag is `ro` or `rw`.
+  'mount -n -o "remount,bind,$write,nosuid,nodev,${flags#r?}" "$(printf %b "$at")"',
+  'done </proc/self/mountinfo; }',
+].join('\n');
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
 /** Where a holder's socket waits while the shell reads its script; above all that a plan opens, and one digit, as shells want it. */
 const SOCKET_FD = 9;
@@ -95,11 +110,12 @@ function buildScript(
   const lines = [
     'set -eu',
     'umask 022',
+    SHOW,
     // The old /proc still counts in the host's numbers.
     'read -r pid rest </proc/self/stat',
     `echo "{ \\"child-pid\\": $pid }" >&${STATUS_FD}`,
     ...rootOf(settings, view.skeleton, box),
-    ...view.mounts.flatMap((mount) => bind(mount)),
+    ...view.mounts.flatMap((mount) => bind(settings, mount)),
     ...view.masked.map((path) => `mount -n -t tmpfs -o ro,mode=0755,size=4k hidden ${quote(`.${path}`)}`),
     'mount -n -t proc -o nosuid,nodev,noexec proc proc',
     'mount -n -t tmpfs -o mode=0755,nosuid,size=64k dev dev; mkdir dev/pts dev/shm',
@@ -110,7 +126,7 @@ function buildScript(
     'mount -n -o remount,bind,ro,nosuid dev',
     ...(box.tmpBytes === undefined ? [] : [`mount -n -t tmpfs -o mode=1777,nosuid,nodev,size=${box.tmpBytes} tmp tmp`]),
     ...box.directories.map((path) => makeDirectory(quote(`.${path}`))),
-    ...box.mounts.flatMap((mount) => bind(mount)),
+    ...box.mounts.flatMap((mount) => bind(settings, mount)),
     ...secrets(box),
     `hostname ${quote(box.hostname)} 2>/dev/null || :`,
     settings.ip === undefined ? ':' : `${settings.ip} link set lo up`,
@@ -122,14 +138,20 @@ function buildScript(
     ...(settings.asRoot ? [] : [FORBID_NESTED]),
     ...('interpreter' in command
       ? [`exec ${become(settings, box, `${limitsOf(box).join(' ')} ${holderOf(command, next)}`)}`]
-      : [
-          'rc=0',
-          `${become(settings, box, `sh -s <&${next} ${next}<&-`)} || rc=$?`,
-          `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
-          'exit $rc',
-        ]),
+      : [`exec ${become(settings, box, `sh -c ${quote(reaper(next))}`)}`]),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** Pid 1 beside a command: the work's user as well, without capabilities. It reaps, and tells how the command ended. */
+function reaper(descriptor: number): string {
+  const lines = [
+    'rc=0',
+    `sh -s <&${descriptor} ${descriptor}<&- || rc=$?`,
+    `echo "{ \\"exit-code\\": $rc }" >&${STATUS_FD}`,
+    'exit $rc',
+  ];
+  return lines.join('; ');
 }
 
 /** It gets an environment of its own for each command. */
@@ -193,15 +215,19 @@ function makeDirectory(path: string): string {
   return `[ -d ${path} ] || mkdir -p ${path}`;
 }
 
-function bind(mount: Mount): string[] {
+function bind({ rootDir }: UnshareSettings, mount: Mount): string[] {
   const target = quote(`.${mount.target}`);
   const source = quote(mount.source);
   return [
     // A file is mounted on a file.
     `if [ -d ${source} ]; then ${makeDirectory(target)}; elif [ ! -e ${target} ]; then mkdir -p "$(dirname ${target})"; : >${target}; fi`,
-    `mount -n --bind ${source} ${target}`,
-    `mount -n -o remount,bind,nosuid,nodev${mount.readOnly ? ',ro' : ''} ${target}`,
+    `show ${source} ${target} ${quote(inMountTable(rootDir + mount.target))} ${mount.readOnly ? 'ro' : 'rw'}`,
   ];
+}
+
+/** As `/proc/self/mountinfo` writes a path. */
+function inMountTable(path: string): string {
+  return path.replace(/[ \t\n\\#]/g, (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, '0')}`);
 }
 
 function secrets(box: Box): string[] {

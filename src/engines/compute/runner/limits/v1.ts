@@ -13,6 +13,10 @@ const makeDirectory = promisify(mkdir);
 /** The same for all (`processorTime`). */
 const LEAST_SHARES = 2;
 
+/** Of the memory limit, on top of it, for what waits in sockets; a connection with a fast peer far away holds up to six MiB. */
+const SOCKET_SHARE = 0.25;
+const LEAST_SOCKET_BYTES = 16 * 2 ** 20;
+
 export type Controller = 'memory' | 'cpu' | 'pids';
 
 /** `bases`: our directory in each controller's tree; controllers that we may not use are absent. */
@@ -75,6 +79,12 @@ function setMemory(path: string, bytes: number): void {
   write(path, 'memory.limit_in_bytes', bytes);
   // Memory and swap together: swap is no extra room. Unknown where the kernel does not count swap.
   writeWhereKnown(path, 'memory.memsw.limit_in_bytes', bytes);
+  // Counted apart by this version, and not at all without a limit: what waits unread in sockets of TCP and UDP.
+  writeWhereKnown(
+    path,
+    'memory.kmem.tcp.limit_in_bytes',
+    Math.max(LEAST_SOCKET_BYTES, Math.floor(bytes * SOCKET_SHARE)),
+  );
 }
 
 export function processesOf(paths: readonly string[]): number[] {

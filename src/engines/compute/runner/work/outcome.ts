@@ -14,7 +14,7 @@ export type Outcome =
 
 /** Why the runner itself ended the work; the first reason counts. */
 export interface Ending {
-  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull';
+  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull' | 'OutOfMemory';
   readonly message: string;
 }
 
@@ -30,8 +30,8 @@ export function lastState(
   },
 ): WorkState {
   const { endedAt, outputs } = end;
-  const outOfMemory = end.outOfMemory || undefined;
-  const why = ending?.reason === 'Stopped' ? undefined : ending;
+  const outOfMemory = end.outOfMemory || ending?.reason === 'OutOfMemory' || undefined;
+  const why = ending?.reason === 'Stopped' || ending?.reason === 'OutOfMemory' ? undefined : ending;
   const next = {
     ...before,
     processes: undefined,

@@ -133,11 +133,24 @@ export class Work {
     return this.group?.activity();
   }
 
+  /** Host id of the first process of its box. */
+  get firstProcess(): number | undefined {
+    return this.boxPid;
+  }
+
   /** Ends the work at once because its files are more than they may be; `what` says in which way. */
   diskFull(what: string): void {
-    const message = `the work's files ${what}`;
+    this.exceeded('DiskFull', `the work's files ${what}`);
+  }
+
+  /** The same for the memory of its sockets. */
+  socketsFull(what: string): void {
+    this.exceeded('OutOfMemory', `the work's sockets ${what}`);
+  }
+
+  private exceeded(reason: Ending['reason'], message: string): void {
     if (this.order.main !== undefined) this.logs.say(this.order.main.name, message);
-    this.end({ reason: 'DiskFull', message }, 0);
+    this.end({ reason, message }, 0);
   }
 
   private end(ending: Ending, graceMs: number): void {

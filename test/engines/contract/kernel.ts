@@ -1,0 +1,87 @@
+/**
+ * What hostile code may try against the machine's kernel by means that belong to all boxes together: its memory, its room for programs, and
+ * the limits of the box's first process. `ops/SECURITY.md` lists the attempts.
+ */
+import type { ContractCase } from './case.js';
+import { box, LIMITS, MiB, order } from '../compute-harness.js';
+
+const PROTOCOL_ABSENT = 93;
+const REFUSED = 1;
+
+/** Asks for the attributes of the loopback again and again, on so many sockets of netlink, and reads no answer. */
+const UNREAD_ANSWERS = `my @kept; for (1 .. 1000) {
+    socket(my $s, 16, 3, 0) or last; connect($s, pack("S S L L", 16, 0, 0, 0));
+    my $ask = pack("L S S L L C C S l L L", 32, 18, 1, 1, 0, 0, 0, 0, 1, 0, 0);
+    for (1 .. 200) { send($s, $ask, 0x40) or last } push @kept, $s } print "filled\\n"; sleep 600`;
+
+/** Writes to itself over loopback on so many connections, reads nothing, and says how many MiB were taken. */
+const UNREAD_STREAMS = `use Socket; use Fcntl; $| = 1; my @kept; my $sum = 0; my $data = "x" x 65536;
+  socket(my $l, AF_INET, SOCK_STREAM, 0); bind($l, pack_sockaddr_in(0, inet_aton("127.0.0.1"))); listen($l, 128); my $at = getsockname($l);
+  for (1 .. 60) { socket(my $c, AF_INET, SOCK_STREAM, 0); connect($c, $at) or last; accept(my $d, $l) or last; push @kept, $c, $d;
+    fcntl($c, F_SETFL, O_NONBLOCK) }
+  for my $try (1 .. 400) { my $more = 0;
+    for (my $i = 0; $i < @kept; $i += 2) { my $n = syswrite($kept[$i], $data); if ($n) { $sum += $n; $more = 1 } }
+    $more or select(undef, undef, undef, 0.01) }
+  print int($sum / 1048576), "\\n"`;
+
+export const kernelCases: readonly ContractCase[] = [
+  {
+    name: 'kernel: sockets by which a program fills the kernel’s memory unseen do not exist, nor programs for sockets',
+    ownFilter: true,
+    run: async (t, h, around) => {
+      const work = (await h.running(box())).id;
+      const program = `socket(my $u, 16, 3, 2) and print "usersock\\n"; print $! + 0, "\\n"; socket(my $r, 16, 3, 0) or print "no route\\n";
+        socket(my $s, 2, 2, 0); my $code = pack "S C C L", 6, 0, 0, 0xffff; my $filter = pack "S x6 P", 1, $code;
+        for (26, 51) { setsockopt($s, 1, $_, $filter) and print "attached $_\\n"; print $! + 0, "\\n" }`;
+      const { stdout } = await h.ran(work, ['perl', '-e', program]);
+      if (around.filters) t.is(stdout, `${PROTOCOL_ABSENT}\n${REFUSED}\n${REFUSED}\n`);
+      await h.engine.remove(work, true, h.patience());
+    },
+  },
+  {
+    name: 'kernel: answers of the kernel that are not read end the box, not the machine’s memory',
+    ownFilter: true,
+    run: async (t, h) => {
+      const state = await h.run(order(['perl', '-e', UNREAD_ANSWERS]));
+      t.like(state, { phase: 'Exited', exitCode: 137, outOfMemory: true });
+      const said = (await h.lines(state.id)).map(({ data }) => Buffer.from(data).toString()).join('\n');
+      t.regex(said, /sockets hold \d+ bytes of the kernel's memory/);
+    },
+  },
+  {
+    name: 'kernel: what waits unread in connections of a box is bounded with its memory',
+    needs: ['memory'],
+    run: async (t, h, around) => {
+      const work = (await h.running(box({ limits: { ...LIMITS, memory: 128 * MiB } }))).id;
+      const { stdout, end } = await h.ran(work, ['perl', '-e', UNREAD_STREAMS]);
+      if (around.filters) t.true(Number(stdout || '0') < 100, `${stdout} MiB, ${JSON.stringify(end)}`);
+      await h.engine.remove(work, true, h.patience());
+    },
+  },
+  {
+    name: 'kernel: a program changes its own limits and nobody else’s, so commands can be run after it tried',
+    ownFilter: true,
+    run: async (t, h, around) => {
+      const work = (await h.running(box())).id;
+      const script =
+        'prlimit --pid 1 --nofile=1:1; (ulimit -n 64 && ulimit -n); prlimit --pid 1 --nofile >/dev/null && echo read';
+      const tried = await h.ran(work, script);
+      if (around.filters) t.is(tried.stdout, '64\nread\n', tried.stderr);
+      if (around.filters) t.is((await h.ran(work, 'echo alive')).stdout, 'alive\n');
+      await h.engine.remove(work, true, h.patience());
+    },
+  },
+  {
+    name: 'kernel: the first process beside a command has no rights either',
+    run: async (t, h) => {
+      const text = await h.output(order('grep -E "^(Uid|CapPrm|CapEff|CapBnd|NoNewPrivs):" /proc/1/status'));
+      const none = '0'.repeat(16);
+      t.regex(
+        text,
+        new RegExp(
+          `^Uid:(\\s+0){4}\\nCapPrm:\\s+${none}\\nCapEff:\\s+${none}\\nCapBnd:\\s+${none}\\nNoNewPrivs:\\s+1\\n$`,
+        ),
+      );
+    },
+  },
+];
