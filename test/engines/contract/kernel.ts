@@ -84,4 +84,18 @@ export const kernelCases: readonly ContractCase[] = [
       );
     },
   },
+  {
+    name: 'kernel: the tables of mounts and sockets tell where the data directory lies, and nothing of whose work this or other boxes hold',
+    ownFilter: true,
+    run: async (t, h, around) => {
+      const work = order('cut -d" " -f4 /proc/self/mountinfo; tail -n +2 /proc/net/unix | grep -o "/.*"; true');
+      const lines = (await h.output(work)).split('\n').filter(Boolean);
+      const own = lines.filter(
+        (path) => around.hidden.some((hidden) => path.includes(hidden)) || path.includes('/scratch/'),
+      );
+      t.true(own.length > 0, 'the table shows the root of this box');
+      for (const path of own) t.regex(path, /\/runner\/scratch\/(\d+\/[a-z]+|\.system\/etc|\.private\/\d+\/[^/]+)$/);
+      t.false(lines.some((path) => path.includes(work.id)));
+    },
+  },
 ];
