@@ -37,6 +37,7 @@ import type { Lease, SecretVersions } from '../storage/store.js';
 import { attemptAccess, serveAttempts } from './attempt-api.js';
 import { keepCatalog, type Kept } from './catalog/keep.js';
 import { readCatalog } from './catalog/read.js';
+import { listedEntries } from './catalog/usable.js';
 import { openReload, tellFaults } from './catalog/reload.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
@@ -212,7 +213,9 @@ async function furnish(
   const capacity = await engine?.facts(stopping);
   const readAgain = async (): Promise<Kept> => {
     const own = capacity?.refusal === undefined ? capacity : undefined;
-    return keepCatalog(await readCatalog(own, deps.config.catalogDir), actors, stopping);
+    const { catalogDir, catalogUnusable } = deps.config;
+    const objects = listedEntries(await readCatalog(own, catalogDir), catalogUnusable);
+    return keepCatalog(objects, actors, stopping);
   };
   await keep([{ address: LOCAL_NODE, spec: {} }], orgs);
   // Files that were broken since the start do not keep a standby from taking over: what is stored stays.

@@ -230,6 +230,13 @@ export const SETTINGS = {
     path.optional(),
     "Files of the catalogs that every org sees (models, images, …). Unset: the program's own. Read at the start and again on SIGHUP.",
   ),
+  catalogUnusable: setting(
+    'TROUPE_CATALOG_UNUSABLE',
+    'hide, list',
+    'hide',
+    z.enum(['hide', 'list']),
+    'What becomes of catalog entries that nothing here can serve, such as GPU classes without an engine and models without an upstream: they are left out, or listed as unavailable.',
+  ),
   blobKeepSeconds: setting(
     'TROUPE_BLOB_KEEP_SECONDS',
     'seconds',

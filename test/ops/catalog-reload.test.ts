@@ -16,7 +16,9 @@ test('catalogs: read at the start, seen by all, written by nobody, read again on
   const directory = await mkdtemp(join(tmpdir(), 'troupe-test-catalog-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   await cp(FILES, directory, { recursive: true });
-  const service = await startRunning(t, { env: { TROUPE_CATALOG_DIR: directory } });
+  const service = await startRunning(t, {
+    env: { TROUPE_CATALOG_DIR: directory, TROUPE_CATALOG_UNUSABLE: 'list' },
+  });
   const owner = service.client();
   const made = await owner.post('/ops/v1/orgs', { name: 'second' });
   t.is(made.status, 201, made.text);
@@ -100,7 +102,7 @@ test('catalogs: read at the start, seen by all, written by nobody, read again on
 });
 
 test('what an object names is looked for in the catalog, by any name that it goes by and at the version that it has', async (t) => {
-  const service = await startRunning(t, { env: { TROUPE_COMPUTE: 'off' } });
+  const service = await startRunning(t, { env: { TROUPE_COMPUTE: 'off', TROUPE_CATALOG_UNUSABLE: 'list' } });
   const owner = service.client();
   const causes = async (kind: string, spec: object, version = 'v1'): Promise<string[]> => {
     const to = `/apis/${API_GROUP}/${version}/namespaces/default/${kind.toLowerCase()}s?dryRun=All`;

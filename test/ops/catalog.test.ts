@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../ops/catalog/read.js';
+import { listedEntries } from '../../ops/catalog/usable.js';
 import { openReload } from '../../ops/catalog/reload.js';
 import { isCatalogImage, isListedImage } from '../../src/kinds/image/catalog.js';
 
@@ -36,6 +37,15 @@ test('the catalog lists this machine first, when it can run work, and GPU classe
   });
   t.true(offerings.slice(1).every(({ address }) => address.name.startsWith('gpu-')));
   t.is(names(await readCatalog(undefined), 'Offering').length, offerings.length - 1);
+});
+
+test('what nothing here can serve is listed only when the operator asks for it', async (t) => {
+  const objects = await readCatalog(CAPACITY);
+  const listed = listedEntries(objects, 'hide');
+  t.deepEqual(names(listed, 'Offering'), ['cpu-local']);
+  t.deepEqual(names(listed, 'Model'), []);
+  t.deepEqual(names(listed, 'Environment'), names(objects, 'Environment'));
+  t.is(listedEntries(objects, 'list').length, objects.length);
 });
 
 test('the catalog has every environment, runtime and image that the interface names', async (t) => {

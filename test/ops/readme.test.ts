@@ -1,4 +1,4 @@
-/** README.md is true: its kinds are those that there are, and what it points at exists. */
+/** README.md and CONTRIBUTING.md are true: kinds and folders are those that there are, and what they point at exists. */
 import test from 'ava';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,6 +6,7 @@ import { KINDS } from '../../src/kinds/index.js';
 
 const HOME = fileURLToPath(new URL('../../../', import.meta.url));
 const README = readFileSync(`${HOME}README.md`, 'utf8');
+const CONTRIBUTING = readFileSync(`${HOME}CONTRIBUTING.md`, 'utf8');
 
 /** Words in backticks in the row of a table that begins with this. */
 function row(head: string): readonly string[] {
@@ -28,11 +29,13 @@ test('every category that the README names exists, and every one that exists is 
   t.deepEqual(named.toSorted(), [...new Set(KINDS.flatMap(({ categories }) => categories))].toSorted());
 });
 
-test('the house plan has every room, and every file that the README points at is there', (t) => {
-  const plan = [...README.matchAll(/^\| `([a-z/]+)` \|/gm)].map(([, room = '']) => room);
+test('the house plan has every room, and every file that README.md and CONTRIBUTING.md point at is there', (t) => {
+  const plan = [...CONTRIBUTING.matchAll(/^\| `([a-z/]+)` \|/gm)].map(([, room = '']) => room);
   const rooms = ['actors', 'http', 'storage', 'ops', 'test', ...directories('src').map((name) => `src/${name}`)];
   t.deepEqual(plan.toSorted(), rooms.toSorted());
-  const files = [...README.matchAll(/`((?:src|actors|http|storage|ops|test)\/[\w./-]+)`|\]\(([\w./-]+)\)/g)];
+  const files = [
+    ...`${README}${CONTRIBUTING}`.matchAll(/`((?:src|actors|http|storage|ops|test)\/[\w./-]+)`|\]\(([\w./-]+)\)/g),
+  ];
   t.true(files.length > 15);
   for (const [, quoted, linked] of files) t.true(existsSync(`${HOME}${quoted ?? linked}`), quoted ?? linked);
 });
