@@ -13,6 +13,8 @@ import type { WriteReply, WriteRequest } from './stage.js';
 export type Delivery =
   /** Decided, and what it changed is committed (or it changed nothing). */
   | 'Done'
+  /** Nobody lives at the address, or another incarnation than the one it was for. It needs no other try. */
+  | 'Absent'
   /** The handler crashed on it; it was dropped. */
   | 'Dropped'
   /** Could not be taken or committed now; deliver it again later. */

@@ -6,6 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Doors, Moment } from '../src/kinds/machine.js';
+import type { WorkReport } from '../src/kinds/report.js';
 import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import type { CommittedChange, Committer } from '../storage/commit/member.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
@@ -35,7 +36,7 @@ import { abortable } from './wait.js';
 import { openAttempts } from './work/attempts.js';
 import { openDetached } from './work/detached.js';
 import type { Inputs } from './work/inputs.js';
-import { openReports, type ReportDeps } from './work/reports.js';
+import { openReports, type ReportDelivery, type ReportDeps } from './work/reports.js';
 import type { OrderDeps } from './work/order.js';
 import { openRunning, type Running } from './work/running.js';
 
@@ -208,9 +209,10 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const serviceWrite: ChildrenDeps['write'] = (address, asked) => write(address, serviceRequest(address.org, asked));
 
   const attempts = openAttempts();
-  const reported = async (address: Address, uid: string, report: Parameters<ReportDeps['deliver']>[2]) => {
+  const reported = async (address: Address, uid: string, report: WorkReport): Promise<ReportDelivery> => {
     const delivery = await post.deliver(address, uid, { type: 'Reported', report });
-    return delivery === 'Done' ? ('Done' as const) : ('Retry' as const);
+    if (delivery === 'Parked') return delivery;
+    return delivery === 'Done' || delivery === 'Absent' ? 'Done' : 'Retry';
   };
   const activity = openActivity({
     tell(address, uid, letter) {
@@ -262,9 +264,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
         lettersSent: (to) => effects.lettersSent(to),
         abandonDeliveries: deps.abandonDeliveries,
       }),
-    async giveBack({ row, effect }, reason, message) {
-      const delivery = await post.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
-      return delivery === 'Done' ? 'Done' : 'Retry';
+    giveBack({ row, effect }, reason, message) {
+      return post.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
     },
     stopping,
     chance: Math.random,

@@ -7,7 +7,7 @@ import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Letter } from '../src/kinds/letter.js';
 import type { Message } from '../src/kinds/machine.js';
 import type { StoredEffects } from '../storage/store.js';
-import { DONE, retry, type EffectOutcome } from './effects/outcome.js';
+import { DONE, retry, wait, type EffectOutcome } from './effects/outcome.js';
 import type { Delivery } from './mailbox.js';
 import type { Registry } from './registry.js';
 
@@ -26,7 +26,7 @@ export function openPost(
   function deliver(to: Address, uid: string | undefined, message: Message): Promise<Delivery> {
     const kind = kindOf(to.kind);
     // An ownerReference may name a kind that is none: nobody reads that letter.
-    if (!kind) return Promise.resolve('Done');
+    if (!kind) return Promise.resolve('Absent');
     // A letter to an owner is addressed from its child's project, and an org-level owner stands in none.
     const address = kind.scope === 'org' && to.project !== '' ? { ...to, project: '' } : to;
     return new Promise((resolve) => {
@@ -41,9 +41,10 @@ export function openPost(
       const from = { address: row.address, uid: row.uid, version: Math.max(0, row.version) };
       switch (await deliver(to, uid, { type: 'Told', from, letter })) {
         case 'Done':
+        case 'Absent':
           return DONE;
         case 'Parked':
-          return { outcome: 'Wait', message: `${to.kind} "${to.name}" is parked` };
+          return wait(`${to.kind} "${to.name}" is parked`);
         case 'Dropped':
         case 'Retry':
           return retry(`${to.kind} "${to.name}" could not take the letter`);

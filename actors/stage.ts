@@ -61,7 +61,8 @@ export type WriteReply =
       readonly warnings: readonly string[];
       readonly replayed?: boolean | undefined;
     }
-  | { readonly outcome: 'Refused'; readonly refusal: Refusal };
+  /** `parked`: the object takes nothing until an operator restarts it. */
+  | { readonly outcome: 'Refused'; readonly refusal: Refusal; readonly parked?: boolean | undefined };
 
 /** What a list or watch ranges over. `project` undefined: every project that the caller may see. */
 export interface Range {

@@ -15,6 +15,10 @@ export const OVERRULED = Symbol('overruled');
 
 export const DONE: EffectOutcome = { outcome: 'Done' };
 
+export function wait(message: string): EffectOutcome {
+  return { outcome: 'Wait', message };
+}
+
 export function retry(message: string): EffectOutcome {
   return { outcome: 'Retry', message };
 }

@@ -17,6 +17,10 @@ export interface Lane {
   tries: number;
   /** The first task was overruled by a later one. */
   overruled: boolean;
+  /** Its first task waits for an operator. */
+  parked: boolean;
+  /** When its first task was last tried, or became the first (ms). */
+  triedAt: number;
   stage: Stage;
 }
 

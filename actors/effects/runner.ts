@@ -6,7 +6,8 @@
  * order, one at a time; different lanes run side by side, a few hundred at once (`pools.ts`). A lane that waits for its
  * next try takes no place from the others. When all effects of a row are done the row is deleted; a crash before that runs
  * them again, which is harmless, since each is idempotent by its key. One that fails past its retries returns to its object
- * as `EffectFailed`, and that message is delivered like any other.
+ * as `EffectFailed`, and that message is delivered like any other. When that object is gone, nobody is left to decide what
+ * follows: a fault that may pass is then tried again without end, and a lasting one ends the effect.
  *
  * What waits for a parked object is left in storage: its first effect alone stays in hand and tries again (`shelves.ts`).
  * When that is through, the others are read again in their order; new ones go behind them until all of them are in hand.
@@ -18,6 +19,7 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
+import type { Delivery } from '../mailbox.js';
 import { delay } from '../wait.js';
 import { laneKey, targetOf, type EffectTask } from './lanes.js';
 import type { EffectOutcome } from './outcome.js';
@@ -29,12 +31,14 @@ export interface EffectRunnerDeps {
   /** The signal aborts with the reason OVERRULED when a later effect of the lane wants this one undone. */
   carryOut(task: EffectTask, signal: AbortSignal): Promise<EffectOutcome>;
   /** Gives a failed effect back to its object; resolves when it is decided. */
-  giveBack(task: EffectTask, reason: string, message: string): Promise<'Done' | 'Retry'>;
+  giveBack(task: EffectTask, reason: string, message: string): Promise<Delivery>;
   readonly stopping: AbortSignal;
   chance(): number;
   onOutcome(type: LaterEffect['type'], outcome: EffectOutcome['outcome']): void;
   /** Between tries at a target that waits for an operator (ms). */
   readonly waitMs?: number | undefined;
+  /** Before the second try of what failed (ms); doubled with each. */
+  readonly firstBackoffMs?: number | undefined;
 }
 
 export interface EffectRunner {
@@ -51,7 +55,10 @@ export interface EffectRunner {
   /** Reads what an earlier process left behind. Resolves when all of it is in hand or the memory bound is reached. */
   recover(): Promise<void>;
   readonly tasks: number;
-  /** Milliseconds for which the oldest effect has been in hand (I13). */
+  /**
+   * Milliseconds since the last try of the effect that was tried longest ago, or since it came (I13). One that fails again and
+   * again is no older than its back-off; what waits for an operator is told by the parked object and does not count.
+   */
   oldestMs(now: number): number;
 }
 
@@ -71,16 +78,22 @@ const MAX_BACKOFF_MS = 15_000;
 const WAIT_MS = 30_000;
 
 /** `again`: milliseconds until the next try; undefined when the effect is done or given back. */
-type Tried = { readonly next: 'Waiting' } | { readonly next: 'Tried'; readonly again: number | undefined };
+type Tried =
+  /** Its target waits for an operator. */
+  | { readonly next: 'Waiting' }
+  /** The object that it is to be given back to waits for an operator. */
+  | { readonly next: 'Resting' }
+  | { readonly next: 'Tried'; readonly again: number | undefined };
 
 const TRIED: Tried = { next: 'Tried', again: undefined };
 
 export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   const lanes = new Map<string, Lane>();
   const pools = openPools(runLane, deps.stopping);
-  const rows = new Map<number, { left: number; waiting: number; readonly since: number }>();
+  /** Effects in hand of each row. */
+  const rows = new Map<number, { left: number }>();
   const shelves = openShelves();
-  const waitMs = deps.waitMs ?? WAIT_MS;
+  const { waitMs = WAIT_MS, firstBackoffMs = FIRST_BACKOFF_MS } = deps;
   let tasks = 0;
   let volatileTasks = 0;
   /** Rows from this version on were left in storage; undefined: none. */
@@ -126,13 +139,17 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       lane.queue.push(task);
       pools.overrule(lane, task);
     } else {
-      lane = { key, queue: [task], tries: 0, overruled: false, stage: { at: 'New' } };
+      lane = {
+        ...{ key, queue: [task], tries: 0, overruled: false, parked: false },
+        triedAt: Date.now(),
+        stage: { at: 'New' },
+      };
       lanes.set(key, lane);
       pools.ready(lane);
     }
     const row = rows.get(task.row.version);
     if (row) row.left += 1;
-    else rows.set(task.row.version, { left: 1, waiting: 0, since: Date.now() });
+    else rows.set(task.row.version, { left: 1 });
     tasks += 1;
     if (!isStored(task)) volatileTasks += 1;
   }
@@ -143,10 +160,12 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     const shelf = task && isStored(task) ? shelves.of(task.row, task.effect) : undefined;
     // A target that waits is asked by one. While its shelf is read again there is none, and all of them go on.
     if (task && shelf?.probe && shelf.probe !== task) return shelve(lane, shelf, 0);
+    lane.triedAt = Date.now();
     const outcome = task && (await tryOnce(lane, task));
     if (!task || !outcome || deps.stopping.aborted) return;
+    lane.parked = outcome.next !== 'Tried';
     if (outcome.next === 'Waiting') wait(lane, task);
-    else tried(lane, task, outcome.again);
+    else tried(lane, task, outcome.next === 'Resting' ? waitMs : outcome.again);
     pools.pump();
     void refill();
   }
@@ -159,22 +178,17 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     else pools.pause(lane, again);
     if (!shelf || !back) return;
     shelf.probe = undefined;
-    const row = rows.get(task.row.version);
-    if (row) row.waiting -= 1;
     void readShelf(shelf, task);
   }
 
   /** The lane's target waits for an operator: the first to find out asks again, and whatever else is for it is left. */
   function wait(lane: Lane, task: EffectTask): void {
-    const row = rows.get(task.row.version);
     const known = shelves.of(task.row, task.effect);
     if (!isStored(task)) {
-      if (row) row.waiting = row.left;
       if (known?.probe) shelve(lane, known, 1);
       return pools.pause(lane, waitMs);
     }
     if (known?.probe && known.probe !== task) return shelve(lane, known, 0);
-    if (row && known?.probe !== task) row.waiting += 1;
     const shelf = shelves.open(task);
     shelve(lane, shelf, 1);
     pools.pause(lane, waitMs);
@@ -192,15 +206,21 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     }
     if (from > 0) return;
     if (lane.queue.length === 0) lanes.delete(lane.key);
-    else pools.begin(lane); // volatile ones
+    else begin(lane); // volatile ones
   }
 
   function finish(lane: Lane, task: EffectTask): void {
     lane.queue.shift();
-    if (lane.queue.length > 0) pools.begin(lane);
+    if (lane.queue.length > 0) begin(lane);
     else lanes.delete(lane.key);
     if (leaveRow(task) && isStored(task) && !shelves.holds(task.row))
       deps.pending.effectsDone(task.row.version, task.row.uid);
+  }
+
+  function begin(lane: Lane): void {
+    lane.parked = false;
+    lane.triedAt = Date.now();
+    pools.begin(lane);
   }
 
   /** The effect is no longer in hand. True when none of its row is. */
@@ -265,19 +285,25 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
         return { next: 'Waiting' };
       case 'Retry':
         lane.tries += 1;
-        if (lane.tries >= MAX_TRIES && isStored(task) && (await giveBack(task, 'RetriesExhausted', outcome.message)))
-          return TRIED;
-        return { next: 'Tried', again: lane.overruled && !knew ? 0 : backoff(lane.tries, deps.chance()) };
-      case 'Failed':
+        if (lane.tries >= MAX_TRIES && isStored(task)) {
+          const given = await deps.giveBack(task, 'RetriesExhausted', outcome.message);
+          if (given === 'Done') return TRIED;
+          if (given === 'Parked') return { next: 'Resting' };
+        }
+        return { next: 'Tried', again: lane.overruled && !knew ? 0 : backoff(lane.tries) };
+      case 'Failed': {
+        if (!isStored(task)) return TRIED; // nobody waits for it
         lane.tries += 1;
-        if (await giveBack(task, outcome.reason, outcome.message)) return TRIED;
-        return { next: 'Tried', again: backoff(lane.tries, deps.chance()) };
+        const given = await deps.giveBack(task, outcome.reason, outcome.message);
+        if (given === 'Done' || given === 'Absent') return TRIED;
+        return given === 'Parked' ? { next: 'Resting' } : { next: 'Tried', again: backoff(lane.tries) };
+      }
     }
   }
 
-  async function giveBack(task: EffectTask, reason: string, message: string): Promise<boolean> {
-    if (!isStored(task)) return true; // nobody waits for it
-    return (await deps.giveBack(task, reason, message)) === 'Done';
+  function backoff(tries: number): number {
+    const full = Math.min(MAX_BACKOFF_MS, firstBackoffMs * 2 ** (tries - 1));
+    return full / 2 + (full / 2) * deps.chance();
   }
 
   async function attempt(lane: Lane, task: EffectTask): Promise<EffectOutcome> {
@@ -338,16 +364,10 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     },
     oldestMs(now) {
       let oldest = 0;
-      // What waits for an operator is told by the parked object, not by the health of the process.
-      for (const { since, left, waiting } of rows.values()) if (left > waiting) oldest = Math.max(oldest, now - since);
+      for (const { parked, triedAt } of lanes.values()) if (!parked) oldest = Math.max(oldest, now - triedAt);
       return oldest;
     },
   };
-}
-
-function backoff(tries: number, chance: number): number {
-  const full = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (tries - 1));
-  return full / 2 + (full / 2) * chance;
 }
 
 function isStored({ row }: EffectTask): boolean {

@@ -10,15 +10,15 @@ import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
 import type { Inputs } from '../work/inputs.js';
 import { resolveOrder, type OrderDeps } from '../work/order.js';
-import { workId, type Reports } from '../work/reports.js';
-import { DONE, OVERRULED, retry, type EffectOutcome } from './outcome.js';
+import { workId, type ReportDelivery, type Reports } from '../work/reports.js';
+import { DONE, OVERRULED, retry, wait, type EffectOutcome } from './outcome.js';
 
 export interface WorkDeps extends OrderDeps {
   readonly inputs: Inputs;
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
   readonly reports: Reports | undefined;
-  deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
+  deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
   tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
 }
 
@@ -109,11 +109,20 @@ export async function removeWork(
   await deps.inputs.release(id);
   const { epoch } = effect;
   if (!deps.reports) return report(row, deps, { report: 'Removed', epoch, time: deps.now() });
-  const delivery = await deps.reports.removed(row.address, row.uid, epoch);
-  return delivery === 'Done' ? DONE : retry('the Attempt has not taken the report yet');
+  return taken(await deps.reports.removed(row.address, row.uid, epoch));
 }
 
 async function report(row: StoredEffects, deps: WorkDeps, said: WorkReport): Promise<EffectOutcome> {
-  const delivery = await deps.deliver(row.address, row.uid, said);
-  return delivery === 'Done' ? DONE : retry('the Attempt has not taken the report yet');
+  return taken(await deps.deliver(row.address, row.uid, said));
+}
+
+function taken(delivery: ReportDelivery): EffectOutcome {
+  switch (delivery) {
+    case 'Done':
+      return DONE;
+    case 'Parked':
+      return wait('the Attempt is parked');
+    case 'Retry':
+      return retry('the Attempt has not taken the report yet');
+  }
 }

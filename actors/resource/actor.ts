@@ -152,7 +152,8 @@ export class ResourceActor implements Self {
     this.state = UNKNOWN;
     this.#deps.cache.forget(this.address); // what stands there may be why it crashed
     const own = new Mailbox(1);
-    const answered = (delivery: Delivery): void => void (this.#reconcile = delivery !== 'Done');
+    const answered = (delivery: Delivery): void =>
+      void (this.#reconcile = delivery !== 'Done' && delivery !== 'Absent');
     own.push({ item: 'message', message: { type: 'Activated' }, since: this.#deps.now(), settle: answered });
     await handleFold(this, own, this.#deps, []);
     if (this.#reconcile) await delay(AWAY_MS, this.#deps.stopping);
@@ -181,7 +182,7 @@ export class ResourceActor implements Self {
 function answerAll(mailbox: Mailbox, refusal: Refusal, delivery: Delivery): void {
   for (let item = mailbox.shift(); item; item = mailbox.shift()) {
     if (item.item === 'message') item.settle(delivery);
-    else item.settle({ outcome: 'Refused', refusal });
+    else item.settle({ outcome: 'Refused', refusal, parked: delivery === 'Parked' });
   }
 }
 

@@ -23,13 +23,17 @@ export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, 
   const moment = deps.moment();
   if (present.at !== 'Present') {
     takeMessages(mailbox, taken, MAX_FOLD);
-    settleAll(taken, 'Done'); // nobody lives here any more: the letter has no reader
+    settleAll(taken, 'Absent');
     return;
   }
   const draft = openDraft(self.address, present.object, present.private, present.book);
   for (let next = takeMessage(mailbox, taken); next; next = takeMessage(mailbox, taken)) {
-    const stranger = next.uid !== undefined && next.uid !== present.uid;
-    if (!stranger) absorb(draft, self.kind, next.message, moment); // a refusal has no reader: the message is ignored
+    if (next.uid !== undefined && next.uid !== present.uid) {
+      taken.pop();
+      next.settle('Absent');
+      continue;
+    }
+    absorb(draft, self.kind, next.message, moment); // a refusal has no reader: the message is ignored
     if (taken.length >= MAX_FOLD) break;
   }
   const settled = await settle(self, draft, deps);

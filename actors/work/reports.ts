@@ -13,10 +13,13 @@ import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';
 import type { Attempts, Recalled } from './attempts.js';
 
+/** `Done`: decided, or there is no such Attempt any more. `Parked`: the Attempt takes nothing until an operator restarts it. */
+export type ReportDelivery = 'Done' | 'Retry' | 'Parked';
+
 export interface ReportDeps {
   readonly engine: ComputeEngine;
   readonly attempts: Pick<Attempts, 'whose'>;
-  deliver(address: Address, uid: string, report: WorkReport): Promise<'Done' | 'Retry'>;
+  deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
   /** Takes a collected file into the org's blobs, referenced by the Attempt. */
   keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput>;
   /** Each state as it comes, also one whose report is known already. */
@@ -33,7 +36,7 @@ export interface Reports {
   /** After a start: work that should be on the engine and is not there is lost. */
   missLost(recalled: readonly Recalled[], pending: (uid: string) => boolean): Promise<void>;
   /** Proven removal is the answer of a call, not a state: reported by the effect that asked for it. */
-  removed(address: Address, uid: string, epoch: number): Promise<'Done' | 'Retry'>;
+  removed(address: Address, uid: string, epoch: number): Promise<ReportDelivery>;
 }
 
 const RETRY_MS = 500;
@@ -87,7 +90,7 @@ export function openReports(deps: ReportDeps): Reports {
     // All at once into the mailbox, in order: the Attempt decides them in one fold.
     const reports = await reportsOf(state, epoch, address, uid);
     const deliveries = await Promise.all(reports.map((report) => deps.deliver(address, uid, report)));
-    if (deliveries.includes('Retry')) throw new Error(`${state.id}: not taken yet`);
+    if (deliveries.some((delivery) => delivery !== 'Done')) throw new Error(`${state.id}: not taken yet`);
   }
 
   /** Tells that it goes on when it takes long: nothing may be removed meanwhile. */

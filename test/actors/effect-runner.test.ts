@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EffectTask } from '../../actors/effects/lanes.js';
 import { openEffectRunner, type EffectRunner } from '../../actors/effects/runner.js';
 import { OVERRULED, type EffectOutcome } from '../../actors/effects/outcome.js';
+import type { Delivery } from '../../actors/mailbox.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { THING } from './support.js';
@@ -30,6 +31,7 @@ interface Bench {
 function bench(
   carryOut: (task: EffectTask, signal: AbortSignal) => Promise<EffectOutcome>,
   stored: StoredEffects[] = [],
+  asker: Delivery = 'Done',
 ): Bench {
   const stop = new AbortController();
   const done: number[] = [];
@@ -47,20 +49,21 @@ function bench(
     carryOut,
     giveBack: async (task, reason) => {
       returned.push({ version: task.row.version, reason });
-      return 'Done';
+      return asker;
     },
     stopping: stop.signal,
     chance: () => 0,
     onOutcome: () => undefined,
     waitMs: 5,
+    firstBackoffMs: asker === 'Done' ? undefined : 0.01,
   });
   return { runner, done, returned, stop };
 }
 
 const until = async (condition: () => boolean): Promise<void> => {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 30_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in 10 s');
+    if (Date.now() > deadline) throw new Error('the condition did not come true in 30 s');
     await sleep(1);
   }
 };
@@ -118,6 +121,51 @@ test('a passing fault is tried again, and a lasting one goes back to the object 
   runner.take(row(2, tell('b')));
   await until(() => done.includes(2));
   t.deepEqual(returned, [{ version: 2, reason: 'Impossible' }]);
+});
+
+test('what an object that is gone has asked for is tried until it is done, and dropped only when it can never be', async (t) => {
+  let tries = 0;
+  const passing = bench(
+    async () => (++tries < 15 ? { outcome: 'Retry', message: 'its mailbox is full' } : { outcome: 'Done' }),
+    [],
+    'Absent',
+  );
+  passing.runner.take(row(1, tell('full')));
+  await until(() => passing.done.length === 1);
+  t.is(tries, 15);
+  const lasting = bench(async () => ({ outcome: 'Failed', reason: 'Forbidden', message: '' }), [], 'Absent');
+  lasting.runner.take(row(2, tell('never')));
+  await until(() => lasting.done.length === 1);
+  t.is(lasting.returned.length, 1);
+});
+
+test('an effect whose own object is parked waits for it and stays stored', async (t) => {
+  const { runner, done, returned, stop } = bench(
+    async () => ({ outcome: 'Failed', reason: 'Forbidden', message: '' }),
+    [],
+    'Parked',
+  );
+  runner.take(row(1, tell('a')));
+  await until(() => returned.length >= 3);
+  t.deepEqual(done, []);
+  t.is(runner.oldestMs(Date.now() + 60_000), 0);
+  stop.abort();
+});
+
+test('an effect that fails again and again is as old as its last try, and one try that hangs grows old', async (t) => {
+  const tries: number[] = [];
+  const { runner, stop } = bench(async ({ effect }, signal) => {
+    tries.push(Date.now());
+    if (effect.type === 'Tell' && effect.to.name === 'hangs') await aborted(signal);
+    return { outcome: 'Retry', message: 'not yet' };
+  });
+  runner.take(row(1, tell('again')));
+  await until(() => tries.length >= 3);
+  const [lastButOne = 0, last = 0] = tries.slice(-2);
+  t.true(runner.oldestMs(last) < last - lastButOne, 'as old as the last try');
+  runner.take(row(2, tell('hangs')));
+  t.true(runner.oldestMs(Date.now() + 900_000) >= 900_000);
+  stop.abort();
 });
 
 test('what an earlier process left in storage is carried out after a start, oldest first and each once', async (t) => {
