@@ -101,8 +101,9 @@ FROM clock c LEFT JOIN LATERAL (
       return { outcome: 'Page', objects };
     },
 
-    async ownedBy(org, uid, limit) {
-      const rows = await postgres.readRows<[string, string, string]>(OWNED_BY, [org, uid, limit]);
+    async ownedBy(org, uid, limit, after) {
+      const from = [after?.kind ?? '', after?.project ?? '', after?.name ?? ''];
+      const rows = await postgres.readRows<[string, string, string]>(OWNED_BY, [org, uid, limit, ...from]);
       return rows.map(([kind, project, name]): Address => ({ org, kind, project, name }));
     },
 
@@ -214,7 +215,9 @@ SELECT o.* FROM unnest($3::text[], $4::text[]) AS k(project, name) CROSS JOIN LA
 };
 const OWNED_BY: Statement = {
   name: 'owned by',
-  text: 'SELECT kind, project, name FROM children WHERE org = $1 AND owner_uid = $2 ORDER BY kind, project, name LIMIT $3',
+  text: `
+SELECT kind, project, name FROM children
+WHERE org = $1 AND owner_uid = $2 AND (kind, project, name) > ($4, $5, $6) ORDER BY kind, project, name LIMIT $3`,
 };
 /** One slot of a stored book. Result: its columns, or no row while the index has not begun. */
 const SLOT: Statement = {

@@ -76,8 +76,8 @@ export interface Objects {
     range: KeyRange,
     version: number,
   ): Promise<{ outcome: 'Page'; objects: StoredObject[] } | { outcome: 'Expired' }>;
-  /** Objects that name this uid as an owner. */
-  ownedBy(org: string, uid: string, limit: number): Promise<Address[]>;
+  /** Objects that name this uid as an owner, in the order of kind, project and name, those behind `after`. */
+  ownedBy(org: string, uid: string, limit: number, after?: Address): Promise<Address[]>;
   slots(org: string, uid: string): Promise<SlotRow[]>;
   slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;
   /** Whole store, for operators: the address of an incarnation. Reads the table; not for hot paths. */

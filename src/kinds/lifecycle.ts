@@ -44,6 +44,10 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
       // A child has gone: look again whether it was the last one.
       if (message.letter.letter !== 'ChildGone') return NOTHING;
       return { finalizers: undefined, effects: [{ ...collect, again: true }], consumed: false };
+    case 'EffectFailed':
+      // Some child could not be asked for so long that the effect came back. What owns it waits until none is left.
+      if (message.effect.type !== 'CollectChildren') return NOTHING;
+      return { finalizers: undefined, effects: [collect], consumed: true };
     default:
       return NOTHING;
   }

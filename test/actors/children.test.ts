@@ -1,6 +1,7 @@
 /** The collection of an owner's children: what it costs while they go, and that it never waits for one that nobody asked. */
 import test from 'ava';
-import { collectChildren, type ChildrenDeps } from '../../actors/effects/children.js';
+import type { ChildrenDeps } from '../../actors/effects/children.js';
+import { collectChildren } from '../../actors/effects/collect.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject, encodeObject } from '../../src/api/encode.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
@@ -10,8 +11,10 @@ const row = { version: 1, address: owner, uid: 'owner-uid', effects: [] };
 
 interface World {
   readonly deps: ChildrenDeps;
-  readonly there: Map<string, { body: Buffer; owned: boolean }>;
+  readonly there: Map<string, { body: Buffer; owned: boolean; project: string }>;
   readonly told: string[];
+  /** Children whose actors take nothing, and what each asks back. */
+  readonly refusing: Map<string, { code: 'Unavailable' | 'Forbidden'; parked?: boolean }>;
   /** Children whose rows and bodies were read. */
   reads(): number;
 }
@@ -36,9 +39,10 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
       spec: {},
       status: {},
     });
-    there.set(name, { body, owned: true });
+    there.set(name, { body, owned: true, project: 'default' });
   }
   const told: string[] = [];
+  const refusing: World['refusing'] = new Map();
   let reads = 0;
   const unused = (): never => {
     throw new Error('not asked for here');
@@ -46,10 +50,10 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
   const deps: ChildrenDeps = {
     kinds: [],
     objects: {
-      async ownedBy(org, _uid, limit) {
-        const names = [...there].filter(([, { owned }]) => owned).slice(0, limit);
+      async ownedBy(org, _uid, limit, after) {
+        const names = [...there].filter(([name, { owned }]) => owned && name > (after?.name ?? '')).slice(0, limit);
         reads += names.length;
-        return names.map(([name]) => ({ org, kind: 'Attempt', project: 'default', name }));
+        return names.map(([name, { project }]) => ({ org, kind: 'Attempt', project, name }));
       },
       keys: unused,
     },
@@ -59,6 +63,9 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
     },
     async write({ name }, write) {
       const child = there.get(name);
+      const refusal = refusing.get(name);
+      if (refusal && (refusal.code === 'Unavailable' || write.verb === 'delete'))
+        return { outcome: 'Refused', refusal: { code: refusal.code, message: '' }, parked: refusal.parked };
       if (!child) return { outcome: 'Refused', refusal: { code: 'NotFound', message: '' } };
       const object = decodeObject(child.body);
       if (write.verb === 'delete') {
@@ -73,7 +80,7 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
       return { outcome: 'Done' };
     },
   };
-  return { deps, there, told, reads: () => reads };
+  return { deps, there, told, refusing, reads: () => reads };
 }
 
 const collect = (more: object = {}): Extract<LaterEffect, { type: 'CollectChildren' }> => ({
@@ -87,7 +94,7 @@ test('of ten thousand children that go one after another, each look costs the sa
     world.there.delete([...world.there.keys()][50] ?? '');
     t.deepEqual(await collectChildren(row, collect({ again: true }), world.deps), { outcome: 'Done' });
   }
-  t.true(world.reads() <= 100 * 32, `${world.reads()} reads for 100 looks`);
+  t.true(world.reads() <= 100 * 33, `${world.reads()} reads for 100 looks`);
   t.deepEqual(world.told, [], 'nobody is told while children are left');
 });
 
@@ -115,4 +122,32 @@ test('children that another owner keeps hold nobody up, however many they are', 
   await collectChildren(row, collect({ again: true }), world.deps);
   t.deepEqual(world.told, ['ChildrenGone']);
   t.is(world.there.size, 100);
+});
+
+test('a child that is parked or busy keeps the collection, and all the others are asked', async (t) => {
+  const world = worldOf(50, () => false);
+  world.refusing.set('c000003', { code: 'Unavailable', parked: true });
+  world.refusing.set('c000004', { code: 'Forbidden' });
+  const collection = collect({ answer: false });
+  t.like(await collectChildren(row, collection, world.deps), { outcome: 'Wait' }, 'an operator has to act');
+  world.refusing.set('c000003', { code: 'Unavailable' });
+  t.like(await collectChildren(row, collection, world.deps), { outcome: 'Retry' });
+  const going = [...world.there.values()].filter(({ body }) => decodeObject(body).metadata.deletionTimestamp);
+  t.is(going.length, 48);
+  t.false(world.there.get('c000004')?.owned, 'what may not be deleted is let go of');
+  world.refusing.clear();
+  t.like(await collectChildren(row, collection, world.deps), { outcome: 'Done' });
+});
+
+test('more children than are read at once are all asked', async (t) => {
+  const world = worldOf(2_500, () => false);
+  await collectChildren(row, collect({ answer: false }), world.deps);
+  t.true([...world.there.values()].every(({ body }) => decodeObject(body).metadata.deletionTimestamp !== undefined));
+});
+
+test('a child in another project, whose letter would not arrive, is asked to go and not waited for', async (t) => {
+  const world = worldOf(1, () => true);
+  for (const child of world.there.values()) child.project = 'elsewhere';
+  await collectChildren(row, collect(), world.deps);
+  t.deepEqual(world.told, ['ChildrenGone']);
 });
