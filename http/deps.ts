@@ -26,12 +26,15 @@ export interface FoundCredential {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** May this process answer, and if not, why (I13: by work done). */
+/** May this process answer, if not, why, and how far behind its work is (I13: by work done). */
 export interface Health {
   /** Synchronous and free: true while this process holds the lease and has loaded what it serves. */
   active(): boolean;
-  /** Work moves: undefined, or what is stuck and for how long. */
-  stuck(): string | undefined;
+  /**
+   * What has been waiting for longer than it should, for people to read. Nothing is decided by it: one customer's work can be
+   * behind, and neither an end of this process nor sending requests elsewhere would help that.
+   */
+  behind(): readonly string[];
   /** What is missing for `/readyz`; empty when ready. Never slow: figures that others keep up to date. */
   missing(): readonly string[];
   /** Facts shown by `/readyz?verbose` (engine, isolation, limits that are enforced). */

@@ -51,8 +51,8 @@ export type FrontState =
 const CREDENTIAL_KINDS = new Set(['APIKey', 'Member', 'ServiceAccount']);
 /** Kinds from which it is read who may come in by SSH. */
 const GUEST_KINDS = new Set(['Member', 'Workspace']);
-/** Work that waits longer than this is stuck: /readyz says so (I13). */
-const STUCK_MS = 30_000;
+/** Work that waits longer than this is behind: /readyz says so (I13). */
+const BEHIND_MS = 30_000;
 
 export function openFront(store: Store, blobs: Blobs): Front {
   let now: FrontState = { state: 'Waiting', missing: 'starting' };
@@ -82,7 +82,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
     },
     health: {
       active: () => now.state === 'Active' && now.active.holdsLease(),
-      stuck: () => (now.state === 'Active' ? stuck(now.active) : undefined),
+      behind: () => (now.state === 'Active' ? behind(now.active) : []),
       missing: () => (now.state === 'Active' ? [] : [now.missing]),
       facts: () => ({
         cluster: store.clusterId,
@@ -141,16 +141,15 @@ export function openFront(store: Store, blobs: Blobs): Front {
 }
 
 /** I13: what counts is the age of what waits. */
-function stuck({ actors, webhooks }: Pick<Active, 'actors' | 'webhooks'>): string | undefined {
+function behind({ actors, webhooks }: Pick<Active, 'actors' | 'webhooks'>): readonly string[] {
   const { oldestMessageMs, oldestEffectMs, oldestCommitMs } = actors.health();
-  const oldest = Math.max(oldestMessageMs, oldestCommitMs);
-  if (oldest > STUCK_MS) return `a message has been waiting for ${Math.round(oldest / 1_000)} s`;
-  const { idleMs } = webhooks.state();
-  if (idleMs > STUCK_MS) return `events have not been delivered for ${Math.round(idleMs / 1_000)} s`;
-  // Effects wait for whole machines at times; only long silence counts.
-  return oldestEffectMs > STUCK_MS * 20
-    ? `an effect has been waiting for ${Math.round(oldestEffectMs / 1_000)} s`
-    : undefined;
+  const waits: readonly (readonly [number, (seconds: number) => string])[] = [
+    [oldestCommitMs, (seconds) => `a commit has been waiting for ${seconds} s`],
+    [oldestMessageMs, (seconds) => `a message has been waiting for ${seconds} s`],
+    [oldestEffectMs, (seconds) => `an effect was last tried ${seconds} s ago`],
+    [webhooks.state().idleMs, (seconds) => `events have not been delivered for ${seconds} s`],
+  ];
+  return waits.flatMap(([ms, say]) => (ms > BEHIND_MS ? say(Math.round(ms / 1_000)) : []));
 }
 
 const UID = /^[0-9a-f-]{36}$/;

@@ -74,7 +74,7 @@ export function openMetrics(log: Log): Metrics {
       gauge('troupe_cache_bytes', 'Bytes in the cache.', () => actors.sizes().cacheBytes);
       gauge('troupe_effects_in_hand', 'Effects not yet carried out.', () => actors.health().effects);
       gauge('troupe_oldest_message_ms', 'Age of the oldest unhandled message.', () => actors.health().oldestMessageMs);
-      gauge('troupe_oldest_effect_ms', 'Age of the oldest effect in hand.', () => actors.health().oldestEffectMs);
+      gauge('troupe_oldest_effect_ms', 'Time since the last try of the effect that was tried longest ago.', () => actors.health().oldestEffectMs);
       gauge('troupe_webhooks_waiting', 'Due deliveries in memory.', () => webhooks.state().waiting);
       gauge('troupe_webhooks_in_hand', 'Attempts under way.', () => webhooks.state().inHand);
       gauge('troupe_commits_waiting', 'Commits waiting for a transaction.', () => actors.health().commitsWaiting);

@@ -107,6 +107,7 @@ export const READINESS: Node = {
   ...record('Whether requests may be sent here.', {
     ready: flag('Whether they may.'),
     missing: { type: 'array', items: text('One thing.'), description: 'What they wait for.' },
+    behind: { type: 'array', items: text('One thing.'), description: 'What waits for longer than it should.' },
   }),
   additionalProperties: true,
 };

@@ -186,8 +186,14 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
       get: ops('readAdmissions', 'Whether new work is paused', ADMISSIONS),
       post: ops('setAdmissions', 'Pause or resume new work', ADMISSIONS, { body: json(ADMISSIONS) }),
     },
-    ...open('/livez', 'readLiveness', 'Is the process alive and does its work move', 'text/plain'),
-    ...open('/readyz', 'readReadiness', 'May it be sent requests, and what is missing', 'application/json', READINESS),
+    ...open('/livez', 'readLiveness', 'Does the event loop of the process answer', 'text/plain'),
+    ...open(
+      '/readyz',
+      'readReadiness',
+      'May it be sent requests, what is missing, and what is behind',
+      'application/json',
+      READINESS,
+    ),
     ...open('/metrics', 'readMetrics', 'Prometheus metrics', 'text/plain'),
     ...open('/version', 'readVersion', 'Version of the program', 'application/json', VERSION),
     '/docs/errors': {

@@ -1,20 +1,21 @@
-/** Owns `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They need no key and tell no tenant's data. */
+/**
+ * Serves `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They need no key and tell no
+ * tenant's data. An orchestrator kills what is not live, so liveness is the event loop alone: it answers, or it does not (I13).
+ */
 import type Router from '@koa/router';
 import type { Room } from '../room.js';
 
 export function healthRoutes(router: Router, room: Room): void {
   for (const path of ['/livez', '/healthz']) {
     router.get(path, (ctx) => {
-      const stuck = room.health.stuck();
-      ctx.status = stuck === undefined ? 200 : 500;
-      ctx.body = stuck === undefined ? 'ok\n' : `${stuck}\n`;
+      ctx.body = 'ok\n';
     });
   }
   router.get('readyz', '/readyz', (ctx) => {
     const missing = room.draining() ? ['draining'] : room.health.missing();
     ctx.status = missing.length === 0 ? 200 : 503;
     if (missing.length > 0) ctx.set('retry-after', '1');
-    ctx.body = { ready: missing.length === 0, missing, ...room.health.facts() };
+    ctx.body = { ready: missing.length === 0, missing, behind: room.health.behind(), ...room.health.facts() };
   });
   router.get('metrics', '/metrics', async (ctx) => {
     ctx.set('content-type', room.metrics.contentType);

@@ -20,7 +20,7 @@ export interface Door {
   readonly http: Http;
   readonly stage: MapStage;
   readonly logged: string[];
-  readonly health: { active: boolean; missing: string[]; stuck: string | undefined };
+  readonly health: { active: boolean; missing: string[]; behind: string[] };
   readonly credentials: Map<string, FoundCredential>;
   /** Calls with the Owner's key of org `acme` unless the headers say otherwise. */
   call(path: string, init?: Call): Promise<Response>;
@@ -117,7 +117,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
     [sha256(KEYS.viewer), credential('acme', 'viewer')],
     [sha256(KEYS.other), credential('globex', 'owner')],
   ]);
-  const health: Door['health'] = { active: true, missing: [], stuck: undefined };
+  const health: Door['health'] = { active: true, missing: [], behind: [] };
   const logged: string[] = [];
   const note = (fields: object, message: string): void => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -136,7 +136,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
     credentials: { find: async (hash) => credentials.get(hash) },
     health: {
       active: () => health.active,
-      stuck: () => health.stuck,
+      behind: () => health.behind,
       missing: () => health.missing,
       facts: () => ({ engine: 'none' }),
     },
