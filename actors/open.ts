@@ -132,6 +132,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const cache = openCache(deps.settings.cacheBytes);
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
   const admission = openAdmission({
+    kindOf,
     read,
     search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, { cache, objects }),
     secrets: deps.secrets,
@@ -177,6 +178,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     moment,
     nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
     admit: admission.check,
+    admitOwners: admission.owners,
     effects: (row) => effects.take(row),
     volatile: (address, uid, letters) => effects.takeVolatile(address, uid, letters),
     timers: (address, uid, writes) => {

@@ -8,6 +8,7 @@ import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission } from './admission/admission.js';
+import { SERVICE_HOLDER } from './caller.js';
 import type { Item } from './mailbox.js';
 import { replay } from './resource/replay.js';
 import type { WriteReply, WriteRequest } from './stage.js';
@@ -50,7 +51,12 @@ async function send(address: Address, request: WriteRequest, deps: SubmitDeps): 
   if (prepared.outcome === 'Refused') return prepared;
   const leave = deps.admission.enter(address.org, address.project);
   try {
-    const refusal = await deps.admission.check(kind, address, prepared.object);
+    const { object } = prepared;
+    // The service makes children of the objects that ask for them, in their own projects.
+    const own = request.caller.holder === SERVICE_HOLDER;
+    const refusal =
+      (await deps.admission.check(kind, address, object)) ??
+      (own ? undefined : await deps.admission.owners(address, object));
     if (refusal) return { outcome: 'Refused', refusal };
     return await ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
   } finally {

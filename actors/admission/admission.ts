@@ -10,12 +10,15 @@ import type { Refusal } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { SecretVersions } from '../../storage/store.js';
+import { checkOwners, type OwnerDeps } from './owners.js';
 import { checkPlainSight } from './plain-sight.js';
 import { checkReferences, type ReferenceDeps } from './references.js';
 
 export interface Admission {
   /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
   check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  /** Whether the owners that `object` names, and `before` did not, are where their references lead. */
+  owners(address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
   /** A create goes into this project now; the returned call says that it is answered. */
   enter(org: string, project: string): () => void;
   /** Resolves when every create that was under way into the project has been answered (each is bounded). */
@@ -29,7 +32,7 @@ type ProjectState = 'Active' | 'Terminating';
 /** Projects remembered; beyond it they are read again (I10). */
 const MAX_PROJECTS = 20_000;
 
-export interface AdmissionDeps extends ReferenceDeps {
+export interface AdmissionDeps extends ReferenceDeps, OwnerDeps {
   readonly secrets: Pick<SecretVersions, 'recognise'>;
 }
 
@@ -95,6 +98,13 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       const fields = causes.map(({ field }) => field);
       const message = `${address.kind} "${address.name}" cannot be as it is: ${fields.slice(0, 20).join(', ')}`;
       return { code: 'Invalid', message, causes, target };
+    },
+    async owners(address, object, before) {
+      const causes = await checkOwners(address, object, before, deps);
+      if (causes.length === 0) return undefined;
+      const { kind, name } = address;
+      const message = `${kind} "${name}" is invalid: ${causes.map((cause) => cause.message).join('; ')}`;
+      return { code: 'Invalid', message, causes, target: { kind, name } };
     },
     enter(org, project) {
       const key = `${org}/${project}`;

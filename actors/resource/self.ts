@@ -20,6 +20,8 @@ export interface ActorDeps extends LoadDeps, MemberDeps {
   moment(): Moment;
   /** Checks what a spec names: references, and whether the project takes new objects. */
   admit(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  /** Checks the owners that the object names and did not name before. */
+  admitOwners(address: Address, object: ApiObject, before: ApiObject): Promise<Refusal | undefined>;
   /** Takes the stored effects of a commit; carries them out in order per object and target. */
   effects(stored: StoredEffects): void;
   /** Sends letters that nothing stored asks for. */

@@ -57,6 +57,8 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
     const refusal = await deps.admit(self.kind, self.address, step.object, present.object);
     if (refusal) return refused(refusal);
   }
+  const stray = await deps.admitOwners(self.address, step.object, present.object);
+  if (stray) return refused(stray);
   const draft = openDraft(self.address, step.object, present.private, present.book);
   const message: Message =
     request.verb === 'delete'

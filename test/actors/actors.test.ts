@@ -1,4 +1,7 @@
 import test from 'ava';
+import { serviceRequest } from '../../actors/caller.js';
+import type { WriteReply } from '../../actors/stage.js';
+import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -301,6 +304,55 @@ test('an owner that goes in the foreground does not wait for a child that has an
   await until(async () => (await house.status('first')) === undefined, 'the owner is gone');
   const shared = await house.actors.stage.read(counterAt('shared'), AbortSignal.timeout(5_000));
   t.deepEqual(shared && decodeObject(shared).metadata.ownerReferences?.map(({ name }) => name), ['second']);
+  await house.drop();
+});
+
+test('a circle of owners, an object that owns itself, and a child in another project hold up no deletion', async (t) => {
+  const house = await openHouse((await openTestDatabase(t)).url);
+  const elsewhere: Address = { org: ORG, kind: 'Namespace', project: '', name: 'elsewhere' };
+  await house.actors.write(elsewhere, { verb: 'create', body: { metadata: { name: 'elsewhere' } } });
+  const uidOf = (reply: WriteReply): string => (reply.outcome === 'Done' ? decodeObject(reply.body).metadata.uid : '');
+  const own = (name: string, uid: string) => ({ apiVersion: 'svc.dev/v1', kind: 'Counter', name, uid });
+  const names = ['alone', 'first', 'second', 'third', 'near'];
+  const uids: Record<string, string> = {};
+  for (const name of names) uids[name] = uidOf(await house.make(name));
+  const owned = (name: string, owner: string) =>
+    house.write(counterAt(name), {
+      verb: 'patch',
+      patch: { type: 'merge', patch: { metadata: { ownerReferences: [own(owner, uids[owner] ?? '')] } } },
+    });
+  await owned('alone', 'alone');
+  for (const [name, owner] of [
+    ['second', 'first'],
+    ['third', 'second'],
+    ['first', 'third'],
+  ] as const)
+    t.is((await owned(name, owner)).outcome, 'Done');
+  const far = { ...counterAt('far'), project: 'elsewhere' };
+  const body = { metadata: { name: 'far', ownerReferences: [own('near', uids['near'] ?? '')] }, spec: {} };
+  const caller = { ...serviceRequest(ORG, { verb: 'create', body }).caller, holder: 'someone' };
+  const refused = await house.write(far, { verb: 'create', body, caller });
+  t.is(refused.outcome === 'Refused' && refused.refusal.code, 'Invalid');
+  t.is(refused.outcome === 'Refused' && refused.refusal.causes?.[0]?.field, 'metadata.ownerReferences[0]');
+  t.is(
+    (
+      await house.write(counterAt('here'), {
+        verb: 'create',
+        body: { ...body, metadata: { ...body.metadata, name: 'here' } },
+        caller,
+      })
+    ).outcome,
+    'Done',
+  );
+  // As an earlier version let it be made.
+  t.is((await house.write(far, { verb: 'create', body })).outcome, 'Done');
+  for (const name of ['alone', 'first', 'near'])
+    await house.write(counterAt(name), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
+  for (const address of [...names.map(counterAt), counterAt('here'), far])
+    await until(
+      async () => (await house.actors.stage.read(address, AbortSignal.timeout(5_000))) === undefined,
+      `${address.name} is gone`,
+    );
   await house.drop();
 });
 
