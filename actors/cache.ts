@@ -1,8 +1,13 @@
 /**
- * Owns the current objects of this replica as ready-made bytes. Fed by every commit before its acknowledgement and by
+ * Keeps the current objects of this replica as ready-made bytes. Fed by every commit before its acknowledgement and by
  * reads; so what is in it is never older than what was acknowledged (architecture, "Reads").
  *
- * I10: bounded by bytes. When it is full the least recently used go; a miss is a read from Postgres.
+ * Reads race with commits: what a read brings may be older than a commit whose entry has been evicted meanwhile. So the
+ * versions of recent commits are remembered apart from their bodies, and a read says which commit was the newest when it
+ * began: one that began before a commit which is no longer remembered brings nothing in.
+ *
+ * I10: bounded by bytes, and by the number of versions. When it is full the least recently used go; a miss is a read from
+ * Postgres.
  */
 import { LRUCache } from 'lru-cache';
 import { addressKey, type Address } from '../src/api/address.js';
@@ -22,8 +27,10 @@ export interface ObjectCache {
   get(address: Address): CachedObject | undefined;
   /** From a commit: always the newest there is. */
   committed(change: CommittedChange): void;
-  /** From a read: taken only when nothing as new is here. */
-  fill(object: StoredObject): void;
+  /** Version of the newest commit: to be asked for before a read whose result is to be filled in. */
+  version(): number;
+  /** From a read that began when `version()` was `begun`: taken only when no commit has written the object since. */
+  fill(object: StoredObject, begun: number): void;
   /** The owner knows the private state that it has just committed. */
   setPrivate(address: Address, version: number, text: string | null): void;
   /** What stands here was told to be stale: the next look reads Postgres. */
@@ -36,28 +43,40 @@ export interface ObjectCache {
 /** Rough cost of an entry beside its body: key, entry and map nodes. */
 const ENTRY_OVERHEAD_BYTES = 400;
 
-export function openCache(maxBytes: number): ObjectCache {
+/** Commits whose versions are remembered: some seconds of the fastest writing. */
+const RECENT_COMMITS = 50_000;
+
+export function openCache(maxBytes: number, recentCommits = RECENT_COMMITS): ObjectCache {
   const entries = new LRUCache<string, CachedObject>({
     maxSize: maxBytes,
     sizeCalculation: (entry) => entry.body.length + (entry.private?.length ?? 0) + ENTRY_OVERHEAD_BYTES,
   });
-  // Reads race with commits: a read that began before a deletion must not bring the object back. Versions of recent
-  // deletions are kept as long as a read can last.
-  const gone = new LRUCache<string, number>({ max: 50_000 });
+  let newest = 0;
+  /** The newest commit that is no longer remembered. */
+  let forgotten = 0;
+  const recent = new LRUCache<string, number>({
+    max: recentCommits,
+    dispose(version, _key, reason) {
+      if (reason === 'evict') forgotten = Math.max(forgotten, version);
+    },
+  });
   return {
     get: (address) => entries.get(addressKey(address)),
     committed(change) {
       const key = addressKey(change.address);
+      newest = change.version;
+      recent.set(key, change.version);
       if (change.type === 'DELETED') {
         entries.delete(key);
-        gone.set(key, change.version);
         return;
       }
       entries.set(key, { uid: change.uid, version: change.version, body: change.after, private: undefined });
     },
-    fill(object) {
+    version: () => newest,
+    fill(object, begun) {
       const key = addressKey(object.address);
-      if ((entries.peek(key)?.version ?? 0) >= object.version || (gone.get(key) ?? 0) > object.version) return;
+      if (begun < forgotten || (recent.peek(key) ?? 0) > object.version) return;
+      if ((entries.peek(key)?.version ?? 0) >= object.version) return;
       entries.set(key, { uid: object.uid, version: object.version, body: object.body, private: object.private });
     },
     setPrivate(address, version, text) {
@@ -70,7 +89,6 @@ export function openCache(maxBytes: number): ObjectCache {
     },
     clear() {
       entries.clear();
-      gone.clear();
     },
     get bytes() {
       return entries.calculatedSize;

@@ -20,8 +20,9 @@ const CHUNK = 500;
 export async function readObject(address: Address, deps: ReadDeps): Promise<Buffer | undefined> {
   const cached = deps.cache.get(address);
   if (cached) return cached.body;
+  const begun = deps.cache.version();
   const stored = await deps.objects.read(address);
-  if (stored) deps.cache.fill(stored);
+  if (stored) deps.cache.fill(stored, begun);
   return stored?.body;
 }
 
@@ -76,9 +77,10 @@ async function chunk(
     else missing.push(key);
   }
   if (missing.length > 0) {
+    const begun = deps.cache.version();
     const rows = new Map((await deps.objects.readMany(org, kind, missing)).map((row) => [nameOf(row.address), row]));
     for (const key of missing) {
-      const body = await bodyAt(range, version, key, rows.get(nameOf(key)), deps);
+      const body = await bodyAt(range, version, key, rows.get(nameOf(key)), begun, deps);
       if (body) found.set(key, body);
     }
   }
@@ -91,10 +93,11 @@ async function bodyAt(
   version: number,
   key: ObjectKey,
   row: StoredObject | undefined,
+  begun: number,
   deps: ReadDeps,
 ): Promise<Buffer | undefined> {
   if (row?.version === key.version) {
-    deps.cache.fill(row);
+    deps.cache.fill(row, begun);
     return row.body;
   }
   const one = { org: range.org, kind: range.kind, project: key.project, name: key.name };
