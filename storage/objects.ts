@@ -117,6 +117,10 @@ FROM clock c LEFT JOIN LATERAL (
       return row === undefined ? undefined : toSlot(row);
     },
 
+    async timers(org, uid) {
+      return new Map(await postgres.readRows<[string, number]>(TIMERS, [org, uid]));
+    },
+
     async addressOf(uid) {
       const [row] = await postgres.readRows<[string, string, string, string]>(ADDRESS_OF, [uid]);
       if (row === undefined) return undefined;
@@ -236,3 +240,8 @@ const SLOTS: Statement = {
   text: 'SELECT index, epoch, phase, failures, format, detail FROM slots WHERE org = $1 AND uid = $2 ORDER BY index',
 };
 const COUNT: Statement = { name: 'count', text: 'SELECT objects FROM org_counts WHERE org = $1' };
+
+const TIMERS: Statement = {
+  name: 'timers of an object',
+  text: 'SELECT timer, generation FROM timers WHERE uid = $2 AND org = $1',
+};

@@ -31,6 +31,7 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
     version,
     address: { org, kind, project, name },
     uid,
+    recalled: true,
     effects: upcast('effects', format, JSON.parse(body), formats),
   });
 

@@ -36,6 +36,8 @@ export interface KeyRange {
 /** One stored row of later effects: all effects of one commit of one object. */
 export interface StoredEffects {
   readonly version: number;
+  /** It was read from storage, so some of it may have been done before, and long ago. */
+  readonly recalled?: boolean | undefined;
   readonly address: Address;
   readonly uid: string;
   readonly effects: readonly LaterEffect[];
@@ -79,6 +81,8 @@ export interface Objects {
   /** Objects that name this uid as an owner, in the order of kind, project and name, those behind `after`. */
   ownedBy(org: string, uid: string, limit: number, after?: Address): Promise<Address[]>;
   slots(org: string, uid: string): Promise<SlotRow[]>;
+  /** Generations of the object's armed timers, by name. */
+  timers(org: string, uid: string): Promise<ReadonlyMap<string, number>>;
   slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;
   /** Whole store, for operators: the address of an incarnation. Reads the table; not for hot paths. */
   addressOf(uid: string): Promise<Address | undefined>;

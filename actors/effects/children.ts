@@ -15,7 +15,7 @@ import { DONE, retry, wait, type EffectOutcome } from './outcome.js';
 
 export interface ChildrenDeps {
   readonly kinds: readonly KindDefinition[];
-  readonly objects: Pick<Objects, 'ownedBy' | 'keys'>;
+  readonly objects: Pick<Objects, 'ownedBy' | 'keys' | 'read' | 'slot'>;
   read(address: Address): Promise<Buffer | undefined>;
   write(address: Address, request: ServiceWrite): Promise<WriteReply>;
   /** Resolves when no create is under way into the project. */
@@ -42,6 +42,7 @@ export async function createChild(
   const project = kind.scope === 'org' ? '' : (effect.project ?? row.address.project);
   const address: Address = { org: row.address.org, kind: effect.kind, project, name: effect.name };
   if (!(await stands(row, deps))) return DONE; // nobody would collect it
+  if (row.recalled && !(await isAwaited(row, effect, owner, deps))) return DONE; // I8
   const reply = await deps.write(address, {
     verb: 'create',
     body: {
@@ -74,6 +75,25 @@ export async function createChild(
   if (!there) return retry('the child went while it was being looked at');
   if (owns(row.uid, decodeObject(there))) return DONE; // made by an earlier run of this effect
   return { outcome: 'Failed', reason: 'AlreadyExists', message: `${effect.kind} "${effect.name}" belongs to another` };
+}
+
+/**
+ * Whether the owner still waits for this child. What was read from storage may have been carried out long ago and only be
+ * kept by another effect of its row: an Attempt that was made, has ended and was deleted must not be made anew.
+ */
+async function isAwaited(
+  { address, uid }: StoredEffects,
+  effect: Effect<'CreateChild'>,
+  kind: KindDefinition,
+  deps: ChildrenDeps,
+): Promise<boolean> {
+  const { slot: index, epoch } = (effect.spec ?? {}) as { slot?: number; epoch?: number };
+  if (kind.awaitsAttempt === undefined || index === undefined || epoch === undefined) return true;
+  const stored = await deps.objects.read(address);
+  if (stored?.uid !== uid) return false;
+  const slot = kind.machine.book?.stored ? await deps.objects.slot(address.org, uid, index) : undefined;
+  const kept: unknown = stored.private === null ? undefined : JSON.parse(stored.private);
+  return kind.awaitsAttempt({ kept, slot }, epoch);
 }
 
 /** Whether the object that asked still exists, as the same incarnation. */

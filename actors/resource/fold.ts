@@ -4,7 +4,7 @@
  */
 import type { Mailbox, Delivery, Item } from '../mailbox.js';
 import { absorb, openDraft } from './draft.js';
-import { load } from './incarnation.js';
+import { load, type Present } from './incarnation.js';
 import type { ActorDeps, Self } from './self.js';
 import { settle } from './settle.js';
 
@@ -27,14 +27,23 @@ export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, 
     return;
   }
   const draft = openDraft(self.address, present.object, present.private, present.book);
-  for (let next = takeMessage(mailbox, taken); next; next = takeMessage(mailbox, taken)) {
+  /** Timers whose firing this fold has not seen yet. */
+  let armed: Map<string, number> | undefined;
+  while (taken.length < MAX_FOLD) {
+    const next = takeMessage(mailbox, taken);
+    if (!next) break;
     if (next.uid !== undefined && next.uid !== present.uid) {
       taken.pop();
       next.settle('Absent');
       continue;
     }
+    if (next.message.type === 'TimerFired') {
+      const { timer, generation } = next.message;
+      armed ??= await readTimers(self, present, deps);
+      if (armed.get(timer) !== generation) continue; // of an earlier arming, or dealt with
+      armed.delete(timer);
+    }
     absorb(draft, self.kind, next.message, moment); // a refusal has no reader: the message is ignored
-    if (taken.length >= MAX_FOLD) break;
   }
   const settled = await settle(self, draft, deps);
   switch (settled.outcome) {
@@ -45,6 +54,12 @@ export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, 
     default:
       settleAll(taken, 'Retry');
   }
+}
+
+async function readTimers(self: Self, present: Present, deps: ActorDeps): Promise<Map<string, number>> {
+  const timers = present.timers ?? (await deps.objects.timers(self.address.org, present.uid));
+  self.state = { ...present, timers };
+  return new Map(timers);
 }
 
 function takeMessage(mailbox: Mailbox, taken: MessageItem[]): MessageItem | undefined {

@@ -8,6 +8,7 @@ import type { ApiObject } from '../../src/api/object.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Objects } from '../../storage/store.js';
 import type { CachedObject, ObjectCache } from '../cache.js';
+import type { Generations } from './timers.js';
 
 export interface Present {
   readonly at: 'Present';
@@ -17,6 +18,8 @@ export interface Present {
   readonly body: Buffer;
   readonly object: ApiObject;
   readonly private: unknown;
+  /** Generations of the armed timers by name; undefined: not read yet. */
+  readonly timers: Generations | undefined;
   /** The kind's book, changed in place by decided changes; undefined for kinds without one. */
   readonly book: unknown;
 }
@@ -25,7 +28,7 @@ export type Incarnation = { readonly at: 'Unknown' } | { readonly at: 'Absent' }
 
 export interface LoadDeps {
   readonly cache: ObjectCache;
-  readonly objects: Pick<Objects, 'read' | 'slots'>;
+  readonly objects: Pick<Objects, 'read' | 'slots' | 'timers'>;
 }
 
 /** Reads the committed state of the address: bytes from the cache where they are known whole, else from Postgres. */
@@ -39,6 +42,7 @@ export async function load(address: Address, kind: KindDefinition, deps: LoadDep
     body: stored.body,
     object: decodeObject(stored.body),
     private: stored.private === null ? undefined : (JSON.parse(stored.private) as unknown),
+    timers: undefined,
     book: await openBook(address, stored.uid, kind, deps),
   };
 }
@@ -49,8 +53,9 @@ async function read(
 ): Promise<(CachedObject & { readonly private: string | null }) | undefined> {
   const cached = deps.cache.get(address);
   if (cached && cached.private !== undefined) return { ...cached, private: cached.private };
+  const begun = deps.cache.version();
   const stored = await deps.objects.read(address);
-  if (stored) deps.cache.fill(stored);
+  if (stored) deps.cache.fill(stored, begun);
   return stored;
 }
 

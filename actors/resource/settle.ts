@@ -6,6 +6,7 @@ import type { IdempotencyWrite, MemberResult } from '../../storage/commit/member
 import type { Draft } from './draft.js';
 import { memberOf, type Basis } from './member.js';
 import { sealSecrets } from './seal.js';
+import { timersAfter } from './timers.js';
 import type { ActorDeps, Self } from './self.js';
 
 export type Settled =
@@ -20,6 +21,7 @@ export async function settle(
   idempotency?: IdempotencyWrite,
 ): Promise<Settled> {
   const basis = basisOf(self);
+  const timers = self.state.at === 'Present' ? self.state.timers : undefined;
   const secrets = draft.atCommit.length > 0 ? await sealSecrets(draft, deps.secrets) : [];
   const member = memberOf(draft, self.kind, basis, secrets, deps, idempotency);
   const { uid } = draft.object.metadata;
@@ -43,6 +45,7 @@ export async function settle(
           body,
           object: draft.object,
           private: draft.private,
+          timers: timersAfter(basis === undefined ? new Map() : timers, member.timers),
           book: draft.book,
         };
         deps.cache.setPrivate(self.address, version, member.private);

@@ -6,7 +6,7 @@
 import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';
 import type { Cause } from '../api/refusal.js';
-import type { Machine } from './machine.js';
+import type { Machine, SlotRow } from './machine.js';
 import type { Images, WorkPlan } from './work.js';
 
 export type Operation = 'list' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'readStatus';
@@ -129,6 +129,11 @@ export interface KindDefinition {
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
   unsupported?(spec: unknown, images: Images): readonly string[];
   readonly machine: Machine;
+  /**
+   * For kinds that run work: whether the owner still waits for the Attempt of this epoch. Asked before an Attempt is made for
+   * which it may have asked long ago. `slot`: the stored row of its index, where the kind stores slots. Pure.
+   */
+  awaitsAttempt?(owner: { readonly kept: unknown; readonly slot: SlotRow | undefined }, epoch: number): boolean;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
 }

@@ -4,7 +4,8 @@
  *
  * The protocol
  * - The row in Postgres is the truth (I6). It is written by the commit that arms the timer and removed by the commit
- *   that has dealt with it. Nothing here writes it. Firing is at least once; the object drops old generations.
+ *   that has dealt with it. Nothing here writes it. Firing is at least once; the object's actor ignores a firing whose
+ *   generation is not the armed one (actors/resource/fold.ts).
  * - Rows due before `armedUntil` have been put into BullMQ; `armedUntil` moves ahead of the clock by up to the horizon
  *   as time passes. A timer armed for later is left in its row until then. So BullMQ holds a minute of timers, not years.
  * - Moving `armedUntil` reads the rows between the old and the new bound. It is moved before the read, so a timer that

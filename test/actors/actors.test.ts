@@ -356,6 +356,29 @@ test('a circle of owners, an object that owns itself, and a child in another pro
   await house.drop();
 });
 
+test('a timer that fires late, for an earlier arming or once more, changes nothing', async (t) => {
+  const { url } = await openTestDatabase(t);
+  let house = await openHouse(url);
+  await house.make('w', { wakeIn: 3_600_000 });
+  const [row] = await house.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 1_000, 10);
+  const { uid, timer, generation = 0 } = row ?? { uid: '', timer: '' };
+  t.true(generation > 0);
+  const fire = (of: number) =>
+    house.actors.post.deliver(counterAt('w'), uid, { type: 'TimerFired', timer, generation: of });
+  t.is(await fire(generation - 1), 'Done');
+  t.is((await house.status('w'))?.['timers'], 0);
+  // Also where the object was loaded anew, and does not know when it was armed.
+  await house.drop();
+  house = await openHouse(url);
+  await fire(generation - 1);
+  t.is((await house.status('w'))?.['timers'], 0);
+  await Promise.all([fire(generation), fire(generation)]);
+  await fire(generation);
+  t.is((await house.status('w'))?.['timers'], 1);
+  t.deepEqual(await house.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 1_000, 10), []);
+  await house.drop();
+});
+
 test('a list is one exact snapshot while objects are written', async (t) => {
   const house = await openHouse((await openTestDatabase(t)).url);
   for (let i = 0; i < 20; i += 1) await house.make(`c-${String(i).padStart(2, '0')}`);

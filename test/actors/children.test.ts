@@ -1,10 +1,13 @@
 /** The collection of an owner's children: what it costs while they go, and that it never waits for one that nobody asked. */
 import test from 'ava';
-import type { ChildrenDeps } from '../../actors/effects/children.js';
+import { createChild, type ChildrenDeps } from '../../actors/effects/children.js';
 import { collectChildren } from '../../actors/effects/collect.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject, encodeObject } from '../../src/api/encode.js';
+import { attemptKind } from '../../src/kinds/attempt/index.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
+import { jobKind } from '../../src/kinds/job/index.js';
+import type { SlotRow } from '../../src/kinds/machine.js';
 
 const owner: Address = { org: 'acme', kind: 'Job', project: 'default', name: 'owner' };
 const row = { version: 1, address: owner, uid: 'owner-uid', effects: [] };
@@ -56,6 +59,8 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
         return names.map(([name, { project }]) => ({ org, kind: 'Attempt', project, name }));
       },
       keys: unused,
+      read: unused,
+      slot: unused,
     },
     async read({ name }) {
       reads += 1;
@@ -150,4 +155,38 @@ test('a child in another project, whose letter would not arrive, is asked to go 
   for (const child of world.there.values()) child.project = 'elsewhere';
   await collectChildren(row, collect(), world.deps);
   t.deepEqual(world.told, ['ChildrenGone']);
+});
+
+test('an Attempt whose making was stored long ago is made only while its Job waits for it', async (t) => {
+  const metadata = { name: 'owner', namespace: 'default', uid: 'owner-uid', generation: 1, creationTimestamp: '' };
+  const body = encodeObject({ apiVersion: 'svc.dev/v1', kind: 'Job', metadata, spec: {}, status: {} });
+  const made = async (slot: SlotRow | undefined, recalled: boolean): Promise<number> => {
+    let creates = 0;
+    const { deps } = worldOf(0, () => false);
+    await createChild(
+      { ...row, recalled },
+      { type: 'CreateChild', kind: 'Attempt', name: 'owner-3-1', spec: { slot: 3, epoch: 1 } },
+      {
+        ...deps,
+        kinds: [jobKind, attemptKind],
+        read: async () => body,
+        objects: {
+          ...deps.objects,
+          read: async (address) => ({ address, uid: 'owner-uid', version: 9, body, private: null }),
+          slot: async (_org, _uid, index) => (index === 3 ? slot : undefined),
+        },
+        async write() {
+          creates += 1;
+          return { outcome: 'Done', status: 201, body, etag: '1', warnings: [] };
+        },
+      },
+    );
+    return creates;
+  };
+  const slot = (phase: string, epoch: number): SlotRow => ({ index: 3, epoch, phase, failures: 0 });
+  t.is(await made(slot('Active', 1), true), 1);
+  t.is(await made(undefined, false), 1, 'fresh from its commit');
+  t.is(await made(slot('Succeeded', 1), true), 0);
+  t.is(await made(slot('Active', 2), true), 0);
+  t.is(await made(undefined, true), 0);
 });

@@ -17,7 +17,7 @@ test('effects come back oldest first, page by page, and are gone once they are d
   for (const name of ['a', 'b', 'c']) await f.committer.commit(insert(name, { effects }), undefined);
   await f.committer.commit(insert('none'), undefined);
   const first = await f.store.pending.effects(0, 2);
-  t.deepEqual(first[0], { version: 1, address: address('a'), uid: 'uid-a', effects });
+  t.deepEqual(first[0], { version: 1, address: address('a'), uid: 'uid-a', recalled: true, effects });
   t.deepEqual(
     first.map(({ version }) => version),
     [1, 2],

@@ -44,5 +44,6 @@ export const jobKind: KindDefinition = {
   unsupported: unsupportedFields,
   machine: jobMachine,
   runsWork: true,
+  awaitsAttempt: ({ slot }, epoch) => slot?.phase === 'Active' && slot.epoch === epoch,
   workPlan: jobWorkPlan,
 };

@@ -4,6 +4,7 @@ import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
+import { isLive } from '../session/state.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
 import { sandboxMachine } from './machine.js';
 import { sandboxWorkPlan } from './plan.js';
@@ -76,5 +77,6 @@ export const sandboxKind: KindDefinition = {
   plainSight: (object: This) => plainSightOf(object.spec),
   unsupported: unsupportedFields,
   machine: sandboxMachine,
+  awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   workPlan: sandboxWorkPlan,
 };

@@ -66,3 +66,7 @@ export interface SessionPrivate {
   /** When it was last said that something is under way; undefined: nothing is. */
   readonly busyAt?: number | undefined;
 }
+
+/** Whether the Attempt of this epoch is the live one and has not ended. `kept` is a `SessionPrivate`, or absent. */
+export const isLive: { by(kept: unknown, epoch: number): boolean }['by'] = (kept: SessionPrivate | undefined, epoch) =>
+  kept?.live?.epoch === epoch && kept.live.phase !== 'Ended';

@@ -3,6 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, listCell, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
+import { isLive } from '../session/state.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
 import { workspaceMachine } from './machine.js';
 import { workspaceWorkPlan } from './plan.js';
@@ -73,5 +74,6 @@ export const workspaceKind: KindDefinition = {
   plainSight: (object: This) => plainSightOf(object.spec),
   unsupported: unsupportedFields,
   machine: workspaceMachine,
+  awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   workPlan: workspaceWorkPlan,
 };
