@@ -28,7 +28,7 @@ import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Store } from '../storage/open.js';
 import { attemptTokens, type AttemptTokens } from '../storage/envelope/attempt-tokens.js';
 import type { MasterKeys } from '../storage/envelope/master-key.js';
-import { keepHouse } from '../storage/housekeeping.js';
+import { keepHouse, storedSweeps, type Sweep } from '../storage/housekeeping.js';
 import { openOrgs } from '../storage/orgs.js';
 import { openTimers } from '../storage/queues/timers.js';
 import { openDeliveryLog } from '../storage/webhooks/log.js';
@@ -152,11 +152,11 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     doors: deps.doors,
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
-    async keepOutput(address, uid, file) {
+    async keepOutput(address, file) {
       const { name, size, directory } = file;
       if (file.error !== undefined) return { name, size, directory, sha256: '', error: file.error };
       const kept = await blobs.addFile(address.org, file.file, { limit: TRANSFER_BYTES, signal: stopping });
-      await blobs.addRef(address.org, kept.digest, uid);
+      // The commit that names it keeps it. A day is left for that: by then the report has been handled or is handled again.
       return { name, size: kept.size, directory, sha256: kept.digest };
     },
     admissions: openAdmissionSwitch(store.postgres),
@@ -266,26 +266,27 @@ async function furnish(
 
 /** Rows and blobs that are past their time go, as long as this term lasts; what an earlier master key wrapped is wrapped anew. */
 function clearAway({ config, store, keys, blobs, metrics }: ActiveDeps, actors: Actors, stopping: AbortSignal): void {
-  const problem = (what: string) => (error: unknown) => {
+  const problem = (what: string, error: unknown): void => {
     if (!stopping.aborted) metrics.observe.problem(`${what}: ${error instanceof Error ? error.message : 'failed'}`);
   };
   const { postgres, changes, responses } = store;
   // At least twice within the history that is kept, so that it never grows to more than one and a half times of it.
   const every = Math.min(CLEAR_AWAY_MS, (config.watchHistorySeconds * 1_000) / 2);
-  void keepHouse(
-    {
+  const sweeps: readonly Sweep[] = [
+    ...storedSweeps({
       ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS, now: store.clock },
       onFloor: (floor) => actors.moveFloor(floor),
-      onProblem: problem('housekeeping'),
+    }),
+    {
+      ...{ name: 'blobs', every: SWEEP_BLOBS_MS },
+      run: (signal) => blobs.sweep(signal),
+      overdue: () => blobs.overdueMs(),
     },
-    stopping,
-  );
+  ];
+  void keepHouse(sweeps, { onOverdue: metrics.observe.overdue, onProblem: problem }, stopping);
   void rewrapSecrets(postgres, keys, stopping).then(({ unreadable }) => {
     if (unreadable > 0) metrics.observe.problem(`${unreadable} secret versions do not open with any master key here`);
   });
-  const sweep = setInterval(() => void blobs.sweep(stopping).catch(problem('blobs')), SWEEP_BLOBS_MS);
-  sweep.unref();
-  stopping.addEventListener('abort', () => clearInterval(sweep), { once: true });
 }
 
 /** Tells the Node what its machine has, now and every minute. */

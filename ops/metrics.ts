@@ -9,6 +9,8 @@ export interface Metrics {
   readonly observe: ActorObserver & {
     /** An attempt to deliver a webhook has ended. */
     delivery(phase: string): void;
+    /** How long the oldest row that a sweep should have removed has been overdue (ms). */
+    overdue(sweep: string, ms: number): void;
   };
   /** Figures that are read when somebody asks, from the active process's parts. */
   follow(actors: Pick<Actors, 'health' | 'sizes'>, webhooks: Pick<Webhooks, 'state'>): void;
@@ -36,6 +38,12 @@ export function openMetrics(log: Log): Metrics {
     labelNames: ['phase'],
     registers,
   });
+  const overdue = new Gauge({
+    name: 'troupe_overdue_row_ms',
+    help: 'Time for which the oldest row that should be gone has been there, by the sweep that removes it.',
+    labelNames: ['sweep'],
+    registers,
+  });
   const problems = new Counter({
     name: 'troupe_problems_total',
     help: 'Faults that were logged and survived.',
@@ -51,6 +59,7 @@ export function openMetrics(log: Log): Metrics {
       },
       effect: (type, outcome) => effects.inc({ type, outcome }),
       delivery: (phase) => deliveries.inc({ phase }),
+      overdue: (sweep, ms) => overdue.set({ sweep }, ms),
       problem(message) {
         problems.inc();
         log.warn({ message }, 'a problem behind the front door');
@@ -74,7 +83,11 @@ export function openMetrics(log: Log): Metrics {
       gauge('troupe_cache_bytes', 'Bytes in the cache.', () => actors.sizes().cacheBytes);
       gauge('troupe_effects_in_hand', 'Effects not yet carried out.', () => actors.health().effects);
       gauge('troupe_oldest_message_ms', 'Age of the oldest unhandled message.', () => actors.health().oldestMessageMs);
-      gauge('troupe_oldest_effect_ms', 'Time since the last try of the effect that was tried longest ago.', () => actors.health().oldestEffectMs);
+      gauge(
+        'troupe_oldest_effect_ms',
+        'Time since the last try of the effect that was tried longest ago.',
+        () => actors.health().oldestEffectMs,
+      );
       gauge('troupe_webhooks_waiting', 'Due deliveries in memory.', () => webhooks.state().waiting);
       gauge('troupe_webhooks_in_hand', 'Attempts under way.', () => webhooks.state().inHand);
       gauge('troupe_commits_waiting', 'Commits waiting for a transaction.', () => actors.health().commitsWaiting);

@@ -111,15 +111,11 @@ export function memberOf(
   };
 }
 
-/**
- * Kept from the decision that names them to the one that names them no more, or to the end: a terminal object is written
- * seldom, so that it may say each time that it keeps none.
- */
+/** Kept from the commit of the decision that names them to that of the one that names them no more, or to the object's end. */
 function blobsOf(draft: Draft, kind: KindDefinition, basis: Basis | undefined): Member['blobs'] {
   const needed = kind.blobs?.(draft.object, draft.private) ?? [];
   const before = basis?.blobs ?? [];
   if (draft.gone || (needed.length === 0 && before.length === 0)) return undefined;
-  if (kind.machine.isTerminal?.(draft.object.status) === true) return [];
   return basis === undefined || needed.join() !== before.join() ? needed : undefined;
 }
 

@@ -20,8 +20,8 @@ export interface ReportDeps {
   readonly engine: ComputeEngine;
   readonly attempts: Pick<Attempts, 'whose'>;
   deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
-  /** Takes a collected file into the org's blobs, referenced by the Attempt. */
-  keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput>;
+  /** Takes a collected file into the org's blobs. The Attempt keeps it from the commit on that names it. */
+  keep(address: Address, output: OutputFile): Promise<CollectedOutput>;
   /** Each state as it comes, also one whose report is known already. */
   onState(state: WorkState): void;
   onRemoved(id: string): void;
@@ -101,7 +101,7 @@ export function openReports(deps: ReportDeps): Reports {
     try {
       const outputs: CollectedOutput[] = [];
       for (const output of state.outputs ?? []) {
-        const kept = await keep(address, uid, output);
+        const kept = await keep(address, output);
         outputs.push(kept);
         if (output.vital !== true || output.error !== undefined || kept.error === undefined) continue;
         // The engine has it: it stays there until it can be kept here, such as when there is room in the quota again.
@@ -115,9 +115,9 @@ export function openReports(deps: ReportDeps): Reports {
   }
 
   /** An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being told. */
-  async function keep(address: Address, uid: string, output: OutputFile): Promise<CollectedOutput> {
+  async function keep(address: Address, output: OutputFile): Promise<CollectedOutput> {
     try {
-      return await deps.keep(address, uid, output);
+      return await deps.keep(address, output);
     } catch (error) {
       const why = lastingFault(error);
       if (why === undefined) throw error;

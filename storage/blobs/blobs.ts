@@ -14,7 +14,7 @@ import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import { parseDigest, type Digest } from './digest.js';
 import { isThere, openLayout, place, removeFile, removePartials } from './layout.js';
 import { digestOf, receive } from './receive.js';
-import { deleteRefs, findBlob, insertBlob, insertRef, underLock, usedBytes } from './rows.js';
+import { deleteRefs, findBlob, insertBlob, insertRef, overdueMs, underLock, usedBytes } from './rows.js';
 import { sweepBlobs, type Swept } from './sweep.js';
 import { heard, systemCode } from './system-error.js';
 
@@ -75,8 +75,10 @@ export interface Blobs {
   dropRefs(org: string, uid: string): Promise<void>;
   /** Bytes that the org holds. */
   used(org: string): Promise<number>;
-  /** Whole store: removes what is unused. Once an hour is enough. */
+  /** Whole store: removes what is unused, all of it. Once an hour is enough. */
   sweep(signal: AbortSignal): Promise<Swept>;
+  /** Whole store: how long the oldest blob that should be gone has been overdue (ms). */
+  overdueMs(): Promise<number>;
 }
 
 const QUOTA_BYTES = 100 * 2 ** 30;
@@ -186,6 +188,7 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
 
     dropRefs: (org, uid) => deleteRefs(pool, org, uid),
     used: (org) => usedBytes(pool, org),
+    overdueMs: () => overdueMs(pool, unusedSeconds),
     sweep: (signal) => sweepBlobs(pool, layout, unusedSeconds, now(), signal),
   };
   return blobs;

@@ -98,18 +98,53 @@ export async function deleteRefs(pool: Pool, org: string, uid: string): Promise<
   await pool.query(DROP_REFS, [org, uid]);
 }
 
-const UNUSED = `
-  SELECT DISTINCT digest FROM (
-    SELECT digest FROM blobs b
-    WHERE last_used < now() - make_interval(secs => $1)
-      AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.org = b.org AND r.digest = b.digest)
-    ORDER BY last_used LIMIT $2
-  ) AS oldest`;
+/** Where a reading of what is unused goes on. */
+export interface UnusedBlob {
+  readonly org: string;
+  readonly digest: Digest;
+  /** As Postgres writes it, to the microsecond. */
+  readonly lastUsed: string;
+}
 
-/** Whole store: contents that some org has neither used for so long nor refers to. */
-export async function unusedDigests(pool: Pool, afterSeconds: number, limit: number): Promise<Digest[]> {
-  const { rows } = await pool.query<{ digest: Digest }>(UNUSED, [afterSeconds, limit]);
-  return rows.map((row) => row.digest);
+const UNUSED = `
+  SELECT org, digest, last_used::text AS "lastUsed"
+  FROM blobs b
+  WHERE last_used < now() - make_interval(secs => $1)
+    AND ($3::timestamptz IS NULL OR (last_used, org, digest) > ($3::timestamptz, $4, $5))
+    AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.org = b.org AND r.digest = b.digest)
+  ORDER BY last_used, org, digest LIMIT $2`;
+
+/** Whole store: blobs that their org has neither used for so long nor refers to, the longest unused first, behind `after`. */
+export async function unusedBlobs(
+  pool: Pool,
+  afterSeconds: number,
+  limit: number,
+  after: UnusedBlob | undefined,
+): Promise<readonly UnusedBlob[]> {
+  const from = [after?.lastUsed ?? null, after?.org ?? '', after?.digest ?? ''];
+  const { rows } = await pool.query<UnusedBlob>(UNUSED, [afterSeconds, limit, ...from]);
+  return rows;
+}
+
+const OVERDUE = `
+  SELECT (extract(epoch FROM now() - last_used) - $1)::float8 * 1000 AS ms
+  FROM blobs b
+  WHERE last_used < now() - make_interval(secs => $1)
+    AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.org = b.org AND r.digest = b.digest)
+  ORDER BY last_used LIMIT 1`;
+
+/** Whole store: for how long the oldest unused blob should have been gone (ms). */
+export async function overdueMs(pool: Pool, afterSeconds: number): Promise<number> {
+  const { rows } = await pool.query<{ ms: number }>(OVERDUE, [afterSeconds]);
+  return rows[0]?.ms ?? 0;
+}
+
+const KNOWN = 'SELECT DISTINCT digest FROM blobs WHERE digest = ANY($1)';
+
+/** Whole store: those of these contents that some org holds. */
+export async function knownDigests(pool: Pool, digests: readonly Digest[]): Promise<ReadonlySet<Digest>> {
+  const { rows } = await pool.query<{ digest: Digest }>(KNOWN, [digests]);
+  return new Set(rows.map((row) => row.digest));
 }
 
 const DELETE_UNUSED = `

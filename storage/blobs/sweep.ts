@@ -10,11 +10,11 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { parseDigest, type Digest } from './digest.js';
 import { place, removeFile, removePartials, type Layout } from './layout.js';
-import { deleteUnused, isHeld, underLock, unusedDigests } from './rows.js';
+import { deleteUnused, isHeld, knownDigests, underLock, unusedBlobs, type UnusedBlob } from './rows.js';
 import { systemCode } from './system-error.js';
 
-/** Contents handled per sweep; the next one goes on. */
-const PER_SWEEP = 1_000;
+/** Rows read, and files looked up, at once. A sweep goes on until a page is short. */
+const PAGE = 1_000;
 
 export interface Swept {
   readonly blobs: number;
@@ -31,9 +31,13 @@ export async function sweepBlobs(
 ): Promise<Swept> {
   await settleTrash(pool, layout);
   let blobs = 0;
-  for (const digest of await unusedDigests(pool, unusedSeconds, PER_SWEEP)) {
-    signal.throwIfAborted();
-    if (await forget(pool, layout, digest, unusedSeconds)) blobs += 1;
+  let after: UnusedBlob | undefined;
+  for (let page: readonly UnusedBlob[] | undefined; page === undefined || page.length === PAGE; after = page.at(-1)) {
+    page = await unusedBlobs(pool, unusedSeconds, PAGE, after);
+    for (const digest of new Set(page.map((blob) => blob.digest))) {
+      signal.throwIfAborted();
+      if (await forget(pool, layout, digest, unusedSeconds)) blobs += 1;
+    }
   }
   const orphans = await removeOrphans(pool, layout, now - unusedSeconds * 1_000, signal);
   return { blobs, orphans, partials: await removePartials(layout, now) };
@@ -84,21 +88,45 @@ async function settle(pool: Pool, layout: Layout, digest: Digest): Promise<void>
 /** Files that a crash left between their placing and their row. Young ones are left alone: their row may be on its way. */
 async function removeOrphans(pool: Pool, layout: Layout, before: number, signal: AbortSignal): Promise<number> {
   let removed = 0;
-  const root = join(layout.dir, 'sha256');
-  for (const prefix of await readdir(root)) {
-    for await (const entry of await opendir(join(root, prefix))) {
-      signal.throwIfAborted();
-      const digest = parseDigest(prefix + entry.name);
-      if (digest === undefined || (await stat(layout.blob(digest))).ctimeMs > before) continue;
-      const { rowCount } = await pool.query('SELECT 1 FROM blobs WHERE digest = $1 LIMIT 1', [digest]);
-      if (rowCount === 1) continue;
-      const orphan = await underLock(pool, digest, async (client) => {
-        if (await isHeld(client, digest)) return false;
-        await removeFile(layout.blob(digest));
-        return true;
-      });
-      if (orphan) removed += 1;
+  for await (const page of pagesOfFiles(layout)) {
+    signal.throwIfAborted();
+    const known = await knownDigests(pool, page);
+    for (const digest of page) {
+      if (!known.has(digest) && (await removeOrphan(pool, layout, digest, before))) removed += 1;
     }
   }
   return removed;
+}
+
+async function* pagesOfFiles(layout: Layout): AsyncGenerator<readonly Digest[]> {
+  const root = join(layout.dir, 'sha256');
+  let page: Digest[] = [];
+  for (const prefix of await readdir(root)) {
+    for await (const entry of await opendir(join(root, prefix))) {
+      const digest = parseDigest(prefix + entry.name);
+      if (digest !== undefined) page.push(digest);
+      if (page.length < PAGE) continue;
+      yield page;
+      page = [];
+    }
+  }
+  if (page.length > 0) yield page;
+}
+
+async function removeOrphan(pool: Pool, layout: Layout, digest: Digest, before: number): Promise<boolean> {
+  if (!(await isOlder(layout.blob(digest), before))) return false;
+  return underLock(pool, digest, async (client) => {
+    if (await isHeld(client, digest)) return false;
+    await removeFile(layout.blob(digest));
+    return true;
+  });
+}
+
+async function isOlder(path: string, before: number): Promise<boolean> {
+  try {
+    return (await stat(path)).ctimeMs <= before;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false;
+    throw error;
+  }
 }

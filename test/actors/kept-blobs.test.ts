@@ -4,6 +4,7 @@ import { openDraft, type Draft } from '../../actors/resource/draft.js';
 import { memberOf, type Basis } from '../../actors/resource/member.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
+import { attemptKind } from '../../src/kinds/attempt/index.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import { sandboxKind } from '../../src/kinds/sandbox/index.js';
 import { volumeKind } from '../../src/kinds/volume/index.js';
@@ -42,6 +43,29 @@ test('a Job keeps the blob of its source from its admission to its end, however 
   t.is(keptBy('Running', { blob }, false, true), undefined, 'its deletion lets go by itself');
   t.is(keptBy('Suspended', undefined, true), undefined);
   t.is(keptBy('Suspended', { git: { repo: 'a/b' } }, true), undefined);
+});
+
+test('an Attempt keeps the outputs that its commits name, also when it has ended, until its owner has taken them', (t) => {
+  const attempt = (outputs: readonly object[] | undefined): Draft => {
+    const next = draft('Succeeded', undefined);
+    next.object = { ...next.object, kind: 'Attempt' };
+    next.private = { work: 'Gone', outputs };
+    next.privateChanged = true;
+    return next;
+  };
+  const basis = (blobs: readonly string[]): Basis => ({
+    ...{ version: 1, body: encodeObject(draft('Running', undefined).object), owners: [], blobs },
+  });
+  const keptByAttempt = (outputs: readonly object[] | undefined, blobs: readonly string[]) =>
+    memberOf(attempt(outputs), attemptKind, basis(blobs), [], { nextGeneration: () => 1 })?.blobs;
+  const outputs = [
+    { name: 'a', sha256: blob },
+    { name: 'b', sha256: blob },
+    { name: 'too-large', sha256: '' },
+  ];
+  t.deepEqual(keptByAttempt(outputs, []), [blob]);
+  t.is(keptByAttempt(outputs, [blob]), undefined, 'as before');
+  t.deepEqual(keptByAttempt(undefined, [blob]), []);
 });
 
 /** `digest` stands in the snapshot of its status, where `before` stood. */

@@ -188,6 +188,22 @@ test('the sweep removes what nobody refers to or has used for a day, and nothing
   t.is(await blobs.used('a'), 0);
 });
 
+test('a sweep goes on until nothing is left that should be gone, however much that is', async (t) => {
+  const { blobs, pool, dir, reopen } = await openStore(t);
+  await pool.query(`
+    INSERT INTO blobs (org, digest, size, last_used)
+    SELECT CASE WHEN n % 2 = 0 THEN 'a' ELSE 'b' END, 'sha256:' || lpad(to_hex(n), 64, '0'), 1, now() - interval '2 days'
+    FROM generate_series(1, 1100) n`);
+  await pool.query(`INSERT INTO blob_usage (org, bytes) VALUES ('a', 550), ('b', 550)`);
+  t.true((await blobs.overdueMs()) > 86_000_000);
+  t.like(await blobs.sweep(never()), { blobs: 1_100 });
+  t.deepEqual([await blobs.used('a'), await blobs.used('b'), await blobs.overdueMs()], [0, 0, 0]);
+  await mkdir(join(dir, 'sha256', 'cd'), { recursive: true });
+  for (let n = 0; n < 1_100; n += 1) await writeFile(join(dir, 'sha256', 'cd', n.toString(16).padStart(62, '0')), 'x');
+  const later = await reopen({ now: () => Date.now() + 2 * 86_400_000 });
+  t.like(await later.sweep(never()), { orphans: 1_100 });
+});
+
 test('files that a crash left without a row go, and ones taken away too early come back', async (t) => {
   const { blobs, dir, files, reopen } = await openStore(t, { unusedSeconds: 3_600 });
   await blobs.put('a', bytes('hello'), put);

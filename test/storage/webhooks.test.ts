@@ -183,9 +183,9 @@ test('the log is kept for seven days', async (t) => {
   await openDeliveries(f.store.postgres).abandon('o-1', 'uid-1', THROUGH);
   const again = await log.replay('o-1', 'uid-1', newest?.id ?? '', 'x', f.store.clock());
   t.is(again?.replayOf, newest?.id);
-  await sweepDeliveries(f.store.postgres, f.store.clock() + 6.9 * day);
+  await sweepDeliveries(f.store.postgres, f.store.clock() + 6.9 * day, AbortSignal.timeout(10_000));
   t.is((await log.list('o-1', 'uid-1', undefined, 10)).length, 3);
-  await sweepDeliveries(f.store.postgres, f.store.clock() + 7.1 * day);
+  await sweepDeliveries(f.store.postgres, f.store.clock() + 7.1 * day, AbortSignal.timeout(10_000));
   const left = await log.list('o-1', 'uid-1', undefined, 10);
   t.deepEqual(
     left.map(({ phase }) => phase),

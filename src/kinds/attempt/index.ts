@@ -5,7 +5,7 @@ import { READ_ONLY } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { attemptMachine } from './machine.js';
 import { attemptSpec, attemptStatus, type AttemptSpec, type AttemptStatus } from './schema.js';
-import { mayStart, WORK_FINALIZER } from './state.js';
+import { mayStart, WORK_FINALIZER, type AttemptPrivate } from './state.js';
 
 type This = ApiObject<AttemptSpec, AttemptStatus>;
 
@@ -77,5 +77,9 @@ export const attemptKind: KindDefinition = {
     progress: { stage: 'Placing' },
     timings: { queuedTime: rfc3339Millis(parseTime(metadata.creationTimestamp) ?? 0) },
   }),
+  // Until its owner has taken what it wants of them, or the Attempt goes.
+  blobs: (_attempt, kept?: AttemptPrivate) => [
+    ...new Set((kept?.outputs ?? []).flatMap(({ sha256 }) => (sha256 === '' ? [] : sha256))),
+  ],
   machine: attemptMachine,
 };

@@ -4,6 +4,7 @@ import { EVERY_OPERATION } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
+import { isFinished } from './status.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
 import { JOB_COLUMNS } from './columns.js';
 import { jobMachine } from './machine.js';
@@ -38,7 +39,8 @@ export const jobKind: KindDefinition = {
     image: pinned(job.spec.image),
     estimate: estimateWork(job),
   }),
-  blobs: ({ spec }: This) => (spec.source?.blob === undefined ? [] : [spec.source.blob]),
+  blobs: ({ spec, status }: This) =>
+    spec.source?.blob === undefined || isFinished(status.phase) ? [] : [spec.source.blob],
   references: jobReferences,
   plainSight: (job: This) => plainSightOf(job.spec),
   unsupported: unsupportedFields,
