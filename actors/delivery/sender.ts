@@ -27,9 +27,14 @@ const SWEEP_MS = 3_000;
 /** Overdue by less, a delivery is on its way through the dispatcher or the queue (ms). */
 const GRACE_MS = 1_000;
 /** Endpoints that are looked at in one read; the others come with the next. */
-const ENDPOINTS_AT_ONCE = 200;
-/** Rows that one read takes per endpoint: bodies are at most 64 KiB, and seconds of work for 8 at once. */
+const ENDPOINTS_AT_ONCE = 20;
+/** Rows, and characters of bodies, that one read takes per endpoint: seconds of work for 8 at once. */
 const ROWS_PER_ENDPOINT = 200;
+const CHARACTERS_PER_ENDPOINT = 2 ** 20;
+/** Endpoints that one sweep looks at. */
+const ENDPOINTS_PER_SWEEP = 10_000;
+/** An answer after this (ms) counts as none for the receiver's places: it has held one for long. */
+const SOON_MS = 5_000;
 /** An endpoint that has more in storage is read again when so few wait. */
 const LOW = 50;
 /** Attempts whose end is not written yet; more wait until storage answers. */
@@ -98,7 +103,7 @@ export function openSender(deps: SenderDeps): Sender {
       await sleep(AGAIN_MS, undefined, { signal: stopping }).catch(() => {});
     }
     // One that was not sent says nothing of its receiver.
-    turns.free(delivery, settlement?.attempt === undefined || settlement.attempt.status > 0);
+    turns.free(delivery, settlement?.attempt === undefined || isSoon(settlement.attempt));
     pump();
     if (settlement) {
       await deps.settling.settle(settlement);
@@ -141,14 +146,13 @@ export function openSender(deps: SenderDeps): Sender {
       const chosen = [...wanted].slice(0, ENDPOINTS_AT_ONCE);
       for (const endpoint of chosen) wanted.delete(endpoint);
       try {
-        const rows = await deps.deliveries.due(chosen, turns.known(chosen), ROWS_PER_ENDPOINT);
-        const counts = new Map<string, number>();
-        for (const { endpoint } of rows) counts.set(endpoint, (counts.get(endpoint) ?? 0) + 1);
+        const limit = { rows: ROWS_PER_ENDPOINT, characters: CHARACTERS_PER_ENDPOINT };
+        const { deliveries, cut } = await deps.deliveries.due(chosen, turns.known(chosen), limit);
         for (const endpoint of chosen) {
-          if (counts.get(endpoint) === ROWS_PER_ENDPOINT) more.add(endpoint);
+          if (cut.has(endpoint)) more.add(endpoint);
           else more.delete(endpoint);
         }
-        offer(rows);
+        offer(deliveries);
       } catch (error) {
         // The sweep looks again.
         if (!stopping.aborted) deps.onProblem(`deliveries: ${error instanceof Error ? error.message : 'not read'}`);
@@ -157,11 +161,17 @@ export function openSender(deps: SenderDeps): Sender {
     }
   }
 
+  /** One that is gone is settled as Abandoned. */
+  function hasRoom(endpoint: string): boolean {
+    const org = endpoints.get(endpoint)?.address.org;
+    return org === undefined || turns.hasRoom(org);
+  }
+
   async function sweep(): Promise<void> {
     while (!stopping.aborted) {
       try {
-        const overdue = await deps.deliveries.overdue(GRACE_MS, ENDPOINTS_AT_ONCE * 50);
-        for (const endpoint of overdue) if (turns.waiting(endpoint) < LOW) look(endpoint);
+        const overdue = await deps.deliveries.overdue(GRACE_MS, ENDPOINTS_PER_SWEEP);
+        for (const endpoint of overdue) if (turns.waiting(endpoint) < LOW && hasRoom(endpoint)) look(endpoint);
         await reading;
       } catch (error) {
         if (!stopping.aborted) deps.onProblem(`deliveries: ${error instanceof Error ? error.message : 'not read'}`);
@@ -187,6 +197,10 @@ export function openSender(deps: SenderDeps): Sender {
       while (inHand.size > 0) await Promise.allSettled(inHand);
     },
   };
+}
+
+function isSoon({ status, durationMs }: NonNullable<Settlement['attempt']>): boolean {
+  return status > 0 && durationMs < SOON_MS;
 }
 
 interface Ended {

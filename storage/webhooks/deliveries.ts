@@ -52,9 +52,21 @@ export interface Standing {
   readonly failed: number;
 }
 
+export interface DueLimit {
+  readonly rows: number;
+  /** Of bodies; the first row comes whatever its size. */
+  readonly characters: number;
+}
+
+export interface DuePage {
+  readonly deliveries: readonly PendingDelivery[];
+  /** Endpoints that may have more due than the limit let through. */
+  readonly cut: ReadonlySet<string>;
+}
+
 export interface Deliveries {
-  /** Due ones of each of these endpoints, the longest due first, without those that are known. At most `limit` per endpoint. */
-  due(endpoints: readonly string[], known: readonly string[], limit: number): Promise<readonly PendingDelivery[]>;
+  /** Due ones of each of these endpoints, the longest due first, without those that are known. `limit` is for each endpoint. */
+  due(endpoints: readonly string[], known: readonly string[], limit: DueLimit): Promise<DuePage>;
   /** Endpoints for which something is overdue by `graceMs`. */
   overdue(graceMs: number, limit: number): Promise<readonly string[]>;
   settle(settlements: readonly Settlement[]): Promise<void>;
@@ -66,16 +78,26 @@ export interface Deliveries {
 /** Rows that one statement gives up: a few hundred ms at most. */
 const ABANDONED_AT_ONCE = 5_000;
 
-type DueRow = [string, string, string, string, number, number, string];
+type DueRow = [string, string, string, string, number, number, string | null];
 type StandingRow = [string, { succeeded: boolean; time: number }[] | null, number, number];
 
 export function openDeliveries(postgres: Postgres): Deliveries {
   return {
     async due(endpoints, known, limit) {
-      const rows = await postgres.readRows<DueRow>(DUE, [endpoints, known, limit]);
-      return rows.map(([id, org, endpoint, event, attempts, time, body]) => ({
-        ...{ id, org, endpoint, event, attempts, time, body },
-      }));
+      const rows = await postgres.readRows<DueRow>(DUE, [
+        endpoints,
+        known,
+        limit.rows + 1,
+        limit.rows,
+        limit.characters,
+      ]);
+      const deliveries: PendingDelivery[] = [];
+      const cut = new Set<string>();
+      for (const [id, org, endpoint, event, attempts, time, body] of rows) {
+        if (body === null) cut.add(endpoint);
+        else deliveries.push({ id, org, endpoint, event, attempts, time, body });
+      }
+      return { deliveries, cut };
     },
     async overdue(graceMs, limit) {
       const rows = await postgres.readRows<[string]>(OVERDUE, [graceMs, limit]);
@@ -106,12 +128,15 @@ export function openDeliveries(postgres: Postgres): Deliveries {
 const DUE: Statement = {
   name: 'due deliveries',
   text: `
-SELECT d.id, d.org, d.endpoint, d.event, d.attempts, round(extract(epoch FROM d.time) * 1000)::float8, d.body
+SELECT d.id, d.org, d.endpoint, d.event, d.attempts, round(extract(epoch FROM d.time) * 1000)::float8,
+       CASE WHEN d.place = 1 OR (d.place <= $4 AND d.size <= $5) THEN d.body END
 FROM unnest($1::text[]) AS e(endpoint)
 CROSS JOIN LATERAL (
-  SELECT * FROM deliveries
-  WHERE endpoint = e.endpoint AND phase = 'Pending' AND due_at <= now() AND id <> ALL($2::text[])
-  ORDER BY due_at LIMIT $3
+  SELECT *, row_number() OVER due AS place, sum(octet_length(body)) OVER due AS size FROM (
+    SELECT * FROM deliveries
+    WHERE endpoint = e.endpoint AND phase = 'Pending' AND due_at <= now() AND id <> ALL($2::text[])
+    ORDER BY due_at LIMIT $3
+  ) AS first WINDOW due AS (ORDER BY due_at, id)
 ) AS d`,
 };
 

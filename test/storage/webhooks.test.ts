@@ -1,6 +1,11 @@
 /** The rows of webhooks: the outbox in the commit of its event, deliveries made once, settled once, given up and swept. */
 import test from 'ava';
-import { openDeliveries, type Settlement } from '../../storage/webhooks/deliveries.js';
+import {
+  openDeliveries,
+  type Settlement,
+  type Deliveries,
+  type PendingDelivery,
+} from '../../storage/webhooks/deliveries.js';
 import { deliveryId } from '../../storage/webhooks/ids.js';
 import { openDeliveryLog } from '../../storage/webhooks/log.js';
 import { openOutbox, type Dispatch, type OutboxRow } from '../../storage/webhooks/outbox.js';
@@ -30,7 +35,16 @@ async function dispatched(f: Fixture, endpoint: string, count: number) {
     f.lease.epoch,
     rows.map((row) => to(row, endpoint)),
   );
-  return openDeliveries(f.store.postgres).due([endpoint], [], 500);
+  return dueRows(openDeliveries(f.store.postgres), [endpoint], [], 500);
+}
+
+async function dueRows(
+  of: Pick<Deliveries, 'due'>,
+  endpoints: readonly string[],
+  known: readonly string[],
+  rows: number,
+): Promise<readonly PendingDelivery[]> {
+  return (await of.due(endpoints, known, { rows, characters: 2 ** 20 })).deliveries;
 }
 
 test('an event is put into the outbox once per occurrence, with its message and count, where there is an endpoint', async (t) => {
@@ -80,7 +94,7 @@ test('a row becomes its deliveries once, and only for who holds the lease', asyn
   );
   t.is((await outbox.dispatch(f.lease.epoch, [made])).size, 0);
   t.deepEqual(await outbox.take(THROUGH, 10), []);
-  const due = await openDeliveries(f.store.postgres).due(['uid-1', 'uid-2', 'uid-3'], [], 10);
+  const due = await dueRows(openDeliveries(f.store.postgres), ['uid-1', 'uid-2', 'uid-3'], [], 10);
   t.deepEqual(
     due.map(({ endpoint, body, attempts }) => [endpoint, body, attempts]),
     [
@@ -104,7 +118,7 @@ test('an attempt is noted once: a row that has moved on is left alone', async (t
   await deliveries.settle([{ ...failed, phase: 'Succeeded' }]);
   const [entry] = await log.list('o-1', 'uid-1', undefined, 10);
   t.like(entry, { phase: 'Pending', attempts: 1, statusCode: 500, error: 'no', nextAttemptTime: now + 60_000 });
-  t.deepEqual(await deliveries.due(['uid-1'], [], 10), [], 'not due before its time');
+  t.deepEqual(await dueRows(deliveries, ['uid-1'], [], 10), [], 'not due before its time');
   await deliveries.settle([
     { id: one.id, before: 1, phase: 'Succeeded', attempt: { at: now, status: 204, durationMs: 1 } },
   ]);
@@ -145,16 +159,16 @@ test('giving up takes what is pending of events up to then; a known delivery is 
   const [one, two] = await dispatched(f, 'uid-1', 2);
   if (one === undefined || two === undefined) throw new Error('less than two are due');
   t.deepEqual(
-    (await deliveries.due(['uid-1'], [one.id], 10)).map(({ id }) => id),
+    (await dueRows(deliveries, ['uid-1'], [one.id], 10)).map(({ id }) => id),
     [two.id],
   );
   await deliveries.settle([
     { id: one.id, before: 0, phase: 'Succeeded', attempt: { at: 1, status: 200, durationMs: 1 } },
   ]);
   await deliveries.abandon('o-1', 'uid-1', 1);
-  t.is((await deliveries.due(['uid-1'], [], 10)).length, 1, 'its event is later');
+  t.is((await dueRows(deliveries, ['uid-1'], [], 10)).length, 1, 'its event is later');
   await deliveries.abandon('o-2', 'uid-1', THROUGH);
-  t.is((await deliveries.due(['uid-1'], [], 10)).length, 1, 'of another org');
+  t.is((await dueRows(deliveries, ['uid-1'], [], 10)).length, 1, 'of another org');
   await deliveries.abandon('o-1', 'uid-1', THROUGH);
   const phases = (await openDeliveryLog(f.store.postgres).list('o-1', 'uid-1', undefined, 10)).map(
     ({ phase }) => phase,
@@ -192,4 +206,18 @@ test('the log is kept for seven days', async (t) => {
     ['Pending'],
     'what is pending is not lost',
   );
+});
+
+test('a read of what is due is bounded by rows and by characters, and says what it has left out', async (t) => {
+  const f = await openFixture(t);
+  await withEndpoint(f);
+  await dispatched(f, 'uid-1', 3);
+  const deliveries = openDeliveries(f.store.postgres);
+  const read = async (rows: number, characters: number) => {
+    const page = await deliveries.due(['uid-1', 'uid-none'], [], { rows, characters });
+    return [page.deliveries.length, [...page.cut]];
+  };
+  t.deepEqual(await read(3, 2 ** 20), [3, []]);
+  t.deepEqual(await read(2, 2 ** 20), [2, ['uid-1']]);
+  t.deepEqual(await read(3, 1), [1, ['uid-1']], 'the first comes whatever its size');
 });

@@ -1,13 +1,15 @@
 /**
- * Owns one attempt to deliver: a POST through the guarded dialer, 15 s for the whole answer, whose status alone counts.
- * Redirects are not followed. Source: spec, "Delivery rules".
+ * Makes one attempt to deliver: a POST through the guarded dialer, 15 s for the answer, whose status alone counts. Once that is
+ * known, the body gets a second. Redirects are not followed. Source: spec, "Delivery rules".
  */
 import type { IncomingMessage } from 'node:http';
 import type { Dialer, DialResult } from '../dialer/dialer.js';
 import type { SignedHeaders } from './sign.js';
 
-/** From the first look-up of the name to the end of the answer (ms). */
+/** From the first look-up of the name to the status of the answer (ms). */
 const ANSWER_MS = 15_000;
+/** From the status to the end of the answer (ms): who trickles a body must not hold a place with it. */
+const BODY_MS = 1_000;
 /** Of an answer's body that is read, so that its connection can be kept; a longer one costs the connection. */
 const MOST_ANSWER_BYTES = 16 * 1024;
 
@@ -69,6 +71,7 @@ function failed({ reason, message }: Extract<DialResult, { outcome: 'Failed' }>)
 /** The status alone counts; what can be read of the body is read so that the connection can be kept. */
 async function read(response: IncomingMessage): Promise<AttemptResult> {
   const status = response.statusCode ?? 0;
+  const late = setTimeout(() => response.destroy(), BODY_MS);
   try {
     let bytes = 0;
     for await (const part of response) {
@@ -77,6 +80,8 @@ async function read(response: IncomingMessage): Promise<AttemptResult> {
     }
   } catch {
     // Broken off or too slow: its connection is gone, its status is known.
+  } finally {
+    clearTimeout(late);
   }
   if (status >= 200 && status < 300) return { outcome: 'Taken', status };
   if (status >= 300 && status < 400) {

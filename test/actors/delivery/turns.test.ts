@@ -1,11 +1,18 @@
 /** Turns: whatever comes in whatever order, the bounds hold, nobody is held up, and nothing is lost or sent twice. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import { AT_ONCE, AT_ONCE_PER_ENDPOINT, openTurns } from '../../../actors/delivery/turns.js';
+import {
+  AT_ONCE,
+  AT_ONCE_PER_ENDPOINT,
+  AT_ONCE_PER_ORG,
+  LEAST_PER_ORG,
+  openTurns,
+  type Turns,
+} from '../../../actors/delivery/turns.js';
 import type { PendingDelivery } from '../../../storage/webhooks/deliveries.js';
 
-function delivery(endpoint: string, id: string, body = '{}'): PendingDelivery {
-  return { id, org: 'o-1', endpoint, event: 'job.failed', attempts: 0, time: 0, body };
+function delivery(endpoint: string, id: string, body = '{}', org = 'o-1'): PendingDelivery {
+  return { id, org, endpoint, event: 'job.failed', attempts: 0, time: 0, body };
 }
 
 const steps = fc.array(
@@ -32,6 +39,7 @@ test('in any order of offers, takes and ends the bounds hold, and each delivery 
         taken.add(next.id);
         out.push(next);
         t.true(out.length <= AT_ONCE && perEndpoint(next.endpoint) <= AT_ONCE_PER_ENDPOINT);
+        t.true(out.filter(({ org }) => org === next.org).length <= AT_ONCE_PER_ORG);
         return true;
       };
       const end = (which: number, answered: boolean): void => {
@@ -42,7 +50,7 @@ test('in any order of offers, takes and ends the bounds hold, and each delivery 
       };
       for (const step of all) {
         if (step.do === 'offer') {
-          const one = delivery(`e${step.endpoint}`, `d${step.endpoint}-${step.id}`);
+          const one = delivery(`e${step.endpoint}`, `d${step.endpoint}-${step.id}`, '{}', `o-${step.endpoint % 3}`);
           const known = offered.has(one.id) && !(taken.has(one.id) && !out.some(({ id }) => id === one.id));
           if (taken.has(one.id) && !known) continue;
           t.is(turns.offer(one), known ? 'Known' : 'Taken');
@@ -80,28 +88,57 @@ test('a full line leaves deliveries in storage, by number and by size, and one e
   t.is(count, 128);
 });
 
+function takeAll(turns: Turns): PendingDelivery[] {
+  const taken: PendingDelivery[] = [];
+  for (let next = turns.take(); next !== undefined; next = turns.take()) taken.push(next);
+  return taken;
+}
+
+function endAll(turns: Turns, all: readonly PendingDelivery[], answered: boolean): void {
+  for (const one of all) {
+    turns.free(one, answered);
+    turns.forget(one);
+  }
+}
+
 test('receivers that do not answer lose places down to one, so that many of them leave room; answers give them back', (t) => {
   const turns = openTurns();
-  const takeAll = (): PendingDelivery[] => {
-    const taken: PendingDelivery[] = [];
-    for (let next = turns.take(); next !== undefined; next = turns.take()) taken.push(next);
-    return taken;
-  };
-  const end = (all: readonly PendingDelivery[], answered: boolean): void => {
-    for (const one of all) {
-      turns.free(one, answered);
-      turns.forget(one);
-    }
-  };
-  for (let e = 0; e < 8; e += 1) for (let i = 0; i < 100; i += 1) turns.offer(delivery(`dead${e}`, `d${e}-${i}`));
-  const first = takeAll();
-  t.is(first.length, 64);
-  turns.offer(delivery('live', 'l'));
+  for (let e = 0; e < 8; e += 1)
+    for (let i = 0; i < 100; i += 1) turns.offer(delivery(`dead${e}`, `d${e}-${i}`, '{}', `o-${e % 2}`));
+  const first = takeAll(turns);
+  t.is(first.length, AT_ONCE);
+  turns.offer(delivery('live', 'l', '{}', 'o-live'));
   t.is(turns.take(), undefined);
-  end(first, false);
-  const second = takeAll();
-  t.is(second.length, 8 + 1);
+  endAll(turns, first, false);
+  const second = takeAll(turns);
+  t.is(second.length, 2 * LEAST_PER_ORG + 1);
   t.true(second.some(({ endpoint }) => endpoint === 'live'));
-  end(second, true);
-  t.is(takeAll().length, 16);
+  endAll(turns, second, true);
+  t.is(takeAll(turns).length, 16);
+});
+
+test('an org with a thousand receivers that do not answer fills its own share, and another gets its turns and its room', (t) => {
+  const turns = openTurns();
+  let n = 0;
+  const flood = (): void => {
+    for (let e = 0; e < 980; e += 1)
+      for (let i = 0; i < 12; i += 1)
+        turns.offer(delivery(`hostile${e}`, `h${(n += 1)}`, 'x'.repeat(1_000), 'o-hostile'));
+  };
+  flood();
+  t.false(turns.hasRoom('o-hostile'));
+  const held = takeAll(turns);
+  t.is(held.length, AT_ONCE_PER_ORG);
+  for (let i = 0; i < 100; i += 1) t.is(turns.offer(delivery('mine', `m${i}`, '{}', 'o-mine')), 'Taken');
+  const mine = takeAll(turns);
+  t.deepEqual([...new Set(mine.map(({ org }) => org))], ['o-mine']);
+  t.is(mine.length, AT_ONCE_PER_ENDPOINT);
+  endAll(turns, held, false);
+  flood();
+  t.is(takeAll(turns).length, LEAST_PER_ORG, 'what does not answer keeps few places');
+  // Many such orgs fill the memory: the first of any other is taken all the same.
+  for (let org = 0; org < 10; org += 1)
+    for (let i = 0; i < 1_000; i += 1) turns.offer(delivery(`more${org}`, `${org}-${i}`, '{}', `o-more${org}`));
+  t.is(turns.offer(delivery('late', 'late', '{}', 'o-late')), 'Taken');
+  t.is(turns.offer(delivery('late', 'later', '{}', 'o-late')), 'Full');
 });

@@ -52,6 +52,12 @@ run(
       response.writeHead(200).write('a');
     });
     t.deepEqual(await endless.post(undefined, 200), { outcome: 'Taken', status: 200 });
+    const trickled = performance.now();
+    t.deepEqual(await endless.post(undefined, 60_000), { outcome: 'Taken', status: 200 });
+    t.true(
+      performance.now() - trickled < 30_000,
+      'the body gets a second, whatever is left of the time for the answer',
+    );
     const broken = await open(t, (response) => response.destroy());
     t.like(await broken.post(), { outcome: 'Refused', status: 0 });
   },
