@@ -168,9 +168,12 @@ export function openSender(deps: SenderDeps): Sender {
   }
 
   async function sweep(): Promise<void> {
+    /** Where it goes on: one that has too many to look at must not look at the same ones again and again. */
+    let after: string | undefined;
     while (!stopping.aborted) {
       try {
-        const overdue = await deps.deliveries.overdue(GRACE_MS, ENDPOINTS_PER_SWEEP);
+        const overdue = await deps.deliveries.overdue(GRACE_MS, ENDPOINTS_PER_SWEEP, after);
+        after = overdue.length < ENDPOINTS_PER_SWEEP ? undefined : overdue.at(-1);
         for (const endpoint of overdue) if (turns.waiting(endpoint) < LOW && hasRoom(endpoint)) look(endpoint);
         await reading;
       } catch (error) {

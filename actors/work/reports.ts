@@ -125,6 +125,13 @@ export function openReports(deps: ReportDeps): Reports {
     }
   }
 
+  async function deliverLater(address: Address, uid: string, report: WorkReport): Promise<void> {
+    for (let pause = RETRY_MS; ; pause = Math.min(pause * 2, MAX_RETRY_MS)) {
+      await delay(pause, deps.stopping);
+      if (deps.stopping.aborted || (await deps.deliver(address, uid, report)) === 'Done') return;
+    }
+  }
+
   async function reportsOf(state: WorkState, epoch: number, address: Address, uid: string): Promise<WorkReport[]> {
     const now = deps.now();
     const { preparedAt } = state;
@@ -165,7 +172,9 @@ export function openReports(deps: ReportDeps): Reports {
       for (const { uid, address, epoch } of expected) {
         if (there.has(workId(uid, epoch)) || pending(uid)) continue;
         const message = 'the machine no longer knows of this work';
-        await deps.deliver(address, uid, { report: 'Lost', epoch, time: deps.now(), reason: 'NodeLost', message });
+        const lost: WorkReport = { report: 'Lost', epoch, time: deps.now(), reason: 'NodeLost', message };
+        // One that takes nothing now, since it is parked, say, hears of it later: nothing else would tell it.
+        if ((await deps.deliver(address, uid, lost)) !== 'Done') void deliverLater(address, uid, lost);
       }
     },
     removed(address, uid, epoch) {

@@ -67,8 +67,8 @@ export interface DuePage {
 export interface Deliveries {
   /** Due ones of each of these endpoints, the longest due first, without those that are known. `limit` is for each endpoint. */
   due(endpoints: readonly string[], known: readonly string[], limit: DueLimit): Promise<DuePage>;
-  /** Endpoints for which something is overdue by `graceMs`. */
-  overdue(graceMs: number, limit: number): Promise<readonly string[]>;
+  /** Endpoints for which something is overdue by `graceMs`, in the order of their uids, those behind `after`. */
+  overdue(graceMs: number, limit: number, after?: string): Promise<readonly string[]>;
   settle(settlements: readonly Settlement[]): Promise<void>;
   /** What is pending of events up to this version is given up. */
   abandon(org: string, endpoint: string, version: number): Promise<void>;
@@ -99,8 +99,8 @@ export function openDeliveries(postgres: Postgres): Deliveries {
       }
       return { deliveries, cut };
     },
-    async overdue(graceMs, limit) {
-      const rows = await postgres.readRows<[string]>(OVERDUE, [graceMs, limit]);
+    async overdue(graceMs, limit, after = '') {
+      const rows = await postgres.readRows<[string]>(OVERDUE, [graceMs, limit, after]);
       return rows.map(([endpoint]) => endpoint);
     },
     async settle(settlements) {
@@ -145,7 +145,7 @@ const OVERDUE: Statement = {
   name: 'overdue endpoints',
   text: `
 WITH RECURSIVE e AS (
-  (SELECT endpoint FROM deliveries WHERE phase = 'Pending' ORDER BY endpoint LIMIT 1)
+  (SELECT endpoint FROM deliveries WHERE phase = 'Pending' AND endpoint > $3 ORDER BY endpoint LIMIT 1)
   UNION ALL
   SELECT (SELECT d.endpoint FROM deliveries d WHERE d.phase = 'Pending' AND d.endpoint > e.endpoint
           ORDER BY d.endpoint LIMIT 1)
@@ -156,7 +156,7 @@ WHERE e.endpoint IS NOT NULL AND EXISTS (
   SELECT FROM deliveries d
   WHERE d.endpoint = e.endpoint AND d.phase = 'Pending' AND d.due_at <= now() - $1::float8 * interval '1 millisecond'
 )
-LIMIT $2`,
+ORDER BY e.endpoint LIMIT $2`,
 };
 
 /**

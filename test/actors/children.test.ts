@@ -1,11 +1,12 @@
 /** The collection of an owner's children: what it costs while they go, and that it never waits for one that nobody asked. */
 import test from 'ava';
 import { createChild, type ChildrenDeps } from '../../actors/effects/children.js';
-import { collectChildren } from '../../actors/effects/collect.js';
+import { collectChildren, collectProject } from '../../actors/effects/collect.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject, encodeObject } from '../../src/api/encode.js';
 import { attemptKind } from '../../src/kinds/attempt/index.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
+import { lifecycle } from '../../src/kinds/lifecycle.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 
@@ -189,4 +190,52 @@ test('an Attempt whose making was stored long ago is made only while its Job wai
   t.is(await made(slot('Succeeded', 1), true), 0);
   t.is(await made(slot('Active', 2), true), 0);
   t.is(await made(undefined, true), 0);
+});
+
+test('a collection of a project that is carried out again spares another project of that name, and one parked object no other', async (t) => {
+  const asked: string[] = [];
+  const uidOf = { now: 'owner-uid' };
+  const { deps, told } = worldOf(0, () => false);
+  const names = ['a', 'parked', 'z'];
+  const world: ChildrenDeps = {
+    ...deps,
+    kinds: [jobKind, attemptKind],
+    quiet: async () => undefined,
+    async read() {
+      const metadata = { name: 'owner', uid: uidOf.now, generation: 1, creationTimestamp: '' };
+      return encodeObject({ apiVersion: 'v1', kind: 'Namespace', metadata, spec: {}, status: {} });
+    },
+    objects: {
+      ...deps.objects,
+      keys: async ({ after }) => ({
+        version: 1,
+        keys: after ? [] : names.map((name) => ({ project: 'p', name, version: 1 })),
+      }),
+    },
+    async write({ kind, name }) {
+      if (name === 'parked')
+        return { outcome: 'Refused', refusal: { code: 'Unavailable', message: 'parked' }, parked: true };
+      asked.push(`${kind}/${name}`);
+      return { outcome: 'Done', status: 200, body: Buffer.alloc(0), etag: '1', warnings: [] };
+    },
+  };
+  const project = { type: 'CollectProject', project: 'p' } as const;
+  uidOf.now = 'another-uid';
+  t.deepEqual(await collectProject(row, project, world), { outcome: 'Done' });
+  t.deepEqual(asked, []);
+  uidOf.now = 'owner-uid';
+  t.like(await collectProject(row, project, world), { outcome: 'Wait' });
+  t.deepEqual(asked, ['Job/a', 'Job/z', 'Attempt/a', 'Attempt/z']);
+  t.deepEqual(told, []);
+});
+
+test('a collection that comes back to an owner which waits for it is asked for again', (t) => {
+  const metadata = {
+    ...{ name: 'owner', uid: 'owner-uid', generation: 1, creationTimestamp: '', finalizers: ['foregroundDeletion'] },
+    deletionTimestamp: '2026-01-02T03:04:06Z',
+  };
+  const object = { apiVersion: 'svc.dev/v1', kind: 'Job', metadata, spec: {}, status: {} };
+  const failed = { type: 'EffectFailed', effect: collect(), reason: 'RetriesExhausted', message: '' } as const;
+  t.like(lifecycle(object, failed), { effects: [collect()], consumed: true });
+  t.deepEqual(lifecycle({ ...object, metadata: { ...metadata, finalizers: [] } }, failed).effects, []);
 });

@@ -37,3 +37,31 @@ test('an output that can never be kept does not keep the end of its work from be
   if (report.report === 'Exited') t.is(report.outputs[0]?.error, 'the org has no room left');
   stop.abort();
 });
+
+test('an Attempt that is parked when its work is found to be lost hears of it when it is back', async (t) => {
+  const stop = new AbortController();
+  const engine = { list: async () => [] } as unknown as ComputeEngine;
+  const answers = ['Parked', 'Done'] as const;
+  let asked = 0;
+  const told = new Promise<WorkReport>((resolve) => {
+    const reports = openReports({
+      engine,
+      attempts: { whose: () => ({ whose: 'Live', address: THING }) },
+      async deliver(_address, _uid, report) {
+        const answer = answers[asked++] ?? 'Done';
+        if (answer === 'Done') resolve(report);
+        return answer;
+      },
+      keep: () => Promise.reject(new Error('none')),
+      stopping: stop.signal,
+      now: () => 1,
+      onState: () => undefined,
+      onRemoved: () => undefined,
+      onProblem: () => undefined,
+    });
+    void reports.missLost([{ uid: 'u-1', address: THING, epoch: 1 }], () => false);
+  });
+  t.is((await told).report, 'Lost');
+  t.is(asked, 2);
+  stop.abort();
+});

@@ -183,6 +183,8 @@ test('what is overdue is found endpoint by endpoint', async (t) => {
   for (const endpoint of ['uid-1', 'uid-2', 'uid-3']) await dispatched(f, endpoint, 3);
   t.deepEqual((await deliveries.overdue(0, 10)).toSorted(), ['uid-1', 'uid-2', 'uid-3']);
   t.deepEqual(await deliveries.overdue(60_000, 10), []);
+  t.deepEqual(await deliveries.overdue(0, 2), ['uid-1', 'uid-2']);
+  t.deepEqual(await deliveries.overdue(0, 2, 'uid-2'), ['uid-3']);
   await deliveries.abandon('o-1', 'uid-2', THROUGH);
   t.deepEqual((await deliveries.overdue(0, 10)).toSorted(), ['uid-1', 'uid-3']);
 });
