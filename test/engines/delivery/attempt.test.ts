@@ -17,7 +17,7 @@ async function open(t: { teardown(end: () => unknown): void }, answer: (response
   const dialer = openDialer({ ca: [server.ca], allow: ['127.0.0.1'] });
   t.teardown(() => dialer.close());
   const stopping = new AbortController();
-  const post = (url = `https://127.0.0.1:${server.port}/`, answerMs = 1_000): Promise<AttemptResult> => {
+  const post = (url = `https://127.0.0.1:${server.port}/`, answerMs = 10_000): Promise<AttemptResult> => {
     const headers = sign('msg_1', Date.now(), BODY, [Buffer.from('k')]);
     return attempt({ url, headers, body: BODY }, { dialer, signal: stopping.signal, answerMs });
   };
