@@ -49,6 +49,7 @@ export class Works {
   private readonly deps: WorkDeps;
   private readonly spares: Spares;
   private readonly onState: (state: WorkState) => void;
+  private readonly known: JournalContents;
   private journal: Journal | undefined;
 
   /** `known`: what an earlier runner's journal says, with work that was running already turned into Lost. */
@@ -60,6 +61,7 @@ export class Works {
   ) {
     this.settings = settings;
     this.onState = onState;
+    this.known = known;
     this.highest = known.epoch;
     const all: WorkDeps = {
       ...deps,
@@ -74,7 +76,7 @@ export class Works {
   }
 
   async open(): Promise<void> {
-    this.journal = await Journal.open(this.settings.journalFile, () => this.contents());
+    this.journal = await Journal.open(this.settings.journalFile, this.known);
   }
 
   /** When there is neither work nor anybody who orders any. */
@@ -199,15 +201,6 @@ export class Works {
 
   private append(record: Parameters<Journal['append']>[0]): Promise<void> {
     return this.journal?.append(record) ?? Promise.reject(new Error('the journal is not open'));
-  }
-
-  private contents(): JournalContents {
-    const works = [...this.entries].map(([id, entry]) =>
-      entry.kind === 'live'
-        ? ([id, { containers: entry.work.containers, state: entry.work.state }] as const)
-        : ([id, { containers: entry.containers, state: entry.state }] as const),
-    );
-    return { epoch: this.highest, works: new Map(works) };
   }
 }
 

@@ -80,12 +80,13 @@ export function readJournal(text: string): JournalContents {
     }
     let upcast = raw;
     for (let step = format; step < JOURNAL_FORMAT; step++) upcast = upcasters[step]?.(upcast) ?? upcast;
-    epoch = fold(works, upcast as JournalRecord, epoch);
+    epoch = foldRecord(works, upcast as JournalRecord, epoch);
   }
   return { epoch, works };
 }
 
-function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: number): number {
+/** Takes one record into `works`; returns the highest epoch with it. */
+export function foldRecord(works: Map<string, JournaledWork>, record: JournalRecord, epoch: number): number {
   switch (record.r) {
     case 'epoch':
       return Math.max(epoch, record.epoch);
