@@ -142,8 +142,7 @@ export function openReports(deps: ReportDeps): Reports {
       }
       case 'StartFailed': {
         const reason = state.reason ?? 'StartFailed';
-        const lost = MACHINE_FAULTS.has(reason);
-        return [{ report: 'StartFailed', ...ended, reason, message: state.message ?? '', lost }];
+        return [{ report: 'StartFailed', ...ended, reason, message: state.message ?? '' }];
       }
       case 'Lost':
         return [{ report: 'Lost', ...ended, reason: state.reason ?? 'NodeLost', message: state.message ?? '' }];
@@ -172,9 +171,6 @@ export function openReports(deps: ReportDeps): Reports {
     },
   };
 }
-
-/** Reasons of a failed start that are the machine's: a replacement elsewhere or later may succeed. */
-const MACHINE_FAULTS = new Set(['RunnerLost', 'RunnerUnavailable', 'IsolationFailed', 'MachineDiskFull']);
 
 /** Undefined: it may pass. */
 function lastingFault(error: unknown): string | undefined {

@@ -40,10 +40,9 @@ export type WorkReport =
   /** The work could not be started or went wrong before the program ran (image missing, input missing, full disk, …). */
   | (ReportBase & {
       readonly report: 'StartFailed';
+      /** Of `attempt/faults.ts`, which says whose fault it is. */
       readonly reason: string;
       readonly message: string;
-      /** The machine's fault: a replacement may succeed. Otherwise it is the customer's. */
-      readonly lost: boolean;
     })
   /** The engine has lost it: runner or machine died. */
   | (ReportBase & { readonly report: 'Lost'; readonly reason: string; readonly message: string })

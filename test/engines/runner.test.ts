@@ -1,5 +1,6 @@
 /** What the runner promises beyond the contract: it outlives the service, obeys one master, and leaves nothing behind. */
-import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
 import { box, order, taken } from './compute-harness.js';
 import { each, once } from './runner-ground.js';
@@ -95,6 +96,23 @@ each(
   },
 );
 
+once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, ground, h) => {
+  const { journal } = ground.place.layout;
+  // So that the journal has the epoch already.
+  await h.run(order('true'));
+  const runner = String(ground.runnerPid());
+  // No file of the runner's may grow beyond what its journal has: as on a full disk.
+  execFileSync('prlimit', ['--pid', runner, `--fsize=${statSync(journal).size}:`]);
+  const work = order('true');
+  try {
+    await t.throwsAsync(h.start(work), { name: 'EngineRefusal', message: /journal cannot be written/ });
+  } finally {
+    execFileSync('prlimit', ['--pid', runner, '--fsize=unlimited:']);
+  }
+  t.like(await h.ended(work.id), { phase: 'StartFailed', reason: 'Unavailable' });
+  t.is((await h.run(order('exit 3'))).exitCode, 3);
+});
+
 once('orders of a lower lease epoch are refused, and reading is not', async (t, ground, h) => {
   const old = h.engine;
   const work = order('sleep 600');
@@ -171,7 +189,6 @@ each(
     };
     await h.start(work);
     await h.state(work.id, ({ phase }) => phase === 'Running');
-    const { execFileSync } = await import('node:child_process');
     t.false(execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' }).includes(value));
     await h.ended(work.id);
     const { layout } = ground.place;

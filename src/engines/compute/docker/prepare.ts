@@ -6,6 +6,7 @@ import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import type { WorkOrder } from '../engine.js';
+import { faultOfFiles, type FaultReason } from '../../../kinds/attempt/faults.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
@@ -30,7 +31,7 @@ export interface Workshop {
 
 export type Made =
   | { readonly outcome: 'Box'; readonly box: Box }
-  | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
+  | { readonly outcome: 'Failed'; readonly reason: FaultReason; readonly message: string };
 
 export class Preparer {
   private readonly shop: Workshop;
@@ -53,7 +54,7 @@ export class Preparer {
     const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, isPodman };
     const options = containerOf({ ...order, image: image.id }, about);
     const container = await this.create(options, name, signal);
-    const broken = async (reason: string, message: string): Promise<Made> => {
+    const broken = async (reason: FaultReason, message: string): Promise<Made> => {
       await removeContainer(container).catch(() => undefined);
       return { outcome: 'Failed', reason, message };
     };
@@ -64,7 +65,7 @@ export class Preparer {
       signal.throwIfAborted();
       const cause = (error as Error).cause ?? error;
       if (statusOf(cause) === undefined && isConnection(cause)) throw error;
-      return broken('InputFailed', (error as Error).message.slice(0, 500));
+      return broken(faultOfFiles(error, 'InputFailed'), (error as Error).message.slice(0, 500));
     }
     signal.throwIfAborted();
     const box = this.shop.makeBox(container, kept);
@@ -80,7 +81,7 @@ export class Preparer {
       const gone = removeContainer(container).catch(() => undefined);
       await Promise.all([box.forget(), gone]);
       if (statusOf(error) === undefined && (error instanceof EngineRefusal || isConnection(error))) throw error;
-      return broken('SandboxFailed', wordsOf(error).slice(0, 500));
+      return broken(faultOfFiles(error, 'SandboxFailed'), wordsOf(error).slice(0, 500));
     }
     return { outcome: 'Box', box };
   }

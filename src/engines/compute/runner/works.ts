@@ -45,6 +45,8 @@ export class Works {
   private readonly entries = new Map<string, Entry>();
   private live = 0;
   private highest: number;
+  /** Highest epoch that is on the disk. */
+  private fenced: number;
   private readonly settings: WorksSettings;
   private readonly deps: WorkDeps;
   private readonly spares: Spares;
@@ -63,6 +65,7 @@ export class Works {
     this.onState = onState;
     this.known = known;
     this.highest = known.epoch;
+    this.fenced = known.epoch;
     const all: WorkDeps = {
       ...deps,
       logDirectory: (id) => join(settings.logs, id),
@@ -97,9 +100,10 @@ export class Works {
     if (epoch < this.highest) {
       throw new Refused('StaleEpoch', `lease epoch ${epoch} is over; this runner obeys ${this.highest}`);
     }
-    if (epoch === this.highest) return;
     this.highest = epoch;
-    await this.append({ r: 'epoch', epoch });
+    if (epoch <= this.fenced) return;
+    await this.append({ r: 'epoch', epoch }).catch(unwritten);
+    this.fenced = Math.max(this.fenced, epoch);
   }
 
   async start(order: WireOrder): Promise<void> {
@@ -114,12 +118,10 @@ export class Works {
     const accepted = this.append({ r: 'accept', id: order.id, at: this.deps.now(), containers: containersOf(order) });
     const work = new Work(order, this.deps, (state) => this.changed(work, state));
     this.entries.set(order.id, { kind: 'live', work });
-    try {
-      await accepted;
-    } catch (error) {
-      work.stop(0);
-      throw new Refused('Unavailable', `the journal cannot be written: ${(error as Error).message}`);
-    }
+    await accepted.catch((error: Error) => {
+      work.giveUp(`the journal cannot be written: ${error.message}`);
+      unwritten(error);
+    });
     this.onState(work.state);
   }
 
@@ -202,6 +204,11 @@ export class Works {
   private append(record: Parameters<Journal['append']>[0]): Promise<void> {
     return this.journal?.append(record) ?? Promise.reject(new Error('the journal is not open'));
   }
+}
+
+/** What is wrong with the machine may pass, and says nothing about the order. */
+function unwritten(error: Error): never {
+  throw new Refused('Unavailable', `the journal cannot be written: ${error.message}`);
 }
 
 function removeTree(path: string): Promise<void> {

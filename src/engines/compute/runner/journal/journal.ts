@@ -158,7 +158,11 @@ async function rewrite(path: string, contents: JournalContents): Promise<FileHan
     await file.datasync();
     await rename(fresh, path);
     const directory = await open(dirname(path), 'r');
-    await directory.sync().finally(() => directory.close());
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
   } catch (error) {
     await file.close();
     throw error;

@@ -5,6 +5,7 @@
  */
 import { chown, copyFile, link, lstat, realpath, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { faultOfFiles, type FaultReason } from '../../../../kinds/attempt/faults.js';
 import type { Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { runTool } from '../process/tool.js';
@@ -17,7 +18,7 @@ import { unpack } from './unpack.js';
 
 export type Staged =
   | { readonly kind: 'mounts'; readonly mounts: readonly Mount[] }
-  | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+  | { readonly kind: 'failed'; readonly reason: FaultReason; readonly message: string };
 
 type Input = WireOrder['inputs'][number];
 
@@ -63,7 +64,7 @@ export async function stageInputs(
       mounts.push({ source, target: path, readOnly: input.writable !== true });
     } catch (error) {
       const message = `${input.path}: ${error instanceof Error ? error.message : String(error)}`;
-      return { kind: 'failed', reason: 'InputFailed', message };
+      return { kind: 'failed', reason: faultOfFiles(error, 'InputFailed'), message };
     }
   }
   return (await throughLinks(order, place, mounts)) ?? { kind: 'mounts', mounts };

@@ -12,6 +12,7 @@
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
  * main runs it ends the preparation at once. Killing the box's first process kills everything in its pid namespace.
  */
+import { knownFault } from '../../../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { Outward } from '../egress/outward.js';
@@ -99,6 +100,11 @@ export class Work {
 
   stop(graceMs: number): void {
     this.end({ reason: 'Stopped', message: 'stopped before the main program ran' }, graceMs);
+  }
+
+  /** Ends the work at once: the machine cannot run it. */
+  giveUp(message: string): void {
+    this.end({ reason: 'Unavailable', message }, 0);
   }
 
   /** Nobody wants what it was to save any more. */
@@ -318,7 +324,7 @@ export class Work {
     const exitCode = end.end === 'Exited' ? end.exitCode : undefined;
     if (this.ending?.reason === 'TimedOut') return failed('InitFailed', this.ending.message, exitCode);
     if (this.ending !== undefined) return this.ended();
-    if (end.end === 'NotExecuted') return failed(end.reason, `${init.name}: ${end.message}`);
+    if (end.end === 'NotExecuted') return failed(knownFault(end.reason), `${init.name}: ${end.message}`);
     if (end.end === 'Gone') return failed('SandboxFailed', BOX_ENDED);
     if (exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exitCode}`, exitCode);
     return undefined;
@@ -351,7 +357,7 @@ export class Work {
     if (this.outwardFailure !== undefined) return this.unconnected();
     if (end.end === 'Exited') return { kind: 'exited', exitCode: end.exitCode };
     if (end.end === 'NotExecuted' && this.ending === undefined)
-      return failed(end.reason, `${main.name}: ${end.message}`);
+      return failed(knownFault(end.reason), `${main.name}: ${end.message}`);
     // The runner's own kill can come before the isolation tells of an exit code.
     if (this.current.phase === 'Running') return { kind: 'exited', exitCode: 128 + 9 };
     return this.ending === undefined ? failed('SandboxFailed', BOX_ENDED) : this.ended();
