@@ -14,7 +14,7 @@ import { ownParts, regionAt, regionsOf, tmpOnDisk, withinPart } from './regions.
 import type { Part, Place } from './scratch.js';
 
 export type Prepared =
-  | { readonly kind: 'box'; readonly box: Box }
+  | { readonly kind: 'box'; readonly box: Box; readonly unrestored: string | undefined }
   | { readonly kind: 'failed'; readonly reason: FaultReason; readonly message: string };
 
 /** Of the work's memory, which what is in them counts against. However full one of them is, a program to empty it still finds room. */
@@ -52,6 +52,7 @@ export async function prepareBox(
   const { limits } = order;
   return {
     kind: 'box',
+    unrestored: staged.unrestored,
     box: {
       root: place.shownPath('root'),
       hostId: place.hostId,

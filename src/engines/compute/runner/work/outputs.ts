@@ -8,7 +8,6 @@
 import { chmod, chown, copyFile, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engine.js';
-import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './pack.js';
 import { isInside } from './inside.js';
@@ -51,8 +50,6 @@ async function take(order: WireOrder, place: Place, name: string, path: string, 
   const source = await resolveInside(order, place, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
-    // Without root, what the work closed to its owner could not be read; it is never used again.
-    if (process.getuid?.() !== 0) await runTool({ file: 'chmod', args: ['-R', 'u+rX', '--', source] });
     await pack(source, file);
     return { name, file, size: (await stat(file)).size, directory: true };
   }

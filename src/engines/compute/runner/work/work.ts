@@ -237,6 +237,8 @@ export class Work {
     this.group = await deps.groups.create(order.id, order.limits);
     const prepared = await prepareBox(order, this.place, this.group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
+    const { unrestored } = prepared;
+    if (unrestored !== undefined) this.current = { ...this.current, unrestored };
     if (this.ending !== undefined) return this.ended();
     if (this.isSimple() && order.main !== undefined) {
       return this.runMain(order.main, await this.launchOnly(order.main, prepared.box));
