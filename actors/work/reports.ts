@@ -124,9 +124,11 @@ export function openReports(deps: ReportDeps): Reports {
 
   async function reportsOf(state: WorkState, epoch: number, address: Address, uid: string): Promise<WorkReport[]> {
     const now = deps.now();
-    const { preparedAt } = state;
+    const { preparedAt, unrestored } = state;
     const started: WorkReport[] =
-      state.startedAt === undefined ? [] : [{ report: 'Started', epoch, time: state.startedAt, preparedAt }];
+      state.startedAt === undefined
+        ? []
+        : [{ report: 'Started', epoch, time: state.startedAt, preparedAt, unrestored }];
     const ended = { epoch, time: state.endedAt ?? now };
     switch (state.phase) {
       case 'Preparing':

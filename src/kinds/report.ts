@@ -18,6 +18,8 @@ export type WorkReport =
       readonly report: 'Started';
       /** When the isolate was there, in ms since the epoch, where the engine knows it. */
       readonly preparedAt?: number | undefined;
+      /** What of its saved files could not be restored, and why. */
+      readonly unrestored?: string | undefined;
     })
   /**
    * Nothing runs any more, and its outputs are being saved. That takes its time; with `error`, a vital one could not be saved yet

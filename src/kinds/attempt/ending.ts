@@ -79,6 +79,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     lost,
     message,
     since: time,
+    unrestored: kept.unrestored,
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, next, after)];

@@ -306,7 +306,7 @@ function started(
       bootSeconds: seconds(acquired, report.time),
     },
   };
-  const after: AttemptPrivate = { ...kept, since: report.time };
+  const after: AttemptPrivate = { ...kept, since: report.time, unrestored: report.unrestored };
   return next({ status: running, private: after, effects: tellOwner(current, running, after) });
 }
 
