@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -182,6 +183,19 @@ export const fileCases: readonly ContractCase[] = [
       t.true(listing.includes('./sub/leaf') && listing.includes('./odd\\nname/'), listing);
       await h.engine.remove(work.id, true, h.patience());
       t.throws(() => readFileSync(dir.file), { code: 'ENOENT' });
+    },
+  },
+  {
+    name: 'outputs together take no more than the disk of the work, however often they name one file',
+    run: async (t, h) => {
+      const outputs = Array.from({ length: 8 }, (_, index) => ({ name: `o${index}`, path: '/workspace/holes' }));
+      // It takes nothing of the disk, and no more when it was taken.
+      const work = order('truncate -s 40M /workspace/holes', { outputs, limits: { ...LIMITS, disk: 100 * MiB } });
+      const { outputs: taken = [] } = await h.run(work);
+      const kept = taken.filter(({ error }) => error === undefined);
+      t.is(kept.length, 2);
+      for (const { file, size } of kept) t.deepEqual([size, statSync(file).blocks < 2_000], [40 * MiB, true]);
+      t.regex(taken[2]?.error ?? '', /together are larger/);
     },
   },
   {

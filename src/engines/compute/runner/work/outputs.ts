@@ -5,11 +5,13 @@
  * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which
  * links stay links. Owner and mode become the runner's.
  */
-import { chmod, chown, copyFile, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
+import { chmod, chown, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engine.js';
+import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './pack.js';
+import { OutputRoom } from '../../output-room.js';
 import { isInside } from './inside.js';
 import { regionAt, regionsOf, resolveFrom, withinPart, type Region } from './regions.js';
 import type { Place } from './scratch.js';
@@ -20,13 +22,16 @@ const MAX_LINKS = 40;
 export async function collectOutputs(order: WireOrder, place: Place, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   const taken: OutputFile[] = [];
-  for (const { name, path } of order.outputs) {
+  const room = new OutputRoom(order.limits.disk);
+  for (const { name, path, vital } of order.outputs) {
     const file = join(directory, name);
     // Collected whether or not the Job asked for it: a program that left nothing there has no such output.
     if (path === join(order.inside.root, 'outputs') && (await isEmpty(place.realPath('outputs')))) continue;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      taken.push(await take(order, place, name, path, file));
+      const output = await take(order, place, name, path, file);
+      room.take(path, output.size, vital);
+      taken.push(output);
     } catch (error) {
       await unlink(file).catch(() => undefined);
       taken.push({ name, file: '', size: 0, directory: false, error: (error as Error).message });
@@ -59,7 +64,9 @@ async function take(order: WireOrder, place: Place, name: string, path: string, 
   try {
     await link(source, file);
   } catch {
-    await copyFile(source, file);
+    // Another file system: holes stay holes.
+    const copied = await runTool({ file: 'cp', args: ['--sparse=always', '--no-dereference', '--', source, file] });
+    if (copied.exitCode !== 0) throw new Error(copied.said);
   }
   const uid = process.getuid?.() ?? 0;
   if (uid === 0) await chown(file, 0, 0);
