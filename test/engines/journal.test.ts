@@ -18,6 +18,7 @@ import { Journal } from '../../src/engines/compute/runner/journal/journal.js';
 const base = mkdtempSync(join(tmpdir(), 'troupe-journal-'));
 test.after.always(() => rmSync(base, { recursive: true, force: true }));
 
+const INSIDE = { workspace: '/workspace', home: '/root', secrets: '/run/secrets', root: '/svc' };
 const id = fc.constantFrom('a.1', 'b.1', 'c.2');
 const record: fc.Arbitrary<JournalRecord> = fc.oneof(
   fc.record({ r: fc.constant('epoch' as const), epoch: fc.nat(9) }),
@@ -27,11 +28,18 @@ const record: fc.Arbitrary<JournalRecord> = fc.oneof(
     r: 'end',
     state: { id: work, phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 },
   })),
+  id.map((work): JournalRecord => ({
+    r: 'saving',
+    id: work,
+    place: 4,
+    order: { id: work, inside: INSIDE, outputs: [], workingDir: '/', inputs: [], limits: { disk: 1 } },
+    end: { id: work, phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 },
+  })),
   fc.record({ r: fc.constant('remove' as const), id }),
 );
 
 const text = (records: readonly JournalRecord[]): string =>
-  encodeRecord({ r: 'format', format: 2 }) + records.map(encodeRecord).join('');
+  encodeRecord({ r: 'format', format: 3 }) + records.map(encodeRecord).join('');
 
 test('a journal that is cut anywhere says what its whole lines say', (t) => {
   fc.assert(
@@ -64,9 +72,9 @@ test('a journal of format 1 is read; one of a later format is refused with its n
   const { epoch, works } = readJournal(old);
   t.is(epoch, 4);
   t.deepEqual(works.get('a.1')?.state, { id: 'a.1', phase: 'Exited', sequence: 3, exitCode: 9 });
-  t.throws(() => readJournal('{"r":"format","format":3}\n'), {
+  t.throws(() => readJournal('{"r":"format","format":4}\n'), {
     instanceOf: NewerJournal,
-    message: /format 3, written by a newer version.*up to 2/,
+    message: /format 4, written by a newer version.*up to 3/,
   });
 });
 

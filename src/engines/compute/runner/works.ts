@@ -18,6 +18,7 @@ import type { RunningCommand } from './work/command.js';
 import type { Processes } from './work/processes.js';
 import { Spares } from './work/spares.js';
 import { containersOf, processesOf } from './work/programs.js';
+import { LateSave } from './work/late-save.js';
 import { Work } from './work/work.js';
 
 export interface WorksSettings {
@@ -32,6 +33,8 @@ export interface WorksSettings {
 
 type Entry =
   | { readonly kind: 'live'; readonly work: Work }
+  /** A runner before had it, and its files are still to be saved. */
+  | { readonly kind: 'saving'; readonly save: LateSave }
   | {
       readonly kind: 'ended';
       readonly state: WorkState;
@@ -57,7 +60,7 @@ export class Works {
   /** `known`: what an earlier runner's journal says, with work that was running already turned into Lost. */
   constructor(
     settings: WorksSettings,
-    deps: Omit<WorkDeps, 'journalEnd' | 'logDirectory'>,
+    deps: Omit<WorkDeps, 'journalEnd' | 'journalSaving' | 'logDirectory'>,
     known: JournalContents,
     onState: (state: WorkState) => void,
   ) {
@@ -70,16 +73,24 @@ export class Works {
       ...deps,
       logDirectory: (id) => join(settings.logs, id),
       journalEnd: (state) => this.append({ r: 'end', state }),
+      journalSaving: (id, saving) => this.append({ r: 'saving', id, ...saving }),
     };
     this.spares = new Spares(all, settings.spares);
     this.deps = { ...all, spares: this.spares };
-    for (const [id, { state, containers }] of known.works) {
+    for (const [id, { state, containers, saving }] of known.works) {
+      if (saving !== undefined) continue;
       this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve(), silent: false });
     }
   }
 
   async open(): Promise<void> {
     this.journal = await Journal.open(this.settings.journalFile, this.known);
+    for (const [id, { saving, ...work }] of this.known.works) {
+      if (saving === undefined) continue;
+      this.live++;
+      const save = new LateSave({ ...work, saving }, this.deps, (state) => this.changedLate(save, state));
+      this.entries.set(id, { kind: 'saving', save });
+    }
   }
 
   /** When there is neither work nor anybody who orders any. */
@@ -137,6 +148,9 @@ export class Works {
       entry.work.stop(0);
       entry.work.abandon();
       await entry.work.done;
+    } else if (entry?.kind === 'saving') {
+      entry.save.abandon();
+      await entry.save.done;
     } else await entry?.cleaned;
     if (this.entries.delete(id)) this.journal?.note({ r: 'remove', id });
     // Most work has neither, and finding that out costs as much as the rest of a removal.
@@ -171,7 +185,16 @@ export class Works {
   }
 
   list(): WorkState[] {
-    return [...this.entries.values()].map((entry) => (entry.kind === 'live' ? entry.work.state : entry.state));
+    return [...this.entries.values()].map((entry) => {
+      switch (entry.kind) {
+        case 'live':
+          return entry.work.state;
+        case 'saving':
+          return entry.save.state;
+        case 'ended':
+          return entry.state;
+      }
+    });
   }
 
   /** True when this log may still grow. */
@@ -197,6 +220,15 @@ export class Works {
       });
     } else if (state.phase === 'Running' && state.startedAt !== undefined) {
       this.journal?.note({ r: 'started', id: state.id, at: state.startedAt, sequence: state.sequence });
+    }
+    this.onState(state);
+  }
+
+  private changedLate(save: LateSave, state: WorkState): void {
+    if (state.endedAt !== undefined) {
+      this.live--;
+      const { containers, done } = save;
+      this.entries.set(state.id, { kind: 'ended', state, containers, cleaned: done, silent: false });
     }
     this.onState(state);
   }

@@ -3,11 +3,12 @@
  * No record holds an environment, a command or a secret (I11): only what a following runner must know to report the work
  * and to clean up after it.
  *
- * Formats. 2 (now): `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
+ * Formats. 3 (now): `saving`. 2: `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
  */
 import type { WorkState } from '../../engine.js';
+import type { OutputOrder } from '../work/regions.js';
 
-export const JOURNAL_FORMAT = 2;
+export const JOURNAL_FORMAT = 3;
 
 export type JournalRecord =
   | { readonly r: 'format'; readonly format: number }
@@ -15,13 +16,26 @@ export type JournalRecord =
   | { readonly r: 'epoch'; readonly epoch: number }
   | { readonly r: 'accept'; readonly id: string; readonly at: number; readonly containers: readonly string[] }
   | { readonly r: 'started'; readonly id: string; readonly at: number; readonly sequence: number }
+  /** Nothing of it runs any more, and its vital outputs are being saved. */
+  | ({ readonly r: 'saving'; readonly id: string } & UnderSave)
   | { readonly r: 'end'; readonly state: WorkState }
   | { readonly r: 'remove'; readonly id: string };
+
+/** Files that must not be cleared away before they are saved. */
+export interface UnderSave {
+  /** Number of the place in which they lie. */
+  readonly place: number;
+  readonly order: OutputOrder;
+  /** Its last state, but for the outputs. */
+  readonly end: WorkState;
+}
 
 /** What a journal says about one piece of work. */
 export interface JournaledWork {
   readonly containers: readonly string[];
   readonly state: WorkState;
+  /** Of work that has not ended. */
+  readonly saving?: UnderSave | undefined;
 }
 
 export interface JournalContents {
@@ -104,6 +118,12 @@ export function foldRecord(works: Map<string, JournaledWork>, record: JournalRec
       }
       return epoch;
     }
+    case 'saving': {
+      const work = works.get(record.id);
+      const { place, order, end } = record;
+      if (work !== undefined) works.set(record.id, { ...work, saving: { place, order, end } });
+      return epoch;
+    }
     case 'end': {
       const work = works.get(record.state.id);
       works.set(record.state.id, { containers: work?.containers ?? [], state: record.state });
@@ -121,11 +141,12 @@ export function foldRecord(works: Map<string, JournaledWork>, record: JournalRec
 export function compactJournal(contents: JournalContents): JournalRecord[] {
   const records: JournalRecord[] = [{ r: 'format', format: JOURNAL_FORMAT }];
   if (contents.epoch > 0) records.push({ r: 'epoch', epoch: contents.epoch });
-  for (const [id, { containers, state }] of contents.works) {
+  for (const [id, { containers, state, saving }] of contents.works) {
     records.push({ r: 'accept', id, at: state.preparedAt ?? 0, containers });
     if (state.phase === 'Running') {
       records.push({ r: 'started', id, at: state.startedAt ?? 0, sequence: state.sequence });
     } else if (state.phase !== 'Preparing') records.push({ r: 'end', state });
+    if (saving !== undefined) records.push({ r: 'saving', id, ...saving });
   }
   return records;
 }

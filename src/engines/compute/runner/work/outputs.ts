@@ -9,17 +9,16 @@ import { chmod, chown, link, lstat, mkdir, opendir, readlink, stat, unlink } fro
 import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engine.js';
 import { runTool } from '../process/tool.js';
-import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './pack.js';
 import { OutputRoom } from '../../output-room.js';
 import { isInside } from './inside.js';
-import { regionAt, regionsOf, resolveFrom, withinPart, type Region } from './regions.js';
-import type { Place } from './scratch.js';
+import { regionAt, regionsOf, resolveFrom, withinPart, type OutputOrder, type Region } from './regions.js';
+import type { PlaceFiles } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
-export async function collectOutputs(order: WireOrder, place: Place, outputs: string): Promise<OutputFile[]> {
+export async function collectOutputs(order: OutputOrder, place: PlaceFiles, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   const taken: OutputFile[] = [];
   const room = new OutputRoom(order.limits.disk);
@@ -51,7 +50,13 @@ async function isEmpty(path: string): Promise<boolean> {
   }
 }
 
-async function take(order: WireOrder, place: Place, name: string, path: string, file: string): Promise<OutputFile> {
+async function take(
+  order: OutputOrder,
+  place: PlaceFiles,
+  name: string,
+  path: string,
+  file: string,
+): Promise<OutputFile> {
   const source = await resolveInside(order, place, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
@@ -75,7 +80,7 @@ async function take(order: WireOrder, place: Place, name: string, path: string, 
 }
 
 /** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
-async function resolveInside(order: WireOrder, place: Place, path: string): Promise<string> {
+async function resolveInside(order: OutputOrder, place: PlaceFiles, path: string): Promise<string> {
   const regions = regionsOf(order);
   let pending = resolveFrom(order, path).split('/').filter(Boolean);
   let inside = '/';
@@ -112,7 +117,7 @@ function missing(path: string): never {
   throw new Error(`${path} does not exist`);
 }
 
-function hostPath(regions: readonly Region[], place: Place, inside: string): string | undefined {
+function hostPath(regions: readonly Region[], place: PlaceFiles, inside: string): string | undefined {
   const region = regionAt(regions, inside);
   return region.part === undefined ? undefined : join(place.realPath(region.part), withinPart(region, inside));
 }

@@ -30,6 +30,7 @@ import type { Spare, WorkDeps } from './deps.js';
 import { WorkLogs } from './logs.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
+import { outputOrderOf } from './regions.js';
 import { saveOutputs } from './save.js';
 import type { Place } from './scratch.js';
 
@@ -61,6 +62,8 @@ export class Work {
   private outwardFailure: string | undefined;
   private ending: Ending | undefined;
   private finishing = false;
+  /** The journal may say that its files are to be saved. */
+  private noted = false;
   private killTimer: NodeJS.Timeout | undefined;
   private readonly abandoned = new AbortController();
   /** Resolves when the end was reported and the scratch is gone. */
@@ -205,6 +208,7 @@ export class Work {
       await this.processes?.close();
       for (const process of this.launched) process.release();
       if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
+        await this.noteSaving(this.place, lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
         outputs = await saveOutputs(this.order, this.place, this.deps, {
           report: (saving) => this.report({ saving }),
           abandoned: this.abandoned.signal,
@@ -215,12 +219,28 @@ export class Work {
       this.deps.report(`${this.order.id}: ${(error as Error).message}`);
     }
     clearTimeout(this.killTimer);
-    await this.finish(outcome, outOfMemory, outputs);
+    const journaled = await this.finish(outcome, outOfMemory, outputs);
     try {
-      if (this.place !== undefined) await this.deps.scratch.giveBack(this.place);
+      // Otherwise a following runner would take what lies there by then for what this work has left.
+      const mayGo = journaled || !this.noted;
+      if (this.place !== undefined && mayGo) await this.deps.scratch.giveBack(this.place);
     } catch (error) {
       this.deps.report(`${this.order.id}: ${(error as Error).message}`);
     }
+  }
+
+  /** Should this runner die, the next one saves them before it clears the place. */
+  private async noteSaving(place: Place, end: WorkState): Promise<void> {
+    const { order, deps } = this;
+    if (!order.outputs.some(({ vital }) => vital === true)) return;
+    this.noted = true;
+    await deps
+      .journalSaving(order.id, { place: place.number, order: outputOrderOf(order), end })
+      .catch((error: Error) => deps.report(`${order.id}: ${error.message}`));
+  }
+
+  private endNow(outOfMemory: boolean): Parameters<typeof lastState>[3] {
+    return { endedAt: this.deps.now(), outOfMemory, outputs: undefined };
   }
 
   private async live(): Promise<Outcome> {
@@ -449,17 +469,24 @@ export class Work {
     return failed(reason, message);
   }
 
+  /** True when the end is on the disk. */
   private async finish(
     outcome: Outcome,
     outOfMemory: boolean,
     outputs: readonly OutputFile[] | undefined,
-  ): Promise<void> {
-    const endedAt = this.deps.now();
-    const state = lastState(this.current, outcome, this.ending, { endedAt, outOfMemory, outputs });
+  ): Promise<boolean> {
+    const state = lastState(this.current, outcome, this.ending, { ...this.endNow(outOfMemory), outputs });
     // A report that a crash of the machine could take back would let a retry run twice.
-    await this.deps.journalEnd(state).catch((error: Error) => this.deps.report(error.message));
+    const journaled = await this.deps.journalEnd(state).then(
+      () => true,
+      (error: Error) => {
+        this.deps.report(`${this.order.id}: ${error.message}`);
+        return false;
+      },
+    );
     this.current = state;
     this.onState(state);
+    return journaled;
   }
 
   private report(change: Partial<WorkState>): void {
