@@ -101,6 +101,7 @@ async function take(
 
 async function takeFile(source: Readable, file: string, most: number): Promise<void> {
   const entries = extract();
+  entries.on('error', () => undefined);
   const read = pipeline(source, entries as unknown as Writable);
   read.catch(() => undefined);
   let taken = false;
@@ -125,7 +126,9 @@ async function takeFile(source: Readable, file: string, most: number): Promise<v
 /** The daemon names entries by the directory's own name. */
 async function takeDirectory(source: Readable, top: string, file: string, most: number): Promise<void> {
   const entries = extract();
+  entries.on('error', () => undefined);
   const packed = pack();
+  packed.on('error', () => undefined);
   const read = pipeline(source, bounded(most * 2), entries as unknown as Writable);
   read.catch((error: Error) => packed.destroy(error));
   const written = compress(packed as unknown as Readable, file);

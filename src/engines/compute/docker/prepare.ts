@@ -12,7 +12,7 @@ import type { Box } from './box.js';
 import { containerOf } from './container.js';
 import { isTaken, removeContainer, statusOf, within, wordsOf } from './daemon.js';
 import { findImage, type ImageDeps } from './images.js';
-import { giveInputs } from './inputs.js';
+import { giveInputs, isConnection } from './inputs.js';
 import { fillKit, makeKit, type Kit } from './kit.js';
 import type { Kept } from './labels.js';
 import { orderLines } from './order-lines.js';
@@ -58,9 +58,10 @@ export class Preparer {
       await removeContainer(container).catch(() => undefined);
       return { outcome: 'Failed', reason, message };
     };
+    let unrestored: string | undefined;
     try {
       if (isPodman) await openRoot(container, signal);
-      await giveInputs(container, order, signal);
+      unrestored = await giveInputs(container, order, signal);
     } catch (error) {
       signal.throwIfAborted();
       const cause = (error as Error).cause ?? error;
@@ -69,6 +70,7 @@ export class Preparer {
     }
     signal.throwIfAborted();
     const box = this.shop.makeBox(container, kept);
+    if (unrestored !== undefined) box.noteUnrestored(unrestored);
     try {
       // In this order: a pipe takes little before somebody reads it. A box that nobody orders anything ends by itself.
       await box.listen();
@@ -120,9 +122,4 @@ async function openRoot(container: Container, signal: AbortSignal): Promise<void
   archive.entry({ name: './', type: 'directory', mode: 0o755, uid: 0, gid: 0 });
   archive.finalize();
   await container.putArchive(archive as unknown as NodeJS.ReadableStream, { path: '/', abortSignal: signal });
-}
-
-function isConnection(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code);
 }
