@@ -23,7 +23,7 @@ each(
       const { id } = await h.running({ ...idle, id: `${idle.id}${runs}` });
       const { id: second } = await h.running({ ...idle, id: `${idle.id}${runs}-second` });
       await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 ? true : undefined));
-      for (const each of runs ? [second] : [id, second]) await h.engine.remove(each, true, h.patience());
+      for (const work of runs ? [second] : [id, second]) await h.engine.remove(work, true, h.patience());
       await h.engine.close();
       process.kill(ground.runnerPid() as number, 'SIGTERM');
       await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));

@@ -236,11 +236,11 @@ test('no path and no link leads to a file that is not the Sandbox’s own', asyn
 test('a mount point is not deleted, nor what holds one, nor anything in them', async (t) => {
   t.is((await put('/workspace/mounts/kept', 'kept')).status, 200);
   const holding = '/workspace/ /workspace/mounts/.. //workspace /../workspace/. /run /dev'.split(' ');
-  for (const path of ['/workspace', ...holding]) {
-    const refused = await ask(path, { method: 'DELETE' });
-    t.is(refused.status, 409, `${path}: ${refused.text}`);
-    t.regex(refused.text, /mount/, path);
-    t.is((await ask('/workspace/mounts/kept')).text, 'kept', path);
+  for (const mount of ['/workspace', ...holding]) {
+    const refused = await ask(mount, { method: 'DELETE' });
+    t.is(refused.status, 409, `${mount}: ${refused.text}`);
+    t.regex(refused.text, /mount/, mount);
+    t.is((await ask('/workspace/mounts/kept')).text, 'kept', mount);
   }
   t.is((await ask('/workspace/mounts', { method: 'DELETE' })).status, 200);
 });

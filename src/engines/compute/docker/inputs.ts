@@ -266,7 +266,9 @@ const READABLE: ReadonlySet<unknown> = new Set(['directory', 'symlink', 'link', 
 /** Of what kind an entry is that would come out wrong. The bytes of a sparse file are its pieces, without what lies between them. */
 function unreadable({ type, pax }: Header): string | undefined {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'a sparse file';
-  return READABLE.has(type ?? 'file') ? undefined : `a ${String(type ?? 'sparse file or of an unknown kind')}`;
+  // The library says null of kinds that it does not know, such as the sparse files of GNU tar.
+  if ((type as Header['type'] | null) === null) return 'of an unknown kind';
+  return READABLE.has(type ?? 'file') ? undefined : `a ${type}`;
 }
 
 /** True when a link lies on the way, or in the place itself. */
