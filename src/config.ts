@@ -179,7 +179,7 @@ export const SETTINGS = {
     'boxes',
     '128',
     integer(0, 1024),
-    'Most boxes that the embedded engine keeps ready for Sandboxes and Workspaces, of the sorts that were asked for within the last hour. Each costs a MB and a half, all together at most a hundredth of the memory. 0: each is made when it is asked for.',
+    'Most boxes that the embedded engine keeps ready for Sandboxes and Workspaces, two for each start of the last hour, none before the second. Each costs a MB and a half, all together at most a hundredth of the memory, and at most 64 for each processor (8 where the service does not run as root). 0: each is made when it is asked for.',
   ),
   nodeCpu: setting(
     'TROUPE_NODE_CPU',

@@ -37,15 +37,15 @@ export async function startWork(
   deps: WorkDeps,
   signal: AbortSignal,
 ): Promise<EffectOutcome> {
-  const failed = (reason: string, message: string, lost: boolean): Promise<EffectOutcome> =>
-    report(row, deps, { report: 'StartFailed', epoch: effect.epoch, time: deps.now(), reason, message, lost });
-  if (!deps.engine) return failed('ComputeOff', 'this service runs without compute (TROUPE_COMPUTE=off)', false);
+  const failed = (reason: string, message: string): Promise<EffectOutcome> =>
+    report(row, deps, { report: 'StartFailed', epoch: effect.epoch, time: deps.now(), reason, message });
+  if (!deps.engine) return failed('ComputeOff', 'this service runs without compute (TROUPE_COMPUTE=off)');
   const body = await deps.read(effect.owner);
-  if (!body) return failed('OwnerGone', 'the owner no longer exists', false);
+  if (!body) return failed('OwnerGone', 'the owner no longer exists');
   const owner = decodeObject(body);
-  if (owner.metadata.uid !== effect.ownerUid) return failed('OwnerGone', 'the owner was replaced', false);
+  if (owner.metadata.uid !== effect.ownerUid) return failed('OwnerGone', 'the owner was replaced');
   const kind = deps.kinds.find((candidate) => candidate.kind === effect.owner.kind);
-  if (!kind?.workPlan) return failed('NoWork', `${effect.owner.kind} runs no work`, false);
+  if (!kind?.workPlan) return failed('NoWork', `${effect.owner.kind} runs no work`);
   const plan = kind.workPlan(owner, effect.slot, effect.epoch);
   const id = workId(row.uid, effect.epoch);
   const labels = { org: row.address.org, project: row.address.project, attempt: row.address.name };
@@ -55,14 +55,14 @@ export async function startWork(
     signal.throwIfAborted();
     switch (resolved.outcome) {
       case 'Missing':
-        return await failed(resolved.reason, resolved.message, false);
+        return await failed(resolved.reason, resolved.message);
       case 'Later':
         return retry(resolved.message);
       case 'Order': {
         let { order } = resolved;
         if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
           const image = await deps.engine.resolveImage(order.image, order.registryLogins, signal);
-          if (image.outcome === 'Missing') return await failed(image.reason, image.message, false);
+          if (image.outcome === 'Missing') return await failed(image.reason, image.message);
           const { digest } = image;
           const letter: Letter = { letter: 'ImagePinned', epoch: effect.epoch, digest };
           const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
@@ -84,7 +84,7 @@ export async function startWork(
     // Its start was carried out by an earlier process and it runs: then the stop is for the engine.
     if (!(await isWanted(row, deps))) return DONE;
     // The engine may have taken it at the last moment; the removal that follows this end comes after the stop.
-    return failed('Stopped', 'stopped before the work began', false);
+    return failed('Stopped', 'stopped before the work began');
   }
 }
 

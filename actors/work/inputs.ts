@@ -23,6 +23,8 @@ export type StagedInput =
       readonly unpack: Unpack;
       /** The work's own, to change as it likes. */
       readonly writable?: boolean | undefined;
+      /** It was saved by such work. */
+      readonly saved?: boolean | undefined;
       readonly path: string;
     }
   | { readonly outcome: 'Missing'; readonly reason: string; readonly message: string }
@@ -54,7 +56,7 @@ export function openInputs(deps: InputDeps): Inputs {
     switch (input.from) {
       case 'blob':
         await deps.link(place.org, input.digest, file);
-        return stagedSource(input.digest, file, input.workingDir);
+        return stagedSource(input, file);
       case 'url': {
         const fetch = await deps.fetch(input.url, file, input.sha256, signal);
         if (fetch.outcome === 'Failed') return notFetched(input, fetch);
@@ -114,9 +116,12 @@ function failure(input: PlannedInput, error: unknown): StagedInput {
 }
 
 /** Program text is the work's own: it is unpacked into its working directory and may be changed there. */
-async function stagedSource(digest: string, file: string, path: string): Promise<StagedInput> {
+async function stagedSource(
+  { digest, workingDir: path, saved }: Extract<PlannedInput, { from: 'blob' }>,
+  file: string,
+): Promise<StagedInput> {
   const unpack = await archiveType(file);
-  if (unpack !== 'no') return { outcome: 'Staged', source: file, unpack, path, writable: true };
+  if (unpack !== 'no') return { outcome: 'Staged', source: file, unpack, path, writable: true, saved };
   return {
     outcome: 'Missing',
     reason: 'InvalidSource',

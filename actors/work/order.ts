@@ -57,8 +57,8 @@ export async function resolveOrder(
   for (const input of plan.inputs) {
     const staged = await deps.inputs.stage(id, place, input, signal);
     if (staged.outcome !== 'Staged') return staged;
-    const { path, source, unpack, writable } = staged;
-    inputs.push({ path, source, unpack, writable });
+    const { path, source, unpack, writable, saved } = staged;
+    inputs.push({ path, source, unpack, writable, saved });
   }
   const mounted = plan.secrets.flatMap(({ name }) => opened.filter((secret) => secret.name === name));
   const api = deps.access?.(id);

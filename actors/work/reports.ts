@@ -134,9 +134,11 @@ export function openReports(deps: ReportDeps): Reports {
 
   async function reportsOf(state: WorkState, epoch: number, address: Address, uid: string): Promise<WorkReport[]> {
     const now = deps.now();
-    const { preparedAt } = state;
+    const { preparedAt, unrestored } = state;
     const started: WorkReport[] =
-      state.startedAt === undefined ? [] : [{ report: 'Started', epoch, time: state.startedAt, preparedAt }];
+      state.startedAt === undefined
+        ? []
+        : [{ report: 'Started', epoch, time: state.startedAt, preparedAt, unrestored }];
     const ended = { epoch, time: state.endedAt ?? now };
     switch (state.phase) {
       case 'Preparing':
@@ -152,8 +154,7 @@ export function openReports(deps: ReportDeps): Reports {
       }
       case 'StartFailed': {
         const reason = state.reason ?? 'StartFailed';
-        const lost = MACHINE_FAULTS.has(reason);
-        return [{ report: 'StartFailed', ...ended, reason, message: state.message ?? '', lost }];
+        return [{ report: 'StartFailed', ...ended, reason, message: state.message ?? '' }];
       }
       case 'Lost':
         return [{ report: 'Lost', ...ended, reason: state.reason ?? 'NodeLost', message: state.message ?? '' }];
@@ -184,9 +185,6 @@ export function openReports(deps: ReportDeps): Reports {
     },
   };
 }
-
-/** Reasons of a failed start that are the machine's: a replacement elsewhere or later may succeed. */
-const MACHINE_FAULTS = new Set(['RunnerLost', 'RunnerUnavailable', 'IsolationFailed', 'MachineDiskFull']);
 
 /** Undefined: it may pass. */
 function lastingFault(error: unknown): string | undefined {

@@ -28,6 +28,8 @@ export type Letter =
       /** Milliseconds since the epoch at which the change happened. */
       readonly time: number;
       readonly outputs?: readonly CollectedOutput[] | undefined;
+      /** It has begun, and not all of its saved files could be restored: which, and why. */
+      readonly unrestored?: string | undefined;
       /** Nothing of it runs any more, and it does not end before its vital output is saved, which did not work yet: why. */
       readonly unsaved?: string | undefined;
       /** It has ended, and nothing of its work is left on any machine. Owners that wait for this get a letter for it (`toldOfProof`). */

@@ -18,6 +18,8 @@ export type WorkReport =
       readonly report: 'Started';
       /** When the isolate was there, in ms since the epoch, where the engine knows it. */
       readonly preparedAt?: number | undefined;
+      /** What of its saved files could not be restored, and why. */
+      readonly unrestored?: string | undefined;
     })
   /**
    * Nothing runs any more, and its outputs are being saved. That takes its time; with `error`, a vital one could not be saved yet
@@ -40,10 +42,9 @@ export type WorkReport =
   /** The work could not be started or went wrong before the program ran (image missing, input missing, full disk, …). */
   | (ReportBase & {
       readonly report: 'StartFailed';
+      /** Of `attempt/faults.ts`, which says whose fault it is. */
       readonly reason: string;
       readonly message: string;
-      /** The machine's fault: a replacement may succeed. Otherwise it is the customer's. */
-      readonly lost: boolean;
     })
   /** The engine has lost it: runner or machine died. */
   | (ReportBase & { readonly report: 'Lost'; readonly reason: string; readonly message: string })

@@ -19,11 +19,18 @@ export interface PlannedEnv {
   readonly fromSecret?: { readonly name: string; readonly key: string } | undefined;
 }
 
-export type PlannedInput = { readonly name: string } & (
-  | { readonly from: 'blob'; readonly digest: string; readonly workingDir: string }
-  | { readonly from: 'url'; readonly url: string; readonly sha256?: string | undefined }
-  | { readonly from: 'output'; readonly job: string; readonly output: string; readonly index: number }
-);
+export type PlannedInput = { readonly name: string } &
+  /** `saved`: what such work has saved. What of it cannot be restored keeps nothing from starting. */
+  (
+    | {
+        readonly from: 'blob';
+        readonly digest: string;
+        readonly workingDir: string;
+        readonly saved?: boolean | undefined;
+      }
+    | { readonly from: 'url'; readonly url: string; readonly sha256?: string | undefined }
+    | { readonly from: 'output'; readonly job: string; readonly output: string; readonly index: number }
+  );
 
 export interface PlannedProcess {
   readonly name: string;

@@ -6,6 +6,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { open, statfs, type FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
+import { SparseWriter } from '../../src/sparse-writer.js';
 import { parseDigest, type Digest } from './digest.js';
 import { removeFile } from './layout.js';
 import { systemCode } from './system-error.js';
@@ -65,6 +66,7 @@ export async function receive(stream: Readable, options: ReceiveOptions): Promis
 
 async function write(stream: Readable, handle: FileHandle, options: ReceiveOptions): Promise<Received> {
   const hash = createHash('sha256');
+  const file = new SparseWriter(handle);
   let size = 0;
   let checkedAt = -SPACE_CHECK_BYTES;
   for await (const part of stream.iterator({ destroyOnReturn: false })) {
@@ -76,8 +78,9 @@ async function write(stream: Readable, handle: FileHandle, options: ReceiveOptio
       await checkSpace(options.path, options.reserve);
     }
     hash.update(chunk);
-    for (let at = 0; at < chunk.length;) at += (await handle.write(chunk, at)).bytesWritten;
+    await file.write(chunk);
   }
+  await file.end();
   options.signal.throwIfAborted();
   const digest = finished(hash);
   if (options.expected !== undefined && options.expected !== digest) {

@@ -1,7 +1,8 @@
 /** The runner's journal: what was accepted is remembered, in whatever state a crash left the file. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import test from 'ava';
 import {
@@ -17,6 +18,7 @@ import { Journal } from '../../src/engines/compute/runner/journal/journal.js';
 const base = mkdtempSync(join(tmpdir(), 'troupe-journal-'));
 test.after.always(() => rmSync(base, { recursive: true, force: true }));
 
+const INSIDE = { workspace: '/workspace', home: '/root', secrets: '/run/secrets', root: '/svc' };
 const id = fc.constantFrom('a.1', 'b.1', 'c.2');
 const record: fc.Arbitrary<JournalRecord> = fc.oneof(
   fc.record({ r: fc.constant('epoch' as const), epoch: fc.nat(9) }),
@@ -26,11 +28,18 @@ const record: fc.Arbitrary<JournalRecord> = fc.oneof(
     r: 'end',
     state: { id: work, phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 },
   })),
+  id.map((work): JournalRecord => ({
+    r: 'saving',
+    id: work,
+    place: 4,
+    order: { id: work, inside: INSIDE, outputs: [], workingDir: '/', inputs: [], limits: { disk: 1 } },
+    end: { id: work, phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 },
+  })),
   fc.record({ r: fc.constant('remove' as const), id }),
 );
 
 const text = (records: readonly JournalRecord[]): string =>
-  encodeRecord({ r: 'format', format: 2 }) + records.map(encodeRecord).join('');
+  encodeRecord({ r: 'format', format: 3 }) + records.map(encodeRecord).join('');
 
 test('a journal that is cut anywhere says what its whole lines say', (t) => {
   fc.assert(
@@ -63,9 +72,9 @@ test('a journal of format 1 is read; one of a later format is refused with its n
   const { epoch, works } = readJournal(old);
   t.is(epoch, 4);
   t.deepEqual(works.get('a.1')?.state, { id: 'a.1', phase: 'Exited', sequence: 3, exitCode: 9 });
-  t.throws(() => readJournal('{"r":"format","format":3}\n'), {
+  t.throws(() => readJournal('{"r":"format","format":4}\n'), {
     instanceOf: NewerJournal,
-    message: /format 3, written by a newer version.*up to 2/,
+    message: /format 4, written by a newer version.*up to 3/,
   });
 });
 
@@ -78,30 +87,71 @@ test('holes that a crash of the machine left are skipped; other broken lines sto
   t.throws(() => readJournal(`${head}\n{"r":"acc\n${last}\n`), { message: /line 2 is broken/ });
 });
 
+const NOTHING: JournalContents = { epoch: 0, works: new Map() };
+
 test('what was awaited is in the file, however many come at once, also through compactions', async (t) => {
   const path = join(base, 'many');
-  const works = new Map<string, JournalContents['works'] extends ReadonlyMap<string, infer W> ? W : never>();
-  let epoch = 0;
-  const journal = await Journal.open(path, () => ({ epoch, works }));
+  const journal = await Journal.open(path, NOTHING);
   const wide = 'x'.repeat(5_000);
+  const kept: string[] = [];
   await Promise.all(
     Array.from({ length: 2_000 }, async (_, index) => {
       const state = { id: `w${index}.1`, phase: 'Exited' as const, sequence: 3, message: wide };
-      works.set(state.id, { containers: ['main'], state });
       await journal.append({ r: 'end', state });
-      if (index % 10 !== 0) {
-        works.delete(state.id);
-        journal.note({ r: 'remove', id: state.id });
-      }
+      if (index % 10 === 0) kept.push(state.id);
+      else journal.note({ r: 'remove', id: state.id });
     }),
   );
-  epoch = 8;
-  await journal.append({ r: 'epoch', epoch });
+  await journal.append({ r: 'epoch', epoch: 8 });
+  // Ten megabytes went through it.
+  await shorter(path, 8_000_000);
   const found = readJournal(readFileSync(path, 'utf8'));
   t.is(found.epoch, 8);
-  t.deepEqual([...found.works.keys()].toSorted(), [...works.keys()].toSorted());
-  // Ten megabytes went through it.
-  t.true(readFileSync(path).length < 8_000_000);
+  t.deepEqual([...found.works.keys()].toSorted(), kept.toSorted());
+});
+
+/** Waits until the journal has been compacted to fewer bytes. */
+async function shorter(path: string, bytes: number): Promise<void> {
+  for (const until = Date.now() + 30_000; readFileSync(path).length >= bytes; await delay(5))
+    if (Date.now() > until) throw new Error('the journal was not compacted');
+}
+
+/** As many notes of one live piece of work as make the next record the one after which the file is compacted. */
+function fillWithNotes(journal: Journal, work: string): void {
+  const note = { r: 'started', id: work, at: 1, sequence: 2 } as const;
+  for (let bytes = 0; bytes <= 4 * 1024 * 1024; bytes += encodeRecord(note).length) journal.note(note);
+}
+
+test('an end after which the journal is compacted is in the shorter file: the work does not run twice', async (t) => {
+  const path = join(base, 'end');
+  const journal = await Journal.open(path, NOTHING);
+  await journal.append({ r: 'accept', id: 'a.1', at: 1, containers: ['main'] });
+  fillWithNotes(journal, 'a.1');
+  await journal.append({ r: 'end', state: { id: 'a.1', phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 } });
+  await shorter(path, 1_000);
+  t.is((await Journal.read(path)).works.get('a.1')?.state.phase, 'Exited');
+});
+
+test('records that could not be written are in the file as soon as anything can be', async (t) => {
+  const directory = join(base, 'gone');
+  const away = join(base, 'away');
+  mkdirSync(directory);
+  const path = join(directory, 'journal');
+  const journal = await Journal.open(path, NOTHING);
+  await journal.append({ r: 'accept', id: 'a.1', at: 1, containers: ['main'] });
+  fillWithNotes(journal, 'a.1');
+  // The compaction fails, and then each write until the directory is back.
+  renameSync(directory, away);
+  fillWithNotes(journal, 'a.1');
+  await journal.append({ r: 'epoch', epoch: 2 });
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  const end = { r: 'end', state: { id: 'a.1', phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 } } as const;
+  await t.throwsAsync(journal.append(end), { code: 'ENOENT' });
+  renameSync(away, directory);
+  await journal.append({ r: 'epoch', epoch: 3 });
+  const found = await Journal.read(path);
+  t.is(found.epoch, 3);
+  t.is(found.works.get('a.1')?.state.phase, 'Exited');
 });
 
 test('a crash between two files of a compaction leaves the old one', async (t) => {
@@ -109,6 +159,6 @@ test('a crash between two files of a compaction leaves the old one', async (t) =
   writeFileSync(path, text([{ r: 'epoch', epoch: 3 }]));
   writeFileSync(`${path}.new`, 'half');
   t.is((await Journal.read(path)).epoch, 3);
-  await Journal.open(path, () => ({ epoch: 3, works: new Map() }));
+  await Journal.open(path, { epoch: 3, works: new Map() });
   t.is((await Journal.read(path)).epoch, 3);
 });

@@ -105,6 +105,29 @@ test('a log stays within its bound, and says exactly how much was cut', async (t
   );
 });
 
+test('a program that prints empty lines takes no more memory than others, and leaves turns to them', async (t) => {
+  const directory = join(base, 'empty-lines');
+  const sizes = [0];
+  const size = (): number =>
+    readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+  const writer = new LogWriter(directory, 'main', 64 * 1024 * 1024, Date.now, () => sizes.push(size()));
+  const lines = 64 * 1024;
+  let turns = 0;
+  let next = setImmediate(function count() {
+    turns++;
+    next = setImmediate(count);
+  });
+  t.false(writer.feed('stdout', Buffer.alloc(lines, '\n')), 'a chunk is more than a turn');
+  await new Promise<void>((go) => writer.whenReady(go));
+  clearImmediate(next);
+  await writer.end();
+  t.true(turns >= 30, `${turns} turns`);
+  // As frames they are a megabyte.
+  const most = Math.max(...sizes.slice(1).map((at, index) => at - (sizes[index] ?? 0)));
+  t.true(most < 300_000, `${most} bytes at once`);
+  t.is((await read(directory)).length, lines);
+});
+
 test('silent work leaves no file', async (t) => {
   const directory = join(base, 'silent');
   const writer = new LogWriter(directory, 'main', 1_000_000, Date.now, () => undefined);

@@ -1,5 +1,7 @@
 /** What the runner promises beyond the contract: it outlives the service, obeys one master, and leaves nothing behind. */
-import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
 import { box, order, taken } from './compute-harness.js';
 import { each, once } from './runner-ground.js';
@@ -95,6 +97,55 @@ each(
   },
 );
 
+once('files that are still to be saved outlive their runner, and the next one saves them', async (t, ground, h) => {
+  const work = box({ outputs: [{ name: 'tree', path: '/workspace', vital: true }] });
+  const other = box();
+  await h.running(work);
+  await h.running(other);
+  await h.ran(work.id, 'echo precious >file; chmod 500 .');
+  // In the way of its outputs.
+  const inTheWay = join(ground.place.layout.outputs, work.id);
+  writeFileSync(inTheWay, '');
+  await h.engine.stop(work.id, 0, h.patience());
+  await h.state(work.id, ({ saving }) => saving?.error !== undefined);
+  for (let death = 1; death <= 2; death++) {
+    const before = h.reports(work.id).at(-1)?.sequence ?? 0;
+    process.kill(ground.runnerPid() as number, 'SIGKILL');
+    const still = await h.state(work.id, ({ saving, sequence }) => saving?.error !== undefined && sequence > before);
+    t.is(still.phase, 'Running');
+  }
+  t.like(await h.ended(other.id), { phase: 'Lost' });
+  // Nothing that begins meanwhile finds the files, or gets in their way.
+  t.is(await h.output(order('ls -A; echo other >file')), '');
+  rmSync(inTheWay);
+  const ended = await h.ended(work.id);
+  t.like(ended, { phase: 'Exited', exitCode: 0 });
+  const [tree] = ended.outputs ?? [];
+  const text = execFileSync('tar', ['--use-compress-program=zstd', '-xOf', tree?.file ?? '', './file'], {
+    encoding: 'utf8',
+  });
+  t.is(text, 'precious\n');
+  await h.engine.remove(work.id, true, h.patience());
+  t.deepEqual(ground.leftOver(), []);
+});
+
+once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, ground, h) => {
+  const { journal } = ground.place.layout;
+  // So that the journal has the epoch already.
+  await h.run(order('true'));
+  const runner = String(ground.runnerPid());
+  // No file of the runner's may grow beyond what its journal has: as on a full disk.
+  execFileSync('prlimit', ['--pid', runner, `--fsize=${statSync(journal).size}:`]);
+  const work = order('true');
+  try {
+    await t.throwsAsync(h.start(work), { name: 'EngineRefusal', message: /journal cannot be written/ });
+  } finally {
+    execFileSync('prlimit', ['--pid', runner, '--fsize=unlimited:']);
+  }
+  t.like(await h.ended(work.id), { phase: 'StartFailed', reason: 'Unavailable' });
+  t.is((await h.run(order('exit 3'))).exitCode, 3);
+});
+
 once('orders of a lower lease epoch are refused, and reading is not', async (t, ground, h) => {
   const old = h.engine;
   const work = order('sleep 600');
@@ -171,7 +222,6 @@ each(
     };
     await h.start(work);
     await h.state(work.id, ({ phase }) => phase === 'Running');
-    const { execFileSync } = await import('node:child_process');
     t.false(execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' }).includes(value));
     await h.ended(work.id);
     const { layout } = ground.place;

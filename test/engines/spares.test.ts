@@ -21,8 +21,9 @@ each(
     const { main: _, ...idle } = order('true');
     for (const runs of [false, true]) {
       const { id } = await h.running({ ...idle, id: `${idle.id}${runs}` });
+      const { id: second } = await h.running({ ...idle, id: `${idle.id}${runs}-second` });
       await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 ? true : undefined));
-      if (!runs) await h.engine.remove(id, true, h.patience());
+      for (const work of runs ? [second] : [id, second]) await h.engine.remove(work, true, h.patience());
       await h.engine.close();
       process.kill(ground.runnerPid() as number, 'SIGTERM');
       await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
@@ -71,6 +72,21 @@ each(
 );
 
 once(
+  'no box is kept ready for what was started once, and for other work no more than its use is worth',
+  async (t, ground, h) => {
+    const [rare, often] = [box({ workingDir: '/tmp' }), box()];
+    await h.running(rare);
+    await h.running(often);
+    await h.running({ ...often, id: box().id });
+    await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 + 4 ? true : undefined));
+    const since = uptime();
+    await h.until('a time in which none is made', () => (uptime() > since + 0.3 ? true : undefined));
+    t.is(boxesOf(ground).length, 3 + 4);
+  },
+  { spares: 128, idleSeconds: 1 },
+);
+
+once(
   'the first crowd finds boxes ready, and two sorts of work share them',
   async (t, ground, h) => {
     const [one, other] = [box(), box({ workingDir: '/tmp' })];
@@ -82,10 +98,18 @@ once(
       for (const id of ran) await h.engine.remove(id, true, h.patience());
       return ready.every(Boolean);
     };
+    const starts = async (like: WorkOrder): Promise<void> => {
+      for (let start = 1; start < 4; start++) {
+        const { id } = await h.running({ ...like, id: box().id });
+        await h.engine.remove(id, true, h.patience());
+      }
+    };
+    await starts(one);
     await h.running(one);
     await h.until('as many as there may be', () => (boxesOf(ground).length === 1 + 8 ? true : undefined));
     const first = new Set(boxesOf(ground));
     await h.running(other);
+    await starts(other);
     // Half of the first sort's end for them.
     await h.until('equal shares', () => {
       const now = boxesOf(ground);

@@ -233,6 +233,18 @@ test('no path and no link leads to a file that is not the Sandbox’s own', asyn
   t.is(await inside('cat /workspace/target'), 'new');
 });
 
+test('a mount point is not deleted, nor what holds one, nor anything in them', async (t) => {
+  t.is((await put('/workspace/mounts/kept', 'kept')).status, 200);
+  const holding = '/workspace/ /workspace/mounts/.. //workspace /../workspace/. /run /dev'.split(' ');
+  for (const mount of ['/workspace', ...holding]) {
+    const refused = await ask(mount, { method: 'DELETE' });
+    t.is(refused.status, 409, `${mount}: ${refused.text}`);
+    t.regex(refused.text, /mount/, mount);
+    t.is((await ask('/workspace/mounts/kept')).text, 'kept', mount);
+  }
+  t.is((await ask('/workspace/mounts', { method: 'DELETE' })).status, 200);
+});
+
 test('an archive is unpacked where it was asked for and nowhere else', async (t) => {
   const good = await archiveOf([
     { name: 'a/', type: 'directory' },

@@ -1,6 +1,18 @@
 import test, { type ExecutionContext } from 'ava';
 import { spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -157,6 +169,23 @@ test('a file of ours is taken in by its content, and a link or a directory is no
   await blobs.linkTo('a', hello, join(outside, 'linked'));
   t.is(await readFile(join(outside, 'linked'), 'utf8'), 'hello');
   t.is((await stat(join(outside, 'linked'))).mode & 0o777, 0o444);
+});
+
+test('a file of holes takes no more of the disk as a blob, and has the same bytes', async (t) => {
+  const { blobs, dir } = await openStore(t);
+  const outside = await mkdtemp(join(tmpdir(), 'troupe-outputs-'));
+  t.teardown(() => rm(outside, { recursive: true }));
+  const path = join(outside, 'sparse');
+  await writeFile(path, '');
+  await truncate(path, 20_000_000);
+  const file = await open(path, 'r+');
+  await file.write('middle', 9_999_999);
+  await file.close();
+  const { digest, size } = await blobs.addFile('a', path, put);
+  t.is(size, 20_000_000);
+  const blob = join(dir, 'sha256', digest.slice(7, 9), digest.slice(9));
+  t.true((await stat(blob)).blocks * 512 < 500_000);
+  t.true((await readFile(blob)).equals(await readFile(path)));
 });
 
 test('the sweep removes what nobody refers to or has used for a day, and nothing else', async (t) => {

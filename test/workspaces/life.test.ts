@@ -1,4 +1,6 @@
 /** The life of Workspaces and of the Volumes that are their homes, on one running service. */
+import { readdirSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
@@ -84,6 +86,9 @@ test('What stands in the home is in the Volume when the Workspace is Stopped, co
   for (const type of ['Stopped', 'NodeUnreachable']) t.regex(condition(running, type), /^False /, type);
   t.is(await said('desk', 'pwd; echo $HOME; ls -A ~ | wc -l'), '/home/svc\n/home/svc\n0\n');
   await said('desk', 'echo precious > ~/file; chmod 640 ~/file; ln -s file ~/link');
+  // As the cache of Go's modules, and deeper than a path can say.
+  await said('desk', 'mkdir ~/module; echo m > ~/module/file; chmod 555 ~/module');
+  await said('desk', `perl -e 'for (1 .. 30) { mkdir "d" x 200; chdir "d" x 200 } open F, ">", "deep"'`);
   const held = (await service.client().get(`${VOLUMES}/home`)).body;
   t.deepEqual(valueAt(held, 'status', 'holder'), {
     attempt: textAt(running, 'status', 'attempt', 'name'),
@@ -104,6 +109,7 @@ test('What stands in the home is in the Volume when the Workspace is Stopped, co
   await set('desk', { state: 'Running' });
   await phase('desk', 'Running', 2);
   t.is(await said('desk', 'cat ~/link; stat -c %a ~/file'), 'precious\n640\n');
+  t.is(await said('desk', 'cat ~/module/file; stat -c %a ~/module; cd ~; find . -name deep | wc -l'), 'm\n555\n1\n');
   const attempts = await service
     .client()
     .get(`${path('attempts', 'default')}?labelSelector=svc.dev%2Fworkspace%3Ddesk`);
@@ -121,6 +127,32 @@ test('What stands in the home is in the Volume when the Workspace is Stopped, co
   await workspace('heir', { volume: 'home' });
   await phase('heir', 'Running', 1);
   t.is(await said('heir', 'cat ~/file ~/word'), 'precious\nlast\n');
+  // Node cannot remove it.
+  await said('heir', 'rm -rf ~/d*');
+});
+
+test('A home that is damaged can be entered all the same, and its Workspace says so until a start restores all', async (t) => {
+  await volume('damaged');
+  await workspace('patient', { volume: 'damaged' });
+  await phase('patient', 'Running', 1);
+  await said('patient', 'head -c 300000 /dev/urandom > ~/noise');
+  await set('patient', { state: 'Stopped' });
+  await phase('patient', 'Stopped');
+  const kept = (await service.client().get(`${VOLUMES}/damaged`)).body;
+  t.is(textAt(kept, 'status', 'revision'), '1');
+  const blobs = join(service.dataDir, 'blobs');
+  const files = readdirSync(blobs, { recursive: true, encoding: 'utf8' }).map((name) => join(blobs, name));
+  const blob = files.find((file) => statSync(file).isFile() && statSync(file).size > 300_000);
+  truncateSync(blob ?? '', 200_000);
+  await set('patient', { state: 'Running' });
+  const running = await phase('patient', 'Running', 2);
+  t.is(condition(running, 'StateRestored'), 'False PartlyRestored');
+  t.is(await said('patient', 'echo new > ~/new; cat ~/new'), 'new\n');
+  await set('patient', { state: 'Stopped' });
+  t.is(condition(await phase('patient', 'Stopped'), 'StateSaved'), 'True Saved');
+  await set('patient', { state: 'Running' });
+  t.is(condition(await phase('patient', 'Running', 3), 'StateRestored'), 'True Restored');
+  t.is(await said('patient', 'cat ~/new'), 'new\n');
 });
 
 test('A second writer waits for the first, by the name of the reason, and a Volume in use goes only when it is free', async (t) => {

@@ -11,6 +11,7 @@ export const EXIT = {
   noDirectory: 73,
   special: 74,
   changed: 75,
+  mount: 76,
 } as const;
 
 const MESSAGE_CHARACTERS = 300;
@@ -31,6 +32,11 @@ export function faultOf(exitCode: number, complaint: string, path: string): Refu
       return refuse('BadRequest', `${at} is no regular file`, causedBy('FieldValueInvalid', 'is no regular file'));
     case EXIT.changed:
       return refuse('Conflict', `${at} is being changed; ask again`, { fix: 'Ask again when nothing writes to it.' });
+    case EXIT.mount:
+      return refuse('Conflict', `${at} is a mount point, or holds one: it was left as it is`, {
+        ...causedBy('FieldValueInvalid', 'is a mount point, or holds one'),
+        fix: 'A mount point stays; delete what is in it.',
+      });
     default:
       return ofSystem(exitCode, complaint, at);
   }

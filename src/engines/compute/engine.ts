@@ -41,12 +41,14 @@ export interface WorkOrder {
   /**
    * Mounted read-only at `path`; `source` is a file or directory (or an archive to unpack when `unpack`).
    * `writable`: an archive that is unpacked into what the work finds at `path`, to change as it likes.
+   * `saved`: it is what such work has saved, and what of it cannot be restored keeps nothing from starting (`unrestored`).
    */
   readonly inputs: readonly {
     readonly path: string;
     readonly source: string;
     readonly unpack: Unpack;
     readonly writable?: boolean | undefined;
+    readonly saved?: boolean | undefined;
   }[];
   /** Collected after the main program ended: a file as it is, a directory as tar.zst. Missing ones are reported, not fatal. */
   readonly outputs: readonly {
@@ -145,6 +147,8 @@ export interface WorkState {
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
   readonly outputs?: readonly OutputFile[] | undefined;
+  /** What of the saved files could not be restored, and why, in a few lines. */
+  readonly unrestored?: string | undefined;
   /**
    * Running, and nothing runs any more: a vital output is being collected, which takes long, or did not work (`error`) and is tried
    * again.

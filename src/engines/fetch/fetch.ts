@@ -28,7 +28,7 @@ export type FetchResult =
   | DialFailure
   | {
       readonly outcome: 'Failed';
-      readonly reason: 'StatusRefused' | 'TooLarge' | 'SHA256Mismatch' | 'DiskFull' | 'Unwritable';
+      readonly reason: 'StatusRefused' | 'TooLarge' | 'SHA256Mismatch' | 'MachineDiskFull' | 'InputUnwritable';
       /** Names the host at most (I11). */
       readonly message: string;
       readonly retryable: boolean;
@@ -143,12 +143,12 @@ function tooLarge(host: string, limit: number): FetchResult {
 
 function unwritable(error: unknown): FetchResult {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  if (code === 'ENOSPC' || code === 'EDQUOT') return failed('DiskFull', 'the disk for inputs is full', false);
-  return failed('Unwritable', `the input's file cannot be written (${code})`, false);
+  if (code === 'ENOSPC' || code === 'EDQUOT') return failed('MachineDiskFull', 'the disk for inputs is full', false);
+  return failed('InputUnwritable', `the input's file cannot be written (${code})`, false);
 }
 
 function failed(
-  reason: 'StatusRefused' | 'TooLarge' | 'SHA256Mismatch' | 'DiskFull' | 'Unwritable',
+  reason: 'StatusRefused' | 'TooLarge' | 'SHA256Mismatch' | 'MachineDiskFull' | 'InputUnwritable',
   message: string,
   retryable: boolean,
 ): FetchResult {

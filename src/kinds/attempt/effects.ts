@@ -79,6 +79,7 @@ export function tellOwner(current: This, status: AttemptStatus, kept: AttemptPri
         exitCode: status.exitCode,
         time: kept.since ?? 0,
         outputs: kept.outputs,
+        unrestored: kept.unrestored,
         unsaved: hasEnded(status.phase) ? undefined : kept.saving?.error,
         gone: (hasEnded(status.phase) && (kept.work === 'None' || kept.work === 'Gone')) || undefined,
       },

@@ -4,6 +4,7 @@ import type { Effect } from '../effect.js';
 import type { CollectedOutput } from '../letter.js';
 import type { WorkReport } from '../report.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
+import { whoseFault } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
 import type { AttemptPrivate, This } from './state.js';
 
@@ -37,6 +38,11 @@ export function failed(reason: string, message: string): Verdict {
   return { phase: 'Failed', reason, message, lost: false };
 }
 
+/** By the reason: the capacity failed, or the work did. */
+export function faulty(reason: string, message: string): Verdict {
+  return whoseFault(reason) === 'Machine' ? lostCapacity(reason, message) : failed(reason, message);
+}
+
 /** A program that was asked to stop was stopped, whatever it answered: its work is not known to be complete. */
 export function judgeExit(exit: Extract<WorkReport, { report: 'Exited' }>, stopping: string | undefined): Verdict {
   const { exitCode, signal, outputs } = exit;
@@ -44,7 +50,7 @@ export function judgeExit(exit: Extract<WorkReport, { report: 'Exited' }>, stopp
   if (stopping !== undefined) return { ...stopped(stopping), ...shown };
   if (exit.outOfMemory) return { ...failed('OutOfMemory', 'the memory limit was reached'), ...shown };
   // The engine ended it, so whatever the program answered is not its own end.
-  if (exit.reason !== undefined) return { ...failed(exit.reason, exit.message ?? ''), ...shown };
+  if (exit.reason !== undefined) return { ...faulty(exit.reason, exit.message ?? ''), ...shown };
   if (exitCode === 0) return { phase: 'Succeeded', reason: 'Completed', message: '', lost: false, ...shown };
   const message = exitCode === undefined ? `ended by signal ${signal ?? 'unknown'}` : `exit code ${exitCode}`;
   return { ...failed('CustomerExit', message), ...shown };
@@ -73,6 +79,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     lost,
     message,
     since: time,
+    unrestored: kept.unrestored,
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, next, after)];

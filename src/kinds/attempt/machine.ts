@@ -17,7 +17,7 @@ import type { Decision, Machine, Message, Moment } from '../machine.js';
 import { LOCAL_OFFERING } from '../offering/local.js';
 import type { WorkReport } from '../report.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
-import { end, failed, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
+import { end, failed, faulty, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
 import { wantsProof } from './proof-annotation.js';
 import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
@@ -36,9 +36,6 @@ const RETRY_MS = 30_000;
 
 /** The start found that there is nobody any more to run it for. */
 const OWNER_GONE = 'OwnerGone';
-
-/** Reasons of a failed start that are the machine's and not the customer's. */
-const MACHINE_REASONS = new Set(['RetriesExhausted', 'Unavailable', 'InternalError', 'RunnerLost', 'DiskFull']);
 
 export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate, undefined, never> = {
   decide(current, _book, message, moment) {
@@ -273,10 +270,10 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
     case 'Exited':
       return finish(current, kept, judgeExit(report, kept.stopping), report.time);
     case 'StartFailed': {
-      const { reason, message, lost, time } = report;
+      const { reason, message, time } = report;
       if (reason === OWNER_GONE) return abandon(current, kept, message, time);
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), time);
-      return finish(current, kept, lost ? lostCapacity(reason, message) : failed(reason, message), time);
+      return finish(current, kept, faulty(reason, message), time);
     }
     default: // Lost
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
@@ -309,7 +306,7 @@ function started(
       bootSeconds: seconds(acquired, report.time),
     },
   };
-  const after: AttemptPrivate = { ...kept, since: report.time };
+  const after: AttemptPrivate = { ...kept, since: report.time, unrestored: report.unrestored };
   return next({ status: running, private: after, effects: tellOwner(current, running, after) });
 }
 
@@ -417,8 +414,7 @@ function effectFailed(
     case 'StartWork': {
       if (kept.work !== 'Live' || status.phase !== 'Provisioning') return IGNORED;
       if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
-      const machines = MACHINE_REASONS.has(reason);
-      return finish(current, kept, machines ? lostCapacity(reason, message) : failed(reason, message), moment.now);
+      return finish(current, kept, faulty(reason, message), moment.now);
     }
     case 'Tell':
       // An owner that does not exist needs no letter.

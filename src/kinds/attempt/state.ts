@@ -19,6 +19,8 @@ export interface AttemptPrivate {
   readonly stopping?: string | undefined;
   /** Its outputs are being saved; `error`: a vital one could not be yet. */
   readonly saving?: { readonly error?: string | undefined } | undefined;
+  /** What of its saved files could not be restored. */
+  readonly unrestored?: string | undefined;
   /** What the owner was told of the end, to tell it again. */
   readonly lost?: boolean | undefined;
   readonly message?: string | undefined;

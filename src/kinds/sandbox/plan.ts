@@ -34,7 +34,8 @@ export function sandboxWorkPlan(
     secrets: pinnedSecrets(spec.secrets, status, epoch),
     notesSecrets: true,
     workingDir: spec.workingDir,
-    inputs: digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR }],
+    inputs:
+      digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR, saved: true }],
     outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR, vital: true }] : [],
     amounts: limitsOf(spec.resources),
     network: plannedNetwork(spec.network),

@@ -100,7 +100,7 @@ export const sandboxStatus = z.object({
     })
     .optional()
     .describe('The Attempt that runs it.'),
-  conditions: z.array(conditionField).optional().describe('Scheduled, Funded, Ready, StateSaved.'),
+  conditions: z.array(conditionField).optional().describe('Scheduled, Funded, Ready, StateSaved, StateRestored.'),
   cost: cost.optional().describe('What it has cost.'),
   estimate: estimate.optional().describe('What it is expected to cost.'),
   expirationTime: zTimestamp('When it is deleted at the latest.').optional(),

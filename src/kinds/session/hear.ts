@@ -67,6 +67,7 @@ function takeAttempt(
     case 'Running':
       if (live.phase !== 'Made' && live.phase !== 'Placed') return false;
       draft.keepLive({ heard: true, phase: 'Running', wait: undefined, runningSince: letter.time });
+      noteRestored(draft, letter.unrestored);
       draft.keep({ recovering: undefined });
       return true;
     default: {
@@ -75,6 +76,16 @@ function takeAttempt(
       if (letter.gone === true) draft.keep({ live: undefined });
       return true;
     }
+  }
+}
+
+/** Said only where there was something to say, until a later start has restored all. */
+function noteRestored(draft: SessionDraft, unrestored: string | undefined): void {
+  if (unrestored !== undefined) {
+    const message = `not all that was saved could be restored, and the next save is without it: ${unrestored}`;
+    draft.condition('StateRestored', false, 'PartlyRestored', message);
+  } else if (draft.status.conditions?.some(({ type, status }) => type === 'StateRestored' && status === 'False')) {
+    draft.condition('StateRestored', true, 'Restored', 'all that was saved was restored');
   }
 }
 

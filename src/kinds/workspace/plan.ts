@@ -43,7 +43,9 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
     workingDir: HOME,
     home: HOME,
     inputs:
-      home?.digest === undefined ? [] : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME }],
+      home?.digest === undefined
+        ? []
+        : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME, saved: true }],
     outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME, vital: true }],
     amounts: within(home?.size, limitsOf(spec.resources)),
     network: plannedNetwork(spec.network),

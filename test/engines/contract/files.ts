@@ -7,9 +7,11 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pack as tarPack } from 'tar-stream';
@@ -182,6 +184,44 @@ export const fileCases: readonly ContractCase[] = [
       t.true(listing.includes('./sub/leaf') && listing.includes('./odd\\nname/'), listing);
       await h.engine.remove(work.id, true, h.patience());
       t.throws(() => readFileSync(dir.file), { code: 'ENOENT' });
+    },
+  },
+  {
+    name: 'what was saved comes back with its modes, also in closed directories, and what cannot come back is told of',
+    run: async (t, h, around) => {
+      const at = mkdtempSync(join(around.files, 'in-'));
+      mkdirSync(join(at, 'tree/module'), { recursive: true });
+      writeFileSync(join(at, 'tree/module/file'), 'm\n', { mode: 0o444 });
+      writeFileSync(join(at, 'tree/noise'), randomBytes(200_000));
+      chmodSync(join(at, 'tree/module'), 0o555);
+      const whole = join(at, 'a.tar');
+      execFileSync('tar', ['-C', join(at, 'tree'), '--sort=name', '-cf', whole, '.']);
+      const cut = join(at, 'cut.tar');
+      writeFileSync(cut, readFileSync(whole).subarray(0, 100_000));
+      around.share(at);
+      const saved = (source: string) => [
+        { path: '/workspace', source, unpack: 'tar' as const, writable: true, saved: true },
+      ];
+      const script = 'cat module/file; stat -c %a module module/file';
+      const work = order(script, { inputs: saved(whole) });
+      t.is((await h.run(work)).unrestored, undefined);
+      t.is(await h.text(work.id), 'm\n555\n444\n');
+      const rest = await h.run(order('true', { inputs: saved(cut) }));
+      t.like(rest, { phase: 'Exited', exitCode: 0 });
+      t.regex(rest.unrestored ?? '', /^\/workspace: /);
+    },
+  },
+  {
+    name: 'outputs together take no more than the disk of the work, however often they name one file',
+    run: async (t, h) => {
+      const outputs = Array.from({ length: 8 }, (_, index) => ({ name: `o${index}`, path: '/workspace/holes' }));
+      // It takes nothing of the disk, and no more when it was taken.
+      const work = order('truncate -s 40M /workspace/holes', { outputs, limits: { ...LIMITS, disk: 100 * MiB } });
+      const { outputs: taken = [] } = await h.run(work);
+      const kept = taken.filter(({ error }) => error === undefined);
+      t.is(kept.length, 2);
+      for (const { file, size } of kept) t.deepEqual([size, statSync(file).blocks < 2_000], [40 * MiB, true]);
+      t.regex(taken[2]?.error ?? '', /together are larger/);
     },
   },
   {

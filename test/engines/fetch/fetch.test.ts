@@ -35,7 +35,7 @@ run('an input is fetched whole, read-only, and only with the content that was na
   t.deepEqual(result, { outcome: 'Fetched', size: 5, sha256: sha256('hello') });
   t.is(await readFile(join(dir, 'in'), 'utf8'), 'hello');
   t.is((await stat(join(dir, 'in'))).mode & 0o777, 0o444);
-  t.like(await fetch(), { outcome: 'Failed', reason: 'Unwritable' }, 'a file that is there is not written over');
+  t.like(await fetch(), { outcome: 'Failed', reason: 'InputUnwritable' }, 'a file that is there is not written over');
 });
 
 run('what is refused leaves no file and names no more than the host', async (t) => {

@@ -8,7 +8,17 @@ import type { CollectedOutput } from '../../../src/kinds/letter.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 
 /** `hang`: does not even heed a stop. `stay`: runs until it is stopped. `save`: the same, and then it takes a second try to save it. */
-export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang' | 'stay' | 'save';
+export type Fate =
+  | 'succeed'
+  | 'fail'
+  | 'outOfMemory'
+  | 'startFailed'
+  | 'startLost'
+  | 'noRoom'
+  | 'lost'
+  | 'hang'
+  | 'stay'
+  | 'save';
 
 export interface Work {
   readonly id: string;
@@ -42,9 +52,11 @@ export class FakeEngine {
     this.works.set(work.id, begun);
     const base = { epoch: work.epoch, time: now };
     if (work.fate === 'startFailed') {
-      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message: '', lost: false });
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message: '' });
     } else if (work.fate === 'startLost') {
-      this.#end(begun, { report: 'StartFailed', ...base, reason: 'RunnerLost', message: '', lost: true });
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'RunnerLost', message: '' });
+    } else if (work.fate === 'noRoom') {
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'MachineDiskFull', message: '' });
     } else {
       this.#say(begun, { report: 'Started', ...base });
     }

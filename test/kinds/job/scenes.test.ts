@@ -111,6 +111,17 @@ test('Lost capacity is replaced at the next epoch and counts as no failure', (t)
   );
 });
 
+test('A fault of the machine uses up nothing of backoffLimit, and one of the order does', (t) => {
+  const world = begin({ backoffLimit: 0 }, (_slot, epoch) => (epoch === 1 ? 'noRoom' : 'succeed'));
+  run(world);
+  t.is(jobStatus(world).phase, 'Succeeded');
+  t.is(jobStatus(world).failed, 0);
+  t.deepEqual(epochsOf(world, 0), [1, 2]);
+  const customers = begin({ backoffLimit: 0 }, (_slot, epoch) => (epoch === 1 ? 'startFailed' : 'succeed'));
+  run(customers);
+  t.is(jobStatus(customers).phase, 'Failed');
+});
+
 test('Beyond recovery.maxAttempts replacements the Job fails', (t) => {
   const world = begin({ recovery: { maxAttempts: 2 } }, () => 'lost');
   until(world, 'Failed');

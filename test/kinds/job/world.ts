@@ -463,7 +463,7 @@ export class World {
   #startWork(from: Entity, { slot, epoch, owner, ownerUid }: Extract<LaterEffect, { type: 'StartWork' }>): void {
     if (!this.#isHere(from) || !isStartable(from.object)) return;
     if (this.entities.get(addressKey(owner))?.uid !== ownerUid) {
-      const gone = { reason: 'OwnerGone', message: '', lost: false };
+      const gone = { reason: 'OwnerGone', message: '' };
       this.#deliver(from, { report: 'StartFailed', epoch, time: this.now, ...gone });
       return;
     }

@@ -102,6 +102,11 @@ export class Box {
     });
   }
 
+  /** Said with each state from now on. */
+  noteUnrestored(unrestored: string): void {
+    this.state = { ...this.state, unrestored };
+  }
+
   get running(): boolean {
     return this.state.phase === 'Running' && this.end === undefined && !this.removed;
   }

@@ -45,9 +45,17 @@ const RESERVED = ['/run', '/var/run', '/var/tmp'];
 /** Directories of the work: an archive may be unpacked into them, nothing may lie in their place. */
 const OWN = ['/workspace', '/root', '/tmp', `${WORK_ROOT}/outputs`, `${WORK_ROOT}/state`];
 
-/** Throws an Error that says what is wrong with the input. */
-export async function giveInputs(container: Container, order: WorkOrder, signal: AbortSignal): Promise<void> {
-  if (order.inputs.length === 0) return;
+/**
+ * Answers what of the saved files could not be restored, undefined when there is nothing to say. Throws an Error that says what is wrong
+ * with any other input.
+ */
+export async function giveInputs(
+  container: Container,
+  order: WorkOrder,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (order.inputs.length === 0) return undefined;
+  const missing = new Missing();
   const links = new Set<string>();
   const taken: string[] = [];
   for (const input of order.inputs) {
@@ -55,6 +63,8 @@ export async function giveInputs(container: Container, order: WorkOrder, signal:
       const path = placeOf(input, taken);
       if (!(input.writable === true && OWN.includes(path))) taken.push(path);
       const archive = pack();
+      // An entry that ends too early takes the whole with it; whoever writes the entry hears of it.
+      archive.on('error', () => undefined);
       const through = (archive as unknown as Readable).pipe(new PassThrough());
       const sent = container.putArchive(through, { path: '/', abortSignal: signal });
       // A broken archive is told by whoever wrote it, and a daemon that takes no more of it by that one.
@@ -66,7 +76,7 @@ export async function giveInputs(container: Container, order: WorkOrder, signal:
         through.destroy(error);
       });
       try {
-        await fill(archive, input, path, links);
+        await fill(archive, input, path, { links, missing });
         archive.finalize();
       } catch (error) {
         broken = true;
@@ -78,11 +88,47 @@ export async function giveInputs(container: Container, order: WorkOrder, signal:
       await sent;
     } catch (error) {
       signal.throwIfAborted();
+      if (input.saved === true && !isConnection(error)) {
+        missing.add(input.path, (error as Error).message);
+        continue;
+      }
       throw new Error(`${input.path}: ${(error as Error).message}`, { cause: error });
     }
   }
   const through = taken.find((path) => leadsThrough(links, path));
   if (through !== undefined) throw new Error(`${through}: ${THROUGH_LINK}`);
+  return missing.words();
+}
+
+/** The daemon is away: a later try may find it. */
+export function isConnection(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code);
+}
+
+/** What of saved files is not restored; the first few in words. */
+class Missing {
+  private readonly told: string[] = [];
+  private count = 0;
+
+  add(name: string, why: string): void {
+    this.count++;
+    if (this.told.length < MOST_TOLD) this.told.push(`${name.slice(-100)}: ${why.slice(0, 200)}`);
+  }
+
+  words(): string | undefined {
+    if (this.count === 0) return undefined;
+    const more = this.count - this.told.length;
+    return [...this.told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+  }
+}
+
+const MOST_TOLD = 8;
+
+/** Of an archive that is being given. */
+interface Giving {
+  readonly links: Set<string>;
+  readonly missing: Missing;
 }
 
 const THROUGH_LINK = 'the way there leads through a link';
@@ -98,7 +144,8 @@ function placeOf(input: Input, taken: readonly string[]): string {
   return path;
 }
 
-async function fill(archive: Pack, input: Input, path: string, links: Set<string>): Promise<void> {
+async function fill(archive: Pack, input: Input, path: string, giving: Giving): Promise<void> {
+  const { links } = giving;
   const writable = input.writable === true;
   if (leadsThrough(links, path)) throw new Error(THROUGH_LINK);
   const name = path.slice(1);
@@ -114,7 +161,7 @@ async function fill(archive: Pack, input: Input, path: string, links: Set<string
   }
   if (input.unpack === 'no') return putTree(put, input.source, name);
   if (!OWN.includes(path)) await put({ name, type: 'directory', mode: 0o755 });
-  await putArchive(put, input, name, links);
+  await putArchive(put, input, name, giving);
 }
 
 type Head = Partial<Header> & { readonly name: string };
@@ -124,14 +171,14 @@ function writer(archive: Pack, writable: boolean): Put {
   return async (header, content) => {
     const { name, type = 'file', size = 0, linkname, mtime } = header;
     const own = writable ? { uid: 0, gid: 0 } : { uid: READER, gid: READER };
-    // Whoever reads has no other right than everybody's.
-    const bits = (header.mode ?? 0o644) & 0o777;
-    const mode = writable ? bits | 0o600 : (bits & 0o111) === 0 && type !== 'directory' ? 0o444 : 0o555;
+    // What is the work's own is as it was saved; whoever reads has no other right than everybody's.
+    const bits = (header.mode ?? 0o644) & 0o7777;
+    const mode = writable ? bits : (bits & 0o111) === 0 && type !== 'directory' ? 0o444 : 0o555;
     const head = {
       name,
       type,
       size,
-      mode: type === 'directory' ? mode | 0o500 : mode,
+      mode,
       ...own,
       mtime: mtime ?? new Date(),
     };
@@ -160,8 +207,10 @@ async function putTree(put: Put, source: string, name: string, top = true): Prom
   await put({ name, mode, mtime, size: found.size }, createReadStream(source, { end: found.size - 1 }));
 }
 
-async function putArchive(put: Put, input: Input, below: string, links: Set<string>): Promise<void> {
+async function putArchive(put: Put, input: Input, below: string, { links, missing }: Giving): Promise<void> {
   const entries = extract();
+  // That of an archive which ends too early comes after `read` has had its own, when nothing else listens.
+  entries.on('error', () => undefined);
   const read = readArchive(input, entries as unknown as Writable);
   // Its error also ends the entries.
   read.catch(() => undefined);
@@ -175,8 +224,18 @@ async function putArchive(put: Put, input: Input, below: string, links: Set<stri
       entry.resume();
       continue;
     }
+    entry.on('error', () => undefined);
+    const odd = unreadable(header);
+    if (odd !== undefined) {
+      const why = `the archive holds ${header.name}, which is ${odd}`;
+      if (input.saved !== true) throw new Error(why);
+      entry.resume();
+      missing.add(header.name, odd);
+      continue;
+    }
     switch (type) {
       case 'directory':
+      case 'fifo':
         entry.resume();
         await put({ ...header, name, type });
         continue;
@@ -197,10 +256,19 @@ async function putArchive(put: Put, input: Input, below: string, links: Set<stri
         await put({ ...header, name, type: 'file' }, entry as unknown as Readable);
         continue;
       default:
-        throw new Error(`the archive holds ${header.name}, which is a ${type}`);
     }
   }
   await read;
+}
+
+const READABLE: ReadonlySet<unknown> = new Set(['directory', 'symlink', 'link', 'fifo', 'file', 'contiguous-file']);
+
+/** Of what kind an entry is that would come out wrong. The bytes of a sparse file are its pieces, without what lies between them. */
+function unreadable({ type, pax }: Header): string | undefined {
+  if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) return 'a sparse file';
+  // The library says null of kinds that it does not know, such as the sparse files of GNU tar.
+  if ((type as Header['type'] | null) === null) return 'of an unknown kind';
+  return READABLE.has(type ?? 'file') ? undefined : `a ${type}`;
 }
 
 /** True when a link lies on the way, or in the place itself. */

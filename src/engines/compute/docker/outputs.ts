@@ -5,14 +5,16 @@
  */
 import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Transform, type Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { extract, pack, type Header } from 'tar-stream';
 import type { Container } from 'dockerode';
+import { SparseWriter } from '../../../sparse-writer.js';
 import type { OutputFile } from '../engine.js';
+import { OutputRoom } from '../output-room.js';
 import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
 import { wordsOf } from './daemon.js';
 import type { BoxRecord } from './records.js';
@@ -24,17 +26,20 @@ type Found = Extract<BoxRecord, { kind: 'output' }>;
 
 export async function takeOutputs(
   container: Container,
-  wanted: readonly { readonly name: string; readonly path: string }[],
+  wanted: readonly { readonly name: string; readonly path: string; readonly vital?: boolean | undefined }[],
   found: ReadonlyMap<string, Found>,
   directory: string,
   most: number,
 ): Promise<OutputFile[]> {
   const taken: OutputFile[] = [];
-  for (const { name, path } of wanted) {
+  const room = new OutputRoom(most);
+  for (const { name, path, vital } of wanted) {
     const file = join(directory, name);
     try {
       const output = await takeAgain(() => take(container, path, found.get(name), file, most));
-      if (output !== undefined) taken.push({ name, ...output });
+      if (output === undefined) continue;
+      room.take(path, output.size, vital);
+      taken.push({ name, ...output });
     } catch (error) {
       await rm(file, { force: true });
       taken.push({ name, file: '', size: 0, directory: false, error: wordsOf(error) });
@@ -96,13 +101,23 @@ async function take(
 
 async function takeFile(source: Readable, file: string, most: number): Promise<void> {
   const entries = extract();
+  entries.on('error', () => undefined);
   const read = pipeline(source, entries as unknown as Writable);
   read.catch(() => undefined);
   let taken = false;
   for await (const entry of entries) {
     if (taken || entry.header.type !== 'file') throw new Error('it is no file any more');
     taken = true;
-    await pipeline(entry as unknown as Readable, bounded(most), createWriteStream(file, { mode: 0o600 }));
+    const to = await open(file, 'w', 0o600);
+    try {
+      const sparse = new SparseWriter(to);
+      await pipeline(entry as unknown as Readable, bounded(most), async (chunks: AsyncIterable<Buffer>) => {
+        for await (const chunk of chunks) await sparse.write(chunk);
+      });
+      await sparse.end();
+    } finally {
+      await to.close();
+    }
   }
   await read;
   if (!taken) throw new Nothing('it is not there any more');
@@ -111,7 +126,9 @@ async function takeFile(source: Readable, file: string, most: number): Promise<v
 /** The daemon names entries by the directory's own name. */
 async function takeDirectory(source: Readable, top: string, file: string, most: number): Promise<void> {
   const entries = extract();
+  entries.on('error', () => undefined);
   const packed = pack();
+  packed.on('error', () => undefined);
   const read = pipeline(source, bounded(most * 2), entries as unknown as Writable);
   read.catch((error: Error) => packed.destroy(error));
   const written = compress(packed as unknown as Readable, file);

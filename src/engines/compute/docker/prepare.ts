@@ -6,12 +6,13 @@ import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import type { WorkOrder } from '../engine.js';
+import { faultOfFiles, type FaultReason } from '../../../kinds/attempt/faults.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
 import { isTaken, removeContainer, statusOf, within, wordsOf } from './daemon.js';
 import { findImage, type ImageDeps } from './images.js';
-import { giveInputs } from './inputs.js';
+import { giveInputs, isConnection } from './inputs.js';
 import { fillKit, makeKit, type Kit } from './kit.js';
 import type { Kept } from './labels.js';
 import { orderLines } from './order-lines.js';
@@ -30,7 +31,7 @@ export interface Workshop {
 
 export type Made =
   | { readonly outcome: 'Box'; readonly box: Box }
-  | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
+  | { readonly outcome: 'Failed'; readonly reason: FaultReason; readonly message: string };
 
 export class Preparer {
   private readonly shop: Workshop;
@@ -53,21 +54,23 @@ export class Preparer {
     const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, isPodman };
     const options = containerOf({ ...order, image: image.id }, about);
     const container = await this.create(options, name, signal);
-    const broken = async (reason: string, message: string): Promise<Made> => {
+    const broken = async (reason: FaultReason, message: string): Promise<Made> => {
       await removeContainer(container).catch(() => undefined);
       return { outcome: 'Failed', reason, message };
     };
+    let unrestored: string | undefined;
     try {
       if (isPodman) await openRoot(container, signal);
-      await giveInputs(container, order, signal);
+      unrestored = await giveInputs(container, order, signal);
     } catch (error) {
       signal.throwIfAborted();
       const cause = (error as Error).cause ?? error;
       if (statusOf(cause) === undefined && isConnection(cause)) throw error;
-      return broken('InputFailed', (error as Error).message.slice(0, 500));
+      return broken(faultOfFiles(error, 'InputFailed'), (error as Error).message.slice(0, 500));
     }
     signal.throwIfAborted();
     const box = this.shop.makeBox(container, kept);
+    if (unrestored !== undefined) box.noteUnrestored(unrestored);
     try {
       // In this order: a pipe takes little before somebody reads it. A box that nobody orders anything ends by itself.
       await box.listen();
@@ -80,7 +83,7 @@ export class Preparer {
       const gone = removeContainer(container).catch(() => undefined);
       await Promise.all([box.forget(), gone]);
       if (statusOf(error) === undefined && (error instanceof EngineRefusal || isConnection(error))) throw error;
-      return broken('SandboxFailed', wordsOf(error).slice(0, 500));
+      return broken(faultOfFiles(error, 'SandboxFailed'), wordsOf(error).slice(0, 500));
     }
     return { outcome: 'Box', box };
   }
@@ -119,9 +122,4 @@ async function openRoot(container: Container, signal: AbortSignal): Promise<void
   archive.entry({ name: './', type: 'directory', mode: 0o755, uid: 0, gid: 0 });
   archive.finalize();
   await container.putArchive(archive as unknown as NodeJS.ReadableStream, { path: '/', abortSignal: signal });
-}
-
-function isConnection(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' && ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(code);
 }

@@ -1,6 +1,7 @@
 /**
  * Owns what a runner does about the one before it, which died: whatever its journal says was under way is Lost (I8: it is never
- * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line.
+ * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line. Work of which nothing ran
+ * any more while its vital outputs were being saved is not lost: its place stays until they are.
  *
  * Processes die with their runner; what is looked for here is what was just being started at that moment. They are found by their
  * control groups, by their user ids (as root) and by the marker on their command line.
@@ -15,6 +16,9 @@ import type { Groups } from './limits/groups.js';
 import { appendSystemLine } from './log/append.js';
 import { GONE_MS } from './process/tree.js';
 import type { Scratch } from './work/scratch.js';
+
+/** More than the reports of the dead runner that its journal may have missed. */
+const MISSED = 1000;
 
 export interface LostDeps {
   readonly scratch: Scratch;
@@ -32,12 +36,19 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
   // Read only now: nobody is left who could write it.
   const before = await Journal.read(journal);
   for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
-  await deps.scratch.clear();
+  const unsaved = [...before.works.values()].flatMap(({ saving }) => (saving === undefined ? [] : [saving.place]));
+  await deps.scratch.clear(unsaved);
   const works = new Map<string, JournaledWork>();
   const endedAt = Date.now();
   for (const [id, work] of before.works) {
     if (work.state.phase !== 'Preparing' && work.state.phase !== 'Running') {
       works.set(id, work);
+      continue;
+    }
+    if (work.saving !== undefined) {
+      // It had ended, but for its files: those are saved now (`work/late-save.ts`).
+      deps.report(`${id}: its runner died while it was saved`);
+      works.set(id, { ...work, state: { ...work.state, sequence: work.state.sequence + MISSED } });
       continue;
     }
     deps.report(`${id}: lost, its runner died`);
@@ -50,8 +61,7 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
       reason: 'RunnerLost',
       message: 'the runner died while the work was under way',
       endedAt,
-      // More than any report of the dead runner that its journal may have missed.
-      sequence: work.state.sequence + 1000,
+      sequence: work.state.sequence + MISSED,
     };
     works.set(id, { ...work, state });
   }

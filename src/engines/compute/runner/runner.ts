@@ -118,7 +118,10 @@ export async function openRunner(
     {
       maxLive: settings.maxLive,
       maxKept: settings.maxKept,
-      spares: sparesWithin(facts.memory, settings.spares),
+      spares: sparesWithin(
+        { memory: facts.memory, processors: availableParallelism(), zygote: zygote !== undefined },
+        settings.spares,
+      ),
       journalFile: layout.journal,
       logs: layout.logs,
       outputs: layout.outputs,

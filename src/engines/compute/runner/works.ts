@@ -18,6 +18,7 @@ import type { RunningCommand } from './work/command.js';
 import type { Processes } from './work/processes.js';
 import { Spares } from './work/spares.js';
 import { containersOf, processesOf } from './work/programs.js';
+import { LateSave } from './work/late-save.js';
 import { Work } from './work/work.js';
 
 export interface WorksSettings {
@@ -32,6 +33,8 @@ export interface WorksSettings {
 
 type Entry =
   | { readonly kind: 'live'; readonly work: Work }
+  /** A runner before had it, and its files are still to be saved. */
+  | { readonly kind: 'saving'; readonly save: LateSave }
   | {
       readonly kind: 'ended';
       readonly state: WorkState;
@@ -45,36 +48,49 @@ export class Works {
   private readonly entries = new Map<string, Entry>();
   private live = 0;
   private highest: number;
+  /** Highest epoch that is on the disk. */
+  private fenced: number;
   private readonly settings: WorksSettings;
   private readonly deps: WorkDeps;
   private readonly spares: Spares;
   private readonly onState: (state: WorkState) => void;
+  private readonly known: JournalContents;
   private journal: Journal | undefined;
 
   /** `known`: what an earlier runner's journal says, with work that was running already turned into Lost. */
   constructor(
     settings: WorksSettings,
-    deps: Omit<WorkDeps, 'journalEnd' | 'logDirectory'>,
+    deps: Omit<WorkDeps, 'journalEnd' | 'journalSaving' | 'logDirectory'>,
     known: JournalContents,
     onState: (state: WorkState) => void,
   ) {
     this.settings = settings;
     this.onState = onState;
+    this.known = known;
     this.highest = known.epoch;
+    this.fenced = known.epoch;
     const all: WorkDeps = {
       ...deps,
       logDirectory: (id) => join(settings.logs, id),
       journalEnd: (state) => this.append({ r: 'end', state }),
+      journalSaving: (id, saving) => this.append({ r: 'saving', id, ...saving }),
     };
     this.spares = new Spares(all, settings.spares);
     this.deps = { ...all, spares: this.spares };
-    for (const [id, { state, containers }] of known.works) {
+    for (const [id, { state, containers, saving }] of known.works) {
+      if (saving !== undefined) continue;
       this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve(), silent: false });
     }
   }
 
   async open(): Promise<void> {
-    this.journal = await Journal.open(this.settings.journalFile, () => this.contents());
+    this.journal = await Journal.open(this.settings.journalFile, this.known);
+    for (const [id, { saving, ...work }] of this.known.works) {
+      if (saving === undefined) continue;
+      this.live++;
+      const save = new LateSave({ ...work, saving }, this.deps, (state) => this.changedLate(save, state));
+      this.entries.set(id, { kind: 'saving', save });
+    }
   }
 
   /** When there is neither work nor anybody who orders any. */
@@ -95,9 +111,10 @@ export class Works {
     if (epoch < this.highest) {
       throw new Refused('StaleEpoch', `lease epoch ${epoch} is over; this runner obeys ${this.highest}`);
     }
-    if (epoch === this.highest) return;
     this.highest = epoch;
-    await this.append({ r: 'epoch', epoch });
+    if (epoch <= this.fenced) return;
+    await this.append({ r: 'epoch', epoch }).catch(unwritten);
+    this.fenced = Math.max(this.fenced, epoch);
   }
 
   async start(order: WireOrder): Promise<void> {
@@ -112,12 +129,10 @@ export class Works {
     const accepted = this.append({ r: 'accept', id: order.id, at: this.deps.now(), containers: containersOf(order) });
     const work = new Work(order, this.deps, (state) => this.changed(work, state));
     this.entries.set(order.id, { kind: 'live', work });
-    try {
-      await accepted;
-    } catch (error) {
-      work.stop(0);
-      throw new Refused('Unavailable', `the journal cannot be written: ${(error as Error).message}`);
-    }
+    await accepted.catch((error: Error) => {
+      work.giveUp(`the journal cannot be written: ${error.message}`);
+      unwritten(error);
+    });
     this.onState(work.state);
   }
 
@@ -133,6 +148,9 @@ export class Works {
       entry.work.stop(0);
       entry.work.abandon();
       await entry.work.done;
+    } else if (entry?.kind === 'saving') {
+      entry.save.abandon();
+      await entry.save.done;
     } else await entry?.cleaned;
     if (this.entries.delete(id)) this.journal?.note({ r: 'remove', id });
     // Most work has neither, and finding that out costs as much as the rest of a removal.
@@ -167,7 +185,16 @@ export class Works {
   }
 
   list(): WorkState[] {
-    return [...this.entries.values()].map((entry) => (entry.kind === 'live' ? entry.work.state : entry.state));
+    return [...this.entries.values()].map((entry) => {
+      switch (entry.kind) {
+        case 'live':
+          return entry.work.state;
+        case 'saving':
+          return entry.save.state;
+        case 'ended':
+          return entry.state;
+      }
+    });
   }
 
   /** True when this log may still grow. */
@@ -197,18 +224,23 @@ export class Works {
     this.onState(state);
   }
 
+  private changedLate(save: LateSave, state: WorkState): void {
+    if (state.endedAt !== undefined) {
+      this.live--;
+      const { containers, done } = save;
+      this.entries.set(state.id, { kind: 'ended', state, containers, cleaned: done, silent: false });
+    }
+    this.onState(state);
+  }
+
   private append(record: Parameters<Journal['append']>[0]): Promise<void> {
     return this.journal?.append(record) ?? Promise.reject(new Error('the journal is not open'));
   }
+}
 
-  private contents(): JournalContents {
-    const works = [...this.entries].map(([id, entry]) =>
-      entry.kind === 'live'
-        ? ([id, { containers: entry.work.containers, state: entry.work.state }] as const)
-        : ([id, { containers: entry.containers, state: entry.state }] as const),
-    );
-    return { epoch: this.highest, works: new Map(works) };
-  }
+/** What is wrong with the machine may pass, and says nothing about the order. */
+function unwritten(error: Error): never {
+  throw new Refused('Unavailable', `the journal cannot be written: ${error.message}`);
 }
 
 function removeTree(path: string): Promise<void> {

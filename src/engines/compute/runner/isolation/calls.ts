@@ -99,6 +99,9 @@ export const OWN = {
   setgroups: { x64: 116, arm64: 159 },
   capset: { x64: 126, arm64: 91 },
   setrlimit: { x64: 160, arm64: 164 },
+  utimensat: { x64: 280, arm64: 88 },
+  mknodat: { x64: 259, arm64: 33 },
+  statx: { x64: 332, arm64: 291 },
 } as const;
 
 export type Architecture = 'x64' | 'arm64';

@@ -3,11 +3,12 @@
  * No record holds an environment, a command or a secret (I11): only what a following runner must know to report the work
  * and to clean up after it.
  *
- * Formats. 2 (now): `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
+ * Formats. 3 (now): `saving`. 2: `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
  */
 import type { WorkState } from '../../engine.js';
+import type { OutputOrder } from '../work/regions.js';
 
-export const JOURNAL_FORMAT = 2;
+export const JOURNAL_FORMAT = 3;
 
 export type JournalRecord =
   | { readonly r: 'format'; readonly format: number }
@@ -15,13 +16,26 @@ export type JournalRecord =
   | { readonly r: 'epoch'; readonly epoch: number }
   | { readonly r: 'accept'; readonly id: string; readonly at: number; readonly containers: readonly string[] }
   | { readonly r: 'started'; readonly id: string; readonly at: number; readonly sequence: number }
+  /** Nothing of it runs any more, and its vital outputs are being saved. */
+  | ({ readonly r: 'saving'; readonly id: string } & UnderSave)
   | { readonly r: 'end'; readonly state: WorkState }
   | { readonly r: 'remove'; readonly id: string };
+
+/** Files that must not be cleared away before they are saved. */
+export interface UnderSave {
+  /** Number of the place in which they lie. */
+  readonly place: number;
+  readonly order: OutputOrder;
+  /** Its last state, but for the outputs. */
+  readonly end: WorkState;
+}
 
 /** What a journal says about one piece of work. */
 export interface JournaledWork {
   readonly containers: readonly string[];
   readonly state: WorkState;
+  /** Of work that has not ended. */
+  readonly saving?: UnderSave | undefined;
 }
 
 export interface JournalContents {
@@ -80,12 +94,13 @@ export function readJournal(text: string): JournalContents {
     }
     let upcast = raw;
     for (let step = format; step < JOURNAL_FORMAT; step++) upcast = upcasters[step]?.(upcast) ?? upcast;
-    epoch = fold(works, upcast as JournalRecord, epoch);
+    epoch = foldRecord(works, upcast as JournalRecord, epoch);
   }
   return { epoch, works };
 }
 
-function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: number): number {
+/** Takes one record into `works`; returns the highest epoch with it. */
+export function foldRecord(works: Map<string, JournaledWork>, record: JournalRecord, epoch: number): number {
   switch (record.r) {
     case 'epoch':
       return Math.max(epoch, record.epoch);
@@ -101,6 +116,12 @@ function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: n
         const state: WorkState = { ...work.state, phase: 'Running', sequence: record.sequence, startedAt: record.at };
         works.set(record.id, { ...work, state });
       }
+      return epoch;
+    }
+    case 'saving': {
+      const work = works.get(record.id);
+      const { place, order, end } = record;
+      if (work !== undefined) works.set(record.id, { ...work, saving: { place, order, end } });
       return epoch;
     }
     case 'end': {
@@ -120,11 +141,12 @@ function fold(works: Map<string, JournaledWork>, record: JournalRecord, epoch: n
 export function compactJournal(contents: JournalContents): JournalRecord[] {
   const records: JournalRecord[] = [{ r: 'format', format: JOURNAL_FORMAT }];
   if (contents.epoch > 0) records.push({ r: 'epoch', epoch: contents.epoch });
-  for (const [id, { containers, state }] of contents.works) {
+  for (const [id, { containers, state, saving }] of contents.works) {
     records.push({ r: 'accept', id, at: state.preparedAt ?? 0, containers });
     if (state.phase === 'Running') {
       records.push({ r: 'started', id, at: state.startedAt ?? 0, sequence: state.sequence });
     } else if (state.phase !== 'Preparing') records.push({ r: 'end', state });
+    if (saving !== undefined) records.push({ r: 'saving', id, ...saving });
   }
   return records;
 }

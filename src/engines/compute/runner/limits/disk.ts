@@ -11,7 +11,7 @@
  * the same again and nobody makes many in seconds.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { runTool, type Tool } from '../process/tool.js';
+import { asOwner, runTool } from '../process/tool.js';
 
 export interface Measured {
   /** The same for the same piece of work. */
@@ -88,12 +88,6 @@ async function countFiles(works: readonly Measured[], signal: AbortSignal): Prom
     if (files > most)
       work.exceeded(`are ${files}, more than the ${most} that its limit of ${work.limit} bytes is good for`);
   });
-}
-
-/** Without root, work could close directories to its owner, and so to us: as root of an own user namespace we look anyway. */
-function asOwner(file: string, args: readonly string[]): Pick<Tool, 'file' | 'args'> {
-  if (process.getuid?.() === 0) return { file, args };
-  return { file: 'unshare', args: ['--user', '--map-root-user', '--', file, ...args] };
 }
 
 /** One sum for each work. */

@@ -15,6 +15,9 @@ export const FRAME_OVERHEAD = FRAME_HEAD + FRAME_TAIL;
 /** Longer lines are cut into pieces of this many bytes. */
 export const MAX_PIECE = 16 * 1024;
 
+/** Up to so many bytes a loop is quicker than a call. */
+const SHORT = 32;
+
 const STREAMS: readonly LogLine['stream'][] = ['stdout', 'stderr', 'system'];
 
 export interface Frame extends LogLine {
@@ -43,6 +46,14 @@ export function readSegmentHead(buffer: Buffer): SegmentHead | undefined {
   return { lines: buffer.readDoubleLE(8), bytes: buffer.readDoubleLE(16) };
 }
 
+/** The caller has made sure of the room, which `writeUInt32LE` would check again for each line. */
+function put32(target: Buffer, at: number, value: number): void {
+  target[at] = value & 255;
+  target[at + 1] = (value >>> 8) & 255;
+  target[at + 2] = (value >>> 16) & 255;
+  target[at + 3] = value >>> 24;
+}
+
 /** Writes one frame at `at`; returns where it ends. The caller has made room for `FRAME_OVERHEAD + to - from`. */
 export function writeFrame(
   target: Buffer,
@@ -55,13 +66,17 @@ export function writeFrame(
   to: number,
 ): number {
   const length = to - from;
-  target.writeUInt32LE(length, at);
+  put32(target, at, length);
   // Times fit into 48 bits until the year 10889.
-  target.writeUIntLE(time, at + 4, 6);
+  const high = Math.floor(time / 2 ** 32);
+  put32(target, at + 4, time % 2 ** 32);
+  target[at + 8] = high & 255;
+  target[at + 9] = high >>> 8;
   target[at + 10] = STREAMS.indexOf(stream);
   target[at + 11] = partial ? 1 : 0;
-  source.copy(target, at + FRAME_HEAD, from, to);
-  target.writeUInt32LE(length, at + FRAME_HEAD + length);
+  if (length > SHORT) source.copy(target, at + FRAME_HEAD, from, to);
+  else for (let byte = 0; byte < length; byte++) target[at + FRAME_HEAD + byte] = source[from + byte] as number;
+  put32(target, at + FRAME_HEAD + length, length);
   return at + FRAME_OVERHEAD + length;
 }
 

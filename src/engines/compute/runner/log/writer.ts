@@ -5,7 +5,7 @@
  * Bounds (I10): at most `logBytes` on disk (segments of a quarter each; the oldest is deleted when a fifth begins, and each
  * segment's head says how much of the log lies before it, so a reader can tell what was cut). At most PENDING bytes in
  * memory: while more wait for the disk, `feed` answers false and the caller stops reading the program's pipe, which stops the
- * program once the pipe is full. Nothing is opened before the first byte, so silent work costs no file.
+ * program once the pipe is full. At most TURN_LINES lines of it are taken in one turn of the event loop. Nothing is opened before the first byte, so silent work costs no file.
  * A write that fails (a full disk) drops what it held and counts it; a system line says so once writing works again.
  */
 import { close as closeCallback, mkdir, open, unlink, write } from 'node:fs';
@@ -21,8 +21,13 @@ const PARTIAL_MS = 200;
 const SEGMENTS = 4;
 /** Bytes written at once at most. */
 const GROUP = 64 * 1024;
+/** Lines of one log that are taken in one turn of the event loop: a program that prints empty lines costs most, and others wait meanwhile. */
+const TURN_LINES = 2_048;
 /** The least a segment may hold: a group and its head. Logs bounded to less than four of these take this much. */
 const MIN_SEGMENT = GROUP + 1024;
+
+/** Frames are made here, for all logs: a group is complete before the next one begins. */
+const scratch = Buffer.allocUnsafe(GROUP);
 
 const mkdirs = promisify(mkdir);
 const opens = promisify(open);
@@ -32,9 +37,12 @@ const writes = promisify(write) as (fd: number, buffer: Buffer) => Promise<{ byt
 
 type Source = 'stdout' | 'stderr';
 
-interface Piece {
-  readonly data: Buffer;
-  readonly partial: boolean;
+/** A piece of output of which frames are still to be made, from `from` on. */
+interface Untaken {
+  readonly stream: LogLine['stream'];
+  readonly time: number;
+  readonly chunk: Buffer;
+  from: number;
 }
 
 /** Encoded frames that are written together. */
@@ -60,6 +68,10 @@ export class LogWriter {
   private readonly unfinishedBytes: Record<Source, number> = { stdout: 0, stderr: 0 };
   private partialTimer: NodeJS.Timeout | undefined;
 
+  private readonly untaken: Untaken[] = [];
+  private later: NodeJS.Immediate | undefined;
+  /** What of the group that is being made lies in the scratch. */
+  private draft = { size: 0, lines: 0, bytes: 0 };
   private queue: Group[] = [];
   private queuedBytes = 0;
   private writing: Promise<void> | undefined;
@@ -87,31 +99,29 @@ export class LogWriter {
     return this.segmentSize === 0;
   }
 
-  /** True while the program may go on; false: stop reading until `whenReady` calls back. */
+  /** True while the program may go on; false: stop reading until `whenReady` calls back. The chunk is the writer's from now on. */
   feed(stream: Source, chunk: Buffer): boolean {
-    const time = this.now();
-    const lines: Piece[] = [];
-    let from = 0;
-    for (;;) {
-      const end = chunk.indexOf(10, from);
-      if (end < 0) break;
-      this.cut(this.take(stream, chunk.subarray(from, end + 1)), lines, true);
-      from = end + 1;
-    }
-    if (from < chunk.length) this.keep(stream, chunk.subarray(from), lines);
-    this.enqueue(stream, time, lines);
-    return this.queuedBytes < PENDING;
+    if (this.over) return true;
+    this.untaken.push({ stream, time: this.now(), chunk, from: 0 });
+    this.take();
+    return this.ready;
   }
 
   /** Calls back once when there is room again. */
   whenReady(resume: () => void): void {
-    if (this.queuedBytes < PENDING) resume();
+    if (this.ready) resume();
     else this.paused.push(resume);
   }
 
   /** A line of the runner's own. */
   system(text: string): void {
-    this.enqueue('system', this.now(), [{ data: Buffer.from(`${text}\n`), partial: false }]);
+    if (this.over) return;
+    this.untaken.push({ stream: 'system', time: this.now(), chunk: Buffer.from(`${text}\n`), from: 0 });
+    this.take();
+  }
+
+  private get ready(): boolean {
+    return this.untaken.length === 0 && this.queuedBytes < PENDING;
   }
 
   /** Writes what is left, also a last line without newline; resolves when all is in the file. Nothing can be added then. */
@@ -121,6 +131,7 @@ export class LogWriter {
   }
 
   private async finish(): Promise<void> {
+    while (this.untaken.length > 0) await new Promise<void>((resume) => this.whenReady(resume));
     this.flushPartial();
     this.over = true;
     while (this.writing !== undefined) await this.writing;
@@ -128,37 +139,69 @@ export class LogWriter {
     this.fd = undefined;
   }
 
-  private take(stream: Source, last: Buffer): Buffer {
+  /** Makes frames of what was fed, as much as there is room for and no more lines than TURN_LINES at once. */
+  private take(): void {
+    let lines = 0;
+    for (let [next] = this.untaken; next !== undefined; [next] = this.untaken) {
+      while (next.from < next.chunk.length && lines < TURN_LINES && this.queuedBytes + this.draft.size < PENDING) {
+        next.from = this.takeLine(next);
+        lines++;
+      }
+      if (next.from < next.chunk.length) break;
+      this.untaken.shift();
+    }
+    this.seal();
+    // Otherwise it goes on when there is room.
+    if (this.untaken.length > 0 && lines >= TURN_LINES) this.later ??= setImmediate(() => this.goOn());
+  }
+
+  private goOn(): void {
+    clearImmediate(this.later);
+    this.later = undefined;
+    this.take();
+    if (this.ready) for (const resume of this.paused.splice(0)) resume();
+  }
+
+  /** Returns where in the chunk the next line begins. */
+  private takeLine({ stream, time, chunk, from }: Untaken): number {
+    // Of an empty line it is the first byte.
+    const newline = chunk[from] === 10 ? from : chunk.indexOf(10, from);
+    const end = newline < 0 ? chunk.length : newline + 1;
+    if (stream === 'system') {
+      this.frames(stream, time, chunk, true);
+      return chunk.length;
+    }
+    const before = this.unfinished[stream];
+    if (newline < 0) this.keep(stream, time, chunk.subarray(from));
+    else if (before.length === 0 && end - from <= MAX_PIECE) this.frame(stream, time, false, chunk, from, end);
+    else this.frames(stream, time, this.whole(stream, chunk.subarray(from, end)), true);
+    return end;
+  }
+
+  /** With what came before of the same line. */
+  private whole(stream: Source, last: Buffer): Buffer {
     const pieces = this.unfinished[stream];
     if (pieces.length === 0) return last;
-    pieces.push(last);
-    const line = Buffer.concat(pieces);
+    const line = Buffer.concat([...pieces, last]);
     pieces.length = 0;
     this.unfinishedBytes[stream] = 0;
     return line;
   }
 
-  private keep(stream: Source, rest: Buffer, lines: Piece[]): void {
+  private keep(stream: Source, time: number, rest: Buffer): void {
     this.unfinished[stream].push(rest);
     this.unfinishedBytes[stream] += rest.length;
     if (this.unfinishedBytes[stream] >= MAX_PIECE) {
-      const line = this.take(stream, Buffer.alloc(0));
-      const whole = line.length - (line.length % MAX_PIECE);
-      this.cut(line.subarray(0, whole), lines, false);
-      if (whole < line.length) {
+      const line = this.whole(stream, Buffer.alloc(0));
+      const cut = line.length - (line.length % MAX_PIECE);
+      this.frames(stream, time, line.subarray(0, cut), false);
+      if (cut < line.length) {
         // A copy, so that a few bytes do not keep the whole chunk alive.
-        this.unfinished[stream].push(Buffer.from(line.subarray(whole)));
-        this.unfinishedBytes[stream] = line.length - whole;
+        this.unfinished[stream].push(Buffer.from(line.subarray(cut)));
+        this.unfinishedBytes[stream] = line.length - cut;
       }
     }
     this.partialTimer ??= setTimeout(() => this.flushPartial(), PARTIAL_MS);
-  }
-
-  private cut(line: Buffer, lines: Piece[], complete: boolean): void {
-    for (let at = 0; at < line.length; at += MAX_PIECE) {
-      const end = Math.min(line.length, at + MAX_PIECE);
-      lines.push({ data: line.subarray(at, end), partial: !(complete && end === line.length) });
-    }
   }
 
   private flushPartial(): void {
@@ -166,34 +209,42 @@ export class LogWriter {
     this.partialTimer = undefined;
     for (const stream of ['stdout', 'stderr'] as const) {
       if (this.unfinishedBytes[stream] === 0) continue;
-      this.enqueue(stream, this.now(), [{ data: this.take(stream, Buffer.alloc(0)), partial: true }]);
+      this.frames(stream, this.now(), this.whole(stream, Buffer.alloc(0)), false);
+    }
+    this.seal();
+  }
+
+  /** A line in pieces; `complete`: it ends with the last of them. */
+  private frames(stream: LogLine['stream'], time: number, line: Buffer, complete: boolean): void {
+    for (let at = 0; at < line.length; at += MAX_PIECE) {
+      const end = Math.min(line.length, at + MAX_PIECE);
+      this.frame(stream, time, !(complete && end === line.length), line, at, end);
     }
   }
 
-  private enqueue(stream: LogLine['stream'], time: number, lines: readonly Piece[]): void {
-    if (this.over) return;
-    let from = 0;
-    while (from < lines.length) {
-      // A group never exceeds a segment, so that segments keep their size; one piece always fits.
-      let to = from;
-      let size = 0;
-      for (; to < lines.length; to++) {
-        const next = (lines[to] as Piece).data.length + FRAME_OVERHEAD;
-        if (size > 0 && size + next > GROUP) break;
-        size += next;
-      }
-      const frames = Buffer.allocUnsafe(size);
-      let at = 0;
-      let count = 0;
-      let bytes = 0;
-      for (const { data, partial } of lines.slice(from, to)) {
-        at = writeFrame(frames, at, stream, time, partial, data, 0, data.length);
-        if (!partial) count++;
-        bytes += data.length;
-      }
-      this.queue.push({ frames, lines: count, bytes });
+  private frame(
+    stream: LogLine['stream'],
+    time: number,
+    partial: boolean,
+    source: Buffer,
+    from: number,
+    to: number,
+  ): void {
+    const { draft } = this;
+    // A group never exceeds a segment, so that segments keep their size; one piece always fits.
+    if (draft.size + to - from + FRAME_OVERHEAD > GROUP) this.seal();
+    draft.size = writeFrame(scratch, draft.size, stream, time, partial, source, from, to);
+    if (!partial) draft.lines++;
+    draft.bytes += to - from;
+  }
+
+  /** What has gathered in the scratch is a group. Always before anything else can use the scratch. */
+  private seal(): void {
+    const { size, lines, bytes } = this.draft;
+    if (size > 0) {
+      this.queue.push({ frames: Buffer.from(scratch.subarray(0, size)), lines, bytes });
       this.queuedBytes += size;
-      from = to;
+      this.draft = { size: 0, lines: 0, bytes: 0 };
     }
     if (this.queue.length > 0) this.writing ??= this.drain();
   }
@@ -211,7 +262,7 @@ export class LogWriter {
         this.queuedBytes -= group.frames.length;
       }
       this.onGrown();
-      if (this.queuedBytes < PENDING) for (const resume of this.paused.splice(0)) resume();
+      if (this.queuedBytes < PENDING) this.goOn();
     }
     this.writing = undefined;
   }

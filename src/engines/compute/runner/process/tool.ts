@@ -56,6 +56,12 @@ export function runTool(tool: Tool): Promise<ToolEnd> {
   });
 }
 
+/** Without root, work could close files to their owner, and so to the runner: as root of an own user namespace it looks anyway. */
+export function asOwner(file: string, args: readonly string[]): Pick<Tool, 'file' | 'args'> {
+  if (process.getuid?.() === 0) return { file, args };
+  return { file: 'unshare', args: ['--user', '--map-root-user', '--', file, ...args] };
+}
+
 /**
  * The command, made to enter control groups before it is executed: a shell writes into descriptors that the runner opened, so
  * no process of the work ever runs outside of its bounds, and the shell may already be the work's user.

@@ -4,6 +4,7 @@
  */
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { FaultReason } from '../../../../kinds/attempt/faults.js';
 import type { Box, Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
@@ -13,8 +14,8 @@ import { ownParts, regionAt, regionsOf, tmpOnDisk, withinPart } from './regions.
 import type { Part, Place } from './scratch.js';
 
 export type Prepared =
-  | { readonly kind: 'box'; readonly box: Box }
-  | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+  | { readonly kind: 'box'; readonly box: Box; readonly unrestored: string | undefined }
+  | { readonly kind: 'failed'; readonly reason: FaultReason; readonly message: string };
 
 /** Of the work's memory, which what is in them counts against. However full one of them is, a program to empty it still finds room. */
 const SHM_SHARE = 1 / 2;
@@ -51,6 +52,7 @@ export async function prepareBox(
   const { limits } = order;
   return {
     kind: 'box',
+    unrestored: staged.unrestored,
     box: {
       root: place.shownPath('root'),
       hostId: place.hostId,

@@ -8,7 +8,9 @@ import type { OutwardDeps } from '../egress/outward.js';
 import type { Group, Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
-import type { Place, Scratch } from './scratch.js';
+import type { UnderSave } from '../journal/format.js';
+import type { OutputOrder } from './regions.js';
+import type { Place, PlaceFiles, Scratch } from './scratch.js';
 import type { Turns } from './turns.js';
 
 /** A box that was ready before anybody asked (`spares.ts`). */
@@ -53,7 +55,9 @@ export interface WorkDeps {
   /** This log is complete though the work may go on. */
   onLogEnded(id: string, container: string): void;
   /** Takes the outputs of work of which nothing runs any more. */
-  collect(order: WireOrder, place: Place): Promise<OutputFile[]>;
+  collect(order: OutputOrder, place: PlaceFiles): Promise<OutputFile[]>;
+  /** Resolves when it is on the disk that these files are to be saved, also by a following runner. */
+  journalSaving(id: string, saving: UnderSave): Promise<void>;
   /** Resolves when the end is on the disk. */
   journalEnd(state: WorkState): Promise<void>;
   /** One line for the runner's own log; never with anything of an order but its id. */

@@ -5,6 +5,7 @@
  */
 import { chown, copyFile, link, lstat, realpath, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { faultOfFiles, type FaultReason } from '../../../../kinds/attempt/faults.js';
 import type { Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { runTool } from '../process/tool.js';
@@ -16,8 +17,13 @@ import { mayMount, ownParts, regionAt, withinPart, type Region } from './regions
 import { unpack } from './unpack.js';
 
 export type Staged =
-  | { readonly kind: 'mounts'; readonly mounts: readonly Mount[] }
-  | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+  | {
+      readonly kind: 'mounts';
+      readonly mounts: readonly Mount[];
+      /** What of the work's saved files could not be restored. */
+      readonly unrestored: string | undefined;
+    }
+  | { readonly kind: 'failed'; readonly reason: FaultReason; readonly message: string };
 
 type Input = WireOrder['inputs'][number];
 
@@ -35,6 +41,7 @@ export async function stageInputs(
   signal: AbortSignal,
 ): Promise<Staged> {
   const mounts: Mount[] = [];
+  let unrestored: string | undefined;
   for (const [index, input] of order.inputs.entries()) {
     if (signal.aborted) break;
     try {
@@ -43,7 +50,7 @@ export async function stageInputs(
       let source = join(place.shownPath('inputs'), number);
       if (input.unpack !== 'no') {
         const into = await directoryFor(order, input, index, place);
-        await unpack({
+        const unpacked = await unpack({
           order,
           archive: source,
           format: input.unpack,
@@ -53,6 +60,10 @@ export async function stageInputs(
           deps,
           signal,
         });
+        if (unpacked.outcome === 'Part') {
+          if (input.saved !== true) throw new Error(unpacked.message);
+          unrestored = `${input.path}: ${unpacked.message}`;
+        }
         if (into.own) continue;
         source = into.shown;
       }
@@ -63,10 +74,10 @@ export async function stageInputs(
       mounts.push({ source, target: path, readOnly: input.writable !== true });
     } catch (error) {
       const message = `${input.path}: ${error instanceof Error ? error.message : String(error)}`;
-      return { kind: 'failed', reason: 'InputFailed', message };
+      return { kind: 'failed', reason: faultOfFiles(error, 'InputFailed'), message };
     }
   }
-  return (await throughLinks(order, place, mounts)) ?? { kind: 'mounts', mounts };
+  return (await throughLinks(order, place, mounts)) ?? { kind: 'mounts', mounts, unrestored };
 }
 
 /** Where an archive goes: among the work's own files when it is writable and its path lies there, else to a place of its own. */

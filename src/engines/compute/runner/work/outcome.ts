@@ -1,4 +1,5 @@
 /** Owns how work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
+import { faultOfFiles, type FaultReason } from '../../../../kinds/attempt/faults.js';
 import type { OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Exit } from '../process/launch.js';
 
@@ -7,14 +8,14 @@ export type Outcome =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | {
       readonly kind: 'failed';
-      readonly reason: string;
+      readonly reason: FaultReason;
       readonly message: string;
       readonly exitCode?: number | undefined;
     };
 
 /** Why the runner itself ended the work; the first reason counts. */
 export interface Ending {
-  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull' | 'OutOfMemory';
+  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull' | 'OutOfMemory' | 'Unavailable';
   readonly message: string;
 }
 
@@ -53,17 +54,26 @@ export function lastState(
         outputs,
       };
     case 'failed':
-      return { ...next, phase: 'StartFailed', startedAt: undefined, reason: outcome.reason, message: outcome.message };
+      return { ...next, phase: 'StartFailed', startedAt: undefined, ...faultOf(outcome, end.outOfMemory) };
   }
 }
 
-/** A full disk is the machine's trouble, not the sandbox's. */
-export function unexpected(error: unknown): Outcome {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return failed(code === 'ENOSPC' || code === 'EDQUOT' ? 'DiskFull' : 'SandboxFailed', message);
+/** A box that ended for want of the memory that its order gives it. */
+function faultOf(
+  { reason, message }: Outcome & { kind: 'failed' },
+  outOfMemory: boolean,
+): Pick<WorkState, 'reason' | 'message'> {
+  const short = outOfMemory && reason === 'SandboxFailed';
+  return short
+    ? { reason: 'OutOfMemory', message: 'the memory limit was reached before the program ran' }
+    : { reason, message };
 }
 
-export function failed(reason: string, message: string, exitCode?: number): Outcome & { kind: 'failed' } {
+export function unexpected(error: unknown): Outcome {
+  return failed(faultOfFiles(error, 'SandboxFailed'), (error as Error).message);
+}
+
+export function failed(reason: FaultReason, message: string, exitCode?: number): Outcome & { kind: 'failed' } {
   return { kind: 'failed', reason, message, exitCode };
 }
 

@@ -5,29 +5,32 @@
  * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which
  * links stay links. Owner and mode become the runner's.
  */
-import { chmod, chown, copyFile, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
+import { chmod, chown, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engine.js';
 import { runTool } from '../process/tool.js';
-import type { WireOrder } from '../protocol/messages.js';
 import { pack } from './pack.js';
+import { OutputRoom } from '../../output-room.js';
 import { isInside } from './inside.js';
-import { regionAt, regionsOf, resolveFrom, withinPart, type Region } from './regions.js';
-import type { Place } from './scratch.js';
+import { regionAt, regionsOf, resolveFrom, withinPart, type OutputOrder, type Region } from './regions.js';
+import type { PlaceFiles } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
-export async function collectOutputs(order: WireOrder, place: Place, outputs: string): Promise<OutputFile[]> {
+export async function collectOutputs(order: OutputOrder, place: PlaceFiles, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   const taken: OutputFile[] = [];
-  for (const { name, path } of order.outputs) {
+  const room = new OutputRoom(order.limits.disk);
+  for (const { name, path, vital } of order.outputs) {
     const file = join(directory, name);
     // Collected whether or not the Job asked for it: a program that left nothing there has no such output.
     if (path === join(order.inside.root, 'outputs') && (await isEmpty(place.realPath('outputs')))) continue;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      taken.push(await take(order, place, name, path, file));
+      const output = await take(order, place, name, path, file);
+      room.take(path, output.size, vital);
+      taken.push(output);
     } catch (error) {
       await unlink(file).catch(() => undefined);
       taken.push({ name, file: '', size: 0, directory: false, error: (error as Error).message });
@@ -47,12 +50,16 @@ async function isEmpty(path: string): Promise<boolean> {
   }
 }
 
-async function take(order: WireOrder, place: Place, name: string, path: string, file: string): Promise<OutputFile> {
+async function take(
+  order: OutputOrder,
+  place: PlaceFiles,
+  name: string,
+  path: string,
+  file: string,
+): Promise<OutputFile> {
   const source = await resolveInside(order, place, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
-    // Without root, what the work closed to its owner could not be read; it is never used again.
-    if (process.getuid?.() !== 0) await runTool({ file: 'chmod', args: ['-R', 'u+rX', '--', source] });
     await pack(source, file);
     return { name, file, size: (await stat(file)).size, directory: true };
   }
@@ -62,7 +69,9 @@ async function take(order: WireOrder, place: Place, name: string, path: string, 
   try {
     await link(source, file);
   } catch {
-    await copyFile(source, file);
+    // Another file system: holes stay holes.
+    const copied = await runTool({ file: 'cp', args: ['--sparse=always', '--no-dereference', '--', source, file] });
+    if (copied.exitCode !== 0) throw new Error(copied.said);
   }
   const uid = process.getuid?.() ?? 0;
   if (uid === 0) await chown(file, 0, 0);
@@ -71,7 +80,7 @@ async function take(order: WireOrder, place: Place, name: string, path: string, 
 }
 
 /** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
-async function resolveInside(order: WireOrder, place: Place, path: string): Promise<string> {
+async function resolveInside(order: OutputOrder, place: PlaceFiles, path: string): Promise<string> {
   const regions = regionsOf(order);
   let pending = resolveFrom(order, path).split('/').filter(Boolean);
   let inside = '/';
@@ -108,7 +117,7 @@ function missing(path: string): never {
   throw new Error(`${path} does not exist`);
 }
 
-function hostPath(regions: readonly Region[], place: Place, inside: string): string | undefined {
+function hostPath(regions: readonly Region[], place: PlaceFiles, inside: string): string | undefined {
   const region = regionAt(regions, inside);
   return region.part === undefined ? undefined : join(place.realPath(region.part), withinPart(region, inside));
 }

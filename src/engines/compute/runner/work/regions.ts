@@ -16,13 +16,35 @@ export interface Region {
   readonly below: string;
 }
 
+/** What of an order says where things lie in its box. */
+export interface LaidOut extends Pick<WireOrder, 'inside' | 'outputs' | 'workingDir'> {
+  readonly inputs: readonly Pick<WireOrder['inputs'][number], 'path' | 'writable'>[];
+}
+
+/** What of an order its outputs are taken by: no command, environment or secret (I11). */
+export interface OutputOrder extends LaidOut {
+  readonly id: string;
+  readonly limits: Pick<WireOrder['limits'], 'disk'>;
+}
+
+export function outputOrderOf({ id, inside, outputs, workingDir, inputs, limits }: OutputOrder): OutputOrder {
+  return {
+    id,
+    inside,
+    outputs,
+    workingDir,
+    inputs: inputs.map(({ path, writable }) => ({ path, writable })),
+    limits: { disk: limits.disk },
+  };
+}
+
 /** The machine's own directories: nothing of the work lies there. */
 const SYSTEM = ['/usr', '/etc', '/proc', '/dev', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** Where programs and we keep what must not be hidden. */
 const RESERVED = ['/run', '/var/run', '/var/tmp'];
 
 /** Mounted in this order. */
-export function ownParts(order: WireOrder): readonly Region[] {
+export function ownParts(order: LaidOut): readonly Region[] {
   const { inside } = order;
   const parts: (readonly [string, Part])[] = [
     ['/', 'root'],
@@ -36,18 +58,18 @@ export function ownParts(order: WireOrder): readonly Region[] {
 }
 
 /** /tmp is on memory unless something of it must outlive the box or be there before. */
-export function tmpOnDisk(order: WireOrder): boolean {
+export function tmpOnDisk(order: LaidOut): boolean {
   const kept = [...order.outputs, ...order.inputs.filter(({ writable }) => writable === true)];
   return kept.some(({ path }) => isInside('/tmp', resolveFrom(order, path)));
 }
 
 /** Path of an output or input, which may be relative to the working directory. */
-export function resolveFrom(order: WireOrder, path: string): string {
+export function resolveFrom(order: LaidOut, path: string): string {
   return resolve('/', order.workingDir, path);
 }
 
 /** Of these, a writable input that no other part holds is unpacked beside and mounted. */
-export function regionsOf(order: WireOrder): readonly Region[] {
+export function regionsOf(order: LaidOut): readonly Region[] {
   const parts = ownParts(order);
   const foreign = (target: string): Region => ({ target, part: undefined, below: '' });
   const inputs = order.inputs.flatMap((input, index): Region[] => {
@@ -71,7 +93,7 @@ export function withinPart(region: Region, path: string): string {
 }
 
 /** What the order mounts there would hide nothing that the work or the runner relies on. */
-export function mayMount(order: WireOrder, path: string): boolean {
+export function mayMount(order: LaidOut, path: string): boolean {
   const target = resolve('/', path);
   const parts = ownParts(order).filter(({ part }) => part !== 'root');
   const fixed = [...SYSTEM, ...RESERVED, order.inside.secrets, '/tmp', ...parts.map((part) => part.target)];

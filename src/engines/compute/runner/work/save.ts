@@ -4,9 +4,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OutputFile, WorkState } from '../../engine.js';
-import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
-import type { Place } from './scratch.js';
+import type { OutputOrder } from './regions.js';
+import type { PlaceFiles } from './scratch.js';
 
 /** What takes longer than this is told, ms: well below the time after which a service removes by force what it has stopped. */
 const SLOW_MS = 10_000;
@@ -15,8 +15,8 @@ const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 60_000;
 
 export async function saveOutputs(
-  order: WireOrder,
-  place: Place,
+  order: OutputOrder,
+  place: PlaceFiles,
   { collect }: Pick<WorkDeps, 'collect'>,
   told: { report(saving: NonNullable<WorkState['saving']>): void; readonly abandoned: AbortSignal },
 ): Promise<readonly OutputFile[]> {
@@ -42,8 +42,8 @@ export async function saveOutputs(
 }
 
 async function collectOnce(
-  order: WireOrder,
-  place: Place,
+  order: OutputOrder,
+  place: PlaceFiles,
   collect: WorkDeps['collect'],
   vital: ReadonlySet<string>,
 ): Promise<readonly OutputFile[]> {

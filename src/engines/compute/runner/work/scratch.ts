@@ -39,6 +39,9 @@ interface Made {
   readonly at: number;
 }
 
+/** Where the parts of one place lie, as the runner reaches them. */
+export type PlaceFiles = Pick<Place, 'realPath'>;
+
 export class Place {
   /** Host user and group; undefined: the runner's own. */
   readonly hostId: number | undefined;
@@ -157,6 +160,8 @@ export class Scratch {
   private readonly idBase: number | undefined;
   private readonly count: number;
   private readonly free: Place[] = [];
+  /** Places of a runner before that hold what is still to be saved. */
+  private readonly held = new Set<number>();
   private made = 0;
 
   /** At most `count` places; their users are `idBase` and the following, or the runner's own when undefined. */
@@ -179,7 +184,8 @@ export class Scratch {
 
   /** The place that rested longest, if it rested long enough, or a new one; undefined when all are taken. */
   take(): Place | undefined {
-    if (this.free[0]?.aged === true || this.made === this.count) return this.free.shift();
+    while (this.held.has(this.made)) this.made++;
+    if (this.free[0]?.aged === true || this.made >= this.count) return this.free.shift();
     const number = this.made++;
     const hostId = this.idBase === undefined ? undefined : this.idBase + number;
     return new Place(number, hostId, join(this.real, String(number)), join(this.shown, String(number)));
@@ -195,9 +201,21 @@ export class Scratch {
     return this.idBase !== undefined && id >= this.idBase && id < this.idBase + this.count;
   }
 
-  /** Removes the places of a runner before. */
-  async clear(): Promise<void> {
-    for (const name of await list(this.real)) if (!name.startsWith('.')) await removeTree(join(this.real, name));
+  /** Removes the places of a runner before, but for those that hold what is still to be saved. */
+  async clear(held: readonly number[]): Promise<void> {
+    for (const number of held) this.held.add(number);
+    for (const name of await list(this.real)) {
+      if (!name.startsWith('.') && !this.held.has(Number(name))) await removeTree(join(this.real, name));
+    }
+  }
+
+  heldPlace(number: number): PlaceFiles {
+    return { realPath: (part) => join(this.real, String(number), part) };
+  }
+
+  /** All that was to be saved of it is. Its number is not given again by this runner. */
+  async release(number: number): Promise<void> {
+    await removeTree(join(this.real, String(number)));
   }
 }
 

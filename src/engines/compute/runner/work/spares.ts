@@ -7,8 +7,8 @@
  * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
  *    While the runner relays much, or others wait for the processor, they are made slowly, since all of them take it for seconds.
  *
- * All that there may be are made, in equal shares of the shapes, as soon as a shape is first ordered: who comes in a crowd has not
- * announced itself.
+ * S4 There are as many of a shape as its use is worth: none before it is ordered a second time, then PER_START for each start of the last
+ *    hour or so, up to an equal share of what there may be. A crowd after some use finds all of them ready.
  *
  * Bounds (I10): `most` in all, of the SHAPES shapes that were ordered last; a shape that nobody ordered for FORGET_MS goes.
  */
@@ -24,6 +24,13 @@ import type { Place } from './scratch.js';
 
 const SHAPES = 4;
 const FORGET_MS = 60 * 60_000;
+/** A crowd comes at once, so twice as many as there were starts. */
+const PER_START = 2;
+const LEAST_STARTS = 2;
+/** Use is counted in two windows of this length, the present and the one before. */
+const WINDOW_MS = FORGET_MS / 2;
+/** For each processor: a box that a zygote makes is one process and a third of the work of others, which are three processes. */
+const PER_PROCESSOR = { zygote: 64, other: 8 };
 /** What all spares together may take of the machine's memory, and what one takes (bytes). */
 const MEMORY_SHARE = 1 / 100;
 const MEMORY_EACH = 1.5 * 1024 * 1024;
@@ -45,11 +52,35 @@ interface Shape {
   /** As orders of this shape, without what names one of them. */
   readonly order: WireOrder;
   readonly ready: Spare[];
+  /** Starts of the present window, which began at `since`, and of the one before. */
+  use: { readonly since: number; readonly now: number; readonly before: number };
 }
 
-/** Of `wanted` so many, where a machine has `memory` bytes. */
-export function sparesWithin(memory: number, wanted: number): number {
-  return Math.min(wanted, Math.floor((memory * MEMORY_SHARE) / MEMORY_EACH));
+export interface Machine {
+  /** Bytes. */
+  readonly memory: number;
+  readonly processors: number;
+  /** Its boxes are made by a zygote. */
+  readonly zygote: boolean;
+}
+
+/** Of `wanted` so many, for what the machine has. */
+export function sparesWithin({ memory, processors, zygote }: Machine, wanted: number): number {
+  const perProcessor = zygote ? PER_PROCESSOR.zygote : PER_PROCESSOR.other;
+  return Math.min(wanted, Math.floor((memory * MEMORY_SHARE) / MEMORY_EACH), perProcessor * processors);
+}
+
+/** S4. */
+export function used(use: Shape['use'], at: number): Shape['use'] {
+  const age = at - use.since;
+  if (age < WINDOW_MS) return { ...use, now: use.now + 1 };
+  return { since: at, now: 1, before: age < 2 * WINDOW_MS ? use.now : 0 };
+}
+
+/** S4. */
+export function worth({ now, before }: Shape['use']): number {
+  const starts = now + before;
+  return starts < LEAST_STARTS ? 0 : starts * PER_START;
 }
 
 export class Spares implements SpareBoxes {
@@ -84,9 +115,14 @@ export class Spares implements SpareBoxes {
   /** Remembers the shape. */
   take(order: WireOrder): Spare | undefined {
     const shape = this.shape(order);
-    this.later();
     // S1.
-    return shape?.ready.shift();
+    const spare = shape?.ready.shift();
+    if (shape !== undefined) {
+      shape.use = used(shape.use, this.deps.now());
+      for (const needless of shape.ready.splice(this.share(shape))) void this.end(needless);
+    }
+    this.later();
+    return spare;
   }
 
   private shape(order: WireOrder): Shape | undefined {
@@ -94,7 +130,7 @@ export class Spares implements SpareBoxes {
     if (key === undefined) return undefined;
     const known = this.shapes.get(key);
     if (known !== undefined) return known;
-    const shape: Shape = { order, ready: [] };
+    const shape: Shape = { order, ready: [], use: { since: this.deps.now(), now: 0, before: 0 } };
     this.shapes.set(key, shape);
     return shape;
   }
@@ -163,19 +199,20 @@ export class Spares implements SpareBoxes {
 
   /** The shape of which one is to be made next. */
   private scarce(): Shape | undefined {
-    return [...this.shapes.values()].find(({ ready }) => ready.length < this.share());
+    return [...this.shapes.values()].find((shape) => shape.ready.length < this.share(shape));
   }
 
-  /** Of each shape. */
-  private share(): number {
-    return Math.max(1, Math.floor(this.most / this.shapes.size));
+  /** S4. Shapes that are not worth any leave theirs to the others. */
+  private share({ use }: Shape): number {
+    const shapes = [...this.shapes.values()].filter((shape) => worth(shape.use) > 0).length;
+    return Math.min(worth(use), Math.max(1, Math.floor(this.most / Math.max(1, shapes))));
   }
 
   /** A shape that has more than its share gives one up for another. */
   private async hasRoom(): Promise<boolean> {
     const shapes = [...this.shapes.values()];
     if (shapes.reduce((sum, { ready }) => sum + ready.length, 0) < this.most) return true;
-    const spare = shapes.find(({ ready }) => ready.length > this.share())?.ready.pop();
+    const spare = shapes.find((shape) => shape.ready.length > this.share(shape))?.ready.pop();
     if (spare === undefined) return false;
     await this.end(spare);
     return true;

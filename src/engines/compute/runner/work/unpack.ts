@@ -1,9 +1,9 @@
 /**
- * Owns the unpacking of archives for work. It happens in a box like the work's own, with the archive and the directory in it and
+ * Unpacks archives for work (`extract-program.ts`). It happens in a box like the work's own, with the archive and the directory in it and
  * nothing else, in the work's group: whatever an archive holds, it reaches no more than the work itself would.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { unlink } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -12,6 +12,7 @@ import type { Group } from '../limits/groups.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
+import { EXTRACTED, extractCommand } from './extract-program.js';
 import type { Place } from './scratch.js';
 import { findZstd, NO_ZSTD } from './zstd.js';
 
@@ -31,40 +32,49 @@ export interface Unpacking {
   readonly signal: AbortSignal;
 }
 
-/** Throws with tar's own words. */
-export async function unpack(unpacking: Unpacking): Promise<void> {
-  const { format } = unpacking;
+/** What became of the archive. `message`: what could not be made, in a few lines for whoever owns the work. */
+export type Unpacked =
+  | { readonly outcome: 'Whole' }
+  /** What could be made is there. */
+  | { readonly outcome: 'Part'; readonly message: string };
+
+/** Throws only when the machine is at fault, or with the signal. */
+export async function unpack(unpacking: Unpacking): Promise<Unpacked> {
+  const { format, archive, place } = unpacking;
   const zstd = findZstd();
-  if (format !== 'tar.zst') return extract(unpacking, unpacking.archive, format === 'tar.gz' ? ['--gzip'] : []);
+  if (format !== 'tar.zst') return extract(unpacking, archive, format === 'tar.gz' ? ['gzip', '-dcq', '--'] : []);
   switch (zstd.kind) {
     case 'program':
-      return extract(unpacking, unpacking.archive, ['--use-compress-program', 'zstd -q']);
+      return extract(unpacking, archive, ['zstd', '-dcq', '--']);
     case 'node': {
-      const name = `${basename(unpacking.archive)}.tar`;
-      const plain = join(unpacking.place.realPath('inputs'), name);
-      await pipeline(
-        createReadStream(join(unpacking.place.realPath('inputs'), basename(unpacking.archive))),
-        zstd.decompress(),
-        atMost(unpacking.order.limits.disk),
-        createWriteStream(plain, { mode: 0o644 }),
-        { signal: unpacking.signal },
-      );
-      await extract(unpacking, join(unpacking.place.shownPath('inputs'), name), []);
-      return unlink(plain);
+      const name = `${basename(archive)}.tar`;
+      const plain = join(place.realPath('inputs'), name);
+      try {
+        await decompress(unpacking, zstd.decompress(), plain);
+        return await extract(unpacking, join(place.shownPath('inputs'), name), []);
+      } finally {
+        await rm(plain, { force: true });
+      }
     }
     case 'none':
       throw new Error(NO_ZSTD);
   }
 }
 
-async function extract(unpacking: Unpacking, archive: string, decompress: readonly string[]): Promise<void> {
+async function decompress({ archive, order, place, signal }: Unpacking, zstd: Transform, to: string): Promise<void> {
+  const source = createReadStream(join(place.realPath('inputs'), basename(archive)));
+  await pipeline(source, zstd, atMost(order.limits.disk), createWriteStream(to, { mode: 0o644 }), { signal });
+}
+
+/** `filter`: what decompresses it. */
+async function extract(unpacking: Unpacking, archive: string, filter: readonly string[]): Promise<Unpacked> {
   const { order, directory, place, group, deps, signal } = unpacking;
   const box = {
     root: undefined,
     hostId: place.hostId,
     hostname: 'work',
     mounts: [
-      { source: archive, target: '/archive', readOnly: true },
+      { source: archive, target: ARCHIVE, readOnly: true },
       { source: directory, target: '/target', readOnly: false },
     ],
     directories: [],
@@ -74,16 +84,8 @@ async function extract(unpacking: Unpacking, archive: string, decompress: readon
     shmBytes: 1 << 20,
     rlimits: undefined,
   };
-  const command = [
-    'tar',
-    '--extract',
-    '--no-same-owner',
-    '--no-overwrite-dir',
-    '--delay-directory-restore',
-    ...decompress,
-  ];
-  command.push('--file', '/archive');
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
+  const command = commandOf(deps, filter);
   const entrances = group.openEntrances();
   const plan = deps.isolation.box(box, { command, env, workingDir: '/target' }, firstFeed(entrances.length));
   const running = await launch(plan, entrances, deps.pipes, undefined);
@@ -97,8 +99,22 @@ async function extract(unpacking: Unpacking, archive: string, decompress: readon
   signal.removeEventListener('abort', end);
   running.release();
   signal.throwIfAborted();
-  if (exit.executed && exit.exitCode === 0) return;
-  throw new Error(`tar ended with ${exit.exitCode}: ${exit.error.trim().split('\n')[0] ?? ''}`);
+  if (exit.executed && exit.exitCode === EXTRACTED.whole) return { outcome: 'Whole' };
+  const said = exit.error.trim().split('\n').join('; ');
+  const message = said === '' ? `the unpacking ended with ${exit.exitCode}` : said;
+  // A box that could not be made, or a disk that is full: nothing that the archive is the cause of.
+  if (!exit.executed || exit.exitCode === EXTRACTED.full) throw new Error(message);
+  return { outcome: 'Part', message };
+}
+
+const ARCHIVE = '/archive';
+
+/** Without Perl by GNU tar, which cannot make all that can be saved; work that saves anything needs Perl anyway. */
+function commandOf({ agent }: WorkDeps, filter: readonly string[]): readonly string[] {
+  if (agent !== undefined) return extractCommand(agent.program.interpreter, ARCHIVE, filter);
+  const options = ['--extract', '--no-same-owner', '--no-overwrite-dir', '--delay-directory-restore'];
+  const program = filter.length === 0 ? [] : ['--use-compress-program', filter[0] ?? ''];
+  return ['tar', ...options, ...program, '--file', ARCHIVE];
 }
 
 /** A few compressed bytes can stand for a whole disk. */

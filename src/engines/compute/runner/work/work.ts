@@ -12,6 +12,7 @@
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
  * main runs it ends the preparation at once. Killing the box's first process kills everything in its pid namespace.
  */
+import { knownFault } from '../../../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Group } from '../limits/groups.js';
 import { Outward } from '../egress/outward.js';
@@ -29,6 +30,7 @@ import type { Spare, WorkDeps } from './deps.js';
 import { WorkLogs } from './logs.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import { heldProgram, onlyProgram, type Part } from './part.js';
+import { outputOrderOf } from './regions.js';
 import { saveOutputs } from './save.js';
 import type { Place } from './scratch.js';
 
@@ -60,6 +62,8 @@ export class Work {
   private outwardFailure: string | undefined;
   private ending: Ending | undefined;
   private finishing = false;
+  /** The journal may say that its files are to be saved. */
+  private noted = false;
   private killTimer: NodeJS.Timeout | undefined;
   private readonly abandoned = new AbortController();
   /** Resolves when the end was reported and the scratch is gone. */
@@ -99,6 +103,11 @@ export class Work {
 
   stop(graceMs: number): void {
     this.end({ reason: 'Stopped', message: 'stopped before the main program ran' }, graceMs);
+  }
+
+  /** Ends the work at once: the machine cannot run it. */
+  giveUp(message: string): void {
+    this.end({ reason: 'Unavailable', message }, 0);
   }
 
   /** Nobody wants what it was to save any more. */
@@ -199,6 +208,7 @@ export class Work {
       await this.processes?.close();
       for (const process of this.launched) process.release();
       if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
+        await this.noteSaving(this.place, lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
         outputs = await saveOutputs(this.order, this.place, this.deps, {
           report: (saving) => this.report({ saving }),
           abandoned: this.abandoned.signal,
@@ -209,12 +219,28 @@ export class Work {
       this.deps.report(`${this.order.id}: ${(error as Error).message}`);
     }
     clearTimeout(this.killTimer);
-    await this.finish(outcome, outOfMemory, outputs);
+    const journaled = await this.finish(outcome, outOfMemory, outputs);
     try {
-      if (this.place !== undefined) await this.deps.scratch.giveBack(this.place);
+      // Otherwise a following runner would take what lies there by then for what this work has left.
+      const mayGo = journaled || !this.noted;
+      if (this.place !== undefined && mayGo) await this.deps.scratch.giveBack(this.place);
     } catch (error) {
       this.deps.report(`${this.order.id}: ${(error as Error).message}`);
     }
+  }
+
+  /** Should this runner die, the next one saves them before it clears the place. */
+  private async noteSaving(place: Place, end: WorkState): Promise<void> {
+    const { order, deps } = this;
+    if (!order.outputs.some(({ vital }) => vital === true)) return;
+    this.noted = true;
+    await deps
+      .journalSaving(order.id, { place: place.number, order: outputOrderOf(order), end })
+      .catch((error: Error) => deps.report(`${order.id}: ${error.message}`));
+  }
+
+  private endNow(outOfMemory: boolean): Parameters<typeof lastState>[3] {
+    return { endedAt: this.deps.now(), outOfMemory, outputs: undefined };
   }
 
   private async live(): Promise<Outcome> {
@@ -231,6 +257,8 @@ export class Work {
     this.group = await deps.groups.create(order.id, order.limits);
     const prepared = await prepareBox(order, this.place, this.group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
+    const { unrestored } = prepared;
+    if (unrestored !== undefined) this.current = { ...this.current, unrestored };
     if (this.ending !== undefined) return this.ended();
     if (this.isSimple() && order.main !== undefined) {
       return this.runMain(order.main, await this.launchOnly(order.main, prepared.box));
@@ -318,7 +346,7 @@ export class Work {
     const exitCode = end.end === 'Exited' ? end.exitCode : undefined;
     if (this.ending?.reason === 'TimedOut') return failed('InitFailed', this.ending.message, exitCode);
     if (this.ending !== undefined) return this.ended();
-    if (end.end === 'NotExecuted') return failed(end.reason, `${init.name}: ${end.message}`);
+    if (end.end === 'NotExecuted') return failed(knownFault(end.reason), `${init.name}: ${end.message}`);
     if (end.end === 'Gone') return failed('SandboxFailed', BOX_ENDED);
     if (exitCode !== 0) return failed('InitFailed', `init ended with exit code ${exitCode}`, exitCode);
     return undefined;
@@ -351,7 +379,7 @@ export class Work {
     if (this.outwardFailure !== undefined) return this.unconnected();
     if (end.end === 'Exited') return { kind: 'exited', exitCode: end.exitCode };
     if (end.end === 'NotExecuted' && this.ending === undefined)
-      return failed(end.reason, `${main.name}: ${end.message}`);
+      return failed(knownFault(end.reason), `${main.name}: ${end.message}`);
     // The runner's own kill can come before the isolation tells of an exit code.
     if (this.current.phase === 'Running') return { kind: 'exited', exitCode: 128 + 9 };
     return this.ending === undefined ? failed('SandboxFailed', BOX_ENDED) : this.ended();
@@ -441,17 +469,24 @@ export class Work {
     return failed(reason, message);
   }
 
+  /** True when the end is on the disk. */
   private async finish(
     outcome: Outcome,
     outOfMemory: boolean,
     outputs: readonly OutputFile[] | undefined,
-  ): Promise<void> {
-    const endedAt = this.deps.now();
-    const state = lastState(this.current, outcome, this.ending, { endedAt, outOfMemory, outputs });
+  ): Promise<boolean> {
+    const state = lastState(this.current, outcome, this.ending, { ...this.endNow(outOfMemory), outputs });
     // A report that a crash of the machine could take back would let a retry run twice.
-    await this.deps.journalEnd(state).catch((error: Error) => this.deps.report(error.message));
+    const journaled = await this.deps.journalEnd(state).then(
+      () => true,
+      (error: Error) => {
+        this.deps.report(`${this.order.id}: ${error.message}`);
+        return false;
+      },
+    );
     this.current = state;
     this.onState(state);
+    return journaled;
   }
 
   private report(change: Partial<WorkState>): void {
