@@ -98,6 +98,8 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     TROUPE_SPARE_BOXES: '4',
     TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     ...(databaseUrl === 'embedded' ? {} : { DATABASE_URL: databaseUrl }),
+    // A standby shares what lies beside the database.
+    ...(setup.beside === undefined ? {} : { TROUPE_BLOB_DIR: join(setup.beside.dataDir, 'blobs') }),
     ...setup.env,
   };
   let child: ChildProcess | undefined;

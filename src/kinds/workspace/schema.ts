@@ -133,7 +133,7 @@ export const workspaceStatus = z.object({
   conditions: z
     .array(conditionField)
     .optional()
-    .describe('Scheduled, Funded, Ready, Stopped, NodeUnreachable, SetupComplete, StateSaved.'),
+    .describe('Scheduled, Funded, Ready, SSHReady, Stopped, NodeUnreachable, SetupComplete, StateSaved.'),
   connect: z
     .object({
       jupyter: place.optional().describe('The notebook.'),
