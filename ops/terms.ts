@@ -18,7 +18,7 @@ import type { Front } from './front.js';
 import { privateOnce } from './private-file.js';
 import { anyAborted } from './signals.js';
 
-export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine' | 'doors'> {
+export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine' | 'logsSince' | 'doors'> {
   readonly front: Pick<Front, 'set'>;
   /** Id of the data directory: a restart on the same one takes over at once. */
   readonly holder: string;
@@ -78,11 +78,11 @@ async function serveTerm(options: TermsOptions, stopping: AbortSignal): Promise<
   let engine: ComputeEngine | undefined;
   let ahead: number | undefined;
   try {
-    const { keys } = options;
-    await claimDeployment(store.postgres, { keys, blobDir: config.blobDir }, (file) => privateOnce(file, randomUUID));
+    const own = { keys: options.keys, blobDir: config.blobDir, runnerDir: config.runnerDir };
+    const { logsSince } = await claimDeployment(store.postgres, own, (file) => privateOnce(file, randomUUID));
     engine = await openEngine(config, store.clusterId, lease.epoch, log);
     ahead = await aheadOf(lease, engine, log);
-    if (ahead === undefined) await serve(options, lease, engine, stopping);
+    if (ahead === undefined) await serve({ ...options, lease, engine, logsSince }, stopping);
   } catch (error) {
     // A lease that is lost in the middle of opening fails whatever was being written: that is no fault of this process.
     if (!lease.lost.aborted && !stopping.aborted) throw error;
@@ -143,15 +143,10 @@ async function aheadOf(
 }
 
 /** The term itself: everything is open while it lasts. */
-async function serve(
-  options: TermsOptions,
-  lease: Lease,
-  engine: ComputeEngine | undefined,
-  stopping: AbortSignal,
-): Promise<void> {
-  const { front } = options;
+async function serve(options: TermsOptions & Omit<ActiveDeps, 'doors'>, stopping: AbortSignal): Promise<void> {
+  const { front, lease } = options;
   try {
-    const active = await openActive({ ...options, lease, engine, doors: await options.openDoors() });
+    const active = await openActive({ ...options, doors: await options.openDoors() });
     try {
       await options.welcome(active);
       front.set({ state: 'Active', active });

@@ -237,6 +237,13 @@ export const SETTINGS = {
     z.enum(['hide', 'list']),
     'What becomes of catalog entries that nothing here can serve, such as GPU classes without an engine and models without an upstream: they are left out, or listed as unavailable.',
   ),
+  diskReserve: setting(
+    'TROUPE_DISK_RESERVE',
+    'bytes',
+    '512Mi',
+    bytes(2 ** 20),
+    'Free space of the disks of the data directory and the blobs below which new objects and uploads are refused with 503, before a full disk stops Postgres. They are taken again by themselves once a quarter more is free. What runs goes on.',
+  ),
   blobKeepSeconds: setting(
     'TROUPE_BLOB_KEEP_SECONDS',
     'seconds',

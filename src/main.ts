@@ -67,8 +67,15 @@ async function serve(
   await checkDeployment(store.postgres, { keys, blobDir: config.blobDir });
   const secrets = openSecretVersions(keys, store.fetchSealed);
   const { pool } = store.postgres;
-  const { quotaBytes, blobKeepSeconds: unusedSeconds } = config;
-  const blobs = await openBlobs({ dir: config.blobDir, pool, quotaBytes, unusedSeconds, now: store.clock });
+  const { quotaBytes, blobKeepSeconds: unusedSeconds, diskReserve: reserveBytes } = config;
+  const blobs = await openBlobs({
+    dir: config.blobDir,
+    pool,
+    quotaBytes,
+    reserveBytes,
+    unusedSeconds,
+    now: store.clock,
+  });
 
   const metrics = openMetrics(log);
   const front = openFront(store, blobs);
@@ -94,7 +101,7 @@ async function serve(
   await announceListening(config.dataDir, 'standby', listening);
 
   let ssh: Ssh | undefined;
-  await serveTerms(
+  const terms = serveTerms(
     {
       ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
       async openDoors() {
@@ -122,7 +129,8 @@ async function serve(
     },
     stopping,
   );
-  await retractListening(config.dataDir);
+  // A refused take-over ends the process, too.
+  await terms.finally(() => retractListening(config.dataDir));
   await http.close();
   await store.close();
 }

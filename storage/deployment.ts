@@ -48,16 +48,27 @@ export async function checkDeployment(postgres: Postgres, own: OwnDeployment): P
   );
 }
 
-/** For the process that has the lease, once per take: checks, and writes down what it has. `blobId` makes the id when there is none. */
+export interface Claimed {
+  /** Logs of work that was made before this time (ms) may lie on another machine or in another directory. */
+  readonly logsSince: number;
+}
+
+/**
+ * For the process that has the lease, once per take: checks, and writes down what it has. `idIn` answers what a file holds, and makes
+ * it with a new id when there is none. Logs may lie elsewhere: work runs on the machine of the active process.
+ */
 export async function claimDeployment(
   postgres: Postgres,
-  own: OwnDeployment,
-  blobId: (file: string) => Promise<string>,
-): Promise<void> {
+  own: OwnDeployment & { readonly runnerDir: string },
+  idIn: (file: string) => Promise<string>,
+): Promise<Claimed> {
   await checkDeployment(postgres, own);
   // Only now: a process that is refused must leave no id behind that could be taken for the right one.
-  const blobStore = (await blobId(blobIdFile(own.blobDir))).trim();
-  await postgres.write(CLAIM, [own.keys.current.id, blobStore]);
+  const blobStore = (await idIn(blobIdFile(own.blobDir))).trim();
+  const logStore = (await idIn(join(own.runnerDir, 'id'))).trim();
+  await postgres.write(CLAIM, [own.keys.current.id, blobStore, logStore]);
+  const [row] = await postgres.readRows<[number]>(LOGS_SINCE);
+  return { logsSince: row?.[0] ?? 0 };
 }
 
 function wrongKey(own: string, wanted: string | undefined): DeploymentMismatchError {
@@ -72,11 +83,20 @@ const EXISTS: Statement = { name: 'deployment there', text: "SELECT to_regclass(
 
 const READ: Statement = { name: 'deployment', text: 'SELECT master_key, blob_store FROM deployment' };
 
-/** Precondition: the caller holds the lease, and its keys and blobs are those of the row, if there is one. Result: it is as given. */
+const LOGS_SINCE: Statement = {
+  name: 'logs since',
+  text: 'SELECT greatest(extract(epoch FROM log_store_since), 0)::float8 * 1000 FROM deployment',
+};
+
+/**
+ * Precondition: the caller holds the lease, and its keys and blobs are those of the row, if there is one. Result: it is as given; the
+ * time of the logs is that of the latest change of their directory.
+ */
 const CLAIM: Statement = {
   name: 'claim deployment',
   text: `
-INSERT INTO deployment (master_key, blob_store) VALUES ($1, $2)
-ON CONFLICT (singleton) DO UPDATE SET master_key = excluded.master_key, blob_store = excluded.blob_store
-WHERE (deployment.master_key, deployment.blob_store) <> (excluded.master_key, excluded.blob_store)`,
+INSERT INTO deployment (master_key, blob_store, log_store, log_store_since) VALUES ($1, $2, $3, '-infinity')
+ON CONFLICT (singleton) DO UPDATE SET
+  master_key = excluded.master_key, blob_store = excluded.blob_store, log_store = excluded.log_store,
+  log_store_since = CASE WHEN deployment.log_store = excluded.log_store THEN deployment.log_store_since ELSE now() END`,
 };

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openTestDatabase } from '../support/postgres.js';
 
+const START = fileURLToPath(new URL('../../../ops/start.mjs', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 test('a start with settings that do not fit ends with one line each, before it touches anything', async (t) => {
@@ -24,6 +25,13 @@ test('a start with settings that do not fit ends with one line each, before it t
   t.is(code, 2);
   t.is(said.trim().split('\n').length, 2, said);
   t.regex(said, /^TROUPE_PROT: .*\nPORT: /);
+});
+
+test('a start with an argument that does not exist starts nothing and says what there is', (t) => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [START, 'stop'], { encoding: 'utf8' });
+  t.is(status, 2);
+  t.is(stdout, '');
+  t.regex(stderr, /no argument "stop".*--help/);
 });
 
 test('a start whose port is taken ends with one line that says whose and what to set, and leaves the other alone', async (t) => {
