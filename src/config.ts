@@ -93,7 +93,7 @@ export const SETTINGS = {
     'port',
     '2222',
     doorPort('SSH'),
-    'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the port is taken, the service starts without it and says so.',
+    'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the default port is taken, any free one is used; another one that is taken stays closed. The log and each Workspace say so.',
   ),
   publicUrl: setting(
     'TROUPE_PUBLIC_URL',

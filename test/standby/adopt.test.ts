@@ -1,5 +1,5 @@
 /** What a killed service leaves behind is adopted or stopped by the next start: its Postgres, its runner, running work. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { readdir } from 'node:fs/promises';
 import { Client as Database } from 'pg';
 import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
@@ -92,6 +92,7 @@ test.serial(
     const before = await runners();
     t.true(before.length > 0, 'there is a runner');
     await service.kill();
+    const restore = await backUp(t, service.databaseUrl);
     await service.start();
     t.deepEqual(await runners(), before);
 
@@ -104,13 +105,12 @@ test.serial(
         30_000,
       );
     };
-    await succeeds('of-the-second');
-    // As after a restore: the runner has obeyed the second process, and the database knows of none.
+    // The runner obeys the third process, and is then met by a database from the time of the first one.
     await service.kill();
-    const database = new Database({ connectionString: service.databaseUrl });
-    await database.connect();
-    t.teardown(() => database.end());
-    await database.query('UPDATE clock SET epoch = 0');
+    await service.start();
+    await succeeds('of-the-third');
+    await service.kill();
+    await restore();
     await service.start();
     t.deepEqual(await runners(), before);
     t.regex(service.log(), /restored from a backup/);
@@ -118,3 +118,19 @@ test.serial(
     t.is((await service.client().remove(`${JOBS}/long`, { propagationPolicy: 'Background' })).status, 200);
   },
 );
+
+/** Copies the database, which nothing may use; answers a function that puts the copy in its place. */
+async function backUp(t: ExecutionContext, databaseUrl: string): Promise<() => Promise<void>> {
+  const url = new URL(databaseUrl);
+  const name = url.pathname.slice(1);
+  url.pathname = '/postgres';
+  const server = new Database({ connectionString: url.href });
+  await server.connect();
+  t.teardown(() => server.end());
+  // A killed process's connections end a moment after it.
+  await until('it is copied', () => server.query(`create database ${name}_backup template ${name}`));
+  return async () => {
+    await server.query(`drop database ${name} with (force)`);
+    await server.query(`alter database ${name}_backup rename to ${name}`);
+  };
+}
