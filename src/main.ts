@@ -101,36 +101,39 @@ async function serve(
   await announceListening(config.dataDir, 'standby', listening);
 
   let ssh: Ssh | undefined;
-  const terms = serveTerms(
-    {
-      ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
-      async openDoors() {
-        ssh = await openSsh(config, store, keys, front, log);
-        const base = config.publicUrl ?? listening.https ?? listening.http;
-        return { base, toolDomain: config.toolDomain, ...ssh.facts };
+  try {
+    await serveTerms(
+      {
+        ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
+        async openDoors() {
+          ssh = await openSsh(config, store, keys, front, log);
+          const base = config.publicUrl ?? listening.https ?? listening.http;
+          return { base, toolDomain: config.toolDomain, ...ssh.facts };
+        },
+        onChange: front.onChange(http.authenticator, { changed: (address) => ssh?.door?.changed(address) }),
+        async drain() {
+          ssh?.door?.endAll('this service is stopping; connect again in a moment');
+          await http.drain();
+        },
+        async welcome({ newOwnerKey }) {
+          http.authenticator.forgetAll(); // what it knew is from before another process's term
+          const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
+          await announceListening(config.dataDir, 'listening', listening);
+          for (const line of lines) log.info(line);
+        },
+        async leave() {
+          await ssh?.door?.close();
+          ssh = undefined;
+          // On a full disk the old word stays until the next one.
+          await announceListening(config.dataDir, 'standby', listening).catch(() => undefined);
+        },
       },
-      onChange: front.onChange(http.authenticator, { changed: (address) => ssh?.door?.changed(address) }),
-      async drain() {
-        ssh?.door?.endAll('this service is stopping; connect again in a moment');
-        await http.drain();
-      },
-      async welcome({ newOwnerKey }) {
-        http.authenticator.forgetAll(); // what it knew is from before another process's term
-        const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
-        await announceListening(config.dataDir, 'listening', listening);
-        for (const line of lines) log.info(line);
-      },
-      async leave() {
-        await ssh?.door?.close();
-        ssh = undefined;
-        // On a full disk the old word stays until the next one.
-        await announceListening(config.dataDir, 'standby', listening).catch(() => undefined);
-      },
-    },
-    stopping,
-  );
-  // A refused take-over ends the process, too.
-  await terms.finally(() => retractListening(config.dataDir));
+      stopping,
+    );
+  } finally {
+    // Also when a take-over is refused, which ends the process.
+    await retractListening(config.dataDir);
+  }
   await http.close();
   await store.close();
 }
