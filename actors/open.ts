@@ -29,7 +29,7 @@ import { listObjects, readObject, searchObjects } from './reads.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
 import type { Stage, WriteReply, WriteRequest } from './stage.js';
-import { submit } from './submit.js';
+import { submit, type Pause } from './submit.js';
 import { openSupervision } from './supervision.js';
 import { openActorTree } from './system.js';
 import { abortable } from './wait.js';
@@ -67,6 +67,8 @@ export interface ActorsDeps {
   readonly settings: ActorSettings;
   readonly stopping: AbortSignal;
   readonly admissions: AdmissionSwitch;
+  /** Why no object can be taken now, such as a disk that is nearly full. */
+  shortage?(): string | undefined;
   readonly abandonDeliveries: CarryOutDeps['abandonDeliveries'];
   /** Every committed change, in version order, before it is acknowledged. Must be quick. */
   onChange(change: CommittedChange): void;
@@ -205,9 +207,14 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       deliver: registry.deliver,
       responses: deps.responses,
       clock,
-      paused: () => paused && request.caller.holder !== SERVICE_HOLDER,
+      paused: () => (request.caller.holder === SERVICE_HOLDER ? undefined : pause()),
     });
   let paused = await deps.admissions.read();
+  const pause = (): Pause | undefined => {
+    const message = deps.shortage?.();
+    if (message !== undefined) return { what: 'AllObjects', message };
+    return paused ? { what: 'Work', message: 'new work is paused by the operator of this deployment' } : undefined;
+  };
   const serviceWrite: ChildrenDeps['write'] = (address, asked) => write(address, serviceRequest(address.org, asked));
 
   const attempts = openAttempts();

@@ -21,8 +21,14 @@ export interface SubmitDeps {
   deliver(address: Address, item: Item): boolean;
   readonly clock: Clock;
   readonly responses: Responses;
-  /** An operator has paused new work. */
-  paused(): boolean;
+  /** What is not taken now, and why. */
+  paused(): Pause | undefined;
+}
+
+export interface Pause {
+  /** `Work`: objects that run something. */
+  readonly what: 'Work' | 'AllObjects';
+  readonly message: string;
 }
 
 const PAUSED_RETRY_SECONDS = 30;
@@ -38,8 +44,9 @@ async function send(address: Address, request: WriteRequest, deps: SubmitDeps): 
   const kind = deps.kindOf(address.kind);
   if (!kind) return { outcome: 'Refused', refusal: { code: 'NotFound', message: `no kind ${address.kind}` } };
   if (request.verb !== 'create') return ask(address, { item: 'write', request, since: deps.clock() }, deps);
-  if (deps.paused() && kind.workPlan && !request.dryRun) {
-    const message = 'new work is paused by the operator of this deployment';
+  const pause = request.dryRun ? undefined : deps.paused();
+  if (pause !== undefined && (pause.what === 'AllObjects' || kind.workPlan)) {
+    const { message } = pause;
     return {
       outcome: 'Refused',
       refusal: { code: 'AdmissionsPaused', message, retryAfterSeconds: PAUSED_RETRY_SECONDS },

@@ -39,6 +39,7 @@ import { keepCatalog, type Kept } from './catalog/keep.js';
 import { readCatalog } from './catalog/read.js';
 import { listedEntries } from './catalog/usable.js';
 import { openReload, tellFaults } from './catalog/reload.js';
+import { watchDisk } from './disk-space.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
 import { onHangup } from './signals.js';
@@ -53,6 +54,8 @@ export interface ActiveDeps {
   readonly keys: MasterKeys;
   readonly blobs: Blobs;
   readonly engine: ComputeEngine | undefined;
+  /** Logs of work that was made before this time (ms) may lie elsewhere (`claimDeployment`). */
+  readonly logsSince: number;
   readonly metrics: Metrics;
   readonly doors: Doors;
   /** `readWebhookCa`'s. */
@@ -115,6 +118,11 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     output,
   });
   await inputs.clear();
+  const disk = await watchDisk(
+    { directories: [config.dataDir, config.blobDir], reserve: config.diskReserve, log: deps.log },
+    stopping,
+  );
+  metrics.followDisk(disk);
   // Before the committer: nothing changes between what is read here and the first commit that is followed.
   const webhooks = await openActiveWebhooks(deps, stopping);
 
@@ -160,6 +168,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
       return { name, size: kept.size, directory, sha256: kept.digest };
     },
     admissions: openAdmissionSwitch(store.postgres),
+    shortage: disk.shortage,
     abandonDeliveries: webhooks.abandon,
     settings: {
       cacheBytes: config.cacheBytes,
@@ -250,7 +259,13 @@ async function furnish(
     holdsLease: () => deps.lease.held(),
     orgs,
     openLog: (owner, uid, request, signal) =>
-      openLog(owner, uid, request, { stage: actors.stage, attemptKind, engine, slot: store.objects.slot }, signal),
+      openLog(
+        owner,
+        uid,
+        request,
+        { stage: actors.stage, attemptKind, engine, logsSince: deps.logsSince, slot: store.objects.slot },
+        signal,
+      ),
     engineFacts: () => facts,
     newOwnerKey: () => bootstrapKey(orgs),
     async close() {

@@ -1,6 +1,7 @@
 /**
- * Owns `<data>/listening.json`: where the process that serves from this data directory is to be reached. It is there
- * while the service listens; a killed service leaves it behind, so a reader compares the process id.
+ * `<data>/listening.json`: where the active process that serves from this data directory is to be reached. A standby on the same
+ * data directory stands in `standby.json` (of several the one that started last), so that the first file never names a process
+ * that is not the active one. A killed process leaves its file behind, so a reader compares the process id.
  */
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,18 +19,28 @@ const Listening = z.object({
 
 export type Listening = z.output<typeof Listening>;
 
-const fileIn = (dataDir: string): string => join(dataDir, 'listening.json');
+export type Role = 'listening' | 'standby';
 
-export const announceListening = (dataDir: string, listening: Listening): Promise<void> =>
-  writePrivate(fileIn(dataDir), `${JSON.stringify(listening)}\n`);
+const fileIn = (dataDir: string, role: Role): string => join(dataDir, `${role}.json`);
 
-/** Takes our announcement back; another process's stays. */
+/** Says it in the file of this role, and takes it back from the file of the other one. */
+export const announceListening = async (dataDir: string, role: Role, listening: Listening): Promise<void> => {
+  await writePrivate(fileIn(dataDir, role), `${JSON.stringify(listening)}\n`);
+  await retract(dataDir, role === 'listening' ? 'standby' : 'listening');
+};
+
+/** Takes our announcements back; another process's stay. */
 export const retractListening = async (dataDir: string): Promise<void> => {
-  if ((await readListening(dataDir))?.pid === process.pid) await rm(fileIn(dataDir), { force: true });
+  await retract(dataDir, 'listening');
+  await retract(dataDir, 'standby');
+};
+
+const retract = async (dataDir: string, role: Role): Promise<void> => {
+  if ((await readListening(dataDir, role))?.pid === process.pid) await rm(fileIn(dataDir, role), { force: true });
 };
 
 /** What is announced; undefined when nothing is. */
-export const readListening = async (dataDir: string): Promise<Listening | undefined> => {
-  const text = await readFile(fileIn(dataDir), 'utf8').catch(() => undefined);
+export const readListening = async (dataDir: string, role: Role = 'listening'): Promise<Listening | undefined> => {
+  const text = await readFile(fileIn(dataDir, role), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : Listening.parse(JSON.parse(text));
 };

@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { ActorObserver, Actors } from '../actors/open.js';
 import type { Webhooks } from '../actors/delivery/open.js';
+import type { DiskWatch } from './disk-space.js';
 import type { Log } from './log.js';
 
 export interface Metrics {
@@ -14,6 +15,7 @@ export interface Metrics {
   };
   /** Figures that are read when somebody asks, from the active process's parts. */
   follow(actors: Pick<Actors, 'health' | 'sizes'>, webhooks: Pick<Webhooks, 'state'>): void;
+  followDisk(disk: Pick<DiskWatch, 'free'>): void;
 }
 
 export function openMetrics(log: Log): Metrics {
@@ -50,6 +52,18 @@ export function openMetrics(log: Log): Metrics {
     registers,
   });
 
+  const gauge = (name: string, help: string, read: () => number): void => {
+    registry.removeSingleMetric(name);
+    const made = new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        made.set(read());
+      },
+    });
+  };
+
   return {
     registry,
     observe: {
@@ -65,18 +79,10 @@ export function openMetrics(log: Log): Metrics {
         log.warn({ message }, 'a problem behind the front door');
       },
     },
+    followDisk(disk) {
+      gauge('troupe_disk_free_bytes', 'Bytes free on the fullest disk of data directory and blobs.', disk.free);
+    },
     follow(actors, webhooks) {
-      const gauge = (name: string, help: string, read: () => number): void => {
-        registry.removeSingleMetric(name);
-        const made = new Gauge({
-          name,
-          help,
-          registers,
-          collect() {
-            made.set(read());
-          },
-        });
-      };
       gauge('troupe_actors', 'Resource actors in memory.', () => actors.sizes().actors);
       gauge('troupe_watchers', 'Watches that are open.', () => actors.sizes().watchers);
       gauge('troupe_cached_objects', 'Objects in the cache.', () => actors.sizes().cached);

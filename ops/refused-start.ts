@@ -4,6 +4,9 @@
  */
 import { EngineRefusal } from '../src/engines/compute/namespaces/refusal.js';
 import { CatalogFault } from './catalog/read.js';
+import { DeploymentMismatchError } from '../storage/deployment.js';
+import { MasterKeyError } from '../storage/envelope/key-file.js';
+import { isOutage } from '../storage/errors.js';
 import { DatabaseNewerError } from '../storage/newer.js';
 import { WebhookCaFault } from './webhook-ca.js';
 
@@ -11,9 +14,19 @@ import { WebhookCaFault } from './webhook-ca.js';
 const REFUSED = 3;
 
 export function refusedStart(error: unknown): void {
-  const refusals = [DatabaseNewerError, EngineRefusal, CatalogFault, WebhookCaFault];
+  const refusals = [
+    DatabaseNewerError,
+    DeploymentMismatchError,
+    MasterKeyError,
+    EngineRefusal,
+    CatalogFault,
+    WebhookCaFault,
+  ];
   if (!(error instanceof Error)) throw error;
-  const message = noDoor(error) ?? (refusals.some((refusal) => error instanceof refusal) ? error.message : undefined);
+  const message =
+    noDoor(error) ??
+    noDatabase(error) ??
+    (refusals.some((refusal) => error instanceof refusal) ? error.message : undefined);
   if (message === undefined) throw error;
   console.error(message);
   // Ports and connections that are open already would keep the process alive.
@@ -34,10 +47,8 @@ function noDoor(error: Error): string | undefined {
   return `cannot listen on ${address}:${port}: ${why}. Set HOST, PORT, TROUPE_TLS_PORT or TROUPE_SSH_PORT to what is free.`;
 }
 
-/** For a `catch`: what was opened before does not stay behind. */
-export function closing(server: { close(): Promise<void> } | undefined): (error: unknown) => Promise<never> {
-  return async (error) => {
-    await server?.close();
-    throw error;
-  };
+/** Undefined: it is no connection to Postgres that failed. */
+function noDatabase(error: Error): string | undefined {
+  if (!isOutage(error)) return undefined;
+  return `Postgres does not answer (${error.message}). Start it, or set DATABASE_URL to one that runs.`;
 }

@@ -1,9 +1,10 @@
 /**
- * Owns the opening of the SSH door: its host key, who stands behind it, and what it is told. Undefined when it is off by
- * setting, or when its key does not open or its port is taken: then the rest of the service goes on and the log says so.
+ * The opening of the SSH door: its host key, who stands behind it, and what it is told. Only the active process opens it, so that
+ * its port is free for the next one. When its key does not open or its port is taken, the rest of the service goes on, and the log
+ * and each Workspace say so; a port that nobody has chosen is replaced by any free one.
  */
 import ssh2 from 'ssh2';
-import type { Config } from '../src/config.js';
+import { SETTINGS, type Config } from '../src/config.js';
 import type { Doors } from '../src/kinds/machine.js';
 import { openGuests } from '../http/ssh/guests.js';
 import { membersOf } from '../http/ssh/members.js';
@@ -17,10 +18,13 @@ import type { Log } from './log.js';
 import { newSshKey } from './ssh-key.js';
 
 export interface Ssh {
-  readonly door: SshDoor;
-  /** For `Doors`. */
-  readonly facts: NonNullable<Doors['ssh']>;
+  /** Undefined: it stays closed. */
+  readonly door: SshDoor | undefined;
+  readonly facts: Pick<Doors, 'ssh' | 'sshClosed'>;
 }
+
+/** What to do about a closed door. */
+const SETTING = 'TROUPE_SSH_PORT';
 
 /** A login waits so long for the objects that it is judged by, ms. */
 const READ_MS = 5_000;
@@ -31,8 +35,10 @@ export async function openSsh(
   keys: MasterKeys,
   front: Pick<Front, 'stage' | 'commands'>,
   log: Log,
-): Promise<Ssh | undefined> {
-  if (config.sshPort === 'off') return undefined;
+): Promise<Ssh> {
+  if (config.sshPort === 'off') {
+    return closed('TurnedOff', `SSH is turned off by the operator (${SETTING})`);
+  }
   try {
     const hostKey = await hostKeyOf(store, keys);
     const { stage, commands: inside } = front;
@@ -40,19 +46,39 @@ export async function openSsh(
       read: (address) => stage.read(address, AbortSignal.timeout(READ_MS)),
       members: membersOf(stage),
     });
-    const door = await openSshDoor({
-      ...{ host: config.host, port: config.sshPort, hostKey: hostKey.private, guests, inside, log },
+    const openAt = (port: number): Promise<SshDoor> =>
+      openSshDoor({ ...{ host: config.host, port, hostKey: hostKey.private, guests, inside, log } });
+    const door = await openAt(config.sshPort).catch((error: unknown) => {
+      // Only the port that stands in the settings by itself: one that was chosen stands in people's commands and firewalls.
+      if (!isTaken(error) || String(config.sshPort) !== SETTINGS.sshPort.default) throw error;
+      log.warn(
+        { port: config.sshPort, setting: SETTING },
+        'another program listens on the port for SSH: any free one is taken',
+      );
+      return openAt(0);
     });
     const host = config.publicUrl === undefined ? reachable(config.host) : hostOf(config.publicUrl);
-    const facts = { host, port: door.port, hostKey: hostKey.public };
-    log.info(`listening on ssh://${reachable(config.host)}:${facts.port}, for Workspaces`);
-    return { door, facts };
+    log.info(`listening on ssh://${reachable(config.host)}:${door.port}, for Workspaces`);
+    return { door, facts: { ssh: { host, port: door.port, hostKey: hostKey.public } } };
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';
-    log.warn({ reason, setting: 'TROUPE_SSH_PORT' }, 'the SSH door stays closed');
-    return undefined;
+    log.warn({ reason, setting: SETTING }, 'the SSH door stays closed');
+    return isTaken(error)
+      ? closed(
+          'PortTaken',
+          `another program listens on port ${config.sshPort} of this machine, and SSH to that port reaches that program; ` +
+            `the operator frees the port or sets ${SETTING}, and restarts the service`,
+        )
+      : closed('DoorClosed', `SSH could not be opened; the operator finds the reason in the log of the service`);
   }
 }
+
+const closed = (reason: string, message: string): Ssh => ({
+  door: undefined,
+  facts: { sshClosed: { reason, message } },
+});
+
+const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
 interface HostKey {
   /** OpenSSH's own form. */

@@ -1,8 +1,20 @@
 /**
  * `npm start`: makes the clone ready when it is not, then becomes the service: `dist/src/main.js` runs in this very
- * process, so signals and exit codes need no passing on.
+ * process, so signals and exit codes need no passing on. It takes no arguments but `--help`; others are refused before
+ * anything is done.
  */
 import { prepare } from './prepare.mjs';
+
+const HELP = new Set(['--help', '-h']);
+const given = process.argv.slice(2);
+const unknown = given.find((argument) => !HELP.has(argument));
+if (unknown !== undefined) {
+  process.stderr.write(
+    `troupe: there is no argument "${unknown}". \`npm start\` starts the service, Ctrl-C or SIGTERM stops it, and ` +
+      '`npm start -- --help` prints the settings, which are environment variables.\n',
+  );
+  process.exit(2);
+}
 
 try {
   await prepare();
@@ -11,7 +23,7 @@ try {
   process.exit(1);
 }
 
-if (process.argv.includes('--help') || process.argv.includes('-h')) {
+if (given.length > 0) {
   const { settingsText } = await import('../dist/ops/settings.js');
   process.stdout.write(`npm start\n\nSettings are environment variables:\n\n${settingsText()}`);
 } else {

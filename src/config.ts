@@ -93,7 +93,7 @@ export const SETTINGS = {
     'port',
     '2222',
     doorPort('SSH'),
-    'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the port is taken, the service starts without it and says so.',
+    'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the default port is taken, any free one is used; another one that is taken stays closed. The log and each Workspace say so.',
   ),
   publicUrl: setting(
     'TROUPE_PUBLIC_URL',
@@ -236,6 +236,13 @@ export const SETTINGS = {
     'hide',
     z.enum(['hide', 'list']),
     'What becomes of catalog entries that nothing here can serve, such as GPU classes without an engine and models without an upstream: they are left out, or listed as unavailable.',
+  ),
+  diskReserve: setting(
+    'TROUPE_DISK_RESERVE',
+    'bytes',
+    '512Mi',
+    bytes(2 ** 20),
+    'Free space of the disks of the data directory and the blobs below which new objects and uploads are refused with 503, before a full disk stops Postgres. They are taken again by themselves once a quarter more is free. What runs goes on.',
   ),
   blobKeepSeconds: setting(
     'TROUPE_BLOB_KEEP_SECONDS',

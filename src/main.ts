@@ -13,13 +13,13 @@ import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/host.js';
 import { endSoon } from '../ops/last-bound.js';
 import { announceListening, retractListening } from '../ops/listening.js';
-import { openLog } from '../ops/log.js';
+import { openLog, type Log } from '../ops/log.js';
 import { openMetrics } from '../ops/metrics.js';
 import { openEmbeddedPostgres } from '../ops/postgres/open.js';
 import { privateOnce } from '../ops/private-file.js';
-import { closing, refusedStart } from '../ops/refused-start.js';
+import { refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
-import { openSsh } from '../ops/ssh.js';
+import { openSsh, type Ssh } from '../ops/ssh.js';
 import { openVisitKey } from '../ops/visit-key.js';
 import { serveTerms } from '../ops/terms.js';
 import { readWebhookCa } from '../ops/webhook-ca.js';
@@ -28,34 +28,54 @@ import { openBlobs } from '../storage/blobs/blobs.js';
 import { byteSealer } from '../storage/envelope/bytes.js';
 import { loadMasterKeys } from '../storage/envelope/key-file.js';
 import { openSecretVersions } from '../storage/envelope/secret-versions.js';
+import { checkDeployment } from '../storage/deployment.js';
 import { openStore } from '../storage/open.js';
 import { loadConfig, type Config } from './config.js';
 import { KINDS } from './kinds/index.js';
 
-async function serve(config: Config): Promise<void> {
+async function main(config: Config): Promise<void> {
   const log = openLog(config.logLevel);
   const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
   // A standby finds out now as well, and not when it has to take over.
   await readCatalog(undefined, config.catalogDir);
   const webhookCa = await readWebhookCa(config.webhookCa);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
-
   const postgres = config.databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line), signal: stopping });
-  const databaseUrl = config.databaseUrl ?? postgres?.url ?? '';
+  try {
+    await serve(config, postgres?.url ?? config.databaseUrl ?? '', webhookCa, log, stopping);
+  } finally {
+    await postgres?.close();
+  }
+  endSoon(log);
+}
+
+async function serve(
+  config: Config,
+  databaseUrl: string,
+  webhookCa: Awaited<ReturnType<typeof readWebhookCa>>,
+  log: Log,
+  stopping: AbortSignal,
+): Promise<void> {
+  const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
   const setting = config.masterKeys?.map((key) => key.toString('base64')).join(',');
   const keys = await loadMasterKeys({ setting, dir: config.dataDir });
   const { sealBytes: seal, openBytes: open } = byteSealer(keys);
   const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
-  const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders }).catch(
-    closing(postgres),
-  );
+  const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders });
+  await checkDeployment(store.postgres, { keys, blobDir: config.blobDir });
   const secrets = openSecretVersions(keys, store.fetchSealed);
   const { pool } = store.postgres;
-  const { quotaBytes, blobKeepSeconds: unusedSeconds } = config;
-  const blobs = await openBlobs({ dir: config.blobDir, pool, quotaBytes, unusedSeconds, now: store.clock });
+  const { quotaBytes, blobKeepSeconds: unusedSeconds, diskReserve: reserveBytes } = config;
+  const blobs = await openBlobs({
+    dir: config.blobDir,
+    pool,
+    quotaBytes,
+    reserveBytes,
+    unusedSeconds,
+    now: store.clock,
+  });
 
   const metrics = openMetrics(log);
   const front = openFront(store, blobs);
@@ -71,43 +91,51 @@ async function serve(config: Config): Promise<void> {
     visitKey: await openVisitKey(store.postgres, keys, log),
     randomBytes,
   });
-  const ssh = await openSsh(config, store, keys, front, log);
   const host = reachable(config.host);
   const listening = {
     pid: process.pid,
     http: `http://${host}:${http.httpPort}`,
     https: http.httpsPort === undefined ? undefined : `https://${host}:${http.httpsPort}`,
   };
-  await announceListening(config.dataDir, listening);
   keepRenewed(config, certificate, http, log, stopping);
+  await announceListening(config.dataDir, 'standby', listening);
 
-  await serveTerms(
-    {
-      ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
-      doors: {
-        base: config.publicUrl ?? listening.https ?? listening.http,
-        toolDomain: config.toolDomain,
-        ssh: ssh?.facts,
+  let ssh: Ssh | undefined;
+  try {
+    await serveTerms(
+      {
+        ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
+        async openDoors() {
+          ssh = await openSsh(config, store, keys, front, log);
+          const base = config.publicUrl ?? listening.https ?? listening.http;
+          return { base, toolDomain: config.toolDomain, ...ssh.facts };
+        },
+        onChange: front.onChange(http.authenticator, { changed: (address) => ssh?.door?.changed(address) }),
+        async drain() {
+          ssh?.door?.endAll('this service is stopping; connect again in a moment');
+          await http.drain();
+        },
+        async welcome({ newOwnerKey }) {
+          http.authenticator.forgetAll(); // what it knew is from before another process's term
+          const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
+          await announceListening(config.dataDir, 'listening', listening);
+          for (const line of lines) log.info(line);
+        },
+        async leave() {
+          await ssh?.door?.close();
+          ssh = undefined;
+          // On a full disk the old word stays until the next one.
+          await announceListening(config.dataDir, 'standby', listening).catch(() => undefined);
+        },
       },
-      onChange: front.onChange(http.authenticator, ssh?.door),
-      async drain() {
-        ssh?.door.endAll('this service is stopping; connect again in a moment');
-        await http.drain();
-      },
-      async welcome({ newOwnerKey }) {
-        http.authenticator.forgetAll(); // what it knew is from before another process's term
-        const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
-        for (const line of lines) log.info(line);
-      },
-    },
-    stopping,
-  );
-  await retractListening(config.dataDir);
-  await ssh?.door.close();
+      stopping,
+    );
+  } finally {
+    // Also when a take-over is refused, which ends the process.
+    await retractListening(config.dataDir);
+  }
   await http.close();
   await store.close();
-  await postgres?.close();
-  endSoon(log);
 }
 
 const loaded = loadConfig(process.env);
@@ -116,5 +144,5 @@ if (loaded.outcome === 'Invalid') {
   process.exitCode = 2;
 } else {
   letHeapGrow();
-  await serve(loaded.config).catch(refusedStart);
+  await main(loaded.config).catch(refusedStart);
 }

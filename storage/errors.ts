@@ -2,7 +2,7 @@
  * Owns the border between Postgres's errors and ours: what a failed statement means for the one who asked.
  * Nobody else looks at an SQLSTATE.
  */
-import { refuse, type RefusalError } from '../src/api/refusal.js';
+import { refuse, RefusalError } from '../src/api/refusal.js';
 
 export type StorageFailure =
   /** The connection is gone. Whether a COMMIT that was under way took effect is not known. */
@@ -52,6 +52,21 @@ export function describe(error: unknown): string {
 export function unavailable(error: unknown): RefusalError {
   return refuse('Unavailable', `storage did not answer: ${describe(error)}`, { retryAfterSeconds: 1 });
 }
+
+/** What pg itself throws, without a code, when a connection breaks or an answer does not come. */
+const DRIVER = /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (has|was) )/;
+
+/** Postgres does not answer, or takes nothing now: the same may succeed later. Everything else is a fault of ours. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof RefusalError) return error.refusal.code === 'Unavailable';
+  if (!(error instanceof Error)) return false;
+  if (codeOf(error) === undefined) return DRIVER.test(error.message);
+  // A file that is missing has a code of a closed socket, too.
+  const syscall = 'syscall' in error ? error.syscall : undefined;
+  return classify(error) !== 'Refused' && (typeof syscall !== 'string' || SOCKET_CALLS.has(syscall));
+}
+
+const SOCKET_CALLS = new Set(['connect', 'read', 'write', 'getaddrinfo']);
 
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;

@@ -1,24 +1,47 @@
-/** Owns who a process is to others that share its data directory, and whether such a process still lives. */
-import { readFileSync } from 'node:fs';
+/** Who a process is to others that share its data directory, and whether such a process still lives. */
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 export interface HolderProcess {
   readonly host: string;
+  /** Id of this boot of the machine. Two machines can have one host name. Empty where the kernel does not tell. */
+  readonly boot: string;
+  /** In which a pid means this process: two containers can have one host name. Empty where the kernel does not tell. */
+  readonly pidNamespace: string;
   readonly pid: number;
   /** Start time as the kernel counts it, so that a reused pid is another process; empty where it is not told. */
   readonly started: string;
 }
 
 export function thisProcess(): HolderProcess {
-  return { host: hostname(), pid: process.pid, started: startOf(process.pid)?.started ?? '' };
+  return { ...here(), pid: process.pid, started: startOf(process.pid)?.started ?? '' };
+}
+
+/** Where this process looks from: pids are comparable between processes for which all of this is the same. */
+function here(): Pick<HolderProcess, 'host' | 'boot' | 'pidNamespace'> {
+  return {
+    host: hostname(),
+    boot: told(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+    // `pid:[4026531836]`: the inode of the namespace.
+    pidNamespace: told(() => readlinkSync('/proc/self/ns/pid')),
+  };
+}
+
+function told(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return '';
+  }
 }
 
 /**
- * True only when it is certain: same host, and no such process, or another one under its pid. A stopped process lives.
- * On another host nothing is certain.
+ * True only when it is certain: same host, boot and pid namespace, and no such process, or another one under its pid. A
+ * stopped process lives. From elsewhere nothing is certain.
  */
 export function isDead(holder: HolderProcess): boolean {
-  if (holder.host !== hostname()) return false;
+  const { host, boot, pidNamespace } = here();
+  if (holder.host !== host || holder.boot !== boot || holder.pidNamespace !== pidNamespace) return false;
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
@@ -46,9 +69,11 @@ export function parseHolderProcess(text: string | null): HolderProcess | undefin
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null) return undefined;
-    const { host, pid, started } = value as Partial<HolderProcess>;
+    // Absent in what an earlier version wrote: then nothing is certain about it.
+    const { host, boot = '', pidNamespace = '', pid, started } = value as Partial<HolderProcess>;
     if (typeof host !== 'string' || typeof pid !== 'number' || typeof started !== 'string') return undefined;
-    return { host, pid, started };
+    if (typeof boot !== 'string' || typeof pidNamespace !== 'string') return undefined;
+    return { host, boot, pidNamespace, pid, started };
   } catch {
     return undefined;
   }

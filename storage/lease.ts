@@ -26,8 +26,10 @@ export interface LeaseOptions {
   readonly ttl?: number | undefined;
   /** How often a standby looks (ms). Default 500. */
   readonly poll?: number | undefined;
-  /** Called once when somebody else holds it: this process is a standby. */
+  /** Called once when another process holds it, and again after `onNoAnswer`: this process is a standby. */
   readonly onWaiting?: ((holder: string) => void) | undefined;
+  /** Called at each look that failed: Postgres does not answer. */
+  readonly onNoAnswer?: (() => void) | undefined;
   readonly monotonic?: (() => number) | undefined;
   readonly isDead?: ((holder: HolderProcess) => boolean) | undefined;
 }
@@ -78,6 +80,8 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal): 
     } catch {
       // Postgres does not answer now; a standby waits for it like for everything else.
       connection.drop();
+      told = false;
+      if (!signal.aborted) options.onNoAnswer?.();
     }
     await sleep(poll, undefined, { signal }).catch(() => {});
     if (signal.aborted) await connection.close();

@@ -1,13 +1,28 @@
 /**
- * Owns the shape of the database: numbered SQL files, each applied once, in order, in one transaction of its own. Numbers
- * rise and may leave gaps, so that parts of the room can number their own.
- * Two processes that start together are kept apart by an advisory lock. A database that is newer than this program
- * refuses the start: an old program would read rows that it does not understand.
+ * The shape of the database: numbered SQL files, each applied once, in order, in one transaction of its own. Numbers rise
+ * and may leave gaps, so that parts of the room can number their own.
+ *
+ * The first line of a file says when it is applied.
+ * - `-- apply: before the lease`: by any process at its start, while a process of an older version may be the active one. It
+ *   must be additive: new tables, new columns that the older version can ignore, indexes of new tables. It waits for locks
+ *   for a moment only, and runs for a moment only, because commits and renewals queue behind it. When that is not enough,
+ *   the file is left for the process that has the lease.
+ * - `-- apply: with the lease`: by the process that has just taken the lease. Everything else belongs here: what rewrites rows,
+ *   removes something, or builds an index of a large table. Such a file must not lock the row of the lease for long.
+ *
+ * Order is kept: a file waits for those before it. A standby reads credentials and service keys, so files that change their
+ * tables have to be additive.
+ *
+ * Two processes that migrate together are kept apart by an advisory lock. A database that is newer than this program is
+ * refused: an old program would read rows that it does not understand.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Client } from 'pg';
+import { classify } from './errors.js';
 import { DatabaseNewerError } from './newer.js';
 import type { Postgres } from './postgres.js';
 
@@ -15,12 +30,32 @@ import type { Postgres } from './postgres.js';
 const LOCK = 876_873;
 /** Longest wait for another process's migrations (ms). */
 const LOCK_WAIT = 120_000;
+/** Before the lease: longest wait for the lock of a table, which holds up the commits behind it (ms). */
+const TABLE_WAIT = 500;
+/** Before the lease: longest time that a statement runs, and so holds its locks (ms). */
+const STATEMENT_TIME = 2_000;
+/** Before the lease: how often a file is tried, with pauses between that double (ms). */
+const TRIES = 5;
+const PAUSE = 100;
 
 export interface Migration {
   readonly number: number;
   readonly name: string;
+  readonly apply: 'BeforeLease' | 'WithLease';
   readonly sql: string;
 }
+
+export interface MigrateOptions {
+  /** Default: the files in `storage/migrations`. */
+  readonly migrations?: readonly Migration[] | undefined;
+  /** `BeforeLease`: only what may be applied beside an active process. Default: all. */
+  readonly scope?: 'BeforeLease' | 'All' | undefined;
+}
+
+const MARKS: Readonly<Record<string, Migration['apply']>> = {
+  '-- apply: before the lease': 'BeforeLease',
+  '-- apply: with the lease': 'WithLease',
+};
 
 /** The SQL files lie beside the sources, not in dist/: found from the package's root. */
 export async function readMigrations(): Promise<Migration[]> {
@@ -31,14 +66,19 @@ export async function readMigrations(): Promise<Migration[]> {
       const number = Number(file.slice(0, 4));
       if (!/^\d{4}_/.test(file) || file.slice(0, 4) === files[i - 1]?.slice(0, 4))
         throw new Error(`migration ${file} needs a number of its own`);
-      return { number, name: file.slice(0, -'.sql'.length), sql: await readFile(path.join(folder, file), 'utf8') };
+      const sql = await readFile(path.join(folder, file), 'utf8');
+      const apply = MARKS[sql.split('\n', 1)[0] ?? ''];
+      if (apply === undefined)
+        throw new Error(`migration ${file} has to begin with one of the lines ${Object.keys(MARKS).join(' | ')}`);
+      return { number, name: file.slice(0, -'.sql'.length), apply, sql };
     }),
   );
 }
 
 /** Applies what is missing; returns the names of what it applied. */
-export async function migrate(postgres: Postgres, given?: readonly Migration[]): Promise<string[]> {
-  const migrations = given ?? (await readMigrations());
+export async function migrate(postgres: Postgres, options: MigrateOptions = {}): Promise<string[]> {
+  const migrations = options.migrations ?? (await readMigrations());
+  const beside = options.scope === 'BeforeLease';
   const client = await postgres.connect('migrations', { lock_timeout: `${LOCK_WAIT}ms` });
   try {
     // The lock belongs to the session, so it ends with the connection whatever happens.
@@ -55,19 +95,38 @@ export async function migrate(postgres: Postgres, given?: readonly Migration[]):
     const applied: string[] = [];
     for (const migration of migrations) {
       if (there.has(migration.number)) continue;
-      await client.query('BEGIN');
-      await client.query(migration.sql);
-      await client.query('INSERT INTO schema_versions (number, name) VALUES ($1, $2)', [
-        migration.number,
-        migration.name,
-      ]);
-      await client.query('COMMIT');
+      if (!beside) await applyOne(client, migration);
+      else if (migration.apply === 'WithLease' || !(await applyBeside(client, migration))) break;
       applied.push(migration.name);
     }
     return applied;
   } finally {
     await client.end().catch(() => {});
   }
+}
+
+async function applyOne(client: Client, { sql, number, name }: Migration, limits?: string): Promise<void> {
+  await client.query('BEGIN');
+  if (limits !== undefined) await client.query(limits);
+  await client.query(sql);
+  await client.query('INSERT INTO schema_versions (number, name) VALUES ($1, $2)', [number, name]);
+  await client.query('COMMIT');
+}
+
+/** False: the tables were busy each time, and the file is left for the process that has the lease. */
+async function applyBeside(client: Client, migration: Migration): Promise<boolean> {
+  const limits = `SET LOCAL lock_timeout = '${TABLE_WAIT}ms'; SET LOCAL statement_timeout = '${STATEMENT_TIME}ms'`;
+  for (let tried = 0; tried < TRIES; tried++) {
+    if (tried > 0) await sleep(PAUSE * 2 ** tried);
+    try {
+      await applyOne(client, migration, limits);
+      return true;
+    } catch (error) {
+      if (classify(error) !== 'TryAgain') throw error;
+      await client.query('ROLLBACK');
+    }
+  }
+  return false;
 }
 
 function packageRoot(): string {

@@ -1,15 +1,15 @@
 /**
- * Owns the wiring of the storage room: connects, migrates, and hands out its parts. Taking the lease and opening the
- * committer are separate steps, because a standby reads and waits before it may write.
+ * Owns the wiring of the storage room: connects, checks that this program fits the database, and hands out its parts. Taking the
+ * lease and opening the committer are separate steps, because a standby reads and waits before it may write.
  */
-import { claimFormats } from './claim-formats.js';
+import { checkFormats, claimFormats } from './claim-formats.js';
 import { openChangesLog, DEFAULT_COMPACTION, type CompactionSettings } from './changes.js';
 import { openClock } from './clock.js';
 import { openCommitter, type CommitterOptions } from './commit/committer.js';
 import type { Committer } from './commit/member.js';
 import type { SealResponse } from './commit/idempotency.js';
 import { openCredentials } from './credentials.js';
-import { acquireLease } from './lease.js';
+import { acquireLease, type LeaseOptions } from './lease.js';
 import { migrate } from './migrate.js';
 import { openObjects } from './objects.js';
 import { openPending } from './pending.js';
@@ -26,14 +26,10 @@ export interface StoreOptions {
   readonly compaction?: CompactionSettings | undefined;
   /** Connections for reads. */
   readonly readers?: number | undefined;
-  /** False: the caller has migrated already. */
-  readonly migrate?: boolean | undefined;
 }
 
 export interface Store {
   readonly postgres: Postgres;
-  /** Names of the migrations that this start has applied. */
-  readonly migrated: readonly string[];
   /** Identity of this database, made once. */
   readonly clusterId: string;
   readonly clock: Clock;
@@ -44,14 +40,12 @@ export interface Store {
   readonly responses: StoredResponses;
   /** For `openSecretVersions` of the envelope. */
   readonly fetchSealed: (org: string, uid: string, version: number) => Promise<Buffer | undefined>;
-  acquire(
-    options: {
-      readonly holder: string;
-      readonly ttl?: number | undefined;
-      readonly onWaiting?: (holder: string) => void;
-    },
-    signal: AbortSignal,
-  ): Promise<Lease>;
+  /**
+   * Waits for the lease, and brings the database to the shape and formats of this program once it is held. Rejects when
+   * the signal ends the wait, with `DatabaseNewerError` when a newer program was active meanwhile, and when Postgres fails
+   * while the shape is changed; then the lease is given up.
+   */
+  acquire(options: Omit<LeaseOptions, 'postgres'>, signal: AbortSignal): Promise<Lease>;
   /** Once per lease. `head` is the version of the newest commit before it. */
   openCommitter(
     options: Omit<CommitterOptions, 'postgres' | 'seal' | 'epoch'> & { readonly lease: Lease },
@@ -63,14 +57,13 @@ export interface Store {
 export async function openStore(options: StoreOptions): Promise<Store> {
   const postgres = openPostgres({ url: options.url, readers: options.readers });
   try {
-    const migrated = options.migrate === false ? [] : await migrate(postgres);
-    await claimFormats(postgres);
+    await migrate(postgres, { scope: 'BeforeLease' });
+    await checkFormats(postgres);
     const clock = await openClock(postgres);
     const pending = openPending(postgres);
     const [row] = await postgres.readRows<[string]>({ name: 'cluster', text: 'SELECT cluster_id FROM clock' });
     return {
       postgres,
-      migrated,
       clusterId: row?.[0] ?? '',
       clock: clock.now,
       objects: openObjects(postgres),
@@ -79,7 +72,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       credentials: openCredentials(postgres),
       responses: openResponses(postgres, options.open),
       fetchSealed: fetchSealed(postgres),
-      acquire: ({ holder, ttl, onWaiting }, signal) => acquireLease({ postgres, holder, ttl, onWaiting }, signal),
+      async acquire(how, signal) {
+        const lease = await acquireLease({ ...how, postgres }, signal);
+        try {
+          // Now, and not only at the start: a newer program may have been the active one since.
+          await migrate(postgres);
+          await claimFormats(postgres);
+          return lease;
+        } catch (error) {
+          await lease.release();
+          throw error;
+        }
+      },
       openCommitter: ({ lease, ...rest }) =>
         openCommitter({ ...rest, postgres, seal: options.seal, epoch: lease.epoch }),
       async close() {

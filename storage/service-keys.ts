@@ -31,12 +31,27 @@ export async function serviceKey(
   return value;
 }
 
+/** False: there are keys, and none of the master keys at hand opens them. */
+export async function opensServiceKeys(postgres: Postgres, keys: MasterKeys): Promise<boolean> {
+  for (const [name, sealed] of await postgres.readRows<[string, Buffer]>(ALL)) {
+    try {
+      openValues(keys, OWNER, name, VERSION, sealed);
+    } catch {
+      return false;
+    }
+  }
+  return true;
+}
+
 async function read(postgres: Postgres, name: string): Promise<Buffer | undefined> {
   const [row] = await postgres.readRows<[Buffer]>(READ, [name]);
   return row?.[0];
 }
 
 const READ: Statement = { name: 'service key', text: 'SELECT sealed FROM service_keys WHERE name = $1' };
+
+/** A handful: one for each purpose. */
+const ALL: Statement = { name: 'service keys', text: 'SELECT name, sealed FROM service_keys ORDER BY name LIMIT 100' };
 
 /** Result: there is a key of this name; whoever came first has made it. */
 const KEEP: Statement = {

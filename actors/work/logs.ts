@@ -25,6 +25,8 @@ export interface LogDeps {
   readonly stage: Pick<Stage, 'read' | 'watch' | 'version'>;
   readonly attemptKind: KindDefinition;
   readonly engine: Pick<ComputeEngine, 'logs'> | undefined;
+  /** Logs of Attempts that were made before this time (ms) may lie elsewhere. */
+  readonly logsSince: number;
   slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;
 }
 
@@ -41,7 +43,24 @@ export async function openLog(
   if (!address) return undefined;
   const found = request.follow ? await untilRunning(address, deps, signal) : await look(address, deps, signal);
   if (!found) return undefined;
-  return deps.engine.logs(workId(found.uid, found.epoch), request, signal);
+  const lines = deps.engine.logs(workId(found.uid, found.epoch), request, signal);
+  return found.made < deps.logsSince ? unlessGone(lines) : lines;
+}
+
+/** An empty log and one that another machine has look alike here: this one is not taken for empty. */
+async function unlessGone(lines: AsyncIterable<LogLine>): Promise<AsyncIterable<LogLine>> {
+  const iterator = lines[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (first.done === true) {
+    throw refuse('Unavailable', 'this log was written by another machine or into another directory, and is not here', {
+      retryAfterSeconds: 'Never',
+      fix: 'Ask the operator: logs lie in TROUPE_RUNNER_DIR of the process that was active when the work ran.',
+    });
+  }
+  return (async function* () {
+    yield first.value;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  })();
 }
 
 async function attemptOf(
@@ -82,6 +101,8 @@ async function newestEpoch(
 interface Found {
   readonly uid: string;
   readonly epoch: number;
+  /** When the Attempt was made, ms. */
+  readonly made: number;
   readonly waiting: boolean;
 }
 
@@ -91,7 +112,8 @@ async function look(address: Address, deps: LogDeps, signal: AbortSignal): Promi
   const { metadata, spec, status } = decodeObject(body);
   const { phase } = status as { phase?: string };
   const waiting = phase === undefined || phase === 'Queued' || phase === 'Provisioning';
-  return { uid: metadata.uid, epoch: (spec as { epoch: number }).epoch, waiting };
+  const made = Date.parse(metadata.creationTimestamp);
+  return { uid: metadata.uid, epoch: (spec as { epoch: number }).epoch, made, waiting };
 }
 
 async function untilRunning(address: Address, deps: LogDeps, signal: AbortSignal): Promise<Found | undefined> {

@@ -1,6 +1,7 @@
 /**
- * Owns the embedded Postgres of a data directory: made at the first start, started or adopted at every one, stopped by
- * the last process that uses it. It listens on loopback and on a socket in its directory only, and asks for a random password
+ * Owns the embedded Postgres of a data directory: made at the first start, started or adopted at every one, started again
+ * when it ends (`keep-running.ts`), stopped by the last process that uses it, however that one ends. A process that is killed
+ * leaves it for the next. It listens on loopback and on a socket in its directory only, and asks for a random password
  * (0600 in the data directory). Everything of it is below `<data>/postgres`: `cluster`, `password`, `log`, `users/`.
  */
 import { randomBytes } from 'node:crypto';
@@ -12,13 +13,14 @@ import { privateOnce } from '../private-file.js';
 import { postgresAccount } from './account.js';
 import { CLUSTER_USER, claimCluster, clusterVersion, makeCluster } from './cluster.js';
 import { embeddedPrograms } from './programs.js';
-import { startServer, stopServer } from './server.js';
+import { keepRunning } from './keep-running.js';
+import { startServer, stopServer, stopServerSoon } from './server.js';
 import { deregister, register } from './users.js';
 
 export interface EmbeddedPostgres {
   readonly url: string;
-  /** Process id of the server. */
-  readonly pid: number;
+  /** Process id of the server; another one after it was started again. */
+  pid(): number;
   /** Ends it, unless another process uses it too. */
   close(): Promise<void>;
 }
@@ -68,10 +70,21 @@ export const openEmbeddedPostgres = async ({
   await claimCluster(cluster);
 
   await register(users);
+  // A second signal, an exception, a refused start: this process ends at once, and nobody would stop the server.
+  const atExit = (): void => {
+    if (deregister(users)) stopServerSoon(directory);
+  };
+  process.once('exit', atExit);
+  const release = async (): Promise<void> => {
+    process.off('exit', atExit);
+    if (deregister(users) && !(await stopServer(directory))) log('Postgres does not stop');
+  };
   const began = performance.now();
+  const logFile = join(home, 'log');
   try {
-    const server = await startServer(cluster, join(home, 'log'), signal);
-    const host = encodeURIComponent((await socketHome(directory, server.port)) ?? '127.0.0.1');
+    const server = await startServer(cluster, logFile, signal);
+    const socket = await socketHome(directory, server.port);
+    const host = encodeURIComponent(socket ?? '127.0.0.1');
     const url = (database: string): string =>
       `postgres://${CLUSTER_USER}:${password}@${host}:${server.port}/${database}`;
     await makeDatabase(url('postgres'));
@@ -79,16 +92,17 @@ export const openEmbeddedPostgres = async ({
       `${server.adopted ? 'adopted the running' : 'started'} Postgres (pid ${server.pid}, port ${server.port}` +
         `${account === undefined ? '' : `, user ${account.name}`}; ${seconds(began)})`,
     );
+    const kept = keepRunning({ cluster, logFile, server, hasSocket: socket !== undefined, log });
     return {
       url: url(DATABASE),
-      pid: server.pid,
+      pid: kept.pid,
       close: async () => {
-        if (!(await deregister(users))) return;
-        if (!(await stopServer(directory))) log(`Postgres (pid ${server.pid}) does not stop`);
+        await kept.close();
+        await release();
       },
     };
   } catch (error) {
-    if (await deregister(users)) await stopServer(directory);
+    await release();
     throw error;
   }
 };

@@ -1,6 +1,7 @@
 /**
  * Owns the reading of `postmaster.pid`, in which a running Postgres says who it is, on which port, and how far it is.
  */
+import { readFileSync, statSync } from 'node:fs';
 import { kill } from 'node:process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,8 +14,20 @@ export interface Postmaster {
 
 /** What the file says; undefined when there is none, or none yet that is complete. */
 export const readPidFile = async (directory: string): Promise<Postmaster | undefined> => {
-  const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => undefined);
-  const lines = (text ?? '').split('\n');
+  return parse(await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => ''));
+};
+
+/** The same for the last moment of a process, in which nothing can be waited for. */
+export const readPidFileSync = (directory: string): Postmaster | undefined => {
+  try {
+    return parse(readFileSync(join(directory, 'postmaster.pid'), 'utf8'));
+  } catch {
+    return undefined;
+  }
+};
+
+const parse = (text: string): Postmaster | undefined => {
+  const lines = text.split('\n');
   const pid = Number(lines[0]);
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   const word = lines[7]?.trim();
@@ -43,4 +56,16 @@ export const isPostmaster = async (pid: number, directory: string): Promise<bool
     stat(directory).catch(() => undefined),
   ]);
   return there !== undefined && here !== undefined && there.ino === here.ino && there.dev === here.dev;
+};
+
+/** The same for the last moment of a process. */
+export const isPostmasterSync = (pid: number, directory: string): boolean => {
+  if (!isAlive(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  try {
+    const [there, here] = [statSync(`/proc/${pid}/cwd`), statSync(directory)];
+    return there.ino === here.ino && there.dev === here.dev;
+  } catch {
+    return false;
+  }
 };

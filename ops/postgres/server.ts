@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deadline } from '../../src/deadline.js';
 import { freePort } from '../free-port.js';
 import { onCluster } from './cluster.js';
-import { isAlive, isPostmaster, readPidFile } from './pid-file.js';
+import { isAlive, isPostmaster, isPostmasterSync, readPidFile, readPidFileSync } from './pid-file.js';
 import type { Cluster } from './cluster.js';
 
 export interface Server {
@@ -57,7 +57,10 @@ const settings = (major: number): Readonly<Record<string, string | number>> => (
   ...(major >= 18 ? { io_method: 'sync' } : {}), // Saves three idle processes.
 });
 
-/** `extra` overrides settings of the server, by their Postgres names. */
+/**
+ * `extra` overrides settings of the server, by their Postgres names. Without a `port` there the one that the server had
+ * last is tried first, so that processes which share it find it again; then any free one.
+ */
 export const startServer = async (
   cluster: Cluster,
   logFile: string,
@@ -70,7 +73,9 @@ export const startServer = async (
     for (let attempt = 0; attempt < TRIES; attempt++) {
       const running = await runningServer(cluster, ready.signal);
       if (running !== undefined) return { ...running, adopted: true };
-      const outcome = await launch(cluster, logFile, ready.signal, extra);
+      const port =
+        extra['port'] ?? (attempt === 0 ? await lastPort(cluster.directory) : undefined) ?? (await freePort());
+      const outcome = await launch(cluster, logFile, ready.signal, { ...extra, port });
       if (outcome.outcome === 'Ready') return { ...outcome.server, adopted: false };
       failure = outcome.said;
       await delay(100 * 2 ** attempt, undefined, { signal: ready.signal });
@@ -109,9 +114,8 @@ const launch = async (
   signal: AbortSignal,
   extra: Readonly<Record<string, string | number>>,
 ): Promise<Launch> => {
-  const port = await freePort();
   const { directory, options } = onCluster(cluster);
-  const args = Object.entries({ ...settings(cluster.programs.major), ...extra, port }).flatMap(([name, value]) => [
+  const args = Object.entries({ ...settings(cluster.programs.major), ...extra }).flatMap(([name, value]) => [
     '-c',
     `${name}=${value}`,
   ]);
@@ -149,6 +153,13 @@ const launch = async (
   }
 };
 
+/** Port of the latest server on this cluster: Postgres keeps its command line in a file. */
+const lastPort = async (directory: string): Promise<number | undefined> => {
+  const text = await readFile(join(directory, 'postmaster.opts'), 'utf8').catch(() => '');
+  const port = /"port=(\d+)"/.exec(text)?.[1];
+  return port === undefined ? undefined : Number(port);
+};
+
 /** What the server wrote since, in one line. */
 const tail = async (logFile: string, from: number): Promise<string> => {
   const text = (await readFile(logFile)).subarray(from).toString();
@@ -165,6 +176,20 @@ export const stopServer = async (directory: string): Promise<boolean> => {
   const found = await readPidFile(directory);
   if (found === undefined || !(await isPostmaster(found.pid, directory))) return true;
   return (await end(found.pid, 'SIGINT', STOP_MS)) || end(found.pid, 'SIGQUIT', QUIT_MS);
+};
+
+/**
+ * For the last moment of a process, in which nothing can be waited for: tells the server to stop fast, and it goes on
+ * stopping by itself.
+ */
+export const stopServerSoon = (directory: string): void => {
+  const found = readPidFileSync(directory);
+  if (found === undefined || !isPostmasterSync(found.pid, directory)) return;
+  try {
+    kill(found.pid, 'SIGINT');
+  } catch {
+    // Gone already.
+  }
 };
 
 const end = async (pid: number, by: NodeJS.Signals, patience: number): Promise<boolean> => {

@@ -6,7 +6,8 @@
  * counts for nothing. Not covered: a process that registers in the very moment in which the last one has looked; its
  * first connection fails then, and it starts the server again.
  */
-import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { processStart } from '../../src/process-start.js';
 
@@ -15,14 +16,35 @@ export const register = async (directory: string): Promise<void> => {
   await writeFile(join(directory, String(process.pid)), processStart(process.pid));
 };
 
-/** Takes ourselves off; true when no other living process is left. */
-export const deregister = async (directory: string): Promise<boolean> => {
-  await rm(join(directory, String(process.pid)), { force: true });
+/**
+ * Takes ourselves off; true when no other living process is left. Some tiny files, read at once: a process does this also in its
+ * last moment, in which nothing can be waited for.
+ */
+export const deregister = (directory: string): boolean => {
+  const file = (name: string): string => join(directory, name);
+  rmSync(file(String(process.pid)), { force: true });
   let last = true;
-  for (const name of await readdir(directory).catch(() => [])) {
-    const written = await readFile(join(directory, name), 'utf8').catch(() => '');
-    if (written !== '' && written === processStart(Number(name))) last = false;
-    else await rm(join(directory, name), { force: true });
+  for (const name of named(directory)) {
+    const start = written(file(name));
+    if (start !== '' && start === processStart(Number(name))) last = false;
+    else rmSync(file(name), { force: true });
   }
   return last;
+};
+
+const named = (directory: string): string[] => {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+};
+
+/** '' when the process has taken itself off meanwhile. */
+const written = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 };

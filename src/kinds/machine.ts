@@ -36,8 +36,10 @@ export interface Doors {
   readonly base: string;
   /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
   readonly toolDomain?: string | undefined;
-  /** Absent: the SSH door is closed. `hostKey` is a line as in `known_hosts`, without the host. */
+  /** Absent: the SSH door is closed, for the reason in `sshClosed`. `hostKey` is a line as in `known_hosts`, without the host. */
   readonly ssh?: { readonly host: string; readonly port: number; readonly hostKey: string } | undefined;
+  /** For a condition: a word, and what it means for those who would come in. */
+  readonly sshClosed?: { readonly reason: string; readonly message: string } | undefined;
 }
 
 export type Message<Spec = unknown, Status = unknown> =

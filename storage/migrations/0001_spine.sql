@@ -1,3 +1,4 @@
+-- apply: before the lease
 -- The tables of the spine. Text is compared byte by byte (COLLATE "C"), so that order here is order in JavaScript.
 -- Bodies are text, not jsonb: they hold a blank for the version (src/api/encode.ts) and are served as they are.
 

@@ -1,3 +1,4 @@
+-- apply: before the lease
 -- Events on their way to webhooks: one row per occurrence in an org that has a WebhookEndpoint, written by the commit that
 -- caused it (I5) and gone when its deliveries are made.
 CREATE TABLE event_outbox (

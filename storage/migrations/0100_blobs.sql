@@ -1,3 +1,4 @@
+-- apply: before the lease
 -- Blobs: which org holds which content, and what refers to it. The bytes are files named by their digest; one file may
 -- serve many orgs, but an org reads only what it has a row for (I12).
 CREATE TABLE blobs (

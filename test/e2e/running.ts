@@ -63,6 +63,8 @@ export interface Setup {
   readonly beside?: Running | undefined;
   /** An own database instead of a fresh one. `embedded`: none, so that the service starts its own Postgres. */
   readonly databaseUrl?: string | undefined;
+  /** A directory for the data instead of a fresh one. The caller removes it. */
+  readonly dataDir?: string | undefined;
   readonly ports?: { readonly http: number; readonly tls: number } | undefined;
   /** Told everything that the process prints, as it comes; `log()` keeps the last lines only. */
   readonly hear?: ((text: string) => void) | undefined;
@@ -73,7 +75,7 @@ interface Teardown {
 }
 
 export async function openRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'troupe-e2e-'));
+  const dataDir = setup.dataDir ?? (await mkdtemp(join(tmpdir(), 'troupe-e2e-')));
   const database = setup.databaseUrl === undefined && setup.beside === undefined ? await openTestDatabase() : undefined;
   const databaseUrl = setup.beside?.databaseUrl ?? setup.databaseUrl ?? database?.url ?? '';
   const http = setup.ports?.http ?? (await freePort());
@@ -98,6 +100,8 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
     TROUPE_SPARE_BOXES: '4',
     TROUPE_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     ...(databaseUrl === 'embedded' ? {} : { DATABASE_URL: databaseUrl }),
+    // A standby shares what lies beside the database.
+    ...(setup.beside === undefined ? {} : { TROUPE_BLOB_DIR: join(setup.beside.dataDir, 'blobs') }),
     ...setup.env,
   };
   let child: ChildProcess | undefined;
@@ -179,7 +183,7 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
       // The runner and an embedded Postgres outlive the service by design; nothing else names this directory.
       for (const pid of (await processesOn(dataDir)).keys()) end(pid);
       await database?.close();
-      await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
+      if (setup.dataDir === undefined) await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
       if (forced || /something keeps the process/.test(log())) {
         throw new Error(`the service did not end by itself within ${STOP_MS} ms; its log:\n${log()}`);
       }

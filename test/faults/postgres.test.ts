@@ -132,7 +132,10 @@ test.serial(
     const refused = await service.client().merge(`${COLLECTION}/a`, { spec: { description: 'x' } });
     t.is(refused.status, 503, refused.text);
     t.truthy(refused.headers.get('retry-after'));
-    await until('/readyz says so', async () => (await fetch(new URL('/readyz', service.url))).status === 503);
+    await until('/readyz says so', async () => {
+      const ready = await fetch(new URL('/readyz', service.url));
+      return ready.status === 503 && (await ready.text()).includes('Postgres does not answer');
+    });
     gate.open();
     await until(
       'it is ready again by itself',

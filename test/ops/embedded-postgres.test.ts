@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kill } from 'node:process';
@@ -8,7 +9,8 @@ import { Client } from 'pg';
 import { readPidFile } from '../../ops/postgres/pid-file.js';
 import { openEmbeddedPostgres } from '../../ops/postgres/open.js';
 import { stopServer } from '../../ops/postgres/server.js';
-import { processStart } from '../../src/process-start.js';
+import { processEnd, processStart } from '../../src/process-start.js';
+import { until } from '../e2e/until.js';
 import type { ExecutionContext } from 'ava';
 import type { EmbeddedPostgres } from '../../ops/postgres/open.js';
 
@@ -53,7 +55,7 @@ test.serial(
       [{ s: 'on', f: 'on', e: 'UTF8', l: '127.0.0.1' }],
     );
     await first.close();
-    t.is(processStart(first.pid), '');
+    t.is(processStart(first.pid()), '');
     t.is((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777, 0o600);
     t.regex(log.join('\n'), /made a Postgres \d+ cluster .*\nstarted Postgres/s);
 
@@ -75,8 +77,10 @@ const USER_PROGRAM = `
   import { openEmbeddedPostgres } from ${JSON.stringify(new URL('../../ops/postgres/open.js', import.meta.url).href)};
   const postgres = await openEmbeddedPostgres({ dataDir: process.argv[1], log: () => {}, signal: AbortSignal.timeout(60_000) });
   process.stdout.write(postgres.url + '\\n');
-  process.stdin.resume().once('end', () => postgres.close());
+  process.stdin.once('data', () => process.exit(1)).once('end', () => postgres.close());
 `;
+
+const ended = (pid: number): Promise<void> => processEnd(pid, AbortSignal.timeout(60_000));
 
 /** Another process that uses the directory; `url` resolves when it has opened it. */
 const user = (dataDir: string) => {
@@ -103,11 +107,11 @@ test.serial('a server that a killed process left behind is adopted by the next, 
 
   const log: string[] = [];
   const next = await opened(dataDir, log);
-  t.is(left?.pid, next.pid);
+  t.is(left?.pid, next.pid());
   t.regex(log.join('\n'), /adopted/);
   t.deepEqual(await asked(next.url, 'select answer from kept'), [{ answer: 42 }]);
   await next.close();
-  t.is(processStart(next.pid), '');
+  t.is(processStart(next.pid()), '');
 });
 
 test.serial(
@@ -131,13 +135,18 @@ test.serial(
   'a killed server comes back with everything that was committed, also when its number went to another process',
   async (t) => {
     const dataDir = await directory(t);
-    const first = await opened(dataDir);
-    await asked(first.url, 'create table kept as select 42 as answer');
-    t.true(first.pid > 1);
-    kill(first.pid, 'SIGKILL');
-    while (processStart(first.pid) !== '') await new Promise((resolve) => setImmediate(resolve));
+    const killed = user(dataDir);
+    await asked(await killed.url, 'create table kept as select 42 as answer');
+    killed.child.kill('SIGKILL');
+    await killed.gone;
+    const cluster = join(dataDir, 'postgres', 'cluster');
+    const left = await readPidFile(cluster);
+    t.true(left !== undefined && left.pid > 1);
+    if (left === undefined) return;
+    kill(left.pid, 'SIGKILL');
+    await ended(left.pid);
     // As in a container that is started again: the old number is alive, in a program that has nothing to do with it.
-    const pidFile = join(dataDir, 'postgres', 'cluster', 'postmaster.pid');
+    const pidFile = join(cluster, 'postmaster.pid');
     const text = await readFile(pidFile, 'utf8');
     await writeFile(pidFile, text.replace(/^\d+/, String(process.pid)));
 
@@ -146,6 +155,60 @@ test.serial(
     await second.close();
   },
 );
+
+test.serial('a server that ends while it is in use is started again where it was, however often', async (t) => {
+  const dataDir = await directory(t);
+  const log: string[] = [];
+  const postgres = await opened(dataDir, log);
+  await asked(postgres.url, 'create table kept as select 42 as answer');
+  for (const how of ['SIGKILL', 'SIGINT'] as const) {
+    const before = postgres.pid();
+    kill(before, how);
+    await until('another server answers', async () => {
+      const rows = await asked(postgres.url, 'select answer from kept').catch(() => undefined);
+      return postgres.pid() !== before && rows?.[0]?.['answer'] === 42;
+    });
+  }
+  t.regex(log.join('\n'), /has ended; it is started again\n.*started Postgres again/s);
+  await postgres.close();
+  t.is(processStart(postgres.pid()), '', 'it is not started again after a stop');
+});
+
+test.serial('a server whose port another program has taken meanwhile is started again all the same', async (t) => {
+  const dataDir = await directory(t);
+  const postgres = await opened(dataDir);
+  const before = postgres.pid();
+  const port = (await readPidFile(join(dataDir, 'postgres', 'cluster')))?.port ?? 0;
+  kill(before, 'SIGKILL');
+  const other = createServer();
+  t.teardown(() => void other.close());
+  other.on('error', () => undefined);
+  // The killed server's children hold the port for a moment.
+  await until('the port is taken', () => {
+    if (!other.listening) other.listen(port, '127.0.0.1');
+    return other.listening || postgres.pid() !== before;
+  });
+  await until('another server answers', async () => {
+    const rows = await asked(postgres.url, 'select 1 as one').catch(() => undefined);
+    return postgres.pid() !== before && rows !== undefined;
+  });
+  await postgres.close();
+  t.pass();
+});
+
+test.serial('a process that ends without a stop takes the server with it, unless another one uses it', async (t) => {
+  const dataDir = await directory(t);
+  const [one, two] = [user(dataDir), user(dataDir)];
+  await Promise.all([one.url, two.url]);
+  const server = await readPidFile(join(dataDir, 'postgres', 'cluster'));
+  one.child.stdin.end('exit');
+  t.is(await one.gone, 1);
+  t.deepEqual(await asked(await two.url, 'select 1 as still'), [{ still: 1 }]);
+  two.child.stdin.end('exit');
+  t.is(await two.gone, 1);
+  await ended(server?.pid ?? 0);
+  t.pass();
+});
 
 test.serial('a cluster of another major version is refused with what to do, and left as it is', async (t) => {
   const dataDir = await directory(t);

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
@@ -9,6 +10,7 @@ import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openTestDatabase } from '../support/postgres.js';
 
+const START = fileURLToPath(new URL('../../../ops/start.mjs', import.meta.url));
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 test('a start with settings that do not fit ends with one line each, before it touches anything', async (t) => {
@@ -24,6 +26,27 @@ test('a start with settings that do not fit ends with one line each, before it t
   t.is(code, 2);
   t.is(said.trim().split('\n').length, 2, said);
   t.regex(said, /^TROUPE_PROT: .*\nPORT: /);
+});
+
+test('a start with an argument that does not exist starts nothing and says what there is', (t) => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [START, 'stop'], { encoding: 'utf8' });
+  t.is(status, 2);
+  t.is(stdout, '');
+  t.regex(stderr, /no argument "stop".*--help/);
+});
+
+test('a start without its Postgres ends with one line that says so and not how to get in', async (t) => {
+  const { port } = new URL((await openTestDatabase(t)).url);
+  const env = {
+    ...{ PATH: process.env['PATH'], TROUPE_DATA_DIR: await mkdtemp(join(tmpdir(), 'troupe-start-')) },
+    // No server listens at this address.
+    ...{ DATABASE_URL: `postgres://someone:hunter2@127.255.255.254:${port}/it`, TROUPE_COMPUTE: 'off' },
+  };
+  const { status, stderr } = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
+  await rm(env.TROUPE_DATA_DIR, { recursive: true, force: true });
+  t.is(status, 3, stderr);
+  t.regex(stderr, /^Postgres does not answer .*DATABASE_URL.*\n$/);
+  t.false(stderr.includes('hunter2'));
 });
 
 test('a start whose port is taken ends with one line that says whose and what to set, and leaves the other alone', async (t) => {

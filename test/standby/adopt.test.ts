@@ -1,6 +1,7 @@
 /** What a killed service leaves behind is adopted or stopped by the next start: its Postgres, its runner, running work. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { readdir } from 'node:fs/promises';
+import { Client as Database } from 'pg';
 import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { startRunning } from '../e2e/running.js';
@@ -72,24 +73,64 @@ test.serial(
   },
 );
 
-test.serial('the runner is one process, the same before and after a SIGKILL of the service', async (t) => {
-  const service = await startRunning(t);
-  const spec = { command: ['sleep', '20'], resources: { cpu: '50m', memory: '32Mi', disk: '16Mi' } };
-  t.is((await service.client().post(JOBS, objectOf('Job', 'long', spec))).status, 201);
-  await until(
-    'it runs',
-    async () => textAt((await service.client().get(`${JOBS}/long`)).body, 'status', 'phase') === 'Running',
-    30_000,
-  );
-  const runners = async (): Promise<readonly number[]> =>
-    [...(await processesOn(service.dataDir))]
-      .filter(([pid, line]) => pid !== service.pid() && /runner/.test(line) && /node/.test(line))
-      .map(([pid]) => pid)
-      .toSorted((a, b) => a - b);
-  const before = await runners();
-  t.true(before.length > 0, 'there is a runner');
-  await service.kill();
-  await service.start();
-  t.deepEqual(await runners(), before);
-  t.is((await service.client().remove(`${JOBS}/long`, { propagationPolicy: 'Background' })).status, 200);
-});
+test.serial(
+  'the runner is one process, the same after a SIGKILL of the service, and obeys a database that was restored',
+  async (t) => {
+    const service = await startRunning(t);
+    const spec = { command: ['sleep', '20'], resources: { cpu: '50m', memory: '32Mi', disk: '16Mi' } };
+    t.is((await service.client().post(JOBS, objectOf('Job', 'long', spec))).status, 201);
+    await until(
+      'it runs',
+      async () => textAt((await service.client().get(`${JOBS}/long`)).body, 'status', 'phase') === 'Running',
+      30_000,
+    );
+    const runners = async (): Promise<readonly number[]> =>
+      [...(await processesOn(service.dataDir))]
+        .filter(([pid, line]) => pid !== service.pid() && /runner/.test(line) && /node/.test(line))
+        .map(([pid]) => pid)
+        .toSorted((a, b) => a - b);
+    const before = await runners();
+    t.true(before.length > 0, 'there is a runner');
+    await service.kill();
+    const restore = await backUp(t, service.databaseUrl);
+    await service.start();
+    t.deepEqual(await runners(), before);
+
+    const succeeds = async (name: string): Promise<void> => {
+      const short = { command: ['true'], resources: spec.resources };
+      t.is((await service.client().post(JOBS, objectOf('Job', name, short))).status, 201);
+      await until(
+        `the runner obeys: ${name}`,
+        async () => textAt((await service.client().get(`${JOBS}/${name}`)).body, 'status', 'phase') === 'Succeeded',
+        30_000,
+      );
+    };
+    // The runner obeys the third process, and is then met by a database from the time of the first one.
+    await service.kill();
+    await service.start();
+    await succeeds('of-the-third');
+    await service.kill();
+    await restore();
+    await service.start();
+    t.deepEqual(await runners(), before);
+    t.regex(service.log(), /restored from a backup/);
+    await succeeds('of-the-restored');
+    t.is((await service.client().remove(`${JOBS}/long`, { propagationPolicy: 'Background' })).status, 200);
+  },
+);
+
+/** Copies the database, which nothing may use; answers a function that puts the copy in its place. */
+async function backUp(t: ExecutionContext, databaseUrl: string): Promise<() => Promise<void>> {
+  const url = new URL(databaseUrl);
+  const name = url.pathname.slice(1);
+  url.pathname = '/postgres';
+  const server = new Database({ connectionString: url.href });
+  await server.connect();
+  t.teardown(() => server.end());
+  // A killed process's connections end a moment after it.
+  await until('it is copied', () => server.query(`create database ${name}_backup template ${name}`));
+  return async () => {
+    await server.query(`drop database ${name} with (force)`);
+    await server.query(`alter database ${name}_backup rename to ${name}`);
+  };
+}

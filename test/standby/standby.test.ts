@@ -3,6 +3,9 @@
  * when its holder is gone or silent, and a holder that comes back late can write nothing.
  */
 import test, { type ExecutionContext } from 'ava';
+import { join } from 'node:path';
+import { Client as Database } from 'pg';
+import { readListening } from '../../ops/listening.js';
 import { type Client, objectOf, path, textAt } from '../e2e/client.js';
 import { openRunning, startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
@@ -28,19 +31,49 @@ async function standbyOf(t: ExecutionContext, active: Running): Promise<Running>
   return standby;
 }
 
-test.serial('a standby says what it waits for and refuses writes with 503', async (t) => {
-  const active = await startRunning(t);
-  const standby = await standbyOf(t, active);
-  await until('it says so', async () => {
-    const ready = await fetch(new URL('/readyz?verbose', standby.url));
-    return /lease|standby|another/i.test(await ready.text());
-  });
-  const { key } = active.client();
-  const answer = await standby.client().ask('POST', COLLECTION, { body: account('here'), key });
-  t.is(answer.status, 503, answer.text);
-  t.truthy(answer.headers.get('retry-after'));
-  t.is(textAt(answer.body, 'kind'), 'Status');
-});
+test.serial(
+  'a standby says what it waits for, refuses writes with 503, and is refused itself where it does not fit',
+  async (t) => {
+    const active = await startRunning(t);
+    const standby = await standbyOf(t, active);
+    await until('it says so', async () => {
+      const ready = await fetch(new URL('/readyz?verbose', standby.url));
+      return /lease|standby|another/i.test(await ready.text());
+    });
+    const { key } = active.client();
+    const answer = await standby.client().ask('POST', COLLECTION, { body: account('here'), key });
+    t.is(answer.status, 503, answer.text);
+    t.truthy(answer.headers.get('retry-after'));
+    t.is(textAt(answer.body, 'kind'), 'Status');
+
+    // Which process is the active one stands in a file that scripts kill by.
+    t.is((await readListening(active.dataDir))?.pid, active.pid());
+    t.is(await readListening(standby.dataDir), undefined);
+    t.is((await readListening(standby.dataDir, 'standby'))?.pid, standby.pid());
+
+    for (const [what, env] of [
+      ['the master key', { TROUPE_MASTER_KEY: Buffer.alloc(32, 8).toString('base64') }],
+      ['TROUPE_BLOB_DIR', { TROUPE_BLOB_DIR: join(standby.dataDir, 'other-blobs') }],
+    ] as const) {
+      const other = await openRunning(t, { beside: active, env });
+      other.launch();
+      await until(`a process with another ${what} has ended`, () => !other.alive(), 30_000);
+      t.regex(other.log(), /process ended: 3/);
+      t.true(other.log().includes(what), other.log());
+    }
+
+    // A newer program was here: this standby can take over, and may not.
+    const database = new Database({ connectionString: active.databaseUrl });
+    await database.connect();
+    t.teardown(() => database.end());
+    await database.query("INSERT INTO schema_versions (number, name) VALUES (9001, '9001_later')");
+    await active.kill();
+    await until('the standby has given up', () => !standby.alive(), 30_000);
+    t.regex(standby.log(), /has migration 9001.*start a program at least as new/);
+    t.regex(standby.log(), /process ended: 3/);
+    t.is(await readListening(standby.dataDir, 'standby'), undefined);
+  },
+);
 
 test.serial(
   'a standby takes over within 10 s when the active process is SIGKILLed, and nothing acknowledged is lost',
@@ -60,6 +93,7 @@ test.serial(
     const took = performance.now() - killed;
     t.log(`took over after ${Math.round(took)} ms`);
     t.true(took <= TAKE_OVER_MS, `${Math.round(took)} ms`);
+    t.is((await readListening(standby.dataDir))?.pid, standby.pid());
     const after = standby.client();
     for (const name of made) t.is((await after.get(`${COLLECTION}/${name}`)).status, 200, name);
     t.is((await after.post(COLLECTION, account('of-the-second'))).status, 201);

@@ -3,7 +3,6 @@ import type { Address } from '../../src/api/address.js';
 import { encodeObject } from '../../src/api/encode.js';
 import { openCommitter } from '../../storage/commit/committer.js';
 import type { CommittedChange, Committer, Member, ObjectWrite } from '../../storage/commit/member.js';
-import { acquireLease } from '../../storage/lease.js';
 import { openStore, type Store } from '../../storage/open.js';
 import type { Lease } from '../../storage/store.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -31,7 +30,7 @@ export async function openFixture(
 ): Promise<Fixture> {
   const database = options.url === undefined ? await openTestDatabase() : { url: options.url, close: async () => {} };
   const store = await openStore({ url: database.url, seal, open });
-  const lease = await acquireLease({ postgres: store.postgres, holder: 'test', poll: 20 }, AbortSignal.timeout(10_000));
+  const lease = await store.acquire({ holder: 'test', poll: 20 }, AbortSignal.timeout(10_000));
   const published: CommittedChange[] = [];
   let fenced = false;
   const committer = await openCommitter({

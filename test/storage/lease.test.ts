@@ -1,8 +1,8 @@
 /** Who may write: taking over, giving up, and finding out that it is lost. */
 import test from 'ava';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { isDead, thisProcess } from '../../storage/holder.js';
+import { isDead, parseHolderProcess, thisProcess } from '../../storage/holder.js';
 import { acquireLease, type LeaseOptions } from '../../storage/lease.js';
 import { migrate } from '../../storage/migrate.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';
@@ -102,6 +102,28 @@ test('a process is dead when it has ended, not when it is stopped', async (t) =>
   t.true(isDead(holder));
   t.true(isDead({ ...thisProcess(), started: '1' }), 'its pid is another’s now');
   t.false(isDead({ ...holder, host: 'elsewhere' }), 'nothing is certain about another host');
+  t.false(isDead({ ...holder, boot: 'another' }), 'nor about a machine of the same name');
+  const before = JSON.stringify({ host: holder.host, pid: holder.pid, started: '' });
+  t.false(isDead(parseHolderProcess(before) ?? holder), 'nor about one that did not say so much');
+});
+
+const INSIDE = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child', '--mount-proc'];
+const withNamespaces = spawnSync('unshare', [...INSIDE, 'true']).status === 0 ? test : test.skip;
+
+withNamespaces('a holder that lives in another pid namespace of this host is not taken for dead', async (t) => {
+  // As two containers with the host's name: the pid that the holder has in its namespace is nobody's here.
+  const program = `
+    const { thisProcess } = await import(${JSON.stringify(new URL('../../storage/holder.js', import.meta.url).href)});
+    process.stdout.write(JSON.stringify({ ...thisProcess(), pid: 2 ** 22 - 3 }) + '\\n');
+    process.stdin.resume();`;
+  const child = spawn('unshare', [...INSIDE, process.execPath, '--input-type=module', '-e', program], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  t.teardown(() => void child.kill('SIGKILL'));
+  const [said] = await once(child.stdout, 'data', { signal: bound() });
+  const holder = parseHolderProcess(String(said));
+  t.is(holder?.host, thisProcess().host);
+  t.true(holder !== undefined && !isDead(holder));
 });
 
 test('a holder that was stopped past its time finds its lease lost at once, by its own clock', async (t) => {

@@ -1,6 +1,8 @@
 import test from 'ava';
-import { migrate, readMigrations } from '../../storage/migrate.js';
+import { migrate, readMigrations, type Migration } from '../../storage/migrate.js';
 import { DatabaseNewerError } from '../../storage/newer.js';
+import { acquireLease } from '../../storage/lease.js';
+import { openStore } from '../../storage/open.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';
 import { openTestDatabase } from '../support/postgres.js';
 
@@ -40,13 +42,68 @@ test('a database that is newer than the program refuses the start in one clear l
 
 test('a migration that fails leaves nothing of itself, and those before it stay', async (t) => {
   const postgres = await openEmpty(t);
-  const good = { number: 1, name: '0001_good', sql: 'CREATE TABLE good (a int)' };
-  const bad = { number: 2, name: '0002_bad', sql: 'CREATE TABLE half (a int); SELECT 1/0' };
-  await t.throwsAsync(migrate(postgres, [good, bad]), { message: /division by zero/ });
+  const good = { number: 1, name: '0001_good', apply: 'BeforeLease', sql: 'CREATE TABLE good (a int)' } as const;
+  const bad = {
+    number: 2,
+    name: '0002_bad',
+    apply: 'WithLease',
+    sql: 'CREATE TABLE half (a int); SELECT 1/0',
+  } as const;
+  await t.throwsAsync(migrate(postgres, { migrations: [good, bad] }), { message: /division by zero/ });
   const tables = await postgres.readRows<[string]>({
     name: 'tables',
     text: `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1`,
   });
   t.deepEqual(tables.flat(), ['good', 'schema_versions']);
-  t.deepEqual(await migrate(postgres, [good, { ...bad, sql: 'CREATE TABLE half (a int)' }]), ['0002_bad']);
+  const mended = [good, { ...bad, sql: 'CREATE TABLE half (a int)' }];
+  t.deepEqual(await migrate(postgres, { migrations: mended }), ['0002_bad']);
 });
+
+test('a starting standby adds beside the active process, waits for no lock of its commits, and leaves the rest for the lease', async (t) => {
+  const postgres = await openEmpty(t);
+  const migrations: Migration[] = [
+    { number: 1, name: '0001_table', apply: 'BeforeLease', sql: 'CREATE TABLE held (a int)' },
+    { number: 2, name: '0002_column', apply: 'BeforeLease', sql: 'ALTER TABLE held ADD COLUMN b int' },
+    { number: 3, name: '0003_rewrite', apply: 'WithLease', sql: 'ALTER TABLE held ALTER COLUMN a TYPE bigint' },
+    { number: 4, name: '0004_later', apply: 'BeforeLease', sql: 'CREATE TABLE later (a int)' },
+  ];
+  await migrate(postgres, { migrations: migrations.slice(0, 1) });
+  const commit = await postgres.connect('commit');
+  t.teardown(() => commit.end());
+  await commit.query('BEGIN; INSERT INTO held VALUES (1)');
+  t.deepEqual(await migrate(postgres, { migrations, scope: 'BeforeLease' }), [], 'the table was busy all the time');
+  await commit.query('COMMIT');
+  t.deepEqual(await migrate(postgres, { migrations, scope: 'BeforeLease' }), ['0002_column']);
+  t.deepEqual(await migrate(postgres, { migrations }), ['0003_rewrite', '0004_later']);
+});
+
+test('a process that takes the lease from a newer one gives it up at once and says so', async (t) => {
+  const { url } = await openTestDatabase(t);
+  const openOne = async () => {
+    const store = await openStore({ url, seal: (_, plain) => plain, open: (_, sealed) => sealed });
+    t.teardown(() => store.close());
+    return store;
+  };
+  const old = await openOne();
+  const formats = async () => (await old.postgres.readRows(FORMATS)).length;
+  t.is(await formats(), 0, 'who only waits claims no format: the older active process may have to start again');
+  const first = await old.acquire({ holder: 'old' }, AbortSignal.timeout(20_000));
+  t.true((await formats()) > 0);
+  await first.release();
+
+  for (const newer of [
+    `UPDATE formats SET highest = 9001 WHERE what = 'slots'`,
+    `INSERT INTO schema_versions (number, name) VALUES (9001, '9001_later')`,
+  ]) {
+    await old.postgres.write({ name: newer.slice(0, 20), text: newer });
+    const taken = old.acquire({ holder: 'old', ttl: 300_000 }, AbortSignal.timeout(20_000));
+    await t.throwsAsync(taken, { instanceOf: DatabaseNewerError });
+    // Free for the newer one, and not only after the time of the lease.
+    const newest = await acquireLease({ postgres: old.postgres, holder: 'newer' }, AbortSignal.timeout(20_000));
+    await newest.release();
+    await old.postgres.write({ name: 'back', text: `UPDATE formats SET highest = 1 WHERE what = 'slots'` });
+  }
+  await t.throwsAsync(openOne(), { instanceOf: DatabaseNewerError });
+});
+
+const FORMATS = { name: 'formats', text: 'SELECT what FROM formats' };

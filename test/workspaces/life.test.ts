@@ -2,6 +2,8 @@
 import { readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
@@ -14,13 +16,22 @@ const VOLUMES = path('volumes', 'default');
 const PHASE_MS = 60_000;
 
 let service: Running;
+/** Another program on the port that is set for SSH. */
+const stranger = createServer();
 test.before(async (t) => {
   t.timeout(120_000);
-  service = await startRunning(undefined);
+  await once(stranger.listen(0, '127.0.0.1'), 'listening');
+  service = await startRunning(undefined, { env: { TROUPE_SSH_PORT: String(strangersPort()) } });
 });
 test.after.always(async () => {
+  stranger.close();
   await service.close();
 });
+
+function strangersPort(): number {
+  const address = stranger.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
 
 async function post(plural: string, kind: string, name: string, spec: object): Promise<unknown> {
   const answer = await service.client().post(path(plural, 'default'), objectOf(kind, name, spec));
@@ -37,7 +48,7 @@ async function set(name: string, spec: object): Promise<void> {
   if (answer.status !== 200) throw new Error(answer.text);
 }
 
-async function once(at: string, what: string, holds: (object: unknown) => boolean): Promise<unknown> {
+async function seen(at: string, what: string, holds: (object: unknown) => boolean): Promise<unknown> {
   let last: unknown;
   try {
     return await until(
@@ -54,7 +65,7 @@ async function once(at: string, what: string, holds: (object: unknown) => boolea
 }
 
 const phase = (name: string, wanted: string, epoch?: number): Promise<unknown> =>
-  once(
+  seen(
     `${WORKSPACES}/${name}`,
     `is ${wanted}`,
     (each) =>
@@ -84,6 +95,9 @@ test('What stands in the home is in the Volume when the Workspace is Stopped, co
   const running = await phase('desk', 'Running', 1);
   for (const type of ['Scheduled', 'Ready', 'SetupComplete']) t.regex(condition(running, type), /^True /, type);
   for (const type of ['Stopped', 'NodeUnreachable']) t.regex(condition(running, type), /^False /, type);
+  // Nobody is led to the program that has the port.
+  t.is(condition(running, 'SSHReady'), 'False PortTaken');
+  t.is(valueAt(running, 'status', 'connect', 'ssh'), undefined);
   t.is(await said('desk', 'pwd; echo $HOME; ls -A ~ | wc -l'), '/home/svc\n/home/svc\n0\n');
   await said('desk', 'echo precious > ~/file; chmod 640 ~/file; ln -s file ~/link');
   // As the cache of Go's modules, and deeper than a path can say.
@@ -161,7 +175,7 @@ test('A second writer waits for the first, by the name of the reason, and a Volu
   await phase('first', 'Running', 1);
   await said('first', 'echo one > ~/who');
   await workspace('second', { volume: 'shared' });
-  const waits = await once(
+  const waits = await seen(
     `${WORKSPACES}/second`,
     'says why',
     (each) => textAt(each, 'status', 'reason') === 'VolumeBusy',
@@ -195,7 +209,7 @@ for (const propagationPolicy of ['Foreground', 'Orphan'] as const) {
       async () => (await service.client().get(`${WORKSPACES}/${name}`)).status === 404,
       PHASE_MS,
     );
-    const free = await once(`${VOLUMES}/${name}`, 'is free', (each) => valueAt(each, 'status', 'holder') === undefined);
+    const free = await seen(`${VOLUMES}/${name}`, 'is free', (each) => valueAt(each, 'status', 'holder') === undefined);
     // An orphan would tell nobody of its end, so it is not waited for.
     t.is(textAt(free, 'status', 'revision'), propagationPolicy === 'Orphan' ? '' : '1');
     await until('its Attempts are gone', async () => {

@@ -8,7 +8,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import ssh2, { type ClientChannel } from 'ssh2';
-import { numberAt, objectOf, path, textAt } from '../e2e/client.js';
+import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { freePort } from '../../ops/free-port.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
@@ -69,6 +69,8 @@ serial('a command runs at home, by the host key of the status, and its exit code
   const running = await phase('Running');
   hostKey = textAt(running, 'status', 'connect', 'ssh', 'hostKey');
   t.is(textAt(running, 'status', 'connect', 'ssh', 'command'), `ssh -p ${port} ${USER}`);
+  const ready = listAt(running, 'status', 'conditions').find((each) => textAt(each, 'type') === 'SSHReady');
+  t.is(textAt(ready, 'status'), 'True');
   t.regex(hostKey, /^ssh-ed25519 \S+$/);
   t.deepEqual(await ssh('pwd; cat; echo oops >&2; exit 7', 'typed'), {
     code: 7,

@@ -20,7 +20,8 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   AdmissionsPaused: {
     status: 503,
     title: 'New work is paused',
-    explanation: 'An operator has paused the admission of new work. What runs goes on; nothing new is started.',
+    explanation:
+      'An operator has paused the admission of new work, or the disk of the service is nearly full. What runs goes on; nothing new is taken.',
     fix: 'Try again later, or ask the operator of this service when admissions resume.',
     retryAfterSeconds: 30,
   },

@@ -280,6 +280,11 @@ export interface ComputeEngine {
   /** A directory of the engine's making that it can show to work (`WorkOrder.apiDirectory`); undefined: it has none. */
   readonly apiDirectory?: string | undefined;
   facts(signal: AbortSignal): Promise<EngineFacts>;
+  /**
+   * Highest lease epoch whose orders were obeyed. Above the epoch that the engine was opened with, none of its orders will be:
+   * another process is the active one, or the database is older than what runs here. Absent: the engine does not fence.
+   */
+  epochSeen?(signal: AbortSignal): Promise<number>;
   /** What the name of an image stands for; it is pulled if need be. Absent: the engine's images are not told apart by digests. */
   resolveImage?(name: string, logins: readonly RegistryLogin[], signal: AbortSignal): Promise<FoundImage>;
   /** Resolves once the engine has taken the order durably; the rest comes as reports. */

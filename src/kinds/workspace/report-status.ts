@@ -12,6 +12,7 @@ interface Why {
 export function reportStatus(draft: WorkspaceDraft, phase: WorkspacePhase, doors: Doors | undefined): WorkspaceStatus {
   const why = explain(draft, phase);
   sayConditions(draft, phase, why);
+  saySsh(draft, phase, doors);
   const { metadata, spec } = draft.object;
   return {
     ...draft.status,
@@ -60,4 +61,13 @@ function sayConditions(draft: WorkspaceDraft, phase: WorkspacePhase, { reason = 
   if (phase === 'Running') draft.condition('SetupComplete', true, 'Ready', '');
   else if (phase === 'Pending' || phase === 'Starting') draft.condition('SetupComplete', false, reason, message);
   else if (failure !== undefined) draft.condition('SetupComplete', false, failure.reason, failure.message);
+}
+
+/** A Workspace that runs without a way in by SSH is Ready all the same, and says why `status.connect` has no `ssh`. */
+function saySsh(draft: WorkspaceDraft, phase: WorkspacePhase, doors: Doors | undefined): void {
+  if (phase !== 'Running' || doors === undefined || !draft.object.spec.tools.includes('SSH')) return;
+  if (doors.ssh !== undefined) draft.condition('SSHReady', true, 'Listening', '');
+  else if (doors.sshClosed !== undefined) {
+    draft.condition('SSHReady', false, doors.sshClosed.reason, doors.sshClosed.message);
+  }
 }

@@ -133,7 +133,9 @@ export const workspaceStatus = z.object({
   conditions: z
     .array(conditionField)
     .optional()
-    .describe('Scheduled, Funded, Ready, Stopped, NodeUnreachable, SetupComplete, StateSaved, StateRestored.'),
+    .describe(
+      'Scheduled, Funded, Ready, SSHReady, Stopped, NodeUnreachable, SetupComplete, StateSaved, StateRestored.',
+    ),
   connect: z
     .object({
       jupyter: place.optional().describe('The notebook.'),

@@ -46,6 +46,11 @@ export class Fence {
     );
   }
 
+  /** The highest epoch that has given orders; 0 when none has. */
+  async highest(signal: AbortSignal): Promise<number> {
+    return Math.max(0, ...(await this.seen(signal)));
+  }
+
   private async seen(signal: AbortSignal): Promise<number[]> {
     const filters = { label: [`${LABEL.cluster}=${this.cluster}`, LABEL.fence] };
     const { Volumes } = await asked(signal, () => this.docker.listVolumes({ filters, abortSignal: signal }));

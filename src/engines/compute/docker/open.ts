@@ -94,6 +94,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
     images: 'Any',
     apiDirectory: ends.apiDirectory,
     facts: (signal) => within(engine.facts(signal), signal),
+    epochSeen: (signal) => within(engine.epochSeen(signal), signal),
     resolveImage: (name, logins, signal) => within(engine.resolveImage(name, logins, signal), signal),
     start: (order, signal) => within(engine.start(order, signal), signal),
     stop: (id, graceSeconds, signal) => within(engine.stop(id, graceSeconds, signal), signal),
@@ -173,6 +174,10 @@ class DockerEngine {
         this.killLater(box, KILL_AFTER_MS);
       },
     );
+  }
+
+  epochSeen(signal: AbortSignal): Promise<number> {
+    return this.fence.highest(signal);
   }
 
   async facts(signal: AbortSignal): Promise<EngineFacts> {

@@ -132,6 +132,7 @@ export async function openAt(
     images: 'Catalog',
     apiDirectory: place.layout.api,
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
+    epochSeen: async (signal) => (await link.connection(signal)).welcome.epoch,
     start: async (order, signal) => {
       const { network } = order;
       const version = network !== undefined && network.egress !== 'Deny' ? NETWORK_VERSION : 0;

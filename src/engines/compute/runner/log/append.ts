@@ -35,7 +35,11 @@ export interface Segment {
 
 /** Segments of one container's log, oldest first; none when there is no log. */
 export async function segmentsOf(directory: string, container: string): Promise<Segment[]> {
-  const names = await readdir(directory).catch(() => [] as string[]);
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    // Work that has printed nothing has no directory. One that cannot be read is no empty log.
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
   return names
     .flatMap((name) => {
       const number = /^(.*)\.(\d+)\.log$/.exec(name);
