@@ -292,7 +292,10 @@ test('requests sent ahead on one connection wait for the answer to the one befor
   // Another connection goes its whole way meanwhile, and so would have the others.
   const { port: web1 } = await web((_req, res) => res.end('answer'));
   for (let n = 0; n < 3; n++) {
-    const said = await talk(port, `GET http://echo.example.org:${web1}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const said = await talk(
+      port,
+      `GET http://echo.example.org:${web1}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
     t.true(said.toString().endsWith('answer'));
   }
   t.is(reached, 1);

@@ -3,12 +3,7 @@
  * proxy understands is what it sends on: it writes each request anew, on a connection of its own, and two lengths in one
  * message, or a coding that it does not know, are refused. Nothing of a path, query, header or body is logged (I11).
  */
-import {
-  createServer,
-  request as httpRequest,
-  type IncomingMessage,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
 import { forwarded } from './headers.js';

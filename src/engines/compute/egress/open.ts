@@ -55,7 +55,13 @@ export interface Egress {
 
 export function openEgress(options: EgressOptions): Egress {
   const { network, allowed, lookup, bounds = {} } = options;
-  const { connections = MAX_CONNECTIONS, firstWordsMs = FIRST_WORDS_MS, idleMs = IDLE_MS, lingerMs = LINGER_MS, connectMs } = bounds;
+  const {
+    connections = MAX_CONNECTIONS,
+    firstWordsMs = FIRST_WORDS_MS,
+    idleMs = IDLE_MS,
+    lingerMs = LINGER_MS,
+    connectMs,
+  } = bounds;
   /** Each with the clock that runs until it has said what it wants. */
   const live = new Map<Duplex, NodeJS.Timeout | undefined>();
 

@@ -13,13 +13,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 
 export interface SerialOptions {
-  /** A connection without a request ends so long (ms) after its last answer. */
+  /** A connection ends when the head of a request is not there so long (ms) after its beginning, or after its last answer. */
   readonly idleMs: number;
 }
 
 /** A client that has ended its side gets what is answered within this time (ms). */
 const HALF_OPEN_MS = 60_000;
+/** Of a body that nobody wants any more once its request was answered (bytes). */
+const MAX_DISCARDED = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
+
+/** The request that is read or answered. */
+interface Current {
+  readonly req: IncomingMessage;
+  /** Bytes of its body that are to come; undefined: it comes in chunks. */
+  bodyLeft: number | undefined;
+  answered: boolean;
+}
 
 export class SerialRequests extends Duplex {
   readonly inner: Duplex;
@@ -29,8 +39,7 @@ export class SerialRequests extends Duplex {
   /** The parser asked for more. */
   private wanted = false;
   private scheduled = false;
-  /** The request that is read or answered, and bytes of its body that are to come; undefined: it comes in chunks. */
-  private current: { readonly req: IncomingMessage; bodyLeft: number | undefined } | undefined;
+  private current: Current | undefined;
   private idle: NodeJS.Timeout | undefined;
 
   constructor(inner: Duplex, { idleMs }: SerialOptions) {
@@ -42,6 +51,7 @@ export class SerialRequests extends Duplex {
     inner.once('close', this.onClose);
     inner.on('error', () => undefined);
     this.on('resume', () => this.later());
+    this.idle = setTimeout(() => this.destroy(), idleMs);
   }
 
   /** To be called for each request, in the turn in which it is emitted. */
@@ -68,13 +78,13 @@ export class SerialRequests extends Duplex {
     if (this.current !== undefined) return void this.destroy();
     const length = req.headers['content-length'];
     const chunked = req.headers['transfer-encoding'] !== undefined;
-    this.current = { req, bodyLeft: chunked ? undefined : Number(length ?? 0) };
+    const current: Current = { req, bodyLeft: chunked ? undefined : Number(length ?? 0), answered: false };
+    this.current = current;
     res.once('close', () => {
-      this.current = undefined;
       if (this.destroyed) return;
-      // The rest of its body is no request.
-      if (!req.complete) return void this.destroy();
+      current.answered = true;
       clearTimeout(this.idle);
+      if (!req.complete && (current.bodyLeft ?? Infinity) > MAX_DISCARDED) return void this.destroy();
       this.idle = setTimeout(() => this.destroy(), this.idleMs);
       this.later();
     });
@@ -88,7 +98,10 @@ export class SerialRequests extends Duplex {
 
   private readonly onEnd = (): void => {
     this.ended = true;
-    if (this.current !== undefined) this.idle = setTimeout(() => this.destroy(), HALF_OPEN_MS);
+    if (this.current !== undefined) {
+      clearTimeout(this.idle);
+      this.idle = setTimeout(() => this.destroy(), HALF_OPEN_MS);
+    }
     this.later();
   };
 
@@ -113,8 +126,10 @@ export class SerialRequests extends Duplex {
 
   private feed(): void {
     if (!this.wanted || this.destroyed || this.readableFlowing !== true || this.readableLength > 0) return;
-    // Read as a whole, and not answered yet.
-    if (this.current?.req.complete === true) return;
+    if (this.current?.req.complete === true) {
+      if (!this.current.answered) return;
+      this.current = undefined;
+    }
     if (this.waiting.length === 0) {
       if (this.ended) this.push(null);
       else this.inner.resume();
