@@ -138,7 +138,6 @@ for (const [what, host, says] of [
   ['a private address', '10.0.0.1', 'private'],
   ['loopback', '[::1]', 'loopback'],
   ['an address within another', '[::ffff:169.254.169.254]', 'IPv4 within IPv6'],
-  ['an address in an old spelling', '0x0a000001', 'private'],
   ['a name of cloud metadata', 'metadata.example.org', 'cloud metadata'],
   ['a name of private addresses', 'private.example.org', 'private'],
   ['a name of a mapped address', 'mapped.example.org', 'IPv4 within IPv6'],
@@ -232,6 +231,7 @@ test('what two readers could understand in two ways reaches nobody', async (t) =
     `GET / HTTP/1.1\r\nHost: echo.example.org:${target}\r\n\r\n`,
     `GET https://echo.example.org:${target}/ HTTP/1.1\r\nHost: x\r\n\r\n`,
     `CONNECT echo.example.org HTTP/1.1\r\nHost: x\r\n\r\n`,
+    `CONNECT 0127.0.0.1:${target} HTTP/1.1\r\nHost: x\r\n\r\n`,
     '\x04\x01\x00\x50\x7f\x00\x00\x01\x00',
   ]) {
     t.regex((await talk(port, bad)).toString(), /^HTTP\/1\.1 (400|501) /, bad);
