@@ -19,6 +19,8 @@ import {
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
+import { toStatus } from '../../../api/errors/status.js';
+import type { Refusal } from '../../../api/refusal.js';
 import { API_SOCKET } from '../../../brand.js';
 import { SerialRequests } from './serial-requests.js';
 
@@ -74,13 +76,18 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
   async function serve(box: Box, req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (!take(box)) {
       await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
-      return refuse(res, 429, 'TooManyRequests', `this box asks more than ${PER_SECOND} times a second`);
+      const message = `this box asks more than ${PER_SECOND} times a second`;
+      return refuseWith(res, { code: 'TooManyRequests', message, retryAfterSeconds: 1 });
     }
     const fits = Number(req.headers['content-length'] ?? 0) <= MAX_BODY;
     const body = fits ? await read(req, MAX_BODY, BODY_MS) : undefined;
-    if (body === undefined) return refuse(res, 413, 'RequestEntityTooLarge', `a body has at most ${MAX_BODY} bytes`);
+    if (body === undefined) {
+      return refuseWith(res, { code: 'RequestEntityTooLarge', message: `a body has at most ${MAX_BODY} bytes` });
+    }
     const answer = await ask(box.service, req, body);
-    if (answer === undefined) return refuse(res, 503, 'Unavailable', 'the service does not answer');
+    if (answer === undefined) {
+      return refuseWith(res, { code: 'Unavailable', message: 'the service does not answer', retryAfterSeconds: 1 });
+    }
     res.writeHead(answer.status, answer.headers);
     res.end(answer.body);
   }
@@ -172,23 +179,10 @@ async function read(from: Readable, most: number, ms: number): Promise<Buffer | 
   }
 }
 
-function refuse(res: ServerResponse, code: number, reason: string, message: string): void {
-  const status = {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message,
-    reason,
-    details: {},
-    code,
-  };
-  const body = JSON.stringify(status);
-  res.writeHead(code, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    'retry-after': '1',
-    connection: 'close',
-  });
-  res.end(body);
+function refuseWith(res: ServerResponse, refusal: Refusal): void {
+  const { httpStatus, headers, body } = toStatus(refusal, { requestId: '', docsBase: '' });
+  const text = JSON.stringify(body);
+  const length = Buffer.byteLength(text);
+  const all = { 'content-type': 'application/json', 'content-length': length, connection: 'close', ...headers };
+  res.writeHead(httpStatus, all).end(text);
 }
