@@ -1,4 +1,5 @@
 /** Owns how work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
+import { executableNotFound } from '../../not-found.js';
 import type { OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Exit } from '../process/launch.js';
 
@@ -84,7 +85,7 @@ export function notExecuted(
   const [name] = process.command;
   if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
   if (/exec.*No such file|not found/.test(text))
-    return failed('CommandNotFound', `${process.name}: no program ${name}`);
+    return failed('CommandNotFound', `${process.name}: ${executableNotFound(name ?? '')}`);
   if (/exec/.test(text)) return failed('CommandNotExecutable', `${process.name}: ${name} cannot be executed: ${text}`);
   return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
 }
