@@ -8,7 +8,17 @@ import type { CollectedOutput } from '../../../src/kinds/letter.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 
 /** `hang`: does not even heed a stop. `stay`: runs until it is stopped. `save`: the same, and then it takes a second try to save it. */
-export type Fate = 'succeed' | 'fail' | 'outOfMemory' | 'startFailed' | 'startLost' | 'lost' | 'hang' | 'stay' | 'save';
+export type Fate =
+  | 'succeed'
+  | 'fail'
+  | 'outOfMemory'
+  | 'startFailed'
+  | 'notFound'
+  | 'startLost'
+  | 'lost'
+  | 'hang'
+  | 'stay'
+  | 'save';
 
 export interface Work {
   readonly id: string;
@@ -42,7 +52,10 @@ export class FakeEngine {
     this.works.set(work.id, begun);
     const base = { epoch: work.epoch, time: now };
     if (work.fate === 'startFailed') {
-      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message: '', lost: false });
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'InputFailed', message: '', lost: false });
+    } else if (work.fate === 'notFound') {
+      const message = 'main: executable "nope" not found in PATH';
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message, lost: false });
     } else if (work.fate === 'startLost') {
       this.#end(begun, { report: 'StartFailed', ...base, reason: 'RunnerLost', message: '', lost: true });
     } else {
