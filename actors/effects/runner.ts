@@ -126,7 +126,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       lane.queue.push(task);
       pools.overrule(lane, task);
     } else {
-      lane = { key, queue: [task], tries: 0, overruled: false, stage: { at: 'New' } };
+      lane = { key, org: task.row.address.org, queue: [task], tries: 0, overruled: false, stage: { at: 'New' } };
       lanes.set(key, lane);
       pools.ready(lane);
     }
