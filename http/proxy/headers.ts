@@ -137,9 +137,12 @@ export function outwardLocation(location: string, { prefix, port, path }: Passag
   const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
   const itsPort = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   if (!isHttp || !OWN_HOSTS.has(url.hostname) || itsPort !== port) return location;
-  const { pathname } = url;
-  const within = pathname === prefix || pathname.startsWith(`${prefix}/`);
-  return `${within ? '' : prefix}${pathname}${url.search}${url.hash}`;
+  const below = (pathname: string): boolean => pathname === prefix || pathname.startsWith(`${prefix}/`);
+  const page = new URL(below(path) ? path : prefix + path, inside);
+  // One that is relative to the page leads to the same outside, unless it climbs out.
+  const relative = !/^[/\\]|:/.test(location.trim()) && below(new URL(location, page).pathname);
+  if (relative) return location;
+  return `${below(url.pathname) ? '' : prefix}${url.href.slice(url.origin.length)}`;
 }
 
 const USUALLY_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);

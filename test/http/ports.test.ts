@@ -98,8 +98,10 @@ test('a redirect to anywhere else passes as it is, and no cookie leaves the path
   const passage = { prefix: '/p/ports/80', port: 80, path: '/a/b?c=d' };
   t.is(outwardLocation('https://elsewhere.example/x', passage), 'https://elsewhere.example/x');
   t.is(outwardLocation('//elsewhere.example/x', passage), '//elsewhere.example/x');
-  t.is(outwardLocation('next', passage), '/p/ports/80/a/next');
-  t.is(outwardLocation('?e=f#g', passage), '/p/ports/80/a/b?e=f#g');
+  t.is(outwardLocation('next', passage), 'next');
+  t.is(outwardLocation('./?e=f#g', passage), './?e=f#g');
+  t.is(outwardLocation('/tree?', passage), '/p/ports/80/tree?');
+  t.is(outwardLocation('../../../../x', passage), '/p/ports/80/x');
   t.is(outwardLocation('http://localhost:80/x', passage), '/p/ports/80/x');
   t.is(outwardLocation('http://127.0.0.1:80', passage), '/p/ports/80/');
   t.is(outwardLocation('http://localhost:8080/x', passage), 'http://localhost:8080/x');
