@@ -123,7 +123,7 @@ test('a sidecar is there before the program, shares its files, and is stopped af
 test('a program that does not exist fails the Attempt with a reason that names it', async (t) => {
   const job = await jobs.run('no-program', { command: ['/no/such/program'] });
   t.is(outcomeOf(job), 'Failed CommandNotFound');
-  t.regex(saidOf(job), /executable "\/no\/such\/program" not found/);
+  t.regex(saidOf(job), /: main: executable \\"\/no\/such\/program\\" not found/);
   t.is((await jobs.attempts('no-program')).length, 1, 'nothing would make it exist');
 });
 
