@@ -77,12 +77,12 @@ alone('the proxy dies and no box with it: it is started again, and boxes reach w
   const at = `${ALLOWED}:${(web.address() as AddressInfo).port}`;
   await jobs.post('outlives', {
     command: sh(`
-    curl -sS http://${at}/one; 
+    curl -sS http://${at}/one
     until [ "$(curl -sS http://${at}/go 2>/dev/null)" = gone ]; do sleep 0.1; done
     curl -sS http://${at}/two
     curl -s --unix-socket $SVC_API_SOCKET $SVC_API_URL/livez -o /dev/null -w '%{http_code}'`),
   });
-  await until('the first answer', async () => (await jobs.log('outlives')) !== '');
+  await until('the first answer', async () => (await jobs.log('outlives')).startsWith('GET /one'));
   const before = await proxyOf(jobs);
   process.kill(before, 'SIGKILL');
   told = 'gone';
