@@ -11,7 +11,7 @@ import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import type { CommittedChange, Committer } from '../storage/commit/member.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
-import { openAdmission } from './admission/admission.js';
+import { openAdmission, type AdmissionDeps } from './admission/admission.js';
 import { openCache } from './cache.js';
 import { SERVICE_HOLDER, serviceRequest } from './caller.js';
 import { carryOut, type CarryOutDeps } from './effects/carry-out.js';
@@ -69,6 +69,8 @@ export interface ActorsDeps {
   readonly admissions: AdmissionSwitch;
   /** Why no object can be taken now, such as a disk that is nearly full. */
   shortage?(): string | undefined;
+  /** Why a URL can never be reached from here; absent: any may be. */
+  readonly neverDialled?: AdmissionDeps['neverDialled'] | undefined;
   readonly abandonDeliveries: CarryOutDeps['abandonDeliveries'];
   /** Every committed change, in version order, before it is acknowledged. Must be quick. */
   onChange(change: CommittedChange): void;
@@ -138,6 +140,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     read,
     search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, { cache, objects }),
     secrets: deps.secrets,
+    neverDialled: deps.neverDialled ?? (() => undefined),
   });
   const supervision = openSupervision();
   const hub = openHub({

@@ -3,6 +3,7 @@
  * has decided it and what it changed is committed, so whoever stored the message knows when it may be forgotten.
  */
 import type { Address } from '../src/api/address.js';
+import { toStorable } from '../src/api/safe-value.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Letter } from '../src/kinds/letter.js';
 import type { Message } from '../src/kinds/machine.js';
@@ -29,8 +30,11 @@ export function openPost(
     if (!kind) return Promise.resolve('Absent');
     // A letter to an owner is addressed from its child's project, and an org-level owner stands in none.
     const address = kind.scope === 'org' && to.project !== '' ? { ...to, project: '' } : to;
+    // What engines, programs and registries said becomes part of a commit, which one text that cannot be stored would fail.
+    const fromOutside = message.type === 'Reported' || message.type === 'EffectFailed';
+    const stored = fromOutside ? toStorable(message) : message;
     return new Promise((resolve) => {
-      const taken = registry.deliver(address, { item: 'message', message, uid, since: now(), settle: resolve });
+      const taken = registry.deliver(address, { item: 'message', message: stored, uid, since: now(), settle: resolve });
       if (!taken) resolve('Retry'); // I10: a full mailbox leaves it with the sender
     });
   }

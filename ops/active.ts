@@ -17,6 +17,8 @@ import type { Address } from '../src/api/address.js';
 import type { Config } from '../src/config.js';
 import type { ComputeEngine, EngineFacts, LogLine } from '../src/engines/compute/engine.js';
 import { openDialer } from '../src/engines/dialer/dialer.js';
+import { neverDialled } from '../src/engines/dialer/never-dialled.js';
+import { allowAddresses } from '../src/engines/dialer/special-addresses.js';
 import { fetchUrl } from '../src/engines/fetch/fetch.js';
 import { kindByName, KINDS } from '../src/kinds/index.js';
 import { locateOutput } from '../src/kinds/job/outputs.js';
@@ -127,6 +129,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
   const webhooks = await openActiveWebhooks(deps, stopping);
 
   const tokens = attemptTokens(deps.keys);
+  const webhookAllow = allowAddresses(config.webhookAllow ?? []);
   const actors = await openActors({
     kinds: KINDS,
     clock: store.clock,
@@ -169,6 +172,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     },
     admissions: openAdmissionSwitch(store.postgres),
     shortage: disk.shortage,
+    neverDialled: (url) => neverDialled(url, webhookAllow),
     abandonDeliveries: webhooks.abandon,
     settings: {
       cacheBytes: config.cacheBytes,

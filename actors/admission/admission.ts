@@ -6,7 +6,7 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import { CATALOG_PROJECT } from '../../src/brand.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import type { Refusal } from '../../src/api/refusal.js';
+import type { Cause, Refusal } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { SecretVersions } from '../../storage/store.js';
@@ -34,6 +34,8 @@ const MAX_PROJECTS = 20_000;
 
 export interface AdmissionDeps extends ReferenceDeps, OwnerDeps {
   readonly secrets: Pick<SecretVersions, 'recognise'>;
+  /** Why a URL can never be reached from here; undefined: it may be. */
+  neverDialled(url: string): string | undefined;
 }
 
 export function openAdmission(deps: AdmissionDeps): Admission {
@@ -89,7 +91,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       const target = { kind: address.kind, name: address.name };
       const shown = kind.plainSight ? await checkPlainSight(kind, address, object, deps) : [];
       const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
-      const causes = [...missing, ...shown];
+      const causes = [...missing, ...shown, ...checkDials(kind, object, before, deps)];
       if (causes.length === 0) return undefined;
       if (causes.every(({ reason }) => reason === 'SecretValueInEnv')) {
         const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
@@ -129,6 +131,22 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       else remember(change.address, change.after);
     },
   };
+}
+
+/** What stands there already may stay: its deliveries say what is wrong with it. */
+function checkDials(
+  kind: KindDefinition,
+  object: ApiObject,
+  before: ApiObject | undefined,
+  deps: Pick<AdmissionDeps, 'neverDialled'>,
+): readonly Cause[] {
+  const had = new Set(((before && kind.dials?.(before)) ?? []).map(({ url }) => url));
+  return (kind.dials?.(object) ?? []).flatMap(({ field, url }) => {
+    const why = had.has(url) ? undefined : deps.neverDialled(url);
+    return why === undefined
+      ? []
+      : [{ field, message: `must be at a public address: ${why}`, reason: 'FieldValueInvalid' }];
+  });
 }
 
 function stateOf(body: Buffer): ProjectState {

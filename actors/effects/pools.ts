@@ -5,13 +5,17 @@
  * work. A start that is overruled by a later effect of its lane (the stop of work whose input is still on its way) is told by
  * its signal, waits for nothing any more, and runs among those that end work.
  *
+ * Orgs take turns (`turns.ts`), and none may have so many starts under way that there are none left for another.
+ *
  * I10: as many lanes stand here as there are lanes in hand; `PLACES` run at once.
  */
 import { overrules, poolOf, type EffectTask, type PoolName } from './lanes.js';
 import { OVERRULED } from './outcome.js';
+import { Turns } from './turns.js';
 
 export interface Lane {
   readonly key: string;
+  readonly org: string;
   readonly queue: EffectTask[];
   /** Of the first task. */
   tries: number;
@@ -32,11 +36,7 @@ type Stage =
   /** For its next try. */
   | { readonly at: 'Waiting'; readonly timer: NodeJS.Timeout };
 
-interface Pool {
-  readonly places: number;
-  running: number;
-  readonly ready: Set<Lane>;
-}
+type Pool = Turns<Lane>;
 
 export interface Pools {
   /** The lane's first effect is to be tried; nothing begins before `pump`. */
@@ -57,11 +57,11 @@ const PLACES: Readonly<Record<PoolName, number>> = { letters: 256, starts: 128, 
 
 /** `run` makes one try at the lane's first effect; it never rejects. */
 export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSignal): Pools {
-  const open = (name: PoolName): Pool => ({ places: PLACES[name], running: 0, ready: new Set() });
   const pools: Readonly<Record<PoolName, Pool>> = {
-    letters: open('letters'),
-    starts: open('starts'),
-    ends: open('ends'),
+    letters: new Turns(PLACES.letters, false),
+    // Held for as long as an input is on its way, which its server decides.
+    starts: new Turns(PLACES.starts, true),
+    ends: new Turns(PLACES.ends, false),
   };
   /** Of starts under way. One listener for all of them: thousands may come and go. */
   const aborts = new Set<AbortController>();
@@ -75,17 +75,16 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     if (!first) return;
     const pool = pools[lane.overruled ? 'ends' : poolOf(first.effect)];
     lane.stage = { at: 'Ready', pool };
-    pool.ready.add(lane);
+    pool.add(lane);
   }
 
   function pumpOne(pool: Pool): void {
-    for (const lane of pool.ready) {
-      if (pool.running >= pool.places || stopping.aborted) return;
-      pool.ready.delete(lane);
-      pool.running += 1;
+    while (!stopping.aborted) {
+      const lane = pool.take();
+      if (lane === undefined) return;
       lane.stage = { at: 'Running', abort: undefined };
       void run(lane).then(() => {
-        pool.running -= 1;
+        pool.release(lane);
         pump();
       });
     }
@@ -111,7 +110,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
         clearTimeout(lane.stage.timer);
         break;
       case 'Ready':
-        lane.stage.pool.ready.delete(lane);
+        lane.stage.pool.delete(lane);
         break;
     }
     ready(lane);

@@ -140,7 +140,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       pools.overrule(lane, task);
     } else {
       lane = {
-        ...{ key, queue: [task], tries: 0, overruled: false, parked: false },
+        ...{ key, org: task.row.address.org, queue: [task], tries: 0, overruled: false, parked: false },
         triedAt: Date.now(),
         stage: { at: 'New' },
       };

@@ -111,6 +111,15 @@ export function notRunning(owner: Pick<Address, 'kind' | 'name'>, why: string, c
   });
 }
 
+/** Of a request that names another epoch than the present one. */
+function wrongEpoch({ kind, name }: Pick<Address, 'kind' | 'name'>, why: string, current: number): RefusalError {
+  return refusalsOf(kind).notRunning(`${kind} "${name}": ${why}`, {
+    target: { kind, name },
+    epoch: current,
+    fix: `Name epoch ${current}, or leave the epoch out to reach what runs now.`,
+  });
+}
+
 function refusalsOf(kind: string): typeof SANDBOX {
   return kind === 'Workspace' ? WORKSPACE : SANDBOX;
 }
@@ -126,7 +135,7 @@ function running(
   const no = refusalsOf(kind);
   // It will never be that epoch again: no reason to wait for the start of another one.
   if (wanted !== undefined && attempt?.epoch !== undefined && wanted < attempt.epoch) {
-    throw notRunning(owner, `epoch ${wanted} is over; the current one is ${attempt.epoch}`, attempt.epoch);
+    throw wrongEpoch(owner, `epoch ${wanted} is over; the ${kind} is at epoch ${attempt.epoch}`, attempt.epoch);
   }
   switch (phase) {
     case 'Running':
@@ -142,7 +151,11 @@ function running(
   }
   if (attempt?.name === undefined || attempt.epoch === undefined) throw notRunning(owner, 'nothing of it runs');
   if (wanted !== undefined && wanted !== attempt.epoch) {
-    throw notRunning(owner, `there is no epoch ${wanted} yet; the current one is ${attempt.epoch}`, attempt.epoch);
+    throw wrongEpoch(
+      owner,
+      `epoch ${wanted} does not exist; the ${kind} runs at epoch ${attempt.epoch}`,
+      attempt.epoch,
+    );
   }
   return { name: attempt.name, epoch: attempt.epoch };
 }

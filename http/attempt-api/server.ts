@@ -1,16 +1,21 @@
 /**
- * Owns the attempt API: what running work says of itself. It listens on a unix socket that is shown inside work and nowhere else, takes
- * the attempt's own token and nothing else, and serves three routes and nothing else of the service. Source: decisions, "Routes not shown".
+ * The attempt API: what running work says of itself. It listens on a unix socket that the proxy process of boxes connects to, for each box
+ * with a bound of its own (`src/engines/compute/egress/attempt-relay.ts`). It takes the attempt's own token and nothing else, and serves
+ * three routes and nothing else of the service. Source: decisions, "Routes not shown".
  *
- * Its callers are hostile. Bounds (I10): MAX_CONNECTIONS, of whom the slow are cut off (HEAD_MS, BODY_MS) and the silent closed; bodies of
- * MAX_BODY bytes; of one attempt a report a second, of which BURST may come at once, more are 429.
+ * Boxes that an earlier version started are shown this socket itself, so its callers are hostile. Bounds (I10): MAX_CONNECTIONS, each
+ * with one request at a time, of whom the slow are cut off (IDLE_MS, BODY_MS); bodies of MAX_BODY bytes; of one attempt a report a
+ * second, of which BURST may come at once, more are 429.
  */
 import { chmodSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { parseBody } from '../../src/api/json.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { SerialRequests } from '../../src/engines/compute/egress/serial-requests.js';
 import { openBodies } from '../body.js';
 import type { HttpLog } from '../deps.js';
 import { answerError } from '../errors.js';
@@ -19,9 +24,9 @@ import { readInput } from '../input.js';
 import { replyJson } from '../reply.js';
 
 const MAX_CONNECTIONS = 1_024;
-const HEAD_MS = 5_000;
+/** Until a request's head is there (ms). */
+const IDLE_MS = 15_000;
 const BODY_MS = 10_000;
-const KEEP_ALIVE_MS = 15_000;
 const MAX_BODY = 16 * 1024;
 const MAX_HEADER_BYTES = 8 * 1024;
 const BURST = 10;
@@ -107,19 +112,24 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
     }
   }
 
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEAD_MS,
-      requestTimeout: BODY_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: 1_000,
-    },
+  const http = createHttpServer(
+    { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 },
     (req: IncomingMessage, res: ServerResponse) => {
+      SerialRequests.began(req, res);
+      const slow = setTimeout(() => req.socket.destroy(), BODY_MS);
+      req.once('close', () => clearTimeout(slow));
       const x = new Exchange(req, res, `attempt-${(counter++).toString(36)}`);
       void serve(x).catch((error: unknown) => answerError(x, error, deps.log));
     },
   );
+  http.on('clientError', (_error: Error, connection: Duplex) => connection.destroy());
+  const connections = new Set<SerialRequests>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    const connection = new SerialRequests(socket, { idleMs: IDLE_MS });
+    connections.add(connection);
+    connection.once('close', () => connections.delete(connection));
+    http.emit('connection', connection);
+  });
   server.maxConnections = MAX_CONNECTIONS;
   // Of a process that was killed. The caller holds the lease, so nobody listens there.
   rmSync(deps.socket, { force: true });
@@ -130,7 +140,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
       done();
     });
   });
-  // Users of work are others; who may come here at all is decided by what is shown inside.
+  // Boxes of an earlier version connect themselves; who may come here at all is decided by what is shown inside.
   chmodSync(deps.socket, 0o666);
 
   return {
@@ -138,7 +148,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
       new Promise((done) => {
         bodies.close();
         server.close(() => done());
-        server.closeAllConnections();
+        for (const connection of connections) connection.destroy();
       }),
   };
 }

@@ -12,6 +12,8 @@ export interface Passage {
   /** Path of this service below which the port is reached, without a slash at its end. */
   readonly prefix: string;
   readonly port: number;
+  /** Path and query of the request, as they are asked for inside. */
+  readonly path: string;
 }
 
 const NEVER_IN = new Set([
@@ -109,19 +111,38 @@ export function outwardHeaders(
     } else if (lower === SCOPE) {
       // Whatever it says: a worker of this port may have all of the port, and nothing above.
       headers.push(name, `${passage.prefix}/`);
-    } else if (lower === 'location') headers.push(name, outwardLocation(value, passage));
-    else headers.push(name, value);
+    } else if (lower === 'location') {
+      const location = outwardLocation(value, passage);
+      if (location !== undefined) headers.push(name, location);
+    } else headers.push(name, value);
   }
   return headers;
 }
 
-/** A redirect within the port stays within the path of the port. */
-export function outwardLocation(location: string, { prefix, port }: Passage): string {
-  const own = new RegExp(`^https?://(?:localhost|127\\.0\\.0\\.1):${port}(?=/|$|\\?|#)`, 'i').exec(location)?.[0];
-  const path = own === undefined ? location : location.slice(own.length) || '/';
-  if (own === undefined && (!path.startsWith('/') || path.startsWith('//'))) return location;
-  if (path === prefix || path.startsWith(`${prefix}/`)) return path;
-  return path.startsWith('/') ? prefix + path : `${prefix}/${path}`;
+/** The port itself, by the names that a program inside has for it. */
+const OWN_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * A redirect within the port stays within the path of the port: it is read as a browser would, with its dot segments, and written anew.
+ * One to anywhere else passes as it is. Undefined: nobody could say where it leads.
+ */
+export function outwardLocation(location: string, { prefix, port, path }: Passage): string | undefined {
+  const inside = `http://localhost:${port}`;
+  let url: URL;
+  try {
+    url = new URL(location, `${inside}${path}`);
+  } catch {
+    return undefined;
+  }
+  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
+  const itsPort = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+  if (!isHttp || !OWN_HOSTS.has(url.hostname) || itsPort !== port) return location;
+  const below = (pathname: string): boolean => pathname === prefix || pathname.startsWith(`${prefix}/`);
+  const page = new URL(below(path) ? path : prefix + path, inside);
+  // One that is relative to the page leads to the same outside, unless it climbs out.
+  const relative = !/^[/\\]|:/.test(location.trim()) && below(new URL(location, page).pathname);
+  if (relative) return location;
+  return `${below(url.pathname) ? '' : prefix}${url.href.slice(url.origin.length)}`;
 }
 
 const USUALLY_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);

@@ -17,8 +17,6 @@ import { bodyOf, inwardHeaders, outwardHeaders, type Passage } from './headers.j
 import { splice } from './splice.js';
 
 export interface ProxyTarget extends Passage {
-  /** Path and query, as they are asked for inside. */
-  readonly path: string;
   connect(signal: AbortSignal): Promise<PortConnection>;
   /** Names and values that each answer gets besides. */
   readonly more: readonly string[];

@@ -6,6 +6,7 @@
  * and nobody else; without, at most KEPT_BYTES of each stream are kept and the rest is dropped (I10).
  * Source: decisions, "Routes not shown", Command.
  */
+import { fixOfCommand } from './not-executed.js';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
@@ -122,6 +123,7 @@ function exitOf(end: ExecEnd, over: Over): ExitView {
       return exitView(end);
     case 'NotExecuted':
       throw refuse('Invalid', `the command was not executed: ${end.message}`, {
+        fix: fixOfCommand(end.reason),
         causes: [{ field: 'command', reason: end.reason, message: end.message }],
       });
     case 'WorkGone':

@@ -137,7 +137,9 @@ export function readLogRequest(x: Exchange, indexes: number, now: number): LogRe
     });
   }
   if (index !== undefined && index >= indexes) {
-    throw refuse('NotFound', `there is no index ${index}: the indexes are 0 to ${indexes - 1}`);
+    throw refuse('NotFound', `there is no index ${index}: the indexes are 0 to ${indexes - 1}`, {
+      fix: indexes === 1 ? 'Use ?index=0, or leave it out.' : `Use ?index=<0 to ${indexes - 1}>.`,
+    });
   }
   const container = x.query.get('container') ?? '';
   if (container.length > LONGEST_CONTAINER) throw refuse('BadRequest', 'container is no name');

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import type { Caller } from '../../actors/stage.js';
 import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
+import { fixOfCommand } from './not-executed.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
 import { rfc3339Millis } from '../../src/api/time.js';
@@ -123,6 +124,7 @@ async function start(place: Place, caller: Caller): Promise<void> {
   );
   if (started.outcome === 'NotExecuted') {
     throw refuse('Invalid', `the command was not executed: ${started.message}`, {
+      fix: fixOfCommand(started.reason),
       causes: [{ field: 'command', reason: started.reason, message: started.message }],
     });
   }

@@ -56,7 +56,7 @@ export async function serveLinks(x: Exchange, room: Room, caller: Caller, target
   if (bytes === undefined)
     throw refuse('NotFound', `${kind.kind} "${name}" not found`, { target: ofWorkspace(address) });
   const { spec, status } = decodeObject<WorkspaceSpec, WorkspaceStatus>(bytes);
-  if (!spec.tools.includes(tool)) throw unavailable(address, `spec.tools does not name ${tool}`);
+  if (!spec.tools.includes(tool)) throw unavailable(address, `spec.tools does not name ${tool}`, ADD_TOOL);
   const answer = tool === 'SSH' ? await bySsh(room, address, spec, status) : await byLink(x, room, address, tool);
   replyJson(x, 201, answer, { 'cache-control': 'no-store' });
 }
@@ -73,7 +73,7 @@ async function bySsh(room: Room, address: Address, spec: WorkspaceSpec, { connec
   }
   // Refuses unless it runs.
   (await room.commands.stay(address, undefined)).leave();
-  if (connect?.ssh === undefined) throw unavailable(address, 'the SSH door of this service is closed');
+  if (connect?.ssh === undefined) throw unavailable(address, 'the SSH door of this service is closed', ASK_OPERATOR);
   return { url: `ssh://${sshUser(address)}@${connect.ssh.host ?? ''}` };
 }
 
@@ -84,7 +84,8 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
   const program = await programOf(room, { owner, epoch }, word);
   if (program === undefined) {
     const names = TOOLS[word].programs.map(({ name }) => name);
-    throw unavailable(owner, `its image has none of ${names.join(', ')}`);
+    const fix = `Use an image that has one of ${names.join(', ')}, or install one inside.`;
+    throw unavailable(owner, `its image has none of ${names.join(', ')}`, fix);
   }
   const credential = bearerHash(x.req.headers.authorization);
   if (credential === undefined) throw refuse('Unauthorized', 'no API key was sent');
@@ -108,9 +109,12 @@ async function programOf(
   return (await run(room.commands, where, program.proof)).exitCode === 0 ? program.name : undefined;
 }
 
-function unavailable(address: Address, why: string): Error {
+const ADD_TOOL = 'Add the tool to spec.tools and restart the Workspace.';
+const ASK_OPERATOR = 'Use another tool of the Workspace, or ask the operator of this service to open its SSH door.';
+
+function unavailable(address: Address, why: string, fix: string): Error {
   const message = `there is no such tool in Workspace "${address.name}": ${why}`;
-  return refuse('WorkspaceToolUnavailable', message, { target: ofWorkspace(address) });
+  return refuse('WorkspaceToolUnavailable', message, { target: ofWorkspace(address), fix });
 }
 
 function ofWorkspace({ kind, name }: Address): { readonly kind: string; readonly name: string } {

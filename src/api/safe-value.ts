@@ -9,6 +9,8 @@ import { below } from './path.js';
 export const MAX_DEPTH = 64;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
+// eslint-disable-next-line no-control-regex -- it is what is taken out
+const UNFIT = /[\0\p{Surrogate}]/gu;
 
 /** What makes a value unfit to be stored, as a sentence; undefined when nothing does. The depth must be bounded already. */
 export function findUnsafe(value: unknown, path: string): string | undefined {
@@ -30,6 +32,21 @@ export function findUnsafe(value: unknown, path: string): string | undefined {
     if (problem !== undefined) return problem;
   }
   return undefined;
+}
+
+/**
+ * The value with every text in it as it can be stored: U+FFFD for U+0000 and for lone surrogates, which a cut leaves in the middle of a
+ * character. For what engines and programs say, which nobody could be asked to say in another way.
+ */
+export function toStorable<T>(value: T): T {
+  return storable(value) as T;
+}
+
+function storable(value: unknown): unknown {
+  if (typeof value === 'string') return unfit(value) === undefined ? value : value.replaceAll(UNFIT, '\ufffd');
+  if (Array.isArray(value)) return value.map(storable);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]));
 }
 
 function complain(path: string, words: string, flaw: string | undefined): string | undefined {

@@ -435,3 +435,45 @@ test('starts that are under way hear that the process stops', async (t) => {
   await until(() => reasons.length === 2);
   t.deepEqual(reasons, ['stopping', 'stopping']);
 });
+
+test('slow starts of one org, however many, hold up no start of another', async (t) => {
+  const started: string[] = [];
+  const { runner, done, stop } = bench(async ({ row: { address, uid } }, signal) => {
+    started.push(address.org);
+    // An input that comes a byte at a time.
+    if (uid.startsWith('u-slow')) await aborted(signal);
+    return { outcome: 'Done' };
+  });
+  const slow = (org: string, from: number): void => {
+    for (let n = from; n < from + 1_000; n += 1) {
+      runner.take({ ...row(n, startWork(1)), address: { ...THING, org }, uid: `u-slow-${n}` });
+    }
+  };
+  slow('o-slow', 1);
+  slow('o-slower', 1_001);
+  await until(() => started.length > 1);
+  for (let n = 5_000; n < 5_100; n += 1) runner.take({ ...row(n, startWork(1)), uid: `u-${n}` });
+  await until(() => done.filter((version) => version >= 5_000).length === 100);
+  t.true(started.filter((org) => org === 'o-slow').length >= 64);
+  t.true(started.filter((org) => org.startsWith('o-slow')).length < 128);
+  stop.abort();
+});
+
+test('orgs take turns: one with a thousand starts in line goes before another once for each of its own', async (t) => {
+  const order: string[] = [];
+  let go: () => void = () => undefined;
+  const gate = new Promise<void>((open) => (go = open));
+  const { runner } = bench(async ({ row: { address, uid } }) => {
+    if (uid.startsWith('u-first')) await gate;
+    else order.push(address.org);
+    return { outcome: 'Done' };
+  });
+  for (let n = 1; n <= 64; n += 1) runner.take({ ...row(n, startWork(1)), uid: `u-first-${n}` });
+  for (let n = 100; n < 1_100; n += 1) runner.take({ ...row(n, startWork(1)), uid: `u-many-${n}` });
+  go();
+  for (let n = 2_000; n < 2_010; n += 1) {
+    runner.take({ ...row(n, startWork(1)), address: { ...THING, org: 'o-few' }, uid: `u-few-${n}` });
+  }
+  await until(() => order.length === 1_010);
+  t.true(order.lastIndexOf('o-few') < 200);
+});

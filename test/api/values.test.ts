@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { formatDuration, parseDuration } from '../../src/api/duration.js';
 import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu, parseQuantity } from '../../src/api/quantity.js';
 import { parseTime, rfc3339, rfc3339Millis } from '../../src/api/time.js';
+import { findUnsafe, toStorable } from '../../src/api/safe-value.js';
 import { formatUsd, parseUsd } from '../../src/api/usd.js';
 
 test('durations read as the spec writes them', (t) => {
@@ -162,4 +163,24 @@ test('what is no time is undefined, also days that the month lacks', (t) => {
     t.is(parseTime(text), undefined, text);
   }
   t.is(parseTime('2024-02-29T00:00:00Z'), Date.UTC(2024, 1, 29));
+});
+
+test('whatever text a program or an engine gives, what is kept of it can be stored, and is the same where it could be', (t) => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }).map((all) => all.slice(0, 5)),
+    fc.constant('a\0b\ud83d'),
+  );
+  fc.assert(
+    fc.property(
+      fc.record({ message: text, list: fc.array(text), inner: fc.record({ exitCode: fc.nat(), text }) }),
+      (value) => {
+        const stored = toStorable(value);
+        t.is(findUnsafe(stored, ''), undefined);
+        if (findUnsafe(value, '') === undefined) t.deepEqual(stored, value);
+      },
+    ),
+  );
+  t.is(toStorable('x\u{1f600}'.slice(0, 2)), 'x\ufffd');
+  t.deepEqual(toStorable({ at: undefined, n: null, b: true }), { at: undefined, n: null, b: true });
 });

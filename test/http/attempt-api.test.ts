@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -12,13 +13,23 @@ const socket = join(directory, 'api.sock');
 const live = new Set(['a.1', 'b.1', 'c.1', 'd.1']);
 const noted: [string, Progress][] = [];
 let api: AttemptApi;
+let verified = 0;
+/** What asks for work `held` waits for it. */
+let held: Promise<void> = Promise.resolve();
+let release: () => void = () => undefined;
 
 test.before(async () => {
   const silent = { info() {}, warn() {}, error() {} };
   api = await openAttemptApi({
     socket,
-    verify: (token) => (token.startsWith('of ') ? undefined : token.replace('token-', '')),
-    isLive: async (work) => live.has(work),
+    verify(token) {
+      verified += 1;
+      return token.startsWith('of ') ? undefined : token.replace('token-', '');
+    },
+    async isLive(work) {
+      if (work === 'held') await held;
+      return live.has(work);
+    },
     async progress(work, progress) {
       if (work === 'c.1') return 'Later';
       noted.push([work, progress]);
@@ -66,3 +77,22 @@ test('what could not be taken may be said again, and what is too large is not re
   t.is((await ask('token-d.1', '{"completed":1.5}')).status, 422);
   t.is((await ask('token-d.1', '{"completed":2,"total":1}')).status, 422);
 });
+
+test.serial(
+  'requests sent ahead are taken one by one: those of one connection cost the service one at a time',
+  async (t) => {
+    const before = verified;
+    held = new Promise((resolve) => (release = resolve));
+    const flood = connect(socket);
+    const ended = once(flood.on('error', () => undefined).resume(), 'close');
+    flood.write(
+      'POST /attempt/v1/progress HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer token-held\r\n\r\n'.repeat(2_000),
+    );
+    // Another connection goes its whole way meanwhile.
+    for (let n = 0; n < 5; n++) t.is((await ask('token-b.2', '{"completed":1}')).status, 401);
+    t.is(verified - before, 6);
+    flood.destroy();
+    await ended;
+    release();
+  },
+);

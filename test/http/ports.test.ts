@@ -95,14 +95,45 @@ test('what would hold for the whole origin does not come out, and cookies and re
 });
 
 test('a redirect to anywhere else passes as it is, and no cookie leaves the path of its port', (t) => {
-  const passage = { prefix: '/p/ports/80', port: 80 };
+  const passage = { prefix: '/p/ports/80', port: 80, path: '/a/b?c=d' };
   t.is(outwardLocation('https://elsewhere.example/x', passage), 'https://elsewhere.example/x');
   t.is(outwardLocation('//elsewhere.example/x', passage), '//elsewhere.example/x');
   t.is(outwardLocation('next', passage), 'next');
+  t.is(outwardLocation('./?e=f#g', passage), './?e=f#g');
+  t.is(outwardLocation('/tree?', passage), '/p/ports/80/tree?');
+  t.is(outwardLocation('../../../../x', passage), '/p/ports/80/x');
   t.is(outwardLocation('http://localhost:80/x', passage), '/p/ports/80/x');
   t.is(outwardLocation('http://127.0.0.1:80', passage), '/p/ports/80/');
   t.is(outwardLocation('http://localhost:8080/x', passage), 'http://localhost:8080/x');
   t.is(outwardLocation('/p/ports/80/x', passage), '/p/ports/80/x');
+  t.is(outwardLocation('http://[', passage), undefined);
+  t.is(outwardLocation('http://localhost:80/../../evil', passage), '/p/ports/80/evil');
+  const pieces = [
+    '..',
+    '/',
+    '/',
+    '.',
+    '%2e',
+    '\\',
+    'a',
+    '//',
+    'http://localhost:80',
+    '/p/ports/80',
+    '\t',
+    '?',
+    '#',
+    ':',
+  ];
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...pieces), { maxLength: 8 }), (parts) => {
+      const location = outwardLocation(parts.join(''), passage);
+      const page = new URL('https://service.example/p/ports/80/a/b');
+      if (location === undefined || !URL.canParse(location, page.href)) return;
+      // As a browser takes it: on this service it leads below the port.
+      const leads = new URL(location, page);
+      t.true(leads.origin !== page.origin || `${leads.pathname}/`.startsWith('/p/ports/80/'), location);
+    }),
+  );
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom('a=1', 'Path=/', 'path=/p/ports/8', 'Path=..', ' PATH = /', 'Domain=x', 'Secure', '')),

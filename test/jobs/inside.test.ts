@@ -121,9 +121,10 @@ test('a sidecar is there before the program, shares its files, and is stopped af
 });
 
 test('a program that does not exist fails the Attempt with a reason that names it', async (t) => {
-  const job = await jobs.run('no-program', { command: ['/no/such/program'], backoffLimit: 0 });
-  t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
-  t.regex(saidOf(job), /CommandNotFound.*\/no\/such\/program/);
+  const job = await jobs.run('no-program', { command: ['/no/such/program'] });
+  t.is(outcomeOf(job), 'Failed CommandNotFound');
+  t.regex(saidOf(job), /: main: executable \\"\/no\/such\/program\\" not found/);
+  t.is((await jobs.attempts('no-program')).length, 1, 'nothing would make it exist');
 });
 
 test('work cannot see other work: neither its processes nor its files', async (t) => {

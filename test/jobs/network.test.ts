@@ -4,6 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { textAt, valueAt } from '../e2e/client.js';
+import { processesOn } from '../e2e/processes.js';
+import { until } from '../e2e/until.js';
+import { descendants, text } from '../support/proc.js';
 import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
 import { openJobs, outcomeOf, sh, type Jobs } from './jobs.js';
 
@@ -11,8 +14,12 @@ import { openJobs, outcomeOf, sh, type Jobs } from './jobs.js';
 const ALLOWED = '127.0.0.5';
 
 let jobs: Jobs;
-const web = createServer((req, res) => res.end(`${req.method} ${req.url} of ${req.headers.host}\n`));
+let told = 'wait';
+const web = createServer((req, res) =>
+  res.end(req.url === '/go' ? told : `${req.method} ${req.url} of ${req.headers.host}\n`),
+);
 const curl = findProgram('curl') === undefined ? test.skip : test;
+const alone = findProgram('curl') === undefined ? test.skip : test.serial;
 
 test.before(async () => {
   web.listen(0, ALLOWED);
@@ -23,6 +30,18 @@ test.after.always(async () => {
   web.close();
   await jobs.close();
 });
+
+/** The proxy process of this service's runner. */
+function proxyOf({ service }: Jobs): Promise<number> {
+  return until('a proxy process', async () => {
+    for (const [pid, line] of await processesOn(service.dataDir)) {
+      if (!/^\S*node .*runner\/main\.js/.test(line)) continue;
+      const proxy = descendants(pid).find((child) => text(`/proc/${child}/cmdline`).includes('/proxy.mjs\0'));
+      if (proxy !== undefined) return proxy;
+    }
+    return undefined;
+  });
+}
 
 curl(
   'a program finds its proxy in the environment, reaches what it may, and the service is not among it',
@@ -53,6 +72,26 @@ curl(
     t.false(lines.join('').includes('by'));
   },
 );
+
+alone('the proxy dies and no box with it: it is started again, and boxes reach what they may through it', async (t) => {
+  const at = `${ALLOWED}:${(web.address() as AddressInfo).port}`;
+  await jobs.post('outlives', {
+    command: sh(`
+    curl -sS http://${at}/one
+    until [ "$(curl -sS http://${at}/go 2>/dev/null)" = gone ]; do sleep 0.1; done
+    curl -sS http://${at}/two
+    curl -s --unix-socket $SVC_API_SOCKET $SVC_API_URL/livez -o /dev/null -w '%{http_code}'`),
+  });
+  await until('the first answer', async () => (await jobs.log('outlives')).startsWith('GET /one'));
+  const before = await proxyOf(jobs);
+  process.kill(before, 'SIGKILL');
+  told = 'gone';
+  t.is(outcomeOf(await jobs.ended('outlives')), 'Succeeded Completed');
+  t.is(await jobs.log('outlives'), `GET /one of ${at}\nGET /two of ${at}\n401`);
+  t.is((await jobs.attempts('outlives')).length, 1);
+  t.not(await proxyOf(jobs), before);
+  t.regex(await jobs.log('outlives', 'container=network'), /the proxy ended/);
+});
 
 curl(
   'an AllowList with presets refuses all others by name, and under Deny there is no proxy and no word of one',

@@ -123,6 +123,32 @@ if (host === undefined) {
     },
   );
 
+  test.serial('a container that floods the socket of its API takes no connection of another', async (t) => {
+    t.timeout(120_000);
+    const opened = '$| = 1; sub opened { IO::Socket::UNIX->new($ENV{SVC_API_SOCKET}) }';
+    const perl = (script: string): object => ({
+      image: 'svc/agent-tools',
+      command: ['perl', '-MIO::Socket::UNIX', '-e', `${opened} ${script}`],
+      resources: SMALL,
+    });
+    const said = (name: string): Promise<string> =>
+      until(
+        `what ${name} said`,
+        async () => {
+          const { status, text } = await boxes.client().get(`${JOBS}/${name}/logs`);
+          return status === 200 && text.includes('\n') ? text : undefined;
+        },
+        60_000,
+      );
+    const flood = `$SIG{PIPE} = 'IGNORE'; my @all = grep { $_ } map { opened() } 1 .. 40; $_->blocking(0) for @all; syswrite $_, "GET /flood HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" x 2000 for @all; print "sent\\n"; sleep 600`;
+    t.is((await boxes.client().post(JOBS, objectOf('Job', 'floods', perl(flood)))).status, 201);
+    t.is(await said('floods'), 'sent\n');
+    const ask = `my $s = opened() or die "$!"; print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"; print scalar <$s>`;
+    t.is((await boxes.client().post(JOBS, objectOf('Job', 'asks', perl(ask)))).status, 201);
+    t.regex(await said('asks'), /^HTTP\/1\.1 401 /);
+    t.is((await boxes.client().remove(`${JOBS}/floods`)).status, 200);
+  });
+
   test.serial('the home of a Workspace is in its Volume when it stops, and there again when it starts', async (t) => {
     t.timeout(180_000);
     const [volumes, workspaces] = [path('volumes', 'default'), path('workspaces', 'default')];

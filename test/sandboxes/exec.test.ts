@@ -59,7 +59,11 @@ test('what a command writes to /workspace is there at the next epoch, and a comm
   t.is(textAt((await exec('kept', 'cat /workspace/file')).body, 'stdout'), 'precious\n');
   const late = await exec('kept', 'true', {}, '?epoch=1');
   t.is(late.status, 409, late.text);
-  t.regex(textAt(late.body, 'message'), /current one is 2/);
+  t.regex(textAt(late.body, 'message'), /epoch 1 is over; the Sandbox is at epoch 2/);
+  const early = await exec('kept', 'true', {}, '?epoch=7');
+  t.is(early.status, 409, early.text);
+  t.regex(textAt(early.body, 'message'), /epoch 7 does not exist; the Sandbox runs at epoch 2/);
+  t.regex(textAt(early.body, 'fix'), /epoch 2/);
 });
 
 test('a command that is sent with the Sandbox itself waits for its start, but not for what will never run', async (t) => {

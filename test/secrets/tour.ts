@@ -80,7 +80,7 @@ export async function make({ known, ask, reveal }: Tour): Promise<void> {
   const org = await reveal('POST', '/ops/v1/orgs', { name: 'another' });
   learn(known, "another org's key", textAt(org.body, 'key'));
   // Nobody answers there, and nobody may be asked there: the failing attempts have to tell without telling.
-  const hook = objectOf('WebhookEndpoint', 'hook', { url: 'https://127.0.0.1:9/hook' });
+  const hook = objectOf('WebhookEndpoint', 'hook', { url: 'https://nobody.invalid/hook' });
   const made = await reveal('POST', ENDPOINTS, hook);
   learn(known, 'signing secret', textAt(made.body, 'status', 'signingSecret'));
   const rotated = await reveal('POST', `${ENDPOINTS}/hook/rotations`, {});

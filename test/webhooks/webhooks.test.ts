@@ -221,16 +221,26 @@ run('a redirect is a failure that is not followed, and tried again later with th
   t.is(numberAt(done, 'statusCode'), 200);
 });
 
-run('an address outside the public internet that nobody has allowed fails at once', async (t) => {
-  const { client } = t.context;
-  const url = 'https://10.1.2.3/hook';
-  const made = await client.post(ENDPOINTS, objectOf('WebhookEndpoint', 'private', { url }));
-  t.is(made.status, 201, made.text);
-  const failed = await newest(client, 'private', 'it has failed', (entry) => textAt(entry, 'phase') !== 'Pending');
-  t.is(textAt(failed, 'phase'), 'Failed');
-  t.is(numberAt(failed, 'statusCode'), 0);
-  t.is(numberAt(failed, 'attempts'), 1);
-  t.regex(textAt(failed, 'error'), /only the public internet/);
+run('an address outside the public internet that nobody has allowed is refused when it is written', async (t) => {
+  const { client, receiver } = t.context;
+  const endpoint = (url: string): object => objectOf('WebhookEndpoint', 'private', { url });
+  const refused = [
+    '10.1.2.3',
+    '169.254.169.254',
+    '[::ffff:10.1.2.3]',
+    '0xa.1.2.3',
+    '167838211',
+    '[fe80::1]',
+    '[fd00::1]',
+  ];
+  for (const host of refused) {
+    const answer = await client.post(ENDPOINTS, endpoint(`https://${host}/hook`));
+    t.is(answer.status, 422, host);
+    t.regex(answer.text, /spec\.url.*not on the public internet/, host);
+  }
+  await make(client, 'private', receiver.hook('allowed'));
+  const moved = await client.merge(`${ENDPOINTS}/private`, { spec: { url: 'https://192.168.0.1/' } });
+  t.is(moved.status, 422, moved.text);
   await client.remove(`${ENDPOINTS}/private`);
 });
 

@@ -67,7 +67,10 @@ function ofSystem(exitCode: number, complaint: string, at: string): RefusalError
 }
 
 function missing(at: string): RefusalError {
-  return refuse('NotFound', `there is no file ${at}`, causedBy('NotFound', 'there is nothing at this path'));
+  return refuse('NotFound', `there is no file ${at}`, {
+    ...causedBy('NotFound', 'there is nothing at this path'),
+    fix: 'Check the path; GET .../files with the path of its directory lists what is there.',
+  });
 }
 
 export function diskFull(at: string): RefusalError {

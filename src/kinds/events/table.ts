@@ -36,6 +36,7 @@ const FUNDING = {
 
 /** Type: reason, kind, when. */
 const SINGLE = {
+  'job.attempt_failed': ['AttemptFailed', 'Job', 'An Attempt has failed, and its index is tried again.'],
   'job.preempted': ['Preempted', 'Job', 'Capacity was taken away; the work is replaced.'],
   'job.node_lost': ['NodeLost', 'Job', 'A machine was lost; the work is replaced.'],
   'job.restored': ['Restored', 'Job', 'Replaced work runs again, from the last checkpoint if there is one.'],

@@ -50,8 +50,7 @@ export const JOB_COLUMNS: readonly Column[] = [
   {
     name: 'Reason',
     type: 'string',
-    priority: 1,
-    description: 'Why it is in this phase.',
+    description: 'Why it is in this phase, or why the last Attempt failed that is tried again.',
     cell: (job: Job) => job.status.reason ?? '',
   },
 ];

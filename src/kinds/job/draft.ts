@@ -30,6 +30,8 @@ export interface JobPrivate {
   /** Since when Attempts wait and none has a place. */
   readonly unplacedSince?: number | undefined;
   readonly ending?: Ending | undefined;
+  /** Of an index that failed and is tried again: its last failure, until it has succeeded. */
+  readonly lastFailure?: { readonly index: number; readonly reason: string; readonly message: string } | undefined;
   readonly finishedAt?: number | undefined;
   /** Why nothing is placed yet, as the Node told it. */
   readonly waitReason?: string | undefined;

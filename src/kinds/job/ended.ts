@@ -1,6 +1,7 @@
 /**
  * Owns what the end of one Attempt means for its slot. Source: spec, "States and transitions" (Job / Attempt).
- * A customer's failure is retried after a delay until backoffLimit is used up over all indexes; lost capacity is replaced
+ * A customer's failure is retried after a delay until backoffLimit is used up over all indexes, unless no retry could mend it (LASTING);
+ * lost capacity is replaced
  * up to recovery.maxAttempts per index and counts against nobody.
  */
 import { emit } from '../events/emit.js';
@@ -8,6 +9,12 @@ import type { CollectedOutput, Letter } from '../letter.js';
 import type { Ending, JobDraft } from './draft.js';
 import { failureDelay, maxAttempts, replacementDelay } from './policy.js';
 import type { Slot, SlotOutput } from './slots.js';
+
+/** Characters of an engine's words that a Job repeats. */
+const LONGEST_MESSAGE = 500;
+
+/** What does not exist now will not exist at the next try. */
+const LASTING: ReadonlySet<string> = new Set(['CommandNotFound', 'CommandNotExecutable', 'ImageNotFound']);
 
 export type AttemptChanged = Extract<Letter, { letter: 'AttemptChanged' }>;
 
@@ -26,6 +33,7 @@ export function attemptSucceeded(draft: JobDraft, slot: Slot, letter: AttemptCha
     detail: { ...kept(slot), time: letter.time, ...(outputs.length > 0 && { outputs }) },
   };
   draft.put(done);
+  if (draft.private.lastFailure?.index === slot.index) draft.keep({ lastFailure: undefined });
   if (outputs.length > 0) draft.collected.push({ slot: done, time: letter.time });
 }
 
@@ -40,12 +48,20 @@ export function attemptFailed(draft: JobDraft, slot: Slot, letter: AttemptChange
   const failures = slot.failures + 1;
   const used = draft.failures + 1;
   const { backoffLimit } = draft.job.spec;
+  const last = `index ${slot.index}: ${describe(letter)}`;
+  if (LASTING.has(reason)) {
+    draft.put({ ...slot, phase: 'Failed', failures, detail: { ...kept(slot), reason } });
+    return { phase: 'Failed', reason, message: last };
+  }
   if (used > backoffLimit) {
     draft.put({ ...slot, phase: 'Failed', failures, detail: { ...kept(slot), reason } });
-    return backoffLimitExceeded(used, backoffLimit, `index ${slot.index}: ${describe(letter)}`);
+    return backoffLimitExceeded(used, backoffLimit, last);
   }
   const retryAt = draft.now + failureDelay(failures);
   draft.put({ ...slot, phase: 'Waiting', failures, detail: { ...kept(slot), reason, retryAt } });
+  const message = `${last}; failure ${used}, and backoffLimit is ${backoffLimit}`;
+  draft.keep({ lastFailure: { index: slot.index, reason, message } });
+  draft.effects.push(emit('job.attempt_failed', message));
   return undefined;
 }
 
@@ -89,7 +105,7 @@ function kept(slot: Slot): { readonly lost?: number } {
 }
 
 function describe({ reason, message, exitCode }: AttemptChanged): string {
-  if (message !== '') return `${reason}: ${message}`;
+  if (message !== '') return `${reason}: ${message.slice(0, LONGEST_MESSAGE)}`;
   return exitCode === undefined ? reason : `${reason}, exit code ${exitCode}`;
 }
 

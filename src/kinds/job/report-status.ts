@@ -31,7 +31,7 @@ export function reportStatus(draft: JobDraft, phase: JobPhase): JobStatus {
 }
 
 function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefined; message?: string | undefined } {
-  const { ending, waitReason } = draft.private;
+  const { ending, waitReason, lastFailure } = draft.private;
   // Once it is over, why it ended stays as it was said.
   if (ending !== undefined) return { reason: ending.reason, message: ending.message };
   switch (phase) {
@@ -41,7 +41,8 @@ function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefine
       return { reason: 'Suspended' };
     case 'Pending':
     case 'Running':
-      return waitReason === undefined ? {} : { reason: 'WaitingForCapacity', message: waitReason };
+      if (waitReason !== undefined) return { reason: 'WaitingForCapacity', message: waitReason };
+      return lastFailure === undefined ? {} : { reason: lastFailure.reason, message: lastFailure.message };
     default:
       return {};
   }

@@ -23,8 +23,11 @@ export type JobOutput = z.infer<typeof jobOutput>;
 
 export const jobStatus = z.object({
   phase: z.enum(JOB_PHASES).optional().describe('Where it is in its life.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
+  reason: z
+    .string()
+    .optional()
+    .describe('Why it is in this phase, or why the last Attempt failed that is tried again, as one word.'),
+  message: z.string().optional().describe('The same, for people.'),
   active: z.int().optional().describe('Attempts that wait, start, run or stop now.'),
   succeeded: z.int().optional().describe('Indexes that have succeeded.'),
   failed: z.int().optional().describe('Attempts that failed by themselves, which backoffLimit counts.'),

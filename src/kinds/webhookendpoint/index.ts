@@ -27,6 +27,7 @@ export const webhookEndpointKind: KindDefinition = {
   operations: EVERY_OPERATION,
   description: 'A receiver of signed HTTPS callbacks for the events of the org.',
   schema: { spec: webhookEndpointSpec, status: webhookEndpointStatus, immutable: [], raiseOnly: [] },
+  dials: ({ spec }: This) => [{ field: 'spec.url', url: spec.url }],
   columns: [
     {
       name: 'URL',

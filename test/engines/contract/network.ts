@@ -3,9 +3,12 @@
  * its operator's word, so that there is something to reach.
  */
 import { once } from 'node:events';
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
 import type { OrderedProcess } from '../../../src/engines/compute/engine.js';
 import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
@@ -144,6 +147,81 @@ export const networkCases: readonly ContractCase[] = [
         t.regex(await h.text(work.id, 'network'), new RegExp(`^CONNECT ${at} allowed [^\\n]*\\n$`));
       } finally {
         server.close();
+      }
+    },
+  },
+  {
+    name: 'work that sends ahead without end holds one connection outside for each of its own, and no other work up',
+    run: async (t, h) => {
+      const { server, at, sockets } = await greeter();
+      const silent: Socket[] = [];
+      const target = createServer((socket) => silent.push(socket.on('error', () => undefined).resume()));
+      target.listen(0, '127.0.0.1');
+      await once(target, 'listening');
+      const floods = `
+        exec 3<>/dev/tcp/127.0.0.1/3128
+        printf 'GET http://127.0.0.1:${(target.address() as AddressInfo).port}/ HTTP/1.1\r\nHost: x\r\n\r\n%.0s' {1..3000} >&3 &
+        sleep 600`;
+      try {
+        const hostile = order('', { main: bash(floods), network: OPEN });
+        await h.start(hostile);
+        await h.until('the flood', () => silent[0]);
+        t.is(
+          await h.output(order('', { main: bash(`ask ${at}; ${GREETED}`), network: OPEN })),
+          `${at} HTTP/1.1 200 Connection established\nhello\n`,
+        );
+        t.is(silent.length, 1);
+        t.is(sockets.length, 1);
+        const closed = once(silent[0] as Socket, 'close');
+        await h.engine.stop(hostile.id, 0, h.patience());
+        await h.ended(hostile.id);
+        await closed;
+      } finally {
+        server.close();
+        target.close();
+      }
+    },
+  },
+  {
+    name: 'work that floods the socket of its own API takes no connection of other work, and little of it goes on',
+    run: async (t, h) => {
+      const { apiDirectory } = h.engine;
+      if (apiDirectory === undefined) return void t.pass();
+      const asked: (string | undefined)[] = [];
+      const api = createHttpServer((req, res) => {
+        asked.push(req.url);
+        res.end('taken');
+      });
+      const path = join(apiDirectory, 'api.sock');
+      rmSync(path, { force: true });
+      api.listen(path);
+      await once(api, 'listening');
+      chmodSync(path, 0o666);
+      const perl = (script: string): OrderedProcess => ({
+        name: 'main',
+        command: [
+          'perl',
+          '-MIO::Socket::UNIX',
+          '-e',
+          `$SIG{PIPE} = 'IGNORE'; sub opened { IO::Socket::UNIX->new('/run/svc/api.sock') } ${script}`,
+        ],
+        env: { PATH: '/usr/bin:/bin' },
+      });
+      const floods = `my @all = map { opened() } 1 .. 40; $_->blocking(0) for @all; syswrite $_, "GET /flood HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" x 2000 for @all; $| = 1; print "sent\\n"; sleep 600`;
+      const asks = `my $s = opened() or die "no socket: $!"; print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"; local $/; my $all = <$s>; print defined $all ? ($all =~ m{\\n(taken)\\z} ? $1 : $all) : "nothing: $!"`;
+      try {
+        const hostile = order('', { main: perl(floods), apiDirectory });
+        await h.start(hostile);
+        await h.until('the flood', async () => (await h.text(hostile.id)) === 'sent\n' || undefined);
+        const one = order('', { main: perl(asks), apiDirectory });
+        t.like(await h.run(one), { exitCode: 0 });
+        t.is(await h.text(one.id), 'taken');
+        await h.engine.stop(hostile.id, 0, h.patience());
+        await h.ended(hostile.id);
+        t.true(asked.filter((url) => url === '/flood').length < 1_000, 'of 80,000');
+      } finally {
+        api.close();
+        api.closeAllConnections();
       }
     },
   },

@@ -57,10 +57,22 @@ test('whatever text is asked for, what is let through by an AllowList is on it',
   );
 });
 
-test('an address is one in every spelling that a program of the system would take for it', (t) => {
-  for (const spelled of ['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.0.0.1.']) {
-    t.deepEqual(targetOf(spelled, 80), { host: '127.0.0.1', port: 80, isAddress: true }, spelled);
+test('an IPv4 address is four plain decimals: what another reader could take for another address is no target', (t) => {
+  t.deepEqual(targetOf('93.184.216.34', 80), { host: '93.184.216.34', port: 80, isAddress: true });
+  for (const spelled of [
+    ...['127.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.0.0.1.', '0000127.0.0.1', '00.0.0.0', '127.0.0.01'],
+    ...['1.2.3.0x4', '1.2.3.4.5', '256.1.1.1', '1..2.3', 'a.0x', 'name.12', '127\u30020\u30020\u30021', '\uff11.2.3.4'],
+  ]) {
+    t.is(targetOf(spelled, 80), undefined, spelled);
+    t.is(parseAuthority(`${spelled}:80`), undefined, spelled);
   }
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom('0', '1', '127', '9', '0x', 'a', '.', '.'), { maxLength: 12 }), (parts) => {
+      const text = parts.join('');
+      const target = targetOf(text, 80);
+      if (target?.isAddress === true) t.is(target.host, text);
+    }),
+  );
   t.deepEqual(parseAuthority('[::1]:80'), { host: '::1', port: 80, isAddress: true });
   t.deepEqual(parseAuthority('[::FFFF:127.0.0.1]:80')?.isAddress, true);
 });

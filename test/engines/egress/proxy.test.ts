@@ -138,7 +138,6 @@ for (const [what, host, says] of [
   ['a private address', '10.0.0.1', 'private'],
   ['loopback', '[::1]', 'loopback'],
   ['an address within another', '[::ffff:169.254.169.254]', 'IPv4 within IPv6'],
-  ['an address in an old spelling', '0x0a000001', 'private'],
   ['a name of cloud metadata', 'metadata.example.org', 'cloud metadata'],
   ['a name of private addresses', 'private.example.org', 'private'],
   ['a name of a mapped address', 'mapped.example.org', 'IPv4 within IPv6'],
@@ -232,6 +231,7 @@ test('what two readers could understand in two ways reaches nobody', async (t) =
     `GET / HTTP/1.1\r\nHost: echo.example.org:${target}\r\n\r\n`,
     `GET https://echo.example.org:${target}/ HTTP/1.1\r\nHost: x\r\n\r\n`,
     `CONNECT echo.example.org HTTP/1.1\r\nHost: x\r\n\r\n`,
+    `CONNECT 0127.0.0.1:${target} HTTP/1.1\r\nHost: x\r\n\r\n`,
     '\x04\x01\x00\x50\x7f\x00\x00\x01\x00',
   ]) {
     t.regex((await talk(port, bad)).toString(), /^HTTP\/1\.1 (400|501) /, bad);
@@ -271,4 +271,84 @@ test('connections are bounded, the silent are cut off, and all end with the work
   const ended = once(socket.on('error', () => undefined).resume(), 'close');
   await egress.close();
   await ended;
+});
+
+test('requests sent ahead on one connection wait for the answer to the one before, and take nothing outside meanwhile', async (t) => {
+  const { port, lookedUp, lines, egress } = await proxy(OPEN);
+  let reached = 0;
+  // Takes a request and never answers.
+  const silent = createServer((socket) => {
+    reached++;
+    socket.on('error', () => undefined).resume();
+  });
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  closing.push(() => silent.close());
+  const at = `echo.example.org:${(silent.address() as AddressInfo).port}`;
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(`GET http://${at}/ HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(500));
+  await until(() => reached > 0);
+  // Another connection goes its whole way meanwhile, and so would have the others.
+  const { port: web1 } = await web((_req, res) => res.end('answer'));
+  for (let n = 0; n < 3; n++) {
+    const said = await talk(
+      port,
+      `GET http://echo.example.org:${web1}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
+    t.true(said.toString().endsWith('answer'));
+  }
+  t.is(reached, 1);
+  t.is(lookedUp.length, 4);
+  const opened = await new Promise<number>((resolve) => silent.getConnections((_error, count) => resolve(count)));
+  t.is(opened, 1);
+  // With the work all of it goes.
+  await egress.close();
+  t.is(lines.length, 4);
+  await until(() => silent.listening && socket.closed);
+});
+
+test('requests sent ahead are answered in their order when each is, with bodies of both kinds', async (t) => {
+  const { port: target } = await web((req, res) => {
+    let body = '';
+    req.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    req.on('end', () => res.end(`<${req.url} ${body.length}>`));
+  });
+  const { port } = await proxy(OPEN);
+  const at = `http://echo.example.org:${target}`;
+  const trap = 'GET /smuggled HTTP/1.1\r\n\r\n';
+  const ahead = [
+    `GET ${at}/1 HTTP/1.1\r\nHost: x\r\n\r\n`,
+    `POST ${at}/2 HTTP/1.1\r\nHost: x\r\nContent-Length: ${trap.length}\r\n\r\n${trap}`,
+    `POST ${at}/3 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${trap.length.toString(16)}\r\n${trap}\r\n0\r\n\r\n`,
+    `GET ${at}/4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+  ].join('');
+  const answers = (said: Buffer): string[] => said.toString().match(/<[^>]*>/g) ?? [];
+  const wanted = ['</1 0>', `</2 ${trap.length}>`, `</3 ${trap.length}>`, '</4 0>'];
+  t.deepEqual(answers(await talk(port, ahead)), wanted);
+  // Wherever the pieces are cut.
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const said = rest(socket);
+  for (const letter of ahead) {
+    socket.write(letter);
+    await new Promise((next) => setImmediate(next));
+  }
+  t.deepEqual(answers(await said), wanted);
+});
+
+test('as many connections outwards as inwards, and one more is refused', async (t) => {
+  const { port } = await proxy(OPEN, { connections: 2, lingerMs: 60_000 });
+  const target = await echo();
+  const ask = `CONNECT echo.example.org:${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  const open = async (): Promise<Socket> => {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(ask);
+    t.regex(String(await once(socket, 'data')), /^HTTP\/1\.1 200/);
+    return socket;
+  };
+  const [one, two] = [await open(), await open()];
+  t.regex((await talk(port, ask)).toString(), /^HTTP\/1\.1 503/);
+  one.destroy();
+  two.destroy();
 });

@@ -13,6 +13,7 @@ export type Fate =
   | 'fail'
   | 'outOfMemory'
   | 'startFailed'
+  | 'notFound'
   | 'startLost'
   | 'noRoom'
   | 'lost'
@@ -52,7 +53,10 @@ export class FakeEngine {
     this.works.set(work.id, begun);
     const base = { epoch: work.epoch, time: now };
     if (work.fate === 'startFailed') {
-      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message: '' });
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'InputFailed', message: '' });
+    } else if (work.fate === 'notFound') {
+      const message = 'main: executable "nope" not found in PATH';
+      this.#end(begun, { report: 'StartFailed', ...base, reason: 'CommandNotFound', message });
     } else if (work.fate === 'startLost') {
       this.#end(begun, { report: 'StartFailed', ...base, reason: 'RunnerLost', message: '' });
     } else if (work.fate === 'noRoom') {

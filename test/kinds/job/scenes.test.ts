@@ -65,6 +65,37 @@ test('No more indexes run at once than parallelism says, and a raise takes effec
   t.is(jobStatus(world).active, 5, 'what runs is left to run');
 });
 
+test('a program that does not exist fails the Job at its first Attempt, and the Job says which', (t) => {
+  const world = begin({ backoffLimit: 6, completions: 3, parallelism: 3 }, (slot) =>
+    slot === 1 ? 'notFound' : 'stay',
+  );
+  until(world, 'Failed');
+  const status = jobStatus(world);
+  t.is(status.reason, 'CommandNotFound');
+  t.is(status.message, 'index 1: CommandNotFound: main: executable "nope" not found in PATH');
+  t.deepEqual(epochsOf(world, 1), [1]);
+});
+
+test('while a failed index is tried again the Job says why it failed, until that index has succeeded', (t) => {
+  const world = begin({ backoffLimit: 3, completions: 2, parallelism: 2 }, (slot, epoch) =>
+    slot === 1 ? 'stay' : epoch < 3 ? 'fail' : 'succeed',
+  );
+  run(world);
+  t.like(jobStatus(world), {
+    phase: 'Running',
+    reason: 'CustomerExit',
+    message: 'index 0: CustomerExit: exit code 1; failure 1, and backoffLimit is 3',
+  });
+  world.tick();
+  run(world);
+  t.regex(jobStatus(world).message ?? '', /failure 2, and backoffLimit is 3/);
+  t.is(world.events.filter(({ event }) => event === 'job.attempt_failed').length, 2);
+  world.tick();
+  run(world);
+  t.is(jobStatus(world).succeeded, 1);
+  t.is(jobStatus(world).reason, undefined);
+});
+
 test('Failures are retried after 1 s, 2 s, 4 s, and beyond backoffLimit the Job fails', (t) => {
   const world = begin({ backoffLimit: 3 }, () => 'fail');
   const begun: number[] = [];

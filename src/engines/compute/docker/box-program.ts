@@ -133,7 +133,8 @@ sub why {
   my ($p, $said) = @_;
   my $e = substr($said, 1);
   return ('WorkingDirNotFound', "cannot enter $p->{cwd}") if substr($said, 0, 1) eq 'c';
-  return ('CommandNotFound', "$p->{name}: no program $p->{argv}[0]") if $e == 2 || $e == 20;
+  my $where = $p->{argv}[0] =~ m{/} ? '' : ' in PATH';
+  return ('CommandNotFound', qq($p->{name}: executable "$p->{argv}[0]" not found$where)) if $e == 2 || $e == 20;
   return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0] cannot be executed");
 }
 sub fields { return map { pack('H*', $_ eq '-' ? '' : $_) } @_ }

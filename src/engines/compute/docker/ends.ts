@@ -2,6 +2,8 @@
  * Owns what is kept of work that has ended, in the data directory: its last state, one file each, written before the end is told, and its
  * outputs. Logs lie beside. All goes by `remove`.
  */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkState } from '../engine.js';
@@ -11,13 +13,28 @@ export class Ends {
   private readonly base: string;
   private readonly states = new Map<string, WorkState>();
 
-  /** Shown to work: whoever may pass can connect to what lies in it, and name nothing else. */
+  /** Of the service's own socket, and of a directory for each box. Users of work may pass through, and list nothing. */
   get apiDirectory(): string {
     return join(this.base, 'api');
   }
 
   constructor(base: string) {
     this.base = base;
+  }
+
+  /** The part of it that one box is shown. Short, since a socket's path may have at most 107 bytes. */
+  apiOf(id: string): string {
+    return join(this.apiDirectory, createHash('sha256').update(id).digest('hex').slice(0, 12));
+  }
+
+  hasApiOf(id: string): boolean {
+    return existsSync(this.apiOf(id));
+  }
+
+  async makeApiOf(id: string): Promise<string> {
+    await mkdir(this.apiOf(id), { recursive: true });
+    await chmod(this.apiOf(id), 0o711);
+    return this.apiOf(id);
   }
 
   async load(): Promise<void> {
@@ -60,6 +77,7 @@ export class Ends {
     this.states.delete(id);
     await rm(join(this.base, 'ends', `${id}.json`), { force: true });
     await rm(this.outputDirectory(id), { recursive: true, force: true });
+    await rm(this.apiOf(id), { recursive: true, force: true });
     if (logs) await rm(this.logDirectory(id), { recursive: true, force: true });
   }
 }

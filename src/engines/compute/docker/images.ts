@@ -59,7 +59,9 @@ export async function findImage(
   if (here !== undefined && (common || privateImages.mayHave(here.id, here.names, login))) return here;
   const pulled = pin === undefined ? withTag(reference) : `${repositoryOf(reference)}@${pin}`;
   const refusal = common ? undefined : await refusalOfRegistry(reference, deps);
-  if (refusal !== undefined) return missing('ImageNotFound', `${pulled}: ${refusal}`);
+  if (refusal !== undefined) {
+    return missing(refusal.passing ? 'ImagePullFailed' : 'ImageNotFound', `${pulled}: ${refusal.message}`);
+  }
   if (here !== undefined) {
     // A daemon that has all of it takes a digest for pulled without asking anybody.
     const ask = (await deps.isPodman(signal)) ? pull : askRegistry;
@@ -122,8 +124,11 @@ function failureOf(reference: string, login: RegistryLogin | undefined, error: u
   // What something answered that is no registry is not passed on.
   const words = wordsOf(error).replace(/\bbody\b.*/s, '…');
   // A registry answers the same for what is not there and what is not for everybody.
+  // That its name was not resolved says nothing of what it has.
+  const unresolved = /no such host|name resolution|server misbehaving|dial tcp: lookup/i.test(words);
   const none =
-    statusOf(error) === 404 || /not found|manifest unknown|no such host|does not exist|invalid reference/i.test(words);
+    !unresolved &&
+    (statusOf(error) === 404 || /not found|manifest unknown|does not exist|invalid reference/i.test(words));
   const wanted = login === undefined && /no basic auth|unauthorized|authentication required|denied/i.test(words);
   const next = wanted ? '; the imagePullSecrets of a Job or Workspace may name a login' : '';
   return missing(none ? 'ImageNotFound' : 'ImagePullFailed', `${reference}: ${words}${next}`);

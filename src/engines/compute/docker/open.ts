@@ -141,7 +141,7 @@ class DockerEngine {
     this.log = options.log ?? silentLog;
     this.daemon = daemon;
     this.docker = daemon.docker;
-    this.waysOut = new WaysOut(options.egressAllow ?? []);
+    this.waysOut = new WaysOut(options.egressAllow ?? [], (line) => this.log.warn({}, line));
     this.images = {
       docker: this.docker,
       catalog: options.images,
@@ -237,6 +237,7 @@ class DockerEngine {
     const forgotten = box?.forget();
     if (box !== undefined) this.commands.endIn(box);
     await Promise.all([forgotten, asked(signal, () => removeContainer(container))]);
+    this.waysOut.unrelay(this.ends.apiOf(id));
     await this.ends.remove(id, logs);
   }
 
@@ -323,7 +324,7 @@ class DockerEngine {
     };
     const name = containerName(this.options.clusterId, id);
     try {
-      const made = await this.preparer.make(order, name, kept, stopped);
+      const made = await this.preparer.make(await this.withOwnApi(order), name, kept, stopped);
       if (made.outcome === 'Failed') return await fail(made.reason, made.message);
       this.boxes.set(id, made.box);
       made.box.follow();
@@ -336,6 +337,14 @@ class DockerEngine {
       }
       throw refusalOf(error);
     }
+  }
+
+  /** With a socket of the attempt API that no other box has. */
+  private async withOwnApi(order: WorkOrder): Promise<WorkOrder> {
+    if (order.apiDirectory === undefined) return order;
+    const apiDirectory = await this.ends.makeApiOf(order.id);
+    await this.waysOut.relay(apiDirectory, this.ends.apiDirectory);
+    return { ...order, apiDirectory };
   }
 
   private makeBox(container: Container, id: string, kept: Kept): Box {
@@ -353,6 +362,7 @@ class DockerEngine {
         if (this.boxes.get(id) === box) this.boxes.delete(id);
         clearTimeout(this.kills.get(id));
         this.kills.delete(id);
+        this.waysOut.unrelay(this.ends.apiOf(id));
         // The next start of the service tries again.
         removeContainer(container, this.closed.signal).catch(() => undefined);
       },
@@ -393,7 +403,8 @@ class DockerEngine {
         if (this.closed.signal.aborted) return box.close();
         this.boxes.set(id, box);
         box.follow();
-        // The door of the service before went with it.
+        // The doors of the service before went with it.
+        if (this.ends.hasApiOf(id)) await this.waysOut.relay(this.ends.apiOf(id), this.ends.apiDirectory);
         await this.waysOut.open(box).catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
       }),
     );

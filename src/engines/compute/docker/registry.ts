@@ -45,14 +45,32 @@ export interface RegistryRules {
   readonly trusted: ReadonlySet<string>;
 }
 
-/** Why the daemon is not sent to the registry of this image; undefined: it may be. */
-export async function refusalOfRegistry(reference: string, rules: RegistryRules): Promise<string | undefined> {
+/** Why the daemon is not sent to a registry. `passing`: it may be sent there later, since nobody knew where that is. */
+export interface RegistryRefusal {
+  readonly message: string;
+  readonly passing: boolean;
+}
+
+/** Undefined: it may be sent there. */
+export async function refusalOfRegistry(reference: string, rules: RegistryRules): Promise<RegistryRefusal | undefined> {
   const registry = registryOf(reference);
   if (registry === HUB || rules.trusted.has(registry)) return undefined;
   const host = registry.replace(/:\d+$/, '');
-  const addresses = isIP(host) === 0 ? await rules.lookup(host).catch(() => []) : [host];
-  if (addresses.length === 0) return `the registry ${registry} is not found`;
+  let cause = 'it has no address';
+  const resolve = (): Promise<readonly string[]> =>
+    rules.lookup(host).catch((error: unknown) => {
+      cause = error instanceof Error ? error.message : cause;
+      return [];
+    });
+  const addresses = isIP(host) === 0 ? await resolve() : [host];
+  if (addresses.length === 0) {
+    return {
+      passing: true,
+      message: `the registry ${registry} cannot be reached: the name ${host} is not resolved (${cause})`,
+    };
+  }
   const special = addresses.map(specialAddress).find((what) => what !== undefined);
   if (special === undefined) return undefined;
-  return `the registry ${registry} is at a ${special} address, and TROUPE_DOCKER_REGISTRIES does not name it`;
+  const message = `the registry ${registry} is at a ${special} address, and TROUPE_DOCKER_REGISTRIES does not name it`;
+  return { passing: false, message };
 }

@@ -1,22 +1,25 @@
 /**
- * Owns the ways out of boxes: the same proxy as the embedded engine's, run by the service, behind a socket that listens on the box's own
- * loopback and is made from outside. The container has no network, so nothing else leads out: neither to the host, nor to neighbours,
+ * The ways out of boxes: the same proxy process as the embedded engine's, started by the service, behind a socket that listens on the box's
+ * own loopback and is made from outside. The container has no network, so nothing else leads out: neither to the host, nor to neighbours,
  * nor to what a bridge would reach. It takes root on the daemon's machine; elsewhere such work is refused, never run without its policy.
  */
-import { openResolver } from '../../dialer/resolve.js';
+import { join } from 'node:path';
+import { API_SOCKET } from '../../../brand.js';
 import { findProgram } from '../runner/isolation/probe.js';
 import { Doors } from '../runner/egress/door.js';
 import { Outward } from '../runner/egress/outward.js';
+import { ProxyProcess } from '../runner/egress/proxy-process.js';
 import type { Box } from './box.js';
 
 export class WaysOut {
   private readonly allow: readonly string[];
   private readonly doors = new Doors({ perl: findProgram('perl'), architecture: process.arch, bringUp: false });
-  private lookup: ReturnType<typeof openResolver> | undefined;
+  private readonly proxy: ProxyProcess;
 
   /** `allow`: special addresses that may be reached all the same. */
-  constructor(allow: readonly string[]) {
+  constructor(allow: readonly string[], report: (line: string) => void) {
     this.allow = allow;
+    this.proxy = new ProxyProcess({ report });
   }
 
   /** For a box whose container runs, before anything of the work does. Throws an Error that says why it cannot be. */
@@ -29,14 +32,21 @@ export class WaysOut {
       throw new Error('work in containers can have a network only where the service is root');
     const { Pid: pid } = (await box.container.inspect()).State;
     if (pid === 0) throw new Error('the container does not run');
-    this.lookup ??= openResolver();
-    await box.openOutward(
-      pid,
-      new Outward(network, this.allow, { doors, lookup: this.lookup }, (line) => box.note(line)),
-    );
+    const { proxy } = this;
+    await box.openOutward(pid, new Outward(network, this.allow, { doors, proxy }, (line) => box.note(line)));
+  }
+
+  /** Serves the attempt API, which the service has in `service`, in a directory that one box is shown. */
+  relay(directory: string, service: string): Promise<void> {
+    return this.proxy.relay(directory, join(service, API_SOCKET));
+  }
+
+  unrelay(directory: string): void {
+    this.proxy.unrelay(directory);
   }
 
   close(): void {
     this.doors.close();
+    this.proxy.close();
   }
 }

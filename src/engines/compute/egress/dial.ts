@@ -31,6 +31,8 @@ export type Dialled =
   | { readonly outcome: 'Connected'; readonly socket: Socket; readonly address: string }
   /** By policy, or because the address is special. */
   | { readonly outcome: 'Refused'; readonly message: string }
+  /** The work has as many connections as it may have. */
+  | { readonly outcome: 'Full'; readonly message: string }
   | {
       readonly outcome: 'Failed';
       readonly reason: 'NameNotFound' | 'ConnectionRefused' | 'Unreachable' | 'TimedOut';

@@ -1,41 +1,42 @@
 /**
- * Owns the HTTP half of the proxy: CONNECT, and requests in absolute form. Node's own strict parser reads them, so that what this
+ * The HTTP half of the proxy: CONNECT, and requests in absolute form, one after the other on a connection (`serial-requests.ts`). Node's own strict parser reads them, so that what this
  * proxy understands is what it sends on: it writes each request anew, on a connection of its own, and two lengths in one
  * message, or a coding that it does not know, are refused. Nothing of a path, query, header or body is logged (I11).
  */
-import {
-  createServer,
-  request as httpRequest,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
 import { forwarded } from './headers.js';
 import type { HalfDeps } from './half.js';
 import { authorityOf, parseAuthority, type Target } from './policy.js';
+import { SerialRequests } from './serial-requests.js';
 import { join } from './tunnel.js';
 
 const MAX_HEADER_BYTES = 32 * 1024;
-/** Between two requests on one connection (ms). */
+/** Between an answer and the next request on one connection (ms). */
 const KEEP_ALIVE_MS = 60_000;
 
-export function httpHalf(deps: HalfDeps): Pick<Server, 'emit'> {
+export interface HttpHalf {
+  serve(inner: Duplex): void;
+}
+
+export function httpHalf(deps: HalfDeps): HttpHalf {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
-    keepAliveTimeout: KEEP_ALIVE_MS,
     // A body may take as long as it takes; silence is bounded on the outer connection.
     requestTimeout: 0,
     insecureHTTPParser: false,
   });
   server.timeout = 0;
-  server.on('connect', (req: IncomingMessage, inner: Duplex, head: Buffer) => {
+  server.on('connect', (req: IncomingMessage, connection: SerialRequests, head: Buffer) => {
+    const inner = connection.release(head);
     deps.spoke(inner);
-    void tunnel(req, inner, head, deps);
+    void tunnel(req, inner, deps);
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    deps.spoke(req.socket);
+    SerialRequests.began(req, res);
+    if (req.socket.destroyed) return;
+    deps.spoke((req.socket as Duplex as SerialRequests).inner);
     void forward(req, res, deps);
   });
   server.on('clientError', (_error: Error, inner: Duplex) => {
@@ -43,25 +44,32 @@ export function httpHalf(deps: HalfDeps): Pick<Server, 'emit'> {
     inner.once('finish', () => inner.destroy());
     inner.end(refusal(400, 'Bad Request', 'this is not valid HTTP'));
   });
-  return server;
+  return {
+    serve: (inner) => void server.emit('connection', new SerialRequests(inner, { idleMs: KEEP_ALIVE_MS })),
+  };
 }
 
-async function tunnel(req: IncomingMessage, inner: Duplex, head: Buffer, deps: HalfDeps): Promise<void> {
+async function tunnel(req: IncomingMessage, inner: Duplex, deps: HalfDeps): Promise<void> {
   const target = parseAuthority(req.url ?? '');
   if (target === undefined) {
     deps.senseless('CONNECT');
-    inner.end(refusal(400, 'Bad Request', 'CONNECT names no host and port'));
+    refuseTunnel(inner, refusal(400, 'Bad Request', 'CONNECT names no host and port'));
     return;
   }
   const opened = await deps.open('CONNECT', target, inner);
   if (opened.outcome !== 'Connected') {
     const [status, reason] = statusOf(opened);
-    inner.end(refusal(status, reason, opened.message));
+    refuseTunnel(inner, refusal(status, reason, opened.message));
     return;
   }
   inner.write('HTTP/1.1 200 Connection established\r\n\r\n');
-  if (head.length > 0) opened.socket.write(head);
   join(inner, opened.socket, deps.idleMs);
+}
+
+/** What the client says after that is not read. */
+function refuseTunnel(inner: Duplex, words: string): void {
+  inner.once('finish', () => inner.destroy());
+  inner.end(words);
 }
 
 async function forward(req: IncomingMessage, res: ServerResponse, deps: HalfDeps): Promise<void> {
@@ -130,6 +138,7 @@ function hasBody(method: string | undefined): boolean {
 
 function statusOf(failed: Exclude<Dialled, { outcome: 'Connected' }>): [status: number, reason: string] {
   if (failed.outcome === 'Refused') return [403, 'Forbidden'];
+  if (failed.outcome === 'Full') return [503, 'Service Unavailable'];
   return failed.reason === 'TimedOut' ? [504, 'Gateway Timeout'] : [502, 'Bad Gateway'];
 }
 

@@ -7,15 +7,17 @@
  *
  * HTTP and SOCKS5 come on the same port and are told apart by their first byte.
  *
- * Bounds (I10): MAX_CONNECTIONS of one piece of work, one more is refused; FIRST_WORDS_MS until a connection has said what it
- * wants; IDLE_MS of silence after that; buffers are those of the streams, and who does not read stops the other side.
+ * Bounds (I10): MAX_CONNECTIONS of one piece of work, inwards and outwards alike, one more is refused; FIRST_WORDS_MS until a connection
+ * has said what it wants; IDLE_MS of silence after that; buffers are those of the streams, and who does not read stops the other side.
+ * A connection outwards belongs to one inwards: it ends at most LINGER_MS after that one, and all end with the work.
  */
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WorkNetwork } from '../engine.js';
 import type { AllowedAddresses } from '../../dialer/special-addresses.js';
 import { dial, type Dialled } from './dial.js';
 import type { HalfDeps, Kind } from './half.js';
-import { httpHalf, refusal } from './http.js';
+import { httpHalf, refusal, type HttpHalf } from './http.js';
 import { authorityOf, type Target } from './policy.js';
 import { SOCKS_VERSION } from './socks.js';
 import { serveSocks } from './socks-half.js';
@@ -24,6 +26,8 @@ const MAX_CONNECTIONS = 256;
 const FIRST_WORDS_MS = 60_000;
 /** Longer than databases and message queues are commonly silent. */
 const IDLE_MS = 4 * 3_600_000;
+/** For what a connection that has ended in order has still to deliver. */
+const LINGER_MS = 30_000;
 
 export interface EgressOptions {
   readonly network: WorkNetwork;
@@ -38,6 +42,7 @@ export interface EgressOptions {
         readonly connectMs?: number | undefined;
         readonly firstWordsMs?: number | undefined;
         readonly idleMs?: number | undefined;
+        readonly lingerMs?: number | undefined;
       }
     | undefined;
 }
@@ -50,7 +55,13 @@ export interface Egress {
 
 export function openEgress(options: EgressOptions): Egress {
   const { network, allowed, lookup, bounds = {} } = options;
-  const { connections = MAX_CONNECTIONS, firstWordsMs = FIRST_WORDS_MS, idleMs = IDLE_MS, connectMs } = bounds;
+  const {
+    connections = MAX_CONNECTIONS,
+    firstWordsMs = FIRST_WORDS_MS,
+    idleMs = IDLE_MS,
+    lingerMs = LINGER_MS,
+    connectMs,
+  } = bounds;
   /** Each with the clock that runs until it has said what it wants. */
   const live = new Map<Duplex, NodeJS.Timeout | undefined>();
 
@@ -66,8 +77,15 @@ export function openEgress(options: EgressOptions): Egress {
     if (asked === 0 && live.size === 0) done?.();
   };
 
+  const outward = new Set<Socket>();
+
   async function open(kind: Kind, target: Target, inner: Duplex): Promise<Dialled> {
     const began = performance.now();
+    if (asked >= connections) {
+      const message = `this work has ${asked} connections open`;
+      options.log(`${kind} ${authorityOf(target)} refused (${message})`);
+      return { outcome: 'Full', message };
+    }
     asked++;
     const gone = new AbortController();
     const abort = (): void => gone.abort();
@@ -83,10 +101,19 @@ export function openEgress(options: EgressOptions): Egress {
     switch (dialled.outcome) {
       case 'Connected': {
         const { socket, address } = dialled;
-        socket.once('close', () =>
-          tell(`allowed address=${address} sent=${socket.bytesWritten} received=${socket.bytesRead}`),
-        );
-        if (inner.destroyed) socket.destroy();
+        outward.add(socket);
+        let timer: NodeJS.Timeout | undefined;
+        const linger = (): void => {
+          timer = setTimeout(() => socket.destroy(), lingerMs);
+        };
+        inner.once('close', linger);
+        socket.once('close', () => {
+          inner.off('close', linger);
+          clearTimeout(timer);
+          outward.delete(socket);
+          tell(`allowed address=${address} sent=${socket.bytesWritten} received=${socket.bytesRead}`);
+        });
+        if (inner.destroyed || closed) socket.destroy();
         return dialled;
       }
       case 'Refused':
@@ -99,7 +126,8 @@ export function openEgress(options: EgressOptions): Egress {
   }
 
   const deps: HalfDeps = { open, spoke, senseless: (kind) => options.log(`${kind} refused (not understood)`), idleMs };
-  let http: ReturnType<typeof httpHalf> | undefined;
+  let http: HttpHalf | undefined;
+  let closed = false;
 
   return {
     serve(inner) {
@@ -123,7 +151,7 @@ export function openEgress(options: EgressOptions): Egress {
         inner.pause();
         inner.unshift(first);
         if (first[0] === SOCKS_VERSION) serveSocks(inner, deps);
-        else (http ??= httpHalf(deps)).emit('connection', inner);
+        else (http ??= httpHalf(deps)).serve(inner);
         inner.resume();
       });
       // Ended before it said anything.
@@ -132,7 +160,9 @@ export function openEgress(options: EgressOptions): Egress {
       });
     },
     close() {
+      closed = true;
       for (const inner of live.keys()) inner.destroy();
+      for (const socket of outward) socket.destroy();
       return new Promise((resolve) => {
         done = resolve;
         settle();

@@ -18,15 +18,18 @@ export interface Target {
 const LABEL = /^[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?$/;
 const MAX_NAME = 253;
 
-/** Undefined: no host that could be reached. Addresses in their old spellings (`127.1`, `0x7f000001`) are addresses. */
+/**
+ * Undefined: no host that could be reached. An IPv4 address is four plain decimals and nothing else: of its old spellings (`127.1`,
+ * `0x7f000001`, `0127.0.0.1`) readers make different addresses, so a check of one reading says nothing about another.
+ */
 export function targetOf(host: string, port: number): Target | undefined {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return undefined;
   const bare = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
   if (isIP(bare) !== 0) return bare.includes('%') ? undefined : { host: bare.toLowerCase(), port, isAddress: true };
   if (host.length > MAX_NAME + 1) return undefined;
-  // What a URL would make of it: other scripts, letter case, and numbers that are addresses.
+  // What a URL would make of it: other scripts, letter case, and numbers that some reader takes for an address.
   const name = domainToASCII(host.replace(/\.$/, ''));
-  if (isIP(name) !== 0) return { host: name, port, isAddress: true };
+  if (isIP(name) !== 0 || /^(?:\d+|0x[0-9a-f]*)$/.test(name.slice(name.lastIndexOf('.') + 1))) return undefined;
   if (name === '' || name.length > MAX_NAME || !name.split('.').every((label) => LABEL.test(label))) return undefined;
   return { host: name, port, isAddress: false };
 }

@@ -59,6 +59,7 @@ async function connect(inner: Duplex, target: Target, rest: Buffer, deps: HalfDe
 
 function replyOf(failed: Exclude<Dialled, { outcome: 'Connected' }>): number {
   if (failed.outcome === 'Refused') return REPLY.notAllowed;
+  if (failed.outcome === 'Full') return REPLY.failed;
   switch (failed.reason) {
     case 'ConnectionRefused':
       return REPLY.connectionRefused;

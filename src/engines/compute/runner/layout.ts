@@ -26,6 +26,8 @@ export interface Layout {
   readonly pipes: string;
   /** Of the service, for the socket of the attempt API; shown inside work. */
   readonly api: string;
+  /** Program of the proxy process. */
+  readonly proxy: string;
   /** Programs of the agents of boxes and of what makes these, and the sockets of all. */
   readonly agent: string;
   readonly zygote: string;
@@ -48,6 +50,7 @@ export function layoutOf(runnerDir: string, runtimeDir: string): Layout {
     socket: join(runtimeDir, 'socket', 'runner'),
     pipes: join(runtimeDir, 'pipes'),
     api: join(runtimeDir, 'api'),
+    proxy: join(runtimeDir, 'proxy.mjs'),
     agent: join(runtimeDir, 'agent'),
     zygote: join(runtimeDir, 'zygote'),
     agents: join(runtimeDir, 'agents'),

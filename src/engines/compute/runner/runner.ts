@@ -1,7 +1,7 @@
 /**
  * Owns the putting together of a runner from its parts, and its end by idleness or when it is told to.
  */
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { writeAgent } from './agent/source.js';
 import { isKnown } from './isolation/calls.js';
 import { collectOutputs } from './work/outputs.js';
 import { Doors } from './egress/door.js';
-import type { OutwardDeps } from './egress/outward.js';
+import { builtProxy, ProxyProcess } from './egress/proxy-process.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
 import { leaveWindows, OWN_MOUNTS } from './isolation/own-mounts.js';
 import { PrivateFiles } from './isolation/private-files.js';
@@ -62,7 +62,10 @@ export async function openRunner(
   const sockets = new AgentSockets(layout.agents);
   const perl = findProgram('perl');
   const groups = probeGroups(marker, uid);
-  const lookup = lazyResolver();
+  // Its program as it was when this one started: the clone may be built anew meanwhile.
+  await copyFile(builtProxy(), layout.proxy);
+  const proxy = new ProxyProcess({ program: layout.proxy, report });
+  proxy.start();
   const isolation = await openIsolation({
     wanted: settings.isolation,
     uid,
@@ -144,7 +147,7 @@ export async function openRunner(
             },
       outward: {
         doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
-        lookup,
+        proxy,
       },
       relayed: () => server.relayed,
       transferring: () => server.transferring,
@@ -198,18 +201,10 @@ export async function openRunner(
   await server.close();
   await works.close();
   zygote?.close();
+  proxy.close();
   groups.close();
   await leave(layout, settings.runtimeDir);
   process.exit(0);
-}
-
-/** Loaded when the first name is looked up. */
-function lazyResolver(): OutwardDeps['lookup'] {
-  let opened: Promise<OutwardDeps['lookup']> | undefined;
-  return async (host) => {
-    opened ??= import('../../dialer/resolve.js').then(({ openResolver }) => openResolver());
-    return (await opened)(host);
-  };
 }
 
 /** Takes away what no following runner needs; what cannot go is made again by whoever comes next. */

@@ -7,6 +7,7 @@
  * Bounds (I10): input under way is at most the caller's window; unread output is what the socket's own buffers hold, then the agent
  * waits, and so the program.
  */
+import { executableNotFound } from '../../not-found.js';
 import { createConnection, type Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import type { CommandSignal, TerminalSize } from '../../engine.js';
@@ -217,7 +218,9 @@ export class Session {
     });
     switch (String.fromCharCode(what)) {
       case 'E':
-        if (number === ENOENT || number === ENOTDIR) return failed('CommandNotFound', `no program ${this.what}`);
+        if (number === ENOENT || number === ENOTDIR) {
+          return { end: 'NotExecuted', reason: 'CommandNotFound', message: executableNotFound(this.what) };
+        }
         return failed('CommandNotExecutable', `${this.what} cannot be executed`);
       case 'D':
         return failed('WorkingDirNotFound', 'the working directory cannot be entered');

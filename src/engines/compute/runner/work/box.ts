@@ -5,6 +5,7 @@
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { FaultReason } from '../../../../kinds/attempt/faults.js';
+import { API_SOCKET } from '../../../../brand.js';
 import type { Box, Mount } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
@@ -46,8 +47,10 @@ export async function prepareBox(
   }
   // Parents before children, whatever the order in which they were asked for.
   mounts.push(...staged.mounts.toSorted((a, b) => a.target.length - b.target.length));
-  if (apiDirectory !== undefined) {
-    mounts.push(...api.map((target) => ({ source: apiDirectory, target, readOnly: true })));
+  for (const target of apiDirectory === undefined ? [] : api) {
+    const source = join(apiDirectory ?? '', String(place.number));
+    await deps.outward.proxy.relay(source, join(apiDirectory ?? '', API_SOCKET));
+    mounts.push({ source, target, readOnly: true });
   }
   const { limits } = order;
   return {

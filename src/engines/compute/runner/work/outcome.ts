@@ -1,5 +1,6 @@
 /** Owns how work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
 import { faultOfFiles, type FaultReason } from '../../../../kinds/attempt/faults.js';
+import { executableNotFound } from '../../not-found.js';
 import type { OrderedProcess, OutputFile, WorkState } from '../../engine.js';
 import type { Exit } from '../process/launch.js';
 
@@ -87,15 +88,14 @@ export function wasExecuted(exit: Exit): boolean {
 
 /** What the isolation said when it could not execute a command. */
 export function notExecuted(
-  process: Pick<OrderedProcess, 'name' | 'command'>,
+  process: Pick<OrderedProcess, 'command'>,
   exit: Exit,
 ): Outcome & { readonly kind: 'failed' } {
   const text = exit.error.trim().split('\n')[0] ?? '';
   const [name] = process.command;
   if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
-  if (/exec.*No such file|not found/.test(text))
-    return failed('CommandNotFound', `${process.name}: no program ${name}`);
-  if (/exec/.test(text)) return failed('CommandNotExecutable', `${process.name}: ${name} cannot be executed: ${text}`);
+  if (/exec.*No such file|not found/.test(text)) return failed('CommandNotFound', executableNotFound(name ?? ''));
+  if (/exec/.test(text)) return failed('CommandNotExecutable', `${name} cannot be executed: ${text}`);
   return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
 }
 

@@ -1,0 +1,11 @@
+/** The next step for a client whose command was not executed, by the reason that the engine gives. Pure. */
+const FIXES: Readonly<Record<string, string>> = {
+  CommandNotFound:
+    'Name a program that the image has, by its path or by a name that PATH leads to, or use an image that has it.',
+  CommandNotExecutable: 'Make the file executable (chmod +x), or run it by its interpreter.',
+  WorkingDirNotFound: 'Name a working directory that exists inside, or make it first.',
+};
+
+export function fixOfCommand(reason: string): string {
+  return FIXES[reason] ?? 'Send the command again; when it goes on failing, look at the status of the object.';
+}
