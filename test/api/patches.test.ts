@@ -207,13 +207,17 @@ const MANY = 100_000;
 
 test('a patch copies a container once, however many of its operations change it', (t) => {
   const keys = Object.fromEntries(Array.from({ length: MANY }, (_, i) => [`k${i}`, '']));
-  const into = (path: string) => Array.from({ length: 999 }, (_, i) => ({ op: 'add', path: `${path}/x${i}`, value: '' }));
+  const into = (path: string) =>
+    Array.from({ length: 999 }, (_, i) => ({ op: 'add', path: `${path}/x${i}`, value: '' }));
   const cases: readonly (readonly [unknown, readonly unknown[]])[] = [
     [{ metadata: {} }, [{ op: 'add', path: '/metadata/annotations', value: keys }, ...into('/metadata/annotations')]],
     [{ metadata: { annotations: keys } }, into('/metadata/annotations')],
     [{ a: keys }, Array.from({ length: 999 }, (_, i) => ({ op: 'remove', path: `/a/k${i}` }))],
     [{ a: keys }, Array.from({ length: 999 }, (_, i) => ({ op: 'replace', path: `/a/k${i}`, value: 1 }))],
-    [{ a: { b: keys } }, Array.from({ length: 500 }, (_, i) => ({ op: 'move', from: `/a${'/b'.repeat(1)}/k${i}`, path: `/a/n${i}` }))],
+    [
+      { a: { b: keys } },
+      Array.from({ length: 500 }, (_, i) => ({ op: 'move', from: `/a${'/b'.repeat(1)}/k${i}`, path: `/a/n${i}` })),
+    ],
     [{ l: Object.keys(keys) }, Array.from({ length: 999 }, () => ({ op: 'add', path: '/l/-', value: 1 }))],
   ];
   for (const [target, operations] of cases) {
