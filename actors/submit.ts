@@ -8,7 +8,9 @@ import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission } from './admission/admission.js';
+import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
+import type { OrgTurns } from './org-turns.js';
 import { replay } from './resource/replay.js';
 import type { WriteReply, WriteRequest } from './stage.js';
 
@@ -17,6 +19,7 @@ export interface SubmitDeps {
   kindOf(name: string): KindDefinition | undefined;
   moment(): Moment;
   readonly admission: Admission;
+  readonly turns: OrgTurns;
   deliver(address: Address, item: Item): boolean;
   readonly clock: Clock;
   readonly responses: Responses;
@@ -36,6 +39,18 @@ export async function submit(address: Address, request: WriteRequest, deps: Subm
 async function send(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
   const kind = deps.kindOf(address.kind);
   if (!kind) return { outcome: 'Refused', refusal: { code: 'NotFound', message: `no kind ${address.kind}` } };
+  // What the rule has seen must still hold at the commit. A dry run is asked as well, and nothing comes of it.
+  return kind.rule === undefined || isService(request.caller)
+    ? carry(kind, address, request, deps)
+    : deps.turns(address.org, () => carry(kind, address, request, deps));
+}
+
+async function carry(
+  kind: KindDefinition,
+  address: Address,
+  request: WriteRequest,
+  deps: SubmitDeps,
+): Promise<WriteReply> {
   if (request.verb !== 'create') return ask(address, { item: 'write', request, since: deps.clock() }, deps);
   if (deps.paused() && kind.workPlan && !request.dryRun) {
     const message = 'new work is paused by the operator of this deployment';
@@ -50,7 +65,16 @@ async function send(address: Address, request: WriteRequest, deps: SubmitDeps): 
   if (prepared.outcome === 'Refused') return prepared;
   const leave = deps.admission.enter(address.org, address.project);
   try {
-    const refusal = await deps.admission.check(kind, address, prepared.object);
+    const refusal =
+      (await deps.admission.check(kind, address, prepared.object)) ??
+      (isService(request.caller)
+        ? undefined
+        : await deps.admission.rule(kind, {
+            org: address.org,
+            by: request.caller,
+            before: undefined,
+            after: prepared.object,
+          }));
     if (refusal) return { outcome: 'Refused', refusal };
     return await ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
   } finally {

@@ -123,6 +123,19 @@ export interface Operators {
   restartActor(uid: string): Promise<boolean>;
   admissions(paused?: boolean): Promise<{ readonly paused: boolean }>;
   orgs(): Promise<readonly { readonly org: string; readonly name: string; readonly creationTimestamp: string }[]>;
+  /** One more Owner key of the org of this name, which is shown this once. */
+  recoverOrg(
+    name: string,
+    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
+  ): Promise<
+    | {
+        readonly outcome: 'Created';
+        readonly org: string;
+        readonly key: string;
+        readonly replayed?: boolean | undefined;
+      }
+    | { readonly outcome: 'NotFound' }
+  >;
   /** Makes the org with its Owner's key, which is shown this once. `taken` when the name is in use. */
   createOrg(
     name: string,

@@ -8,6 +8,7 @@ import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { OrgView, RuledWrite } from '../../src/kinds/rule.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { SecretVersions } from '../../storage/store.js';
 import { checkPlainSight } from './plain-sight.js';
@@ -16,6 +17,8 @@ import { checkReferences, type ReferenceDeps } from './references.js';
 export interface Admission {
   /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
   check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  /** The kind's rule among the objects of its org; undefined: it is kept to, or the kind has none. */
+  rule(kind: KindDefinition, write: RuledWrite): Promise<Refusal | undefined>;
   /** A create goes into this project now; the returned call says that it is answered. */
   enter(org: string, project: string): () => void;
   /** Resolves when every create that was under way into the project has been answered (each is bounded). */
@@ -96,6 +99,9 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       const message = `${address.kind} "${address.name}" cannot be as it is: ${fields.slice(0, 20).join(', ')}`;
       return { code: 'Invalid', message, causes, target };
     },
+    async rule(kind, write) {
+      return kind.rule?.(write, viewOf(write.org, deps));
+    },
     enter(org, project) {
       const key = `${org}/${project}`;
       const entry = entering.get(key) ?? { count: 0, waiting: [] };
@@ -117,6 +123,18 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       changes += 1;
       if (change.type === 'DELETED') projects.delete(addressKey(change.address));
       else remember(change.address, change.after);
+    },
+  };
+}
+
+function viewOf(org: string, { read, search }: ReferenceDeps): OrgView {
+  return {
+    async read(kind, name) {
+      const body = await read({ org, kind, project: '', name });
+      return body && decodeObject(body);
+    },
+    async *list(kind) {
+      for await (const bodies of search(org, kind, '')) for (const body of bodies) yield decodeObject(body);
     },
   };
 }

@@ -248,6 +248,8 @@ test('operators alone see supervisors and make orgs', async (t) => {
     orgs: async () => [{ org: 'bootstrap', name: 'bootstrap', creationTimestamp: '2026-01-02T03:04:05Z' }],
     createOrg: async (name) =>
       name === 'taken' ? { outcome: 'Taken' } : { outcome: 'Created', org: 'o-1', key: 'svc_x' },
+    recoverOrg: async (name) =>
+      name === 'new' ? { outcome: 'Created', org: 'o-1', key: 'svc_y' } : { outcome: 'NotFound' },
   };
   const door = await openDoor(t, { operators });
   t.is((await door.call('/ops/v1/orgs')).status, 403);
@@ -267,6 +269,9 @@ test('operators alone see supervisors and make orgs', async (t) => {
   const made = await post('/ops/v1/orgs', '{"name":"new"}');
   t.is(made.status, 201);
   t.deepEqual(await json(made), { org: 'o-1', name: 'new', key: 'svc_x' });
+  t.is((await post('/ops/v1/orgs/none/keys', '{}')).status, 404);
+  t.deepEqual(await json(post('/ops/v1/orgs/new/keys', '{}')), { org: 'o-1', name: 'new', key: 'svc_y' });
+  t.is((await door.call('/ops/v1/orgs/new/keys', { method: 'POST', body: '{}' })).status, 403);
   t.is((await post('/ops/v1/orgs', '{"name":"taken"}')).status, 409);
   t.is((await post('/ops/v1/orgs', '{"name":"Not A Name"}')).status, 422);
   t.is((await post('/ops/v1/orgs', '{"nam')).status, 400);
