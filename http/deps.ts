@@ -98,14 +98,25 @@ export interface Blobs {
   put(
     org: string,
     stream: Readable,
-    options: { readonly sha256?: string | undefined; readonly limit: number; readonly signal: AbortSignal },
+    options: {
+      readonly sha256?: string | undefined;
+      readonly project: string;
+      readonly limit: number;
+      readonly signal: AbortSignal;
+    },
   ): Promise<{ readonly outcome: 'Created' | 'Exists'; readonly digest: string; readonly size: number }>;
-  head(org: string, digest: string): Promise<{ readonly digest: string; readonly size: number } | undefined>;
+  /** With a project: only what was put into it, or collected from its work. */
+  head(
+    org: string,
+    digest: string,
+    project?: string,
+  ): Promise<{ readonly digest: string; readonly size: number } | undefined>;
   /** First and last byte, both included; the whole when absent. The stream is read or destroyed by the caller. */
   get(
     org: string,
     digest: string,
     range?: { readonly start: number; readonly end: number },
+    project?: string,
   ): Promise<{ readonly digest: string; readonly size: number; readonly stream: Readable } | undefined>;
 }
 

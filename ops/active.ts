@@ -110,7 +110,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
   const dialer = openDialer();
   const inputs = openInputs({
     dir: join(config.blobDir, 'staged'),
-    link: (org, digest, path) => blobs.linkTo(org, digest, path),
+    link: (org, digest, path, project) => blobs.linkTo(org, digest, path, project),
     fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, limit: TRANSFER_BYTES, signal }),
     output,
   });
@@ -155,7 +155,11 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     async keepOutput(address, uid, file) {
       const { name, size, directory } = file;
       if (file.error !== undefined) return { name, size, directory, sha256: '', error: file.error };
-      const kept = await blobs.addFile(address.org, file.file, { limit: TRANSFER_BYTES, signal: stopping });
+      const kept = await blobs.addFile(address.org, file.file, {
+        project: address.project,
+        limit: TRANSFER_BYTES,
+        signal: stopping,
+      });
       await blobs.addRef(address.org, kept.digest, uid);
       return { name, size: kept.size, directory, sha256: kept.digest };
     },

@@ -213,6 +213,29 @@ test("a ServiceAccount's token acts with the account's scopes, in its project, a
   }
 });
 
+test('a blob is there for the project that it was put into, and for no other', async (t) => {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'apart' } };
+  t.is((await owner.post('/api/v1/namespaces', namespace)).status, 201);
+  const upload = { raw: Buffer.from('of default'), contentType: 'application/octet-stream' };
+  const made = await owner.ask('POST', path('blobs', 'default'), upload);
+  t.is(made.status, 201, made.text);
+  const digest = textAt(made.body, 'digest');
+  const held = await keyOf({ projects: ['apart'] });
+  t.is((await owner.get(`${path('blobs', 'default')}/${digest}`)).text, 'of default');
+  for (const [key, project, status] of [
+    [held, 'default', 403],
+    [held, 'apart', 404],
+    [owner, 'apart', 404],
+  ] as const) {
+    t.is((await key.get(`${path('blobs', project)}/${digest}`)).status, status, project);
+  }
+  t.is((await held.ask('POST', path('blobs', 'apart'), upload)).status, 201, 'as if nobody had it');
+  t.is((await held.get(`${path('blobs', 'apart')}/${digest}`)).status, 200);
+  const nowhere = await owner.ask('POST', path('blobs', 'nowhere'), upload);
+  t.is(nowhere.status, 404, nowhere.text);
+  t.is(textAt(nowhere.body, 'message'), 'project "nowhere" does not exist');
+});
+
 test("another org's objects are NotFound, by name, by list and by watch", async (t) => {
   const keyed = { 'idempotency-key': 'neighbours' };
   const org = await owner.post('/ops/v1/orgs', { name: 'neighbours' }, keyed);
