@@ -19,7 +19,7 @@ export class Misfit extends Error {}
 export const MAX_TOUCHED = 2_000_000;
 
 /** Characters of JSON that the `copy` operations of one patch may add in all; without it 40 copies make a terabyte. */
-const MAX_COPIED = 3 * 1024 * 1024;
+const MAX_COPIED = 1024 * 1024;
 
 type Members = Record<string, unknown>;
 
