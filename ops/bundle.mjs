@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const HOME = dirname(dirname(fileURLToPath(import.meta.url)));
-/** The service, and the runner that it starts. */
-const PROGRAMS = ['src/main', 'src/engines/compute/runner/main'];
+/** The service, the thread that it reads YAML in, and the runner that it starts. */
+const PROGRAMS = ['src/main', 'http/yaml/worker', 'src/engines/compute/runner/main'];
 
 const compiled = (source) => join(HOME, 'dist', relative(HOME, source).replace(/\.ts$/, '.js'));
 

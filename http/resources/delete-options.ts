@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { DeleteOptions } from '../../actors/stage.js';
+import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
 import { invalid, readDryRun, unsupportedValue } from './options.js';
@@ -25,9 +26,9 @@ export interface ReadDeleteOptions {
   readonly dryRun: boolean;
 }
 
-function bodyOptions(x: Exchange, bytes: Buffer): z.output<typeof Body> {
+async function bodyOptions(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<z.output<typeof Body>> {
   if (bytes.length === 0) return {};
-  const { value } = parseObject(x, bytes);
+  const { value } = await parseObject(x, bodies, bytes);
   return readInput(Body, value, 'DeleteOptions are');
 }
 
@@ -49,8 +50,8 @@ function grace(fromBody: number | null | undefined, fromQuery: string | null): n
   ]);
 }
 
-export function readDeleteOptions(x: Exchange, bytes: Buffer): ReadDeleteOptions {
-  const body = bodyOptions(x, bytes);
+export async function readDeleteOptions(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<ReadDeleteOptions> {
+  const body = await bodyOptions(x, bodies, bytes);
   const { query } = x;
   const orphan = query.get('orphanDependents') === 'true' || body.orphanDependents === true;
   const { uid, resourceVersion } = body.preconditions ?? {};

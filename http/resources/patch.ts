@@ -31,7 +31,7 @@ export async function patchObject(
 
 function readPatch(type: string, bytes: Buffer): { patch: ObjectPatch; duplicates: readonly string[] } {
   if (type === MERGE) {
-    const { value, duplicates } = parseRecord(bytes, false);
+    const { value, duplicates } = parseRecord(bytes);
     return { patch: { type: 'merge', patch: value }, duplicates };
   }
   return { patch: { type: 'json', operations: parseList(bytes) }, duplicates: [] };

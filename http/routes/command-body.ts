@@ -5,6 +5,7 @@ import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
 import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
 import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
+import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
 import { parseObject } from '../resources/parse.js';
@@ -25,8 +26,8 @@ export interface AskedCommand {
   readonly stdin: string | undefined;
 }
 
-export function readCommand(x: Exchange, bytes: Buffer): AskedCommand {
-  const asked = readInput(body, parseObject(x, bytes).value);
+export async function readCommand(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<AskedCommand> {
+  const asked = readInput(body, (await parseObject(x, bodies, bytes)).value);
   if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
     throw refuse('Unsupported', 'commands run as uid 0 inside; another user is not supported yet', {
       causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],

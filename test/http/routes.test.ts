@@ -138,7 +138,10 @@ function shelf(): Shelf {
 test('a blob goes in, is asked for, and comes out whole or in part', async (t) => {
   const { blobs } = shelf();
   const door = await openDoor(t, { blobs });
-  await door.stage.put({ org: 'acme', kind: 'Namespace', project: '', name: 'default' }, object('Namespace', 'default', ''));
+  await door.stage.put(
+    { org: 'acme', kind: 'Namespace', project: '', name: 'default' },
+    object('Namespace', 'default', ''),
+  );
   const path = `${IN_DEFAULT}/blobs`;
   const octets = { 'content-type': 'application/octet-stream' };
   const made = await door.call(path, { method: 'POST', body: 'hello world', headers: octets });
