@@ -44,6 +44,8 @@ export interface LogRequest extends LogQuery {
   readonly index: number;
   /** Epoch of the index; absent: the newest. */
   readonly epoch?: number | undefined;
+  /** The epoch before the one that is meant. */
+  readonly previous?: boolean | undefined;
 }
 
 export interface Logs {

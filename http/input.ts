@@ -1,17 +1,12 @@
 /** Owns the check of what a request says that is no object of the API: the body of a call, options, a report of progress. */
 import type { z } from 'zod';
-import { causesOf } from '../src/api/causes.js';
+import { causeLine, causesOf } from '../src/api/causes.js';
 import { refuse } from '../src/api/refusal.js';
-
-/** Complaints that stand in the message; all of them are in the causes. */
-const TOLD = 10;
 
 /** The value as the schema has it. Throws Invalid with a cause for each field; `what` is the subject of the message. */
 export function readInput<Input>(schema: z.ZodType<Input>, value: unknown, what = 'the request is'): Input {
   const read = schema.safeParse(value);
   if (read.success) return read.data;
   const causes = causesOf(read.error.issues, value, '');
-  const told = causes.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`));
-  const list = `${told.slice(0, TOLD).join('; ')}${told.length > TOLD ? '; …' : ''}`;
-  throw refuse('Invalid', `${what} not valid: ${list}`, { causes });
+  throw refuse('Invalid', `${what} not valid: ${causes.map(causeLine).join('; ')}`, { causes });
 }

@@ -3,12 +3,14 @@
  * They are made at the door, before the object's own commit; what changes afterwards is the machines' matter.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
+import { invalid } from '../../src/api/causes.js';
 import { CATALOG_PROJECT } from '../../src/brand.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { OrgView, RuledWrite } from '../../src/kinds/rule.js';
+import { groupOf } from '../../src/kinds/versions.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { SecretVersions } from '../../storage/store.js';
 import { checkPlainSight } from './plain-sight.js';
@@ -95,9 +97,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
         const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
         return { code: 'SecretValueInEnv', message, causes, target };
       }
-      const fields = causes.map(({ field }) => field);
-      const message = `${address.kind} "${address.name}" cannot be as it is: ${fields.slice(0, 20).join(', ')}`;
-      return { code: 'Invalid', message, causes, target };
+      return invalid({ ...target, group: groupOf(kind) }, causes);
     },
     async rule(kind, write) {
       return kind.rule?.(write, viewOf(write.org, deps));

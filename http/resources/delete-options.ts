@@ -9,6 +9,7 @@ import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
 import { invalid, readDryRun, unsupportedValue } from './options.js';
 import { parseObject } from './parse.js';
+import { readBoolean } from './versions.js';
 
 const POLICIES: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 
@@ -53,7 +54,7 @@ function grace(fromBody: number | null | undefined, fromQuery: string | null): n
 export async function readDeleteOptions(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<ReadDeleteOptions> {
   const body = await bodyOptions(x, bodies, bytes);
   const { query } = x;
-  const orphan = query.get('orphanDependents') === 'true' || body.orphanDependents === true;
+  const orphan = readBoolean(query, 'orphanDependents') === true || body.orphanDependents === true;
   const { uid, resourceVersion } = body.preconditions ?? {};
   return {
     dryRun: readDryRun([...(body.dryRun ?? []), ...query.getAll('dryRun')]),

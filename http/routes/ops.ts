@@ -13,6 +13,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
 import { requireScope } from '../auth/authorise.js';
 import { readInput } from '../input.js';
+import { checkQueryNames } from '../query-names.js';
 import type { Room } from '../room.js';
 import { checkIdempotencyKey } from '../resources/options.js';
 import { readLimit } from '../resources/versions.js';
@@ -84,6 +85,7 @@ export function opsRoutes(router: Router, room: Room): void {
     room.rates.demand(caller);
     requireScope(caller, OPERATOR_SCOPE, '');
     callers.set(ctx.req, caller);
+    checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring));
     await next();
   });
 
