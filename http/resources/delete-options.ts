@@ -17,7 +17,7 @@ const POLICIES: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 const Body = z.object({
   propagationPolicy: z.string().nullish(),
   gracePeriodSeconds: z.int().nullish(),
-  dryRun: z.array(z.string()).nullish(),
+  dryRun: z.array(z.string()).max(8).nullish(),
   orphanDependents: z.boolean().nullish(),
   preconditions: z.object({ uid: z.string().nullish(), resourceVersion: z.string().nullish() }).nullish(),
 });

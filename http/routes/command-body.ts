@@ -3,8 +3,9 @@ import { z } from 'zod';
 import type { Command } from '../../actors/work/commands.js';
 import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
-import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
+import { zAbsolutePath, zDuration, zMap } from '../../src/api/schema.js';
 import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
+import { MOST_ENV } from '../../src/kinds/shapes/sizes.js';
 import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
@@ -13,7 +14,7 @@ import { readEpoch, readWait } from './epoch.js';
 
 const body = z.strictObject({
   command: commandLine,
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
+  env: zMap(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument, MOST_ENV).default({}),
   workingDir: zAbsolutePath().optional(),
   stdin: z.string().optional(),
   timeout: zDuration({ min: '1s', max: '24h' }).optional(),
