@@ -73,6 +73,7 @@ export function openYamlReader(readMs = READ_MS): YamlReader {
     const worker = (thread ??= openThread());
     timer = setTimeout(() => drop(worker, refuse('BadRequest', 'the YAML body takes too long to read')), readMs);
     timer.unref();
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
     worker.postMessage(inHand.bytes);
   }
 

@@ -3,5 +3,6 @@ import { parentPort } from 'node:worker_threads';
 import { parseBody } from '../../src/api/json.js';
 
 parentPort?.on('message', (bytes: Uint8Array) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
   parentPort?.postMessage(parseBody(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 'yaml'));
 });

@@ -117,7 +117,7 @@ const FAMILIES: readonly Family[] = [
       ),
   ],
   ['label selector', (n) => void parseLabelSelector(`a in (${'b,'.repeat(n)}c)`)],
-  ['field selector', (n) => void parseFieldSelector(`${'a=b,'.repeat(n)}`, new Map())],
+  ['field selector', (n) => void parseFieldSelector('a=b,'.repeat(n), new Map())],
   ['YAML map', (n) => void readYaml(Array.from({ length: n }, (_, i) => `k${i}: v\n`).join(''))],
   ['YAML list', (n) => void readYaml(Array.from({ length: n }, (_, i) => `- {a: ${i}, b: [c]}\n`).join(''))],
   ['YAML flow', (n) => void readYaml(filled('[', n, (i) => `{a: ${i}}`, ']'))],

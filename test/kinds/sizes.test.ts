@@ -25,6 +25,7 @@ function boundless(schema: unknown, path: string): string[] {
   const checks = (def['checks'] ?? []) as readonly { readonly _zod: { readonly def: { readonly check: string } } }[];
   switch (def.type) {
     case 'array': {
+      // oxlint-disable-next-line no-underscore-dangle -- zod's own name
       const bound = checks.some((check) => check._zod.def.check === 'max_length');
       return [...(bound ? [] : [`${path}[]`]), ...boundless(def['element'], `${path}[]`)];
     }

@@ -48,30 +48,30 @@ function filled(open: string, part: (i: number) => string, close: string): strin
 }
 
 /** Long enough that 3 MiB are no more members than a body may have. */
-const name = (i: number): string => `k${i}`.padEnd(56, 'x');
+const longName = (i: number): string => `k${i}`.padEnd(56, 'x');
 
 const IN_METADATA = '{"metadata":{"name":"n",';
 const bodies: readonly (readonly [name: string, text: string])[] = [
   ['more members than a body may have', filled('{"spec":{', (i) => `"u${i}":0`, '}}')],
-  ['labels', filled(`${IN_METADATA}"labels":{`, (i) => `"${name(i)}":""`, '}},"spec":{}}')],
-  ['annotations', filled(`${IN_METADATA}"annotations":{`, (i) => `"${name(i)}":""`, '}},"spec":{}}')],
+  ['labels', filled(`${IN_METADATA}"labels":{`, (i) => `"${longName(i)}":""`, '}},"spec":{}}')],
+  ['annotations', filled(`${IN_METADATA}"annotations":{`, (i) => `"${longName(i)}":""`, '}},"spec":{}}')],
   ['finalizers', filled(`${IN_METADATA}"finalizers":[`, (i) => `"a/${i}"`, ']},"spec":{}}')],
-  ['env', filled('{"spec":{"env":[', (i) => `{"name":"A${name(i)}"}`, ']}}')],
+  ['env', filled('{"spec":{"env":[', (i) => `{"name":"A${longName(i)}"}`, ']}}')],
   ['env of numbers', filled('{"spec":{"env":[', () => '0', ']}}')],
   ['args', filled('{"spec":{"args":[', () => '""', ']}}')],
   ['secrets, a union', filled('{"spec":{"secrets":[', () => '{}', ']}}')],
-  ['unknown fields', filled('{"spec":{', (i) => `"${name(i)}":0`, '}}')],
-  ['unknown members', filled('{', (i) => `"${name(i)}":0`, '}')],
+  ['unknown fields', filled('{"spec":{', (i) => `"${longName(i)}":0`, '}}')],
+  ['unknown members', filled('{', (i) => `"${longName(i)}":0`, '}')],
   ['unknown empty lists', filled('{"spec":{"u":[', () => '[]', ']}}')],
   ['a duplicate beside empty lists', filled('{"a":1,"a":2,"spec":{"u":[', () => '[]', ']}}')],
-  ['a duplicate beside members', filled('{"a":1,"a":2,"spec":{', (i) => `"${name(i)}":0`, '}}')],
+  ['a duplicate beside members', filled('{"a":1,"a":2,"spec":{', (i) => `"${longName(i)}":0`, '}}')],
   ['duplicates', filled('{"spec":{', () => `"a":"${'x'.repeat(56)}"`, '}}')],
   ['escapes', filled('{"spec":{"args":[', () => '"\\u0041"', ']}}')],
-  ['escapes in names', filled('{"spec":{"u":{', (i) => `"\\u0041${name(i)}":0`, '}}}')],
+  ['escapes in names', filled('{"spec":{"u":{', (i) => `"\\u0041${longName(i)}":0`, '}}}')],
   ['cut off behind empty lists', filled('{"spec":{"u":[', () => '[]', ']}')],
-  ['cut off behind members', filled('{"spec":{', (i) => `"${name(i)}":0`, '}')],
+  ['cut off behind members', filled('{"spec":{', (i) => `"${longName(i)}":0`, '}')],
   ['nulls', filled('{"spec":{"env":[', () => 'null', ']}}')],
-  ['status', filled('{"spec":{},"status":{', (i) => `"${name(i)}":0`, '}}')],
+  ['status', filled('{"spec":{},"status":{', (i) => `"${longName(i)}":0`, '}}')],
   ['one text', `{"spec":{"image":"${'x'.repeat(BYTES - 40)}"}}`],
   ['64 levels', filled('{"spec":{"u":[', () => `${'['.repeat(60)}${']'.repeat(60)}`, ']}}')],
 ];
@@ -130,7 +130,7 @@ for (const [name, text] of bodies) {
   tell(`merge patch: ${name}`, cost(() => patch('merge', text)) - base);
 }
 
-const map = filled('[{"op":"add","path":"/metadata/annotations","value":{', (i) => `"${name(i)}":""`, '}}').slice(
+const map = filled('[{"op":"add","path":"/metadata/annotations","value":{', (i) => `"${longName(i)}":""`, '}}').slice(
   0,
   BYTES / 2,
 );
