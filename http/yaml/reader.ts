@@ -14,7 +14,7 @@ import { MAX_YAML_BYTES } from '../../src/api/yaml.js';
 /** Up to so many bytes are read at once: some 20 ms at worst. */
 const READ_AT_ONCE = 8 * 1024;
 const MOST_WAITING = 32;
-const READ_MS = 10_000;
+const READ_MS = 30_000;
 const MEMORY_MB = 256;
 
 type ParsedYaml = ReturnType<typeof parseBody>;
