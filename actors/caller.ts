@@ -9,6 +9,11 @@ export const SERVICE_MANAGER = 'troupe';
 /** Holder of nothing: the service uses no idempotency keys. */
 export const SERVICE_HOLDER = 'service';
 
+/** True for the service itself, whose writes follow from what clients were allowed. */
+export function isService(caller: Caller): boolean {
+  return caller.holder === SERVICE_HOLDER;
+}
+
 export function serviceRequest(org: string, write: ServiceWrite): WriteRequest {
   const caller: Caller = { org, holder: SERVICE_HOLDER, name: 'system:troupe', ...EVERYTHING, may: () => true };
   return {

@@ -24,6 +24,7 @@ import { openFiles, type Files } from './work/files/open.js';
 import { openHub } from './hub/hub.js';
 import { openNextChange } from './next-change.js';
 import { openOperators, type Operators } from './operators.js';
+import { openOrgTurns } from './org-turns.js';
 import { openPost } from './post.js';
 import { listObjects, readObject, searchObjects } from './reads.js';
 import { recover } from './recovery.js';
@@ -184,6 +185,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
     admit: admission.check,
     admitOwners: admission.owners,
+    rule: admission.rule,
     effects: (row) => effects.take(row),
     volatile: (address, uid, letters) => effects.takeVolatile(address, uid, letters),
     timers: (address, uid, writes) => {
@@ -202,11 +204,13 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   });
   const post = openPost(registry, kindOf, clock);
 
+  const turns = openOrgTurns();
   const write = (address: Address, request: WriteRequest): Promise<WriteReply> =>
     submit(address, request, {
       kindOf,
       moment,
       admission,
+      turns,
       deliver: registry.deliver,
       responses: deps.responses,
       clock,

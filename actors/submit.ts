@@ -8,8 +8,9 @@ import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission } from './admission/admission.js';
-import { SERVICE_HOLDER } from './caller.js';
+import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
+import type { OrgTurns } from './org-turns.js';
 import { replay } from './resource/replay.js';
 import type { WriteReply, WriteRequest } from './stage.js';
 
@@ -18,6 +19,7 @@ export interface SubmitDeps {
   kindOf(name: string): KindDefinition | undefined;
   moment(): Moment;
   readonly admission: Admission;
+  readonly turns: OrgTurns;
   deliver(address: Address, item: Item): boolean;
   readonly clock: Clock;
   readonly responses: Responses;
@@ -43,6 +45,18 @@ export async function submit(address: Address, request: WriteRequest, deps: Subm
 async function send(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
   const kind = deps.kindOf(address.kind);
   if (!kind) return { outcome: 'Refused', refusal: { code: 'NotFound', message: `no kind ${address.kind}` } };
+  // What the rule has seen must still hold at the commit. A dry run is asked as well, and nothing comes of it.
+  return kind.rule === undefined || isService(request.caller)
+    ? carry(kind, address, request, deps)
+    : deps.turns(address.org, () => carry(kind, address, request, deps));
+}
+
+async function carry(
+  kind: KindDefinition,
+  address: Address,
+  request: WriteRequest,
+  deps: SubmitDeps,
+): Promise<WriteReply> {
   if (request.verb !== 'create') return ask(address, { item: 'write', request, since: deps.clock() }, deps);
   const pause = request.dryRun ? undefined : deps.paused();
   if (pause !== undefined && (pause.what === 'AllObjects' || kind.workPlan)) {
@@ -60,10 +74,13 @@ async function send(address: Address, request: WriteRequest, deps: SubmitDeps): 
   try {
     const { object } = prepared;
     // The service makes children of the objects that ask for them, in their own projects.
-    const own = request.caller.holder === SERVICE_HOLDER;
+    const ofService = isService(request.caller);
     const refusal =
       (await deps.admission.check(kind, address, object)) ??
-      (own ? undefined : await deps.admission.owners(address, object));
+      (ofService ? undefined : await deps.admission.owners(address, object)) ??
+      (ofService
+        ? undefined
+        : await deps.admission.rule(kind, { org: address.org, by: request.caller, before: undefined, after: object }));
     if (refusal) return { outcome: 'Refused', refusal };
     return await ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
   } finally {

@@ -11,6 +11,7 @@
  */
 import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
+import { openYamlReader, type YamlReader } from './yaml/reader.js';
 
 const BODY_MS = 60_000;
 const SWEEP_MS = 5_000;
@@ -24,6 +25,8 @@ export interface Bodies {
    * Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short or too slow).
    */
   read(x: Exchange, most?: number): Promise<Buffer>;
+  /** What a YAML body says; a large one is read in a thread of its own. */
+  readYaml: YamlReader['read'];
   /** Refuses a body that was read with a larger bound and is none of those that may be so large. */
   checkSize(body: Buffer): void;
   close(): void;
@@ -37,6 +40,7 @@ interface Pending {
 
 export function openBodies(usual: number): Bodies {
   const pending = new Set<Pending>();
+  const yaml = openYamlReader();
   const timer = setInterval(() => {
     const now = performance.now();
     for (const body of pending) {
@@ -67,11 +71,13 @@ export function openBodies(usual: number): Bodies {
       }
       return collect(x, limit, pending);
     },
+    readYaml: yaml.read,
     checkSize(body) {
       if (body.length > usual) throw tooLarge(usual);
     },
     close() {
       clearInterval(timer);
+      yaml.close();
     },
   };
 }

@@ -47,6 +47,8 @@ export interface LogRequest extends LogQuery {
   readonly index: number;
   /** Epoch of the index; absent: the newest. */
   readonly epoch?: number | undefined;
+  /** The epoch before the one that is meant. */
+  readonly previous?: boolean | undefined;
 }
 
 export interface Logs {
@@ -101,14 +103,25 @@ export interface Blobs {
   put(
     org: string,
     stream: Readable,
-    options: { readonly sha256?: string | undefined; readonly limit: number; readonly signal: AbortSignal },
+    options: {
+      readonly sha256?: string | undefined;
+      readonly project: string;
+      readonly limit: number;
+      readonly signal: AbortSignal;
+    },
   ): Promise<{ readonly outcome: 'Created' | 'Exists'; readonly digest: string; readonly size: number }>;
-  head(org: string, digest: string): Promise<{ readonly digest: string; readonly size: number } | undefined>;
+  /** With a project: only what was put into it, or collected from its work. */
+  head(
+    org: string,
+    digest: string,
+    project?: string,
+  ): Promise<{ readonly digest: string; readonly size: number } | undefined>;
   /** First and last byte, both included; the whole when absent. The stream is read or destroyed by the caller. */
   get(
     org: string,
     digest: string,
     range?: { readonly start: number; readonly end: number },
+    project?: string,
   ): Promise<{ readonly digest: string; readonly size: number; readonly stream: Readable } | undefined>;
 }
 
@@ -126,6 +139,19 @@ export interface Operators {
   restartActor(uid: string): Promise<boolean>;
   admissions(paused?: boolean): Promise<{ readonly paused: boolean }>;
   orgs(): Promise<readonly { readonly org: string; readonly name: string; readonly creationTimestamp: string }[]>;
+  /** One more Owner key of the org of this name, which is shown this once. */
+  recoverOrg(
+    name: string,
+    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
+  ): Promise<
+    | {
+        readonly outcome: 'Created';
+        readonly org: string;
+        readonly key: string;
+        readonly replayed?: boolean | undefined;
+      }
+    | { readonly outcome: 'NotFound' }
+  >;
   /** Makes the org with its Owner's key, which is shown this once. `taken` when the name is in use. */
   createOrg(
     name: string,

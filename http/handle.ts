@@ -6,6 +6,7 @@ import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/stage.js';
 import { offeredCredential } from './auth/offered.js';
 import type { Exchange } from './exchange.js';
+import { checkQueryNames } from './query-names.js';
 import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
 import type { Room } from './room.js';
 import type { Target, Targets } from './target.js';
@@ -79,13 +80,18 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
     case 'below': {
       if (await serveBelow(x, room, caller, target)) return;
       const serve = extras.below.get(`${target.kind.plural}/${target.below}`);
-      if (serve !== undefined) return serve(x, caller, target);
+      if (serve !== undefined) {
+        if (x.hasQuery) checkQueryNames(target.below, x.query);
+        return serve(x, caller, target);
+      }
       await extras.notServed(x, caller, target);
       throw noSuchPath(x);
     }
     case 'extra': {
       const serve = extras.beside.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
+      // kubectl reads core events as it reads kinds.
+      if (x.hasQuery && target.group !== 'core') checkQueryNames(target.name, x.query);
       return serve(x, caller, target);
     }
   }

@@ -23,6 +23,7 @@ export function openHotPath(
 
   return (req, res, requestId) => {
     const { url = '', headers } = req;
+    if (headers['if-none-match'] !== undefined) return false;
     if (req.method !== 'GET' || url.includes('?') || !url.startsWith('/apis/')) return false;
     const startedAt = performance.now();
     const target = targets.resolve(url);

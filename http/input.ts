@@ -1,17 +1,23 @@
 /** Owns the check of what a request says that is no object of the API: the body of a call, options, a report of progress. */
 import type { z } from 'zod';
-import { causesOf } from '../src/api/causes.js';
+import { causeLine, causesOf } from '../src/api/causes.js';
 import { refuse } from '../src/api/refusal.js';
+import { compileShape, type Shape } from '../src/api/shape.js';
+import { tooMany } from '../src/api/sizes.js';
 
-/** Complaints that stand in the message; all of them are in the causes. */
-const TOLD = 10;
+const shapes = new WeakMap<z.ZodType, Shape>();
+
+function shapeOf(schema: z.ZodType): Shape {
+  let shape = shapes.get(schema);
+  if (shape === undefined) shapes.set(schema, (shape = compileShape(schema)));
+  return shape;
+}
 
 /** The value as the schema has it. Throws Invalid with a cause for each field; `what` is the subject of the message. */
 export function readInput<Input>(schema: z.ZodType<Input>, value: unknown, what = 'the request is'): Input {
-  const read = schema.safeParse(value);
-  if (read.success) return read.data;
-  const causes = causesOf(read.error.issues, value, '');
-  const told = causes.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`));
-  const list = `${told.slice(0, TOLD).join('; ')}${told.length > TOLD ? '; …' : ''}`;
-  throw refuse('Invalid', `${what} not valid: ${list}`, { causes });
+  const long = tooMany(shapeOf(schema), value);
+  const read = long.length > 0 ? undefined : schema.safeParse(value);
+  if (read?.success === true) return read.data;
+  const causes = read === undefined ? long : causesOf(read.error.issues, value, '');
+  throw refuse('Invalid', `${what} not valid: ${causes.map(causeLine).join('; ')}`, { causes });
 }

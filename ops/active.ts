@@ -115,7 +115,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
   const dialer = openDialer();
   const inputs = openInputs({
     dir: join(config.blobDir, 'staged'),
-    link: (org, digest, path) => blobs.linkTo(org, digest, path),
+    link: (org, digest, path, project) => blobs.linkTo(org, digest, path, project),
     fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, limit: TRANSFER_BYTES, signal }),
     output,
   });
@@ -166,7 +166,11 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     async keepOutput(address, file) {
       const { name, size, directory } = file;
       if (file.error !== undefined) return { name, size, directory, sha256: '', error: file.error };
-      const kept = await blobs.addFile(address.org, file.file, { limit: TRANSFER_BYTES, signal: stopping });
+      const kept = await blobs.addFile(address.org, file.file, {
+        project: address.project,
+        limit: TRANSFER_BYTES,
+        signal: stopping,
+      });
       // The commit that names it keeps it. A day is left for that: by then the report has been handled or is handled again.
       return { name, size: kept.size, directory, sha256: kept.digest };
     },

@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const HOME = dirname(dirname(fileURLToPath(import.meta.url)));
-/** The service, the runner that it starts, and the proxy process that both start. */
-const PROGRAMS = ['src/main', 'src/engines/compute/runner/main', 'src/engines/compute/egress/main'];
+/** The service, the thread that it reads YAML in, the runner that it starts, and the proxy process that both start. */
+const PROGRAMS = ['src/main', 'http/yaml/worker', 'src/engines/compute/runner/main', 'src/engines/compute/egress/main'];
 
 const compiled = (source) => join(HOME, 'dist', relative(HOME, source).replace(/\.ts$/, '.js'));
 

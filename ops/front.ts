@@ -2,7 +2,7 @@
  * Owns what the front door sees of the rooms behind it, which come and go with the lease: the same interfaces all the
  * time, served by the active process's parts, and `Unavailable` while there are none (standby, take-over, drain).
  */
-import { createOrg } from '../actors/orgs.js';
+import { createOrg, recoverOrg } from '../actors/orgs.js';
 import type { Stage } from '../actors/stage.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
@@ -185,5 +185,6 @@ function operators(store: Store, active: () => Active): Operators {
       return rows.map(({ org, name, created }) => ({ org, name, creationTimestamp: new Date(created).toISOString() }));
     },
     createOrg: (name, keyed) => createOrg(name, active().orgs, keyed),
+    recoverOrg: (name, keyed) => recoverOrg(name, active().orgs, keyed),
   };
 }

@@ -10,6 +10,8 @@ export interface OrgRow {
 
 export interface Orgs {
   list(): Promise<readonly OrgRow[]>;
+  /** The id of the org of this name; undefined when there is none, or it is not ready yet. */
+  find(name: string): Promise<string | undefined>;
   /**
    * The id under which the org of this name is to be made: `org`, or the one that an attempt which was cut off has chosen.
    * Undefined when the name's org is ready.
@@ -25,6 +27,10 @@ export function openOrgs(postgres: Postgres): Orgs {
       const rows = await postgres.readRows<[string, string, Date]>(LIST);
       return rows.map(([org, name, created]) => ({ org, name, created: created.getTime() }));
     },
+    async find(name) {
+      const [row] = await postgres.readRows<[string]>(FIND, [name]);
+      return row?.[0];
+    },
     async claim(org, name) {
       const [row] = await postgres.readRows<[string]>(CLAIM, [org, name]);
       return row?.[0];
@@ -37,6 +43,9 @@ export function openOrgs(postgres: Postgres): Orgs {
 
 /** All orgs, oldest first. */
 const LIST: Statement = { name: 'orgs', text: 'SELECT org, name, created FROM orgs ORDER BY created, org' };
+
+/** The ready org of one name. */
+const FIND: Statement = { name: 'find org', text: 'SELECT org FROM orgs WHERE name = $1 AND ready' };
 
 /** Precondition: the id is new or the name's own. Result: the name has a row; answers its id while it is not ready. */
 const CLAIM: Statement = {

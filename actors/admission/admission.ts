@@ -3,11 +3,14 @@
  * They are made at the door, before the object's own commit; what changes afterwards is the machines' matter.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
+import { invalid } from '../../src/api/causes.js';
 import { CATALOG_PROJECT } from '../../src/brand.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { Cause, Refusal } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { OrgView, RuledWrite } from '../../src/kinds/rule.js';
+import { groupOf } from '../../src/kinds/versions.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { SecretVersions } from '../../storage/store.js';
 import { checkOwners, type OwnerDeps } from './owners.js';
@@ -19,6 +22,8 @@ export interface Admission {
   check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
   /** Whether the owners that `object` names, and `before` did not, are where their references lead. */
   owners(address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  /** The kind's rule among the objects of its org; undefined: it is kept to, or the kind has none. */
+  rule(kind: KindDefinition, write: RuledWrite): Promise<Refusal | undefined>;
   /** A create goes into this project now; the returned call says that it is answered. */
   enter(org: string, project: string): () => void;
   /** Resolves when every create that was under way into the project has been answered (each is bounded). */
@@ -97,9 +102,10 @@ export function openAdmission(deps: AdmissionDeps): Admission {
         const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
         return { code: 'SecretValueInEnv', message, causes, target };
       }
-      const fields = causes.map(({ field }) => field);
-      const message = `${address.kind} "${address.name}" cannot be as it is: ${fields.slice(0, 20).join(', ')}`;
-      return { code: 'Invalid', message, causes, target };
+      return invalid({ ...target, group: groupOf(kind) }, causes);
+    },
+    async rule(kind, write) {
+      return kind.rule?.(write, viewOf(write.org, deps));
     },
     async owners(address, object, before) {
       const causes = await checkOwners(address, object, before, deps);
@@ -147,6 +153,18 @@ function checkDials(
       ? []
       : [{ field, message: `must be at a public address: ${why}`, reason: 'FieldValueInvalid' }];
   });
+}
+
+function viewOf(org: string, { read, search }: ReferenceDeps): OrgView {
+  return {
+    async read(kind, name) {
+      const body = await read({ org, kind, project: '', name });
+      return body && decodeObject(body);
+    },
+    async *list(kind) {
+      for await (const bodies of search(org, kind, '')) for (const body of bodies) yield decodeObject(body);
+    },
+  };
 }
 
 function stateOf(body: Buffer): ProjectState {

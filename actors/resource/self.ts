@@ -6,6 +6,7 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Moment } from '../../src/kinds/machine.js';
 import type { Committer } from '../../storage/commit/member.js';
 import type { Responses, SecretVersions, StoredEffects } from '../../storage/store.js';
+import type { Admission } from '../admission/admission.js';
 import type { ObjectCache } from '../cache.js';
 import type { Incarnation, LoadDeps } from './incarnation.js';
 import type { MemberDeps } from './member.js';
@@ -22,6 +23,8 @@ export interface ActorDeps extends LoadDeps, MemberDeps {
   admit(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
   /** Checks the owners that the object names and did not name before. */
   admitOwners(address: Address, object: ApiObject, before: ApiObject): Promise<Refusal | undefined>;
+  /** The kind's rule among the objects of its org. */
+  rule: Admission['rule'];
   /** Takes the stored effects of a commit; carries them out in order per object and target. */
   effects(stored: StoredEffects): void;
   /** Sends letters that nothing stored asks for. */

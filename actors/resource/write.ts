@@ -12,6 +12,7 @@ import { prepareRemove } from '../../src/kinds/write/remove.js';
 import { prepareReplace } from '../../src/kinds/write/replace.js';
 import type { Prepared, WriteContext } from '../../src/kinds/write/prepared.js';
 import type { IdempotencyWrite } from '../../storage/commit/member.js';
+import { isService } from '../caller.js';
 import type { WriteReply, WriteRequest } from '../stage.js';
 import { absorb, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
@@ -59,6 +60,12 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
   }
   const stray = await deps.admitOwners(self.address, step.object, present.object);
   if (stray) return refused(stray);
+  if (self.kind.rule && !isService(request.caller)) {
+    const after = request.verb === 'delete' ? undefined : step.object;
+    const { org } = self.address;
+    const refusal = await deps.rule(self.kind, { org, by: request.caller, before: present.object, after });
+    if (refusal) return refused(refusal);
+  }
   const draft = openDraft(self.address, step.object, present.private, present.book);
   const message: Message =
     request.verb === 'delete'

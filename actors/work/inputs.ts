@@ -34,7 +34,8 @@ export type StagedInput =
 export interface InputDeps {
   /** Directory on the blobs' disk; everything in it belongs to work that is under way. */
   readonly dir: string;
-  link(org: string, digest: string, path: string): Promise<void>;
+  /** With a project: a blob that a client of that project named by its digest. */
+  link(org: string, digest: string, path: string, project?: string): Promise<void>;
   fetch(url: string, to: string, sha256: string | undefined, signal: AbortSignal): Promise<FetchResult>;
   /** The output of another Job of the project, by name and index. */
   output(job: Address, name: string, index: number): Promise<CollectedOutput | undefined>;
@@ -55,7 +56,7 @@ export function openInputs(deps: InputDeps): Inputs {
   async function fetched(input: PlannedInput, place: Address, file: string, signal: AbortSignal): Promise<StagedInput> {
     switch (input.from) {
       case 'blob':
-        await deps.link(place.org, input.digest, file);
+        await deps.link(place.org, input.digest, file, place.project);
         return stagedSource(input, file);
       case 'url': {
         const fetch = await deps.fetch(input.url, file, input.sha256, signal);

@@ -19,6 +19,8 @@ export interface LogRequest extends LogQuery {
   readonly index: number;
   /** Epoch of the index, or of the Sandbox or Workspace; absent: the newest. */
   readonly epoch?: number | undefined;
+  /** The epoch before the one that is meant. */
+  readonly previous?: boolean | undefined;
 }
 
 export interface LogDeps {
@@ -71,8 +73,10 @@ async function attemptOf(
   signal: AbortSignal,
 ): Promise<Address | undefined> {
   const at = async (): Promise<Address | undefined> => {
-    const epoch = request.epoch ?? (await newestEpoch(owner, uid, request.index, deps, signal));
-    if (epoch === undefined) return undefined;
+    const asked = request.epoch ?? (await newestEpoch(owner, uid, request.index, deps, signal));
+    if (asked === undefined) return undefined;
+    const epoch = request.previous === true ? asked - 1 : asked;
+    if (epoch < 1) return undefined;
     return { ...owner, kind: ATTEMPT, name: attemptName({ name: owner.name, uid }, request.index, epoch) };
   };
   if (!request.follow) return at();

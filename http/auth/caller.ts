@@ -38,16 +38,20 @@ export async function makeCaller(
   const own = await principals(credential.address);
   if (own === undefined || own.metadata.uid !== credential.uid) return undefined;
   const address = principalAddress(org, detail);
-  const principal = await principals(address);
-  const grant = effectiveGrant(detail, principal && asPrincipal(address, principal), org);
+  const makers = (detail.boundTo ?? []).map((name): Address => ({ org, kind: 'Member', project: '', name }));
+  const [principal, ...others] = await Promise.all([address, ...makers].map(principals));
+  const bounds = [principal, ...others].map((object, at) => object && asPrincipal(makers[at - 1] ?? address, object));
+  const grant = effectiveGrant(detail, bounds, org);
   const caller: Caller = {
     org,
     holder: holderOf(sha256, credential),
     ...grant,
     ...names(detail, principal),
+    ...(detail.passesOn === undefined ? {} : { boundTo: detail.passesOn }),
     may: checker(grant),
   };
-  return { caller, expires: credential.expires, sources: [addressKey(credential.address), addressKey(address)] };
+  const sources = [credential.address, address, ...makers].map(addressKey);
+  return { caller, expires: credential.expires, sources };
 }
 
 /**

@@ -55,6 +55,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
   ];
   const ops = (id: string, summary: string, schema: Node, more: Partial<Route> = {}, status = 200): Node =>
     route({ id, tag: 'Operators', summary, answer: { status, schema, description: 'What there is.' }, ...more });
+  const ofName = path('name', 'The name of the org.');
   const ofKind = [path('kind', 'The kind.')];
   const ofObject = [path('uid', 'uid of the object.')];
   return {
@@ -149,6 +150,18 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         {
           parameters: [{ ...IDEMPOTENCY_KEY }],
           body: json({ type: 'object', required: ['name'], properties: { name: TEXT } }),
+        },
+        201,
+      ),
+    },
+    '/ops/v1/orgs/{name}/keys': {
+      post: ops(
+        'createOrgKey',
+        'Make one more Owner key of an org whose Owners are locked out; the answer holds it, once',
+        NEW_ORG,
+        {
+          parameters: [ofName, { ...IDEMPOTENCY_KEY }],
+          body: json({ type: 'object', additionalProperties: false }),
         },
         201,
       ),

@@ -71,6 +71,12 @@ export function openapiRoutes(router: Router, room: Room): void {
     }
     ctx.body = { paths };
   });
+  // kubectl asks here for a kind that it does not find. From an empty answer it says so; from 404, that it could not ask.
+  router.get('openapi-v2', '/openapi/v2', (ctx) => {
+    ctx.type = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+    ctx.body = Buffer.alloc(0);
+    ctx.status = 200;
+  });
   router.get('openapi-part', '/openapi/v3/*part', async (ctx) => {
     const name = ctx.path.slice('/openapi/v3/'.length);
     const made = parts.get(name);

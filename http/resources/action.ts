@@ -28,8 +28,8 @@ export async function callAction(
     });
   }
   const address = { org: homeOrg(caller, kind, project), kind: kind.kind, project, name };
-  await writeObject(x, room, caller, kind, address, (bytes) => {
-    const { value, duplicates } = bytes.length === 0 ? NO_BODY : parseObject(x, bytes);
+  await writeObject(x, room, caller, kind, address, async (bytes) => {
+    const { value, duplicates } = bytes.length === 0 ? NO_BODY : await parseObject(x, room.bodies, bytes);
     return { part: { verb: 'action', action: action.action, input: readInput(action.input, value) }, duplicates };
   });
 }

@@ -38,7 +38,7 @@ export async function createObject(
   const parsed =
     isProjectKind(kind) && mediaType(x, '') === PROTOBUF
       ? { value: parseProtobuf(bytes), duplicates: [] }
-      : parseObject(x, bytes);
+      : await parseObject(x, room.bodies, bytes);
   const { value, duplicates } = parsed;
   if (batch !== undefined && isBatch(kind, value)) {
     return createBatch(x, room, caller, kind, batch, project, parsed, options);

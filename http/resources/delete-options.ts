@@ -4,10 +4,12 @@
  */
 import { z } from 'zod';
 import type { DeleteOptions } from '../../actors/stage.js';
+import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
 import { invalid, readDryRun, unsupportedValue } from './options.js';
 import { parseObject } from './parse.js';
+import { readBoolean } from './versions.js';
 
 const POLICIES: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 
@@ -15,7 +17,7 @@ const POLICIES: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 const Body = z.object({
   propagationPolicy: z.string().nullish(),
   gracePeriodSeconds: z.int().nullish(),
-  dryRun: z.array(z.string()).nullish(),
+  dryRun: z.array(z.string()).max(8).nullish(),
   orphanDependents: z.boolean().nullish(),
   preconditions: z.object({ uid: z.string().nullish(), resourceVersion: z.string().nullish() }).nullish(),
 });
@@ -25,9 +27,9 @@ export interface ReadDeleteOptions {
   readonly dryRun: boolean;
 }
 
-function bodyOptions(x: Exchange, bytes: Buffer): z.output<typeof Body> {
+async function bodyOptions(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<z.output<typeof Body>> {
   if (bytes.length === 0) return {};
-  const { value } = parseObject(x, bytes);
+  const { value } = await parseObject(x, bodies, bytes);
   return readInput(Body, value, 'DeleteOptions are');
 }
 
@@ -49,10 +51,10 @@ function grace(fromBody: number | null | undefined, fromQuery: string | null): n
   ]);
 }
 
-export function readDeleteOptions(x: Exchange, bytes: Buffer): ReadDeleteOptions {
-  const body = bodyOptions(x, bytes);
+export async function readDeleteOptions(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<ReadDeleteOptions> {
+  const body = await bodyOptions(x, bodies, bytes);
   const { query } = x;
-  const orphan = query.get('orphanDependents') === 'true' || body.orphanDependents === true;
+  const orphan = readBoolean(query, 'orphanDependents') === true || body.orphanDependents === true;
   const { uid, resourceVersion } = body.preconditions ?? {};
   return {
     dryRun: readDryRun([...(body.dryRun ?? []), ...query.getAll('dryRun')]),

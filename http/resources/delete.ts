@@ -16,8 +16,8 @@ export async function deleteObject(
   name: string,
 ): Promise<void> {
   const address = addressOf(caller, kind, project, name, 'write');
-  await writeObject(x, room, caller, kind, address, (bytes) => {
-    const { options, dryRun } = readDeleteOptions(x, bytes);
+  await writeObject(x, room, caller, kind, address, async (bytes) => {
+    const { options, dryRun } = await readDeleteOptions(x, room.bodies, bytes);
     return { part: { verb: 'delete', options }, dryRun };
   });
 }

@@ -37,7 +37,7 @@ export async function deleteCollection(
       'Idempotency-Key is not supported when a collection is deleted: it can be repeated safely',
     );
   }
-  const { options, dryRun } = readDeleteOptions(x, bytes);
+  const { options, dryRun } = await readDeleteOptions(x, room.bodies, bytes);
   const scan = readScan(x, caller, kind, project, 'write');
   const page = await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
   const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');

@@ -17,7 +17,7 @@ import { listObjects } from './list.js';
 import { patchObject } from './patch.js';
 import { readObject } from './read.js';
 import { replaceObject } from './replace.js';
-import { readBoolean } from './versions.js';
+import { checkTimeout, readBoolean } from './versions.js';
 import { watchObjects } from '../watch/watch.js';
 
 type CollectionTarget = Extract<Target, { at: 'collection' }>;
@@ -68,6 +68,7 @@ export async function serveCollection(
   const { kind, project } = target;
   const inPlace = kind.scope === 'org' || project !== undefined;
   checkMethod(x, kind, project ?? '', inPlace ? IN_ONE_PLACE : IN_EVERY_PROJECT);
+  if (x.hasQuery) checkTimeout(x.query);
   switch (x.method) {
     case 'GET':
       if (x.hasQuery && readBoolean(x.query, 'watch') === true) {
@@ -88,6 +89,7 @@ export async function serveCollection(
 export async function serveObject(x: Exchange, room: Room, caller: Caller, target: ObjectTarget): Promise<void> {
   const { kind, project, name } = target;
   checkMethod(x, kind, isProjectKind(kind) ? name : project, OF_AN_OBJECT);
+  if (x.hasQuery) checkTimeout(x.query);
   switch (x.method) {
     case 'GET':
       x.verb = 'get';

@@ -4,6 +4,7 @@
  */
 import { parseBody, parseListBody } from '../../src/api/json.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
+import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 
 export interface ParsedBody {
@@ -30,9 +31,9 @@ export function unknownFormat(accepted: readonly string[]): Error {
 
 const OBJECT_TYPES = ['application/json', 'application/yaml'];
 
-/** The parsed members of a body that must be an object. */
-export function parseRecord(body: Buffer, yaml: boolean): ParsedBody {
-  const parsed = parseBody(body, yaml ? 'yaml' : 'json');
+/** The parsed members of a JSON body that must be an object. */
+export function parseRecord(body: Buffer): ParsedBody {
+  const parsed = parseBody(body, 'json');
   if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
   return parsed;
 }
@@ -45,10 +46,13 @@ export function parseList(body: Buffer): readonly unknown[] {
 }
 
 /** An object's body, JSON or YAML by its content type: create, replace, delete options. */
-export function parseObject(x: Exchange, body: Buffer): ParsedBody {
+export async function parseObject(x: Exchange, bodies: Bodies, body: Buffer): Promise<ParsedBody> {
   const type = mediaType(x, 'application/json');
   if (!OBJECT_TYPES.includes(type)) throw unknownFormat(OBJECT_TYPES);
-  return parseRecord(body, type === 'application/yaml');
+  if (type !== 'application/yaml') return parseRecord(body);
+  const parsed = await bodies.readYaml(body);
+  if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
+  return parsed;
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -18,8 +18,8 @@ export async function replaceObject(
   name: string,
 ): Promise<void> {
   const address = addressOf(caller, kind, project, name, 'write');
-  await writeObject(x, room, caller, kind, address, (bytes) => {
-    const { value, duplicates } = parseObject(x, bytes);
+  await writeObject(x, room, caller, kind, address, async (bytes) => {
+    const { value, duplicates } = await parseObject(x, room.bodies, bytes);
     sameName(value, name);
     sameProject(value, project);
     return { part: { verb: 'replace', body: value }, duplicates };

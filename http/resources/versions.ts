@@ -30,9 +30,8 @@ export interface WatchStart {
 export function readVersionNumber(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
-    throw invalid(`resourceVersion: Invalid value: "${text.slice(0, 64)}"`, [
-      { field: 'resourceVersion', reason: 'FieldValueInvalid', message: 'must be an unsigned integer' },
-    ]);
+    const problem = `resourceVersion: Invalid value: "${text.slice(0, 64)}": must be an unsigned integer`;
+    throw refuse('BadRequest', `invalid resource version: ${problem}`);
   }
   return Number(text);
 }
@@ -80,12 +79,23 @@ export function readLimit(text: string | null): number | undefined {
   return limit === 0 ? undefined : Math.min(limit, MAX_PAGE);
 }
 
+/** As Kubernetes reads it: anything but `0` and `false` is true, so `?watch`, `watch=True` and `watch=yes` are. */
 export function readBoolean(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name);
-  if (text === null || text === '') return undefined;
-  if (text === 'true' || text === '1') return true;
-  if (text === 'false' || text === '0') return false;
-  throw refuse('BadRequest', `${name} "${text.slice(0, 64)}" is neither true nor false`);
+  if (text === null) return undefined;
+  return text !== '0' && text.toLowerCase() !== 'false';
+}
+
+/** A duration as Go writes it. */
+const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+
+/** `timeout`, which client-go sends with its own time limit. Each request has a bound anyway; a malformed one is refused. */
+export function checkTimeout(query: URLSearchParams): void {
+  const text = query.get('timeout');
+  if (text === null || text === '' || (text.length <= 64 && GO_DURATION.test(text))) return;
+  throw refuse('BadRequest', `invalid timeout specified in the request URL - "${text.slice(0, 64)}" is no duration`, {
+    fix: 'Write a duration such as 30s.',
+  });
 }
 
 export function readWatchStart(query: URLSearchParams): WatchStart {

@@ -66,12 +66,12 @@ export async function writeObject(
   caller: Caller,
   kind: KindDefinition,
   address: Address,
-  ask: (bytes: Buffer) => Asked,
+  ask: (bytes: Buffer) => Asked | Promise<Asked>,
 ): Promise<void> {
   const form = readForm(x);
   const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
-  const { part, duplicates = [], dryRun = options.dryRun } = ask(bytes);
+  const { part, duplicates = [], dryRun = options.dryRun } = await ask(bytes);
   const done = await sendWrite(room, caller, kind, address, { ...options, dryRun }, duplicates, part);
   answerWrite(x, room, kind, form, done);
 }

@@ -1,5 +1,6 @@
-/** Owns `…/namespaces/{ns}/blobs`: upload by stream, ask, download. Blobs belong to the org; the project is where the scope is held. */
+/** `…/namespaces/{ns}/blobs`: upload by stream, ask, download. A project reads what was put into it or collected from its work. */
 import { CATALOG_PROJECT } from '../../src/brand.js';
+import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
 import { catalogIsReadOnly, requireScope } from '../auth/authorise.js';
@@ -25,14 +26,14 @@ export async function serveBlobs(x: Exchange, room: Room, caller: Caller, target
   if (x.method !== 'GET' && x.method !== 'HEAD') throw methodNotAllowed(x, ['GET', 'HEAD']);
   x.verb = x.method === 'HEAD' ? 'get' : 'transfer';
   requireScope(caller, 'blobs:read', project);
-  const found = await room.blobs.head(caller.org, digest);
+  const found = await room.blobs.head(caller.org, digest, project);
   if (found === undefined) throw notFound(digest);
   return sendBytes(x, room, {
     size: found.size,
     sha256: found.digest.replace(/^sha256:/, ''),
     headers: {},
     async open(range) {
-      const blob = await room.blobs.get(caller.org, digest, range);
+      const blob = await room.blobs.get(caller.org, digest, range, project);
       if (blob === undefined) throw notFound(digest);
       return blob.stream;
     },
@@ -43,10 +44,24 @@ function notFound(digest: string): Error {
   return refuse('NotFound', `blob "${digest.slice(0, 80)}" not found`);
 }
 
+/** As a create of an object in the project is refused. */
+async function requireProject(x: Exchange, room: Room, org: string, project: string): Promise<void> {
+  const body = await room.stage.read({ org, kind: 'Namespace', project: '', name: project }, x.gone);
+  if (body === undefined) {
+    throw refuse('NotFound', `project "${project}" does not exist`, {
+      fix: `Create it first: POST /api/v1/namespaces {"metadata":{"name":"${project}"}}`,
+      target: { kind: 'Namespace', name: project },
+    });
+  }
+  if (decodeObject(body).metadata.deletionTimestamp === undefined) return;
+  throw refuse('Forbidden', `project "${project}" is being deleted`);
+}
+
 async function upload(x: Exchange, room: Room, caller: Caller, project: string): Promise<void> {
   x.verb = 'transfer';
   if (project === CATALOG_PROJECT) throw catalogIsReadOnly();
   requireScope(caller, 'blobs:write', project);
+  await requireProject(x, room, caller.org, project);
   if (x.header('idempotency-key') !== undefined) {
     throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');
   }
@@ -58,6 +73,7 @@ async function upload(x: Exchange, room: Room, caller: Caller, project: string):
   try {
     const made = await room.blobs.put(caller.org, x.req, {
       sha256: x.header('x-content-sha256'),
+      project,
       // The org's quota is the bound.
       limit: Number.MAX_SAFE_INTEGER,
       signal: x.gone,

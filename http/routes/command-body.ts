@@ -3,8 +3,10 @@ import { z } from 'zod';
 import type { Command } from '../../actors/work/commands.js';
 import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
-import { zAbsolutePath, zDuration } from '../../src/api/schema.js';
+import { zAbsolutePath, zDuration, zMap } from '../../src/api/schema.js';
 import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
+import { MOST_ENV } from '../../src/kinds/shapes/sizes.js';
+import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
 import { parseObject } from '../resources/parse.js';
@@ -12,7 +14,7 @@ import { readEpoch, readWait } from './epoch.js';
 
 const body = z.strictObject({
   command: commandLine,
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
+  env: zMap(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument, MOST_ENV).default({}),
   workingDir: zAbsolutePath().optional(),
   stdin: z.string().optional(),
   timeout: zDuration({ min: '1s', max: '24h' }).optional(),
@@ -25,8 +27,8 @@ export interface AskedCommand {
   readonly stdin: string | undefined;
 }
 
-export function readCommand(x: Exchange, bytes: Buffer): AskedCommand {
-  const asked = readInput(body, parseObject(x, bytes).value);
+export async function readCommand(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<AskedCommand> {
+  const asked = readInput(body, (await parseObject(x, bodies, bytes)).value);
   if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
     throw refuse('Unsupported', 'commands run as uid 0 inside; another user is not supported yet', {
       causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],

@@ -63,7 +63,7 @@ async function replay(
   x.verb = 'action';
   const address = addressOf(caller, kind, project, name, 'write');
   const bytes = await room.bodies.read(x);
-  if (bytes.length > 0 && Object.keys(parseObject(x, bytes).value).length > 0) {
+  if (bytes.length > 0 && Object.keys((await parseObject(x, room.bodies, bytes)).value).length > 0) {
     throw refuse('BadRequest', 'a replay takes no fields');
   }
   const { dryRun, idempotency } = readWriteOptions(x, bytes);

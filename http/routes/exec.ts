@@ -34,7 +34,7 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'exec';
   const address = addressOf(caller, kind, project, name, 'exec');
-  const { command, stdin } = readCommand(x, await room.bodies.read(x));
+  const { command, stdin } = await readCommand(x, room.bodies, await room.bodies.read(x));
   const stopping = new AbortController();
   // Most commands end within the time of a drain. One that does not ends with the service, and its caller is told.
   const release = room.streams.add(x, { end: () => undefined, cut: () => stopping.abort(shuttingDown()) });

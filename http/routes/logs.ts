@@ -23,6 +23,8 @@ import { parseProcessId } from './process-id.js';
 const CONNECTED_MS = 1_000;
 /** `process-` and an id. */
 const LONGEST_CONTAINER = 300;
+/** Of `tail`. */
+const MOST_LINES = 1_000_000;
 
 /** Kinds in which clients start processes of their own. */
 const SESSIONS: ReadonlySet<string> = new Set(['Sandbox', 'Workspace']);
@@ -38,6 +40,7 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
   const asked = readLogRequest(x, indexesOf(kind.kind, owner.spec), room.clock());
   const request = SESSIONS.has(kind.kind) ? ofProcess(asked, owner.metadata.uid) : asked;
   const timestamps = readBoolean(x.query, 'timestamps') ?? false;
+  const most = readCount(x, 'limitBytes', Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY;
 
   const release = room.streams.add(x, { end: () => x.res.end() });
   const early = request.follow ? setTimeout(() => begin(x), CONNECTED_MS) : undefined;
@@ -51,7 +54,7 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
         fix: 'Look at the attempts of the object: a log begins when its program starts.',
       });
     }
-    await streamLines(x, lines, timestamps);
+    await streamLines(x, lines, timestamps, most);
   } finally {
     clearTimeout(early);
     release();
@@ -70,15 +73,25 @@ function begin({ res, requestId }: Exchange): void {
   res.flushHeaders();
 }
 
-async function streamLines(x: Exchange, lines: AsyncIterable<LogLine>, timestamps: boolean): Promise<void> {
+/** At most so many bytes; the last line may be cut, as Kubernetes cuts it. */
+async function streamLines(
+  x: Exchange,
+  lines: AsyncIterable<LogLine>,
+  timestamps: boolean,
+  most: number,
+): Promise<void> {
   const { res } = x;
   begin(x);
   const out = new Outflow(res);
+  let left = most;
   try {
     for await (const { time, data } of lines) {
       if (out.closed || res.writableEnded) return;
+      if (left <= 0) break;
       const stamp = timestamps ? `${rfc3339Millis(time)} ` : '';
-      if (!out.write(stamp === '' ? Buffer.from(data) : Buffer.concat([Buffer.from(stamp), data]))) await out.drained();
+      const line = stamp === '' ? Buffer.from(data) : Buffer.concat([Buffer.from(stamp), data]);
+      left -= line.length;
+      if (!out.write(left < 0 ? line.subarray(0, left) : line)) await out.drained();
     }
   } catch (error) {
     if (!x.abandoned && !x.gone.aborted) throw error;
@@ -129,6 +142,18 @@ function readSince(text: string | null, now: number): number | undefined {
   return since;
 }
 
+/** `sinceSeconds`, Kubernetes' name for how long ago; in ms since the epoch. */
+function readSinceSeconds(x: Exchange, now: number): number | undefined {
+  const seconds = readCount(x, 'sinceSeconds', 1e10);
+  return seconds === undefined ? undefined : now - seconds * 1_000;
+}
+
+/** Of several names for one thing at most one may be given. */
+function atMostOne(x: Exchange, names: readonly string[]): void {
+  const given = names.filter((name) => x.query.has(name));
+  if (given.length > 1) throw refuse('BadRequest', `at most one of ${names.join(', ')} may be specified`);
+}
+
 export function readLogRequest(x: Exchange, indexes: number, now: number): LogRequest {
   const index = readCount(x, 'index', Number.MAX_SAFE_INTEGER);
   if (index === undefined && indexes > 1) {
@@ -142,13 +167,19 @@ export function readLogRequest(x: Exchange, indexes: number, now: number): LogRe
     });
   }
   const container = x.query.get('container') ?? '';
+  atMostOne(x, ['tail', 'tailLines']);
+  atMostOne(x, ['since', 'sinceSeconds', 'sinceTime']);
+  if (!['', 'All'].includes(x.query.get('stream') ?? '')) {
+    throw refuse('BadRequest', 'stream must be All: output and errors are one log');
+  }
   if (container.length > LONGEST_CONTAINER) throw refuse('BadRequest', 'container is no name');
   return {
     index: index ?? 0,
     epoch: readCount(x, 'epoch', Number.MAX_SAFE_INTEGER),
     container: container === '' ? 'main' : container,
     follow: readBoolean(x.query, 'follow') ?? false,
-    tail: readCount(x, 'tail', 1_000_000),
-    since: readSince(x.query.get('since'), now),
+    ...(readBoolean(x.query, 'previous') === true ? { previous: true } : {}),
+    tail: readCount(x, 'tail', MOST_LINES) ?? readCount(x, 'tailLines', MOST_LINES),
+    since: readSince(x.query.get('since') ?? x.query.get('sinceTime'), now) ?? readSinceSeconds(x, now),
   };
 }

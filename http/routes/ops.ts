@@ -13,6 +13,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
 import { requireScope } from '../auth/authorise.js';
 import { readInput } from '../input.js';
+import { checkQueryNames } from '../query-names.js';
 import type { Room } from '../room.js';
 import { checkIdempotencyKey } from '../resources/options.js';
 import { readLimit } from '../resources/versions.js';
@@ -33,6 +34,7 @@ const readJson: RouterMiddleware = async (ctx, next) => {
 const NewOrg = z.strictObject({
   name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a lower-case name of at most 63 characters'),
 });
+const Nothing = z.strictObject({});
 const Admissions = z.strictObject({ paused: z.boolean() });
 
 function bodyOf<T>(ctx: RouterContext, schema: z.ZodType<T>): T {
@@ -83,6 +85,7 @@ export function opsRoutes(router: Router, room: Room): void {
     room.rates.demand(caller);
     requireScope(caller, OPERATOR_SCOPE, '');
     callers.set(ctx.req, caller);
+    checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring));
     await next();
   });
 
@@ -95,6 +98,18 @@ export function opsRoutes(router: Router, room: Room): void {
     const release = keyed && room.runningKeys.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
     const made = await operators.createOrg(name, keyed).finally(release);
     if (made.outcome === 'Taken') throw refuse('AlreadyExists', `the org "${name}" already exists`);
+    if (made.replayed === true) ctx.set('idempotency-replayed', 'true');
+    ctx.status = 201;
+    ctx.set('cache-control', 'no-store');
+    ctx.body = { org: made.org, name, key: made.key };
+  });
+
+  router.post('/ops/v1/orgs/:name/keys', readJson, async (ctx) => {
+    const name = parameter(ctx, 'name');
+    const keyed = keyedBy(ctx, callers.get(ctx.req), bodyOf(ctx, Nothing));
+    const release = keyed && room.runningKeys.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
+    const made = await operators.recoverOrg(name, keyed).finally(release);
+    if (made.outcome === 'NotFound') throw refuse('NotFound', `org "${name.slice(0, 64)}" not found`);
     if (made.replayed === true) ctx.set('idempotency-replayed', 'true');
     ctx.status = 201;
     ctx.set('cache-control', 'no-store');

@@ -113,7 +113,7 @@ async function list({ x, room, address }: Place): Promise<void> {
 async function start(place: Place, caller: Caller): Promise<void> {
   const { x, room, address } = place;
   const bytes = await room.bodies.read(x);
-  const { command, stdin } = readCommand(x, bytes);
+  const { command, stdin } = await readCommand(x, room.bodies, bytes);
   const keyed = await keyedId(place, caller, bytes);
   if (keyed?.there === true) x.res.setHeader('idempotency-replayed', 'true');
   const id = keyed?.id ?? Buffer.from(room.randomBytes(12)).toString('hex');
@@ -209,7 +209,7 @@ async function give(place: Place, process: ProcessName, data: Buffer, end: boole
 
 async function signal(place: Place, process: ProcessName): Promise<void> {
   const { x, room, address } = place;
-  const asked = readInput(signalBody, parseObject(x, await room.bodies.read(x)).value);
+  const asked = readInput(signalBody, (await parseObject(x, room.bodies, await room.bodies.read(x))).value);
   const outcome = await room.commands.signalProcess(address, process, asked.signal, room.deadlines.current());
   if (outcome === 'Gone') throw await gone(place, process);
   replyJson(x, 200, viewOf(process, await find(place, process)));

@@ -51,7 +51,7 @@ export async function serveLinks(x: Exchange, room: Room, caller: Caller, target
   x.verb = 'link';
   const address = addressOf(caller, kind, project, name, 'exec');
   const body = await room.bodies.read(x);
-  if (body.length > 0) readInput(NOTHING, parseObject(x, body).value);
+  if (body.length > 0) readInput(NOTHING, (await parseObject(x, room.bodies, body)).value);
   const bytes = await room.stage.read(address, room.deadlines.current());
   if (bytes === undefined)
     throw refuse('NotFound', `${kind.kind} "${name}" not found`, { target: ofWorkspace(address) });

@@ -173,6 +173,11 @@ export function duplicateField(field: string): Cause {
   return { field, reason: 'FieldValueDuplicate', message: `duplicate field "${field}"` };
 }
 
+/** A cause as the message of its refusal tells it; kubectl shows nothing but the message. */
+export function causeLine({ field, message }: Cause): string {
+  return field === '' ? message : `${field}: ${message}`;
+}
+
 /** `Job.svc.dev "a" is invalid: spec.b: Required value`, as Kubernetes words it, with every cause. */
 export function invalid(
   target: { readonly kind: string; readonly name: string; readonly group: string },
@@ -181,8 +186,8 @@ export function invalid(
   const immutable = causes.length > 0 && causes.every((cause) => cause.reason === 'FieldImmutable');
   const subject = `${target.kind}${target.group === '' ? '' : `.${target.group}`} "${target.name}"`;
   const told = causes.slice(0, MAX_CAUSES);
-  const lines = told.map((cause) => (cause.field === '' ? cause.message : `${cause.field}: ${cause.message}`));
-  const list = lines.length === 1 ? lines[0] : `[${lines.slice(0, 10).join(', ')}${lines.length > 10 ? ', …' : ''}]`;
+  const lines = told.map(causeLine);
+  const list = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
   return {
     code: immutable ? 'FieldImmutable' : 'Invalid',
     message: `${subject} is invalid: ${list}`,

@@ -3,7 +3,7 @@
  * an object names a member twice, and where and why the text is malformed. `measure` is on the way of every write and
  * is one pass over the bytes; `scan` is exact and runs only when something is wrong.
  */
-import { below } from './path.js';
+import { fieldPath } from './path.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -66,9 +66,13 @@ export function scan(text: string, maxDepth: number): ScanResult {
 
 /** `line 3, column 14`, both from 1. */
 export function placeOf(text: string, offset: number): string {
-  const before = text.slice(0, offset);
-  const line = before.split('\n').length;
-  return `line ${line}, column ${offset - before.lastIndexOf('\n')}`;
+  let line = 1;
+  let start = -1;
+  for (let at = text.indexOf('\n'); at >= 0 && at < offset; at = text.indexOf('\n', at + 1)) {
+    line += 1;
+    start = at;
+  }
+  return `line ${line}, column ${offset - start}`;
 }
 
 /** Unwinds the scanner; never leaves this file. */
@@ -80,17 +84,22 @@ class Malformed extends Error {
   }
 }
 
-const BLANKS = /[ \t\n\r]*/y;
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-// eslint-disable-next-line no-control-regex
-const PLAIN_TEXT = /[^"\\\u0000-\u001f]*/y;
-const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
-const WORD = /true|false|null/y;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const WORDS = ['true', 'false', 'null'];
+/** What may follow a backslash beside `u`. */
+const ESCAPES = new Set(Buffer.from('"\\/bfnrt'));
+const HEX = /^[0-9a-fA-F]{4}$/;
 
+/** Works by character codes, and makes a path only where a member repeats: a body of 3 MiB may come here. */
 class Scanner {
   readonly duplicates: string[] = [];
   readonly #text: string;
   readonly #maxDepth: number;
+  /** Names and indexes that lead to where the scanner is. */
+  readonly #path: (string | number)[] = [];
   #at = 0;
 
   constructor(text: string, maxDepth: number) {
@@ -99,63 +108,115 @@ class Scanner {
   }
 
   document(): void {
-    this.#value('', 0);
-    this.#skip(BLANKS);
+    this.#value(0);
+    this.#skipBlanks();
     if (this.#at < this.#text.length) this.#fail('expected nothing after the end of the value');
   }
 
-  #value(path: string, depth: number): void {
-    this.#skip(BLANKS);
-    const next = this.#text[this.#at];
-    if (next === '{') this.#object(path, depth + 1);
-    else if (next === '[') this.#array(path, depth + 1);
-    else if (next === '"') this.#string();
-    else if (this.#skip(NUMBER) === 0 && this.#skip(WORD) === 0) this.#fail('expected a value');
+  #value(depth: number): void {
+    this.#skipBlanks();
+    const next = this.#code();
+    if (next === OPEN_BRACE) this.#object(depth + 1);
+    else if (next === OPEN_BRACKET) this.#array(depth + 1);
+    else if (next === QUOTE) this.#string();
+    else if (next === MINUS || isDigit(next)) this.#number();
+    else {
+      const word = WORDS.find((one) => this.#text.startsWith(one, this.#at));
+      if (word === undefined) this.#fail('expected a value');
+      this.#at += word.length;
+    }
   }
 
-  #object(path: string, depth: number): void {
+  #object(depth: number): void {
     this.#enter(depth);
+    if (this.#ends(CLOSE_BRACE)) return;
     const seen = new Set<string>();
-    if (this.#ends('}')) return;
     for (;;) {
-      this.#skip(BLANKS);
-      if (this.#text[this.#at] !== '"') this.#fail('expected a member name in double quotes');
-      const name = this.#string();
-      const member = below(path, name);
-      if (seen.has(name) && this.duplicates.length < MAX_DUPLICATES) this.duplicates.push(member);
+      this.#skipBlanks();
+      if (this.#code() !== QUOTE) this.#fail('expected a member name in double quotes');
+      const name = this.#name();
+      this.#path.push(name);
+      const known = seen.size;
       seen.add(name);
-      this.#skip(BLANKS);
-      this.#expect(':', "expected ':' after the member name");
-      this.#value(member, depth);
-      if (this.#ends('}')) return;
-      this.#expect(',', "expected ',' or '}' after the member");
+      if (seen.size === known && this.duplicates.length < MAX_DUPLICATES) {
+        this.duplicates.push(fieldPath('', this.#path));
+      }
+      this.#skipBlanks();
+      this.#expect(COLON, "expected ':' after the member name");
+      this.#value(depth);
+      this.#path.pop();
+      if (this.#ends(CLOSE_BRACE)) return;
+      this.#expect(COMMA, "expected ',' or '}' after the member");
     }
   }
 
-  #array(path: string, depth: number): void {
+  #array(depth: number): void {
     this.#enter(depth);
-    if (this.#ends(']')) return;
+    if (this.#ends(CLOSE_BRACKET)) return;
     for (let index = 0; ; index++) {
-      this.#value(below(path, index), depth);
-      if (this.#ends(']')) return;
-      this.#expect(',', "expected ',' or ']' after the element");
+      this.#path.push(index);
+      this.#value(depth);
+      this.#path.pop();
+      if (this.#ends(CLOSE_BRACKET)) return;
+      this.#expect(COMMA, "expected ',' or ']' after the element");
     }
   }
 
-  #string(): string {
+  #name(): string {
     const start = this.#at;
-    this.#at += 1;
-    for (;;) {
-      this.#skip(PLAIN_TEXT);
-      const next = this.#text[this.#at];
-      if (next === '"') break;
-      if (next === undefined) this.#fail('the string is not closed');
-      if (next !== '\\') this.#fail('control characters in strings have to be escaped');
-      if (this.#skip(ESCAPE) === 0) this.#fail('bad escape in a string');
-    }
-    this.#at += 1;
+    if (!this.#string()) return this.#text.slice(start + 1, this.#at - 1);
     const name: string = JSON.parse(this.#text.slice(start, this.#at));
     return name;
+  }
+
+  /** True when there are escapes in it. */
+  #string(): boolean {
+    let escaped = false;
+    this.#at += 1;
+    for (;;) {
+      const next = this.#code();
+      if (next === QUOTE) break;
+      if (Number.isNaN(next)) this.#fail('the string is not closed');
+      if (next < 0x20) this.#fail('control characters in strings have to be escaped');
+      if (next !== BACKSLASH) this.#at += 1;
+      else {
+        escaped = true;
+        this.#at += this.#escape();
+      }
+    }
+    this.#at += 1;
+    return escaped;
+  }
+
+  /** Characters of the escape that begins here. */
+  #escape(): number {
+    const text = this.#text;
+    if (ESCAPES.has(text.charCodeAt(this.#at + 1))) return 2;
+    if (text[this.#at + 1] === 'u' && HEX.test(text.slice(this.#at + 2, this.#at + 6))) return 6;
+    return this.#fail('bad escape in a string');
+  }
+
+  /** What is wrong behind the part of a number that is one is for what follows to say. */
+  #number(): void {
+    const start = this.#at;
+    if (this.#code() === MINUS) this.#at += 1;
+    if (!isDigit(this.#code())) {
+      this.#at = start;
+      this.#fail('expected a value');
+    }
+    if (this.#code() === ZERO) this.#at += 1;
+    else this.#skipDigits();
+    if (this.#text[this.#at] === '.' && isDigit(this.#text.charCodeAt(this.#at + 1))) {
+      this.#at += 1;
+      this.#skipDigits();
+    }
+    const sign = this.#text[this.#at];
+    if (sign !== 'e' && sign !== 'E') return;
+    const next = this.#text[this.#at + 1];
+    const digits = next === '+' || next === '-' ? 2 : 1;
+    if (!isDigit(this.#text.charCodeAt(this.#at + digits))) return;
+    this.#at += digits;
+    this.#skipDigits();
   }
 
   #enter(depth: number): void {
@@ -163,28 +224,41 @@ class Scanner {
     this.#at += 1;
   }
 
-  #ends(closer: string): boolean {
-    this.#skip(BLANKS);
-    if (this.#text[this.#at] !== closer) return false;
+  #ends(closer: number): boolean {
+    this.#skipBlanks();
+    if (this.#code() !== closer) return false;
     this.#at += 1;
     return true;
   }
 
-  #expect(character: string, problem: string): void {
-    if (this.#text[this.#at] !== character) this.#fail(problem);
+  #expect(code: number, problem: string): void {
+    if (this.#code() !== code) this.#fail(problem);
     this.#at += 1;
   }
 
-  /** Moves past what the sticky pattern matches here; how many characters that were. */
-  #skip(pattern: RegExp): number {
-    pattern.lastIndex = this.#at;
-    const length = pattern.exec(this.#text)?.[0].length ?? 0;
-    this.#at += length;
-    return length;
+  /** NaN at the end. */
+  #code(): number {
+    return this.#text.charCodeAt(this.#at);
+  }
+
+  #skipBlanks(): void {
+    for (;;) {
+      const code = this.#code();
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      this.#at += 1;
+    }
+  }
+
+  #skipDigits(): void {
+    while (isDigit(this.#code())) this.#at += 1;
   }
 
   #fail(problem: string): never {
     const ended = this.#at >= this.#text.length;
     throw new Malformed(this.#at, ended ? `the text ends too early: ${problem}` : problem);
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= ZERO && code <= NINE;
 }

@@ -3,14 +3,17 @@
  * Fields that the service owns are taken from a client in any form and ignored, because clients send back what they read.
  */
 import { z } from 'zod';
-import { checkAnnotationKey, checkFinalizer, checkLabelKey, checkLabelValue, MAX_ANNOTATION_BYTES } from './names.js';
-import { zTimestamp } from './schema.js';
+import { checkAnnotationKey, checkFinalizer, checkLabelKey, checkLabelValue, MAX_METADATA_BYTES } from './names.js';
+import { zMap, zTimestamp } from './schema.js';
 
 /** More than any object needs; each owner is a row that garbage collection reads. */
 const MAX_OWNERS = 32;
 const MAX_FINALIZERS = 32;
+/** Each label is a word that every selector may ask for; each annotation a field that managers own. */
+const MAX_LABELS = 1024;
+const MAX_ANNOTATIONS = 4096;
 
-const labels = z.record(z.string(), z.string()).check((ctx) => {
+const labels = zMap(z.string(), z.string(), MAX_LABELS).check((ctx) => {
   for (const key in ctx.value) {
     const value = ctx.value[key] ?? '';
     const complaint = checkLabelKey(key);
@@ -20,26 +23,11 @@ const labels = z.record(z.string(), z.string()).check((ctx) => {
   }
 });
 
-const annotations = z.record(z.string(), z.string()).check((ctx) => {
-  let size = 0;
+const annotations = zMap(z.string(), z.string(), MAX_ANNOTATIONS).check((ctx) => {
   for (const key in ctx.value) {
-    size += key.length + (ctx.value[key] ?? '').length;
     const complaint = checkAnnotationKey(key);
     if (complaint !== undefined) ctx.issues.push(custom(key, [], `${named(key)}: ${complaint}`));
   }
-  // The exact count of bytes only where the count of UTF-16 units leaves a doubt.
-  if (size * 3 <= MAX_ANNOTATION_BYTES) return;
-  size = 0;
-  for (const key in ctx.value) size += Buffer.byteLength(key) + Buffer.byteLength(ctx.value[key] ?? '');
-  if (size <= MAX_ANNOTATION_BYTES) return;
-  ctx.issues.push(
-    custom(
-      undefined,
-      [],
-      `may not be more than ${MAX_ANNOTATION_BYTES} bytes in all, and has ${size}`,
-      'FieldValueTooLong',
-    ),
-  );
 });
 
 const ownerReference = z
@@ -77,23 +65,30 @@ const finalizers = z
 const ignored = z.unknown().optional();
 
 /** What a client may send. `name`, `namespace` and `generateName` are compared with the address by the write itself. */
-export const metadataInput = z.object({
-  name: z.string().nullish(),
-  generateName: z.string().nullish(),
-  namespace: z.string().nullish(),
-  labels: labels.nullish(),
-  annotations: annotations.nullish(),
-  finalizers: finalizers.nullish(),
-  ownerReferences: ownerReferences.nullish(),
-  resourceVersion: z.string().nullish(),
-  uid: ignored,
-  selfLink: ignored,
-  generation: ignored,
-  creationTimestamp: ignored,
-  deletionTimestamp: ignored,
-  deletionGracePeriodSeconds: ignored,
-  managedFields: ignored,
-});
+export const metadataInput = z
+  .object({
+    name: z.string().nullish(),
+    generateName: z.string().nullish(),
+    namespace: z.string().nullish(),
+    labels: labels.nullish(),
+    annotations: annotations.nullish(),
+    finalizers: finalizers.nullish(),
+    ownerReferences: ownerReferences.nullish(),
+    resourceVersion: z.string().nullish(),
+    uid: ignored,
+    selfLink: ignored,
+    generation: ignored,
+    creationTimestamp: ignored,
+    deletionTimestamp: ignored,
+    deletionGracePeriodSeconds: ignored,
+    managedFields: ignored,
+  })
+  .check(({ value: { labels: keys, annotations: notes }, issues }) => {
+    const [label, note] = [bytesOf(keys), bytesOf(notes)];
+    if (label + note <= MAX_METADATA_BYTES) return;
+    const rule = `labels and annotations may not be more than ${MAX_METADATA_BYTES} bytes together, and have ${label + note}`;
+    issues.push(custom(undefined, [label > note ? 'labels' : 'annotations'], rule, 'FieldValueTooLong'));
+  });
 
 export type MetadataInput = z.infer<typeof metadataInput>;
 
@@ -123,7 +118,7 @@ export const metadataSchema = z
     annotations: z
       .record(z.string(), z.string())
       .optional()
-      .meta({ description: 'Keys and free values, at most 256 KiB in all.' }),
+      .meta({ description: 'Keys and free values, at most 256 KiB together with labels.' }),
     uid: z.string().optional().meta({ description: 'Names this incarnation of the name. Set by the service.' }),
     resourceVersion: z
       .string()
@@ -148,6 +143,13 @@ export const metadataSchema = z
     selfLink: z.string().optional().meta({ description: 'Not set; clients should not use it.' }),
   })
   .meta({ description: 'Standard metadata of an object.' });
+
+/** Bytes of keys and values. */
+function bytesOf(map: Readonly<Record<string, string>> | null | undefined): number {
+  let size = 0;
+  for (const key in map) size += Buffer.byteLength(key) + Buffer.byteLength(map[key] ?? '');
+  return size;
+}
 
 /** A key is named in full up to what a cause may show. */
 function named(key: string): string {

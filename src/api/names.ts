@@ -13,8 +13,8 @@ export const SUBDOMAIN_NAME_PATTERN = SUBDOMAIN.source;
 export const MAX_LABEL = 63;
 export const MAX_SUBDOMAIN = 253;
 
-/** Bytes of all keys and values together. */
-export const MAX_ANNOTATION_BYTES = 256 * 1024;
+/** Bytes of all keys and values of labels and annotations together. */
+export const MAX_METADATA_BYTES = 256 * 1024;
 
 /** Finalizers of Kubernetes itself; all others are qualified with a domain. */
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';

@@ -3,7 +3,7 @@
  * can hold (no U+0000, no lone surrogates), finite numbers, a bounded depth, and no member named `__proto__`.
  * Complaints give the path and never the value, which may be a secret (I11).
  */
-import { below } from './path.js';
+import { fieldPath } from './path.js';
 
 /** Kinds nest about 12 levels; free-form JSON inside them is given the rest. Recursion over values relies on it. */
 export const MAX_DEPTH = 64;
@@ -13,23 +13,36 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const UNFIT = /[\0\p{Surrogate}]/gu;
 
 /** What makes a value unfit to be stored, as a sentence; undefined when nothing does. The depth must be bounded already. */
-export function findUnsafe(value: unknown, path: string): string | undefined {
-  if (typeof value === 'string') return complain(path, 'the text has', unfit(value));
+export function findUnsafe(value: unknown): string | undefined {
+  const found = find(value);
+  return found === undefined ? undefined : `${fieldPath('', found.keys) || 'the body'}: ${found.flaw}`;
+}
+
+/** `keys` lead to it; they are put together on the way back, since nearly all values have no flaw. */
+interface Found {
+  readonly flaw: string;
+  readonly keys: (string | number)[];
+}
+
+function find(value: unknown): Found | undefined {
+  if (typeof value === 'string') return flawed('the text has', unfit(value));
   if (typeof value === 'number' || typeof value === 'bigint') {
-    return complain(path, 'the number is', Number.isFinite(Number(value)) ? undefined : 'too large');
+    return flawed('the number is', Number.isFinite(Number(value)) ? undefined : 'too large');
   }
   if (typeof value !== 'object' || value === null) return undefined;
   if (Array.isArray(value)) {
-    for (const [index, element] of value.entries()) {
-      const problem = findUnsafe(element, below(path, index));
-      if (problem !== undefined) return problem;
+    for (let index = 0; index < value.length; index++) {
+      const found = find(value[index]);
+      if (found !== undefined) return within(found, index);
     }
     return undefined;
   }
-  for (const [key, member] of Object.entries(value)) {
-    if (key === '__proto__') return complain(path, 'a member must not be named', key);
-    const problem = complain(path, 'the name of a member has', unfit(key)) ?? findUnsafe(member, below(path, key));
-    if (problem !== undefined) return problem;
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') return flawed('a member must not be named', key);
+    const named = flawed('the name of a member has', unfit(key));
+    if (named !== undefined) return named;
+    const found = find(Reflect.get(value, key));
+    if (found !== undefined) return within(found, key);
   }
   return undefined;
 }
@@ -49,8 +62,13 @@ function storable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [storable(key), storable(member)]));
 }
 
-function complain(path: string, words: string, flaw: string | undefined): string | undefined {
-  return flaw === undefined ? undefined : `${path || 'the body'}: ${words} ${flaw}`;
+function within(found: Found, key: string | number): Found {
+  found.keys.unshift(key);
+  return found;
+}
+
+function flawed(words: string, flaw: string | undefined): Found | undefined {
+  return flaw === undefined ? undefined : { flaw: `${words} ${flaw}`, keys: [] };
 }
 
 function unfit(text: string): string | undefined {
@@ -63,7 +81,11 @@ export function depthOf(value: unknown, limit: number, level = 1): number {
   if (typeof value !== 'object' || value === null) return level - 1;
   if (level > limit) return level;
   let deepest = level;
-  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member, limit, level + 1));
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) deepest = Math.max(deepest, depthOf(value[at], limit, level + 1));
+  } else {
+    for (const key in value) deepest = Math.max(deepest, depthOf(Reflect.get(value, key), limit, level + 1));
+  }
   return deepest;
 }
 

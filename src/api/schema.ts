@@ -33,6 +33,21 @@ function checked(check: Check, meta: Readonly<Record<string, unknown>>): z.ZodTy
     .meta(meta);
 }
 
+/** A map of at most so many members. */
+export function zMap<Key extends z.core.$ZodRecordKey, Value extends z.core.SomeType>(
+  key: Key,
+  value: Value,
+  most: number,
+): z.ZodRecord<Key, Value> {
+  return z
+    .record(key, value)
+    .check(({ value: map, issues }) => {
+      if (Object.keys(map).length <= most) return;
+      issues.push({ code: 'too_big', origin: 'map', maximum: most, input: undefined });
+    })
+    .meta({ maxProperties: most });
+}
+
 export interface DurationRule {
   /** `1m`; inclusive. */
   readonly min?: string | undefined;

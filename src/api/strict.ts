@@ -1,40 +1,16 @@
 /**
- * Owns which members of a body a kind's schema knows. zod drops what it does not know without a word; field validation
- * (decisions: Strict, Warn, Ignore) has to name it. A schema is compiled once per kind into a tree of shapes, so that a
- * request costs one walk over its own members.
+ * Finds the members of a body that a kind's schema does not know. zod drops what it does not know without a word; field
+ * validation (decisions: Strict, Warn, Ignore) has to name it.
  *
- * Also owns Kubernetes' reading of `null`: a member that is null and need not be there is as good as absent. Clients
+ * Also Kubernetes' reading of `null`: a member that is null and need not be there is as good as absent. Clients
  * written in Go send such nulls.
  */
-import type { z } from 'zod';
 import { below } from './path.js';
 import { isObject } from './safe-value.js';
-
-export type Shape =
-  /** Anything may be below: scalars, free-form JSON, records of scalars. */
-  | { readonly shape: 'Any' }
-  | { readonly shape: 'Object'; readonly members: ReadonlyMap<string, Member>; readonly rest: Shape | undefined }
-  | { readonly shape: 'List'; readonly element: Shape }
-  | { readonly shape: 'Union'; readonly options: readonly Shape[] }
-  /** A schema that contains itself; resolved when a value gets there. */
-  | { readonly shape: 'Lazy'; resolve(): Shape };
-
-type ObjectShape = Extract<Shape, { shape: 'Object' }>;
-
-interface Member {
-  readonly shape: Shape;
-  /** The member may be absent and may not be null: a null there counts as absent. */
-  readonly nullIsAbsent: boolean;
-}
-
-const ANY: Shape = { shape: 'Any' };
+import { ANY, fits, type ObjectShape, type Shape } from './shape.js';
 
 /** Most unknown members that one request is told about. */
-const MAX_UNKNOWN = 100;
-
-export function compileShape(schema: z.ZodType): Shape {
-  return compile(schema, new Map());
-}
+export const MAX_UNKNOWN = 100;
 
 /** Paths of members that the shape does not know, below `base`. */
 export function unknownFields(shape: Shape, value: unknown, base = ''): string[] {
@@ -54,7 +30,7 @@ export function dropNulls(shape: Shape, value: unknown): unknown {
     case 'Lazy':
       return dropNulls(shape.resolve(), value);
     case 'List':
-      return Array.isArray(value) ? dropFromList(shape.element, value) : value;
+      return Array.isArray(value) && shape.element.shape !== 'Any' ? dropFromList(shape.element, value) : value;
     case 'Union': {
       const fitting = shape.options.find((option) => fits(option, value));
       return fitting === undefined ? value : dropNulls(fitting, value);
@@ -92,7 +68,7 @@ function collect(shape: Shape, value: unknown, path: string, found: string[]): v
       collect(shape.resolve(), value, path, found);
       return;
     case 'List':
-      if (!Array.isArray(value)) return;
+      if (!Array.isArray(value) || shape.element.shape === 'Any') return;
       for (let index = 0; index < value.length; index++) {
         const element: unknown = value[index];
         if (typeof element === 'object') collectElement(shape.element, element, path, index, found);
@@ -114,6 +90,7 @@ function collectElement(shape: Shape, element: unknown, path: string, index: num
 }
 
 function collectMembers(shape: ObjectShape, value: Record<string, unknown>, path: string, found: string[]): void {
+  if (shape.rest?.shape === 'Any' && shape.members.size === 0) return;
   for (const key in value) {
     const member = shape.members.get(key);
     if (member === undefined && shape.rest === undefined) {
@@ -146,123 +123,4 @@ function collectUnion(options: readonly Shape[], value: unknown, path: string, f
     if (best.length === 0) return;
   }
   if (best !== undefined) found.push(...best);
-}
-
-function fits(shape: Shape, value: unknown): boolean {
-  switch (shape.shape) {
-    case 'Any':
-      return typeof value !== 'object' || value === null;
-    case 'Lazy':
-      return fits(shape.resolve(), value);
-    case 'List':
-      return Array.isArray(value);
-    case 'Union':
-      return shape.options.some((option) => fits(option, value));
-    default:
-      return isObject(value);
-  }
-}
-
-/** Only these wrap exactly one other schema and do not change which members are known. */
-const WRAPPERS = new Set([
-  'optional',
-  'nullable',
-  'default',
-  'prefault',
-  'readonly',
-  'nonoptional',
-  'catch',
-  'success',
-]);
-
-/** `seen` holds shapes under way, for schemas that contain themselves by getters. */
-function compile(schema: unknown, seen: Map<unknown, Shape>): Shape {
-  const known = seen.get(schema);
-  if (known !== undefined) return known;
-  const def = defOf(schema);
-  if (WRAPPERS.has(def.type)) return compile(def['innerType'], seen);
-  switch (def.type) {
-    case 'object':
-      return compileObject(schema, def, seen);
-    case 'array':
-      return list(compile(def['element'], seen));
-    case 'record': {
-      const rest = compile(def['valueType'], seen);
-      return rest.shape === 'Any' ? ANY : { shape: 'Object', members: new Map(), rest };
-    }
-    case 'union':
-      return union(asList(def['options']).map((option) => compile(option, seen)));
-    case 'pipe': {
-      // A preprocess step says nothing about members; what it feeds does.
-      const first = defOf(def['in']).type === 'transform' ? def['out'] : def['in'];
-      return compile(first, seen);
-    }
-    case 'lazy': {
-      const getter = def['getter'];
-      if (typeof getter !== 'function') return ANY;
-      let resolved: Shape | undefined;
-      const shape: Shape = { shape: 'Lazy', resolve: () => (resolved ??= compile(getter(), seen)) };
-      seen.set(schema, shape);
-      return shape;
-    }
-    default:
-      return ANY;
-  }
-}
-
-function compileObject(schema: unknown, def: Definition, seen: Map<unknown, Shape>): Shape {
-  const members = new Map<string, Member>();
-  const catchall = def['catchall'];
-  const rest = catchall === undefined || defOf(catchall).type === 'never' ? undefined : compile(catchall, seen);
-  const shape: Shape = { shape: 'Object', members, rest };
-  seen.set(schema, shape);
-  for (const [key, member] of Object.entries(def['shape'] ?? {})) {
-    members.set(key, { shape: compile(member, seen), nullIsAbsent: mayBeAbsent(member) && !mayBeNull(member) });
-  }
-  return shape;
-}
-
-function list(element: Shape): Shape {
-  return element.shape === 'Any' ? ANY : { shape: 'List', element };
-}
-
-function union(options: readonly Shape[]): Shape {
-  return options.every((option) => option.shape === 'Any') ? ANY : { shape: 'Union', options };
-}
-
-interface Definition {
-  readonly type: string;
-  readonly [key: string]: unknown;
-}
-
-/** zod keeps a schema's definition under `def`; all that is known of it here is that `type` is a word. */
-function defOf(schema: unknown): Definition {
-  const def = isSchema(schema) ? schema.def : undefined;
-  return isDefinition(def) ? def : { type: 'unknown' };
-}
-
-function isSchema(schema: unknown): schema is { readonly def: unknown } {
-  return typeof schema === 'object' && schema !== null && 'def' in schema;
-}
-
-function isDefinition(def: unknown): def is Definition {
-  return typeof def === 'object' && def !== null && 'type' in def && typeof def.type === 'string';
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function mayBeAbsent(schema: unknown): boolean {
-  return isParser(schema) && schema.safeParse(undefined).success;
-}
-
-function mayBeNull(schema: unknown): boolean {
-  return isParser(schema) && schema.safeParse(null).success;
-}
-
-function isParser(schema: unknown): schema is { safeParse(value: unknown): { readonly success: boolean } } {
-  return (
-    typeof schema === 'object' && schema !== null && 'safeParse' in schema && typeof schema.safeParse === 'function'
-  );
 }

@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';
 import type { Cause } from '../api/refusal.js';
 import type { Machine, SlotRow } from './machine.js';
+import type { OrgRule } from './rule.js';
 import type { Images, WorkPlan } from './work.js';
 
 export type Operation = 'list' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'readStatus';
@@ -115,6 +116,8 @@ export interface KindDefinition {
    * work that wants it says so. `kept`: what the machine keeps beside the object (`Current.private`).
    */
   blobs?(object: ApiObject, kept?: unknown): readonly string[];
+  /** What a client's write of this kind must keep to among the objects of its org. */
+  readonly rule?: OrgRule | undefined;
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
   /** URLs of the spec that the service itself connects to. One that can never be reached is refused when it is written. */

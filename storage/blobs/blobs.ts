@@ -3,7 +3,8 @@
  * what. The parts: `receive.ts` (stream to file), `layout.ts` (the directory), `rows.ts` (SQL), `sweep.ts` (the end).
  *
  * - A blob is there for an org when its row is. The row is written after the file is whole, durable and in place.
- * - I12: a digest alone opens nothing; each org has to have put the content itself, although one file serves all.
+ * - I12: a digest alone opens nothing; each org, and each project of it, has to have put the content itself, although one
+ *   file serves all.
  * - Refusals: SHA256Mismatch, FileTooLarge, QuotaExceeded, Unavailable (disk full), NotFound.
  */
 import { constants } from 'node:fs';
@@ -14,7 +15,7 @@ import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import { parseDigest, type Digest } from './digest.js';
 import { isThere, openLayout, place, removeFile, removePartials } from './layout.js';
 import { digestOf, receive } from './receive.js';
-import { deleteRefs, findBlob, insertBlob, insertRef, overdueMs, underLock, usedBytes } from './rows.js';
+import { deleteRefs, findBlob, insertBlob, insertProject, insertRef, overdueMs, underLock, usedBytes } from './rows.js';
 import { sweepBlobs, type Swept } from './sweep.js';
 import { heard, systemCode } from './system-error.js';
 
@@ -34,13 +35,15 @@ export interface BlobsOptions {
 export interface PutOptions {
   /** As in `X-Content-SHA256`: hexadecimal, with or without `sha256:`. */
   readonly sha256?: string | undefined;
+  /** A project that may name it; absent: only the service itself reads it. */
+  readonly project?: string | undefined;
   /** Bytes; one more is FileTooLarge. */
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
 export interface PutResult {
-  /** `Exists`: the org had it already. */
+  /** `Exists`: the org (with a project: the project) had it already. */
   readonly outcome: 'Created' | 'Exists';
   /** `sha256:…` */
   readonly digest: string;
@@ -65,11 +68,18 @@ export interface Blobs {
   put(org: string, stream: Readable, options: PutOptions): Promise<PutResult>;
   /** Takes a copy of a file of ours, such as a collected output. Links are not followed. */
   addFile(org: string, path: string, options: PutOptions): Promise<PutResult>;
-  /** Undefined: this org has no such blob. A range must lie within the size that `head` says. */
-  get(org: string, digest: string, range?: ByteRange): Promise<FoundBlob | undefined>;
-  head(org: string, digest: string): Promise<{ readonly digest: string; readonly size: number } | undefined>;
-  /** Gives the content a second name on the same disk (read-only, mode 0444); NotFound when the org has none. */
-  linkTo(org: string, digest: string, path: string): Promise<void>;
+  /**
+   * Undefined: this org has no such blob. A range must lie within the size that `head` says. Here and below: with a
+   * project, what a client names by its digest is there only if that project may name it.
+   */
+  get(org: string, digest: string, range?: ByteRange, project?: string): Promise<FoundBlob | undefined>;
+  head(
+    org: string,
+    digest: string,
+    project?: string,
+  ): Promise<{ readonly digest: string; readonly size: number } | undefined>;
+  /** Gives the content a second name on the same disk (read-only, mode 0444); NotFound when there is none. */
+  linkTo(org: string, digest: string, path: string, project?: string): Promise<void>;
   /** The object keeps the blob alive until `dropRefs`; NotFound when the org has none. */
   addRef(org: string, digest: string, uid: string): Promise<void>;
   dropRefs(org: string, uid: string): Promise<void>;
@@ -96,14 +106,14 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
   await removePartials(layout, now());
 
   /** Most outputs of a large Job are alike: what the org has is neither written nor committed again. */
-  async function held(org: string, digest: Digest): Promise<PutResult | undefined> {
-    const size = await findBlob(pool, org, digest);
+  async function held(org: string, digest: Digest, project: string | undefined): Promise<PutResult | undefined> {
+    const size = await findBlob(pool, org, digest, project);
     const there = size !== undefined && (await isThere(layout.blob(digest)));
     return there ? { outcome: 'Exists', digest, size } : undefined;
   }
 
   const blobs: Blobs = {
-    async put(org, stream, { sha256, limit, signal }) {
+    async put(org, stream, { sha256, project, limit, signal }) {
       // For the stream's whole life: it may break before it is read, or after it was refused.
       stream.on('error', heard);
       let expected: Digest | undefined;
@@ -128,8 +138,10 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
         const outcome = await underLock(pool, received.digest, async (client) => {
           const inserted = await insertBlob(client, org, received.digest, received.size, quota);
           if (inserted === 'QuotaExceeded') throw overQuota(org, quota, room);
+          const named = project === undefined ? undefined : await insertProject(client, org, project, received.digest);
           await place(path, layout.blob(received.digest));
-          return inserted;
+          // Whether another project has the content already is not for this one to know.
+          return named === undefined ? inserted : named ? 'Created' : 'Exists';
         });
         return { outcome, ...received };
       } finally {
@@ -145,7 +157,7 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
         throw refuse('Invalid', 'an output must be a regular file');
       }
       try {
-        const known = stat.size > READ_TWICE_BYTES ? undefined : await held(org, await digestOf(handle));
+        const known = stat.size > READ_TWICE_BYTES ? undefined : await held(org, await digestOf(handle), put.project);
         if (known !== undefined) return known;
         return await blobs.put(org, handle.createReadStream({ start: 0, autoClose: false }), put);
       } finally {
@@ -153,9 +165,9 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
       }
     },
 
-    async get(org, digest, range) {
+    async get(org, digest, range, project) {
       const name = parseDigest(digest);
-      const size = name === undefined ? undefined : await findBlob(pool, org, name);
+      const size = name === undefined ? undefined : await findBlob(pool, org, name, project);
       if (name === undefined || size === undefined) return undefined;
       if (range !== undefined && !(range.start >= 0 && range.start <= range.end && range.end < size)) {
         throw new RangeError('the range is outside of the blob');
@@ -166,14 +178,14 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
       return { digest: name, size, stream: handle.createReadStream(range) };
     },
 
-    async head(org, digest) {
+    async head(org, digest, project) {
       const name = parseDigest(digest);
-      const size = name === undefined ? undefined : await findBlob(pool, org, name);
+      const size = name === undefined ? undefined : await findBlob(pool, org, name, project);
       return name === undefined || size === undefined ? undefined : { digest: name, size };
     },
 
-    async linkTo(org, digest, path) {
-      const found = await blobs.head(org, digest);
+    async linkTo(org, digest, path, project) {
+      const found = await blobs.head(org, digest, project);
       const name = found === undefined ? undefined : parseDigest(found.digest);
       if (name === undefined) throw refuse('NotFound', `there is no blob ${digest}`);
       await link(layout.blob(name), path);

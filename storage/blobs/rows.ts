@@ -41,6 +41,20 @@ const CHARGE = `
     WHERE blob_usage.bytes + excluded.bytes <= $3::bigint
   RETURNING bytes`;
 
+const INSERT_PROJECT = `
+  INSERT INTO blob_projects (org, project, digest) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING 1`;
+
+/** The project may name this content of its org from now on. False when it could before. In the transaction of `insertBlob`. */
+export async function insertProject(
+  client: PoolClient,
+  org: string,
+  project: string,
+  digest: Digest,
+): Promise<boolean> {
+  const { rowCount } = await client.query(INSERT_PROJECT, [org, project, digest]);
+  return rowCount === 1;
+}
+
 /**
  * The org holds this content. Under the content's lock; its file is in place before the commit.
  * `Created`: counted into its usage. `Exists`: it did already. `QuotaExceeded`: the caller rolls back.
@@ -65,15 +79,21 @@ export async function usedBytes(pool: Pool, org: string): Promise<number> {
 }
 
 const FIND = `
-  WITH touched AS (
+  WITH found AS (
+    SELECT size, last_used FROM blobs WHERE org = $1 AND digest = $2 AND ($3::text IS NULL OR EXISTS (
+      SELECT 1 FROM blob_projects p WHERE p.org = $1 AND p.digest = $2 AND p.project IN ($3, '')))
+  ), touched AS (
     UPDATE blobs SET last_used = now()
-    WHERE org = $1 AND digest = $2 AND last_used < now() - interval '${TOUCH_AFTER}'
+    WHERE org = $1 AND digest = $2 AND (SELECT last_used FROM found) < now() - interval '${TOUCH_AFTER}'
   )
-  SELECT size FROM blobs WHERE org = $1 AND digest = $2`;
+  SELECT size FROM found`;
 
-/** Size of the org's blob, which counts as a use of it; undefined when the org has none of that digest. */
-export async function findBlob(pool: Pool, org: string, digest: Digest): Promise<number | undefined> {
-  const { rows } = await pool.query<{ size: string }>(FIND, [org, digest]);
+/**
+ * Size of the org's blob, which counts as a use of it; undefined when the org has none of that digest. With a project:
+ * only what this project may name.
+ */
+export async function findBlob(pool: Pool, org: string, digest: Digest, project?: string): Promise<number | undefined> {
+  const { rows } = await pool.query<{ size: string }>(FIND, [org, digest, project ?? null]);
   return rows[0] === undefined ? undefined : Number(rows[0].size);
 }
 

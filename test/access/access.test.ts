@@ -125,6 +125,73 @@ test('an Admin makes no Owner, and no key of his is an operator', async (t) => {
   t.is((await key.get('/ops/v1/supervisors')).status, 403);
 });
 
+test('a key for another member is made and deleted only by who may do as much as that member, and ends with its maker', async (t) => {
+  const admin = await memberWith('Admin');
+  const other = await memberWith('Admin');
+  const made = await admin.key.post(KEYS, objectOf('APIKey', 'of-the-owner', { member: 'owner' }));
+  t.is(made.status, 403, made.text);
+  const own = await owner.post(KEYS, objectOf('APIKey', 'owners-own', {}));
+  t.is(own.status, 201, own.text);
+  t.is((await admin.key.remove(`${KEYS}/owners-own`)).status, 403);
+  t.is((await owner.get(`${KEYS}/owners-own`)).status, 200);
+  // One for an equal is his to make; it and the keys that it makes end with him.
+  const lent = await keyOf({ member: other.name }, admin.key);
+  const chained = await keyOf({}, lent);
+  t.is((await chained.get(MEMBERS)).status, 200);
+  t.is((await owner.merge(`${MEMBERS}/${admin.name}`, { spec: { role: 'Viewer' } })).status, 200);
+  t.is((await lent.get(MEMBERS)).status, 200, 'a Viewer reads');
+  t.is((await lent.post(ACCOUNTS, objectOf('ServiceAccount', 'by-lent', {}))).status, 403, 'and writes nothing');
+  t.is((await owner.remove(`${MEMBERS}/${admin.name}`)).status, 200);
+  t.is((await lent.get(MEMBERS)).status, 403);
+  t.is((await chained.get(MEMBERS)).status, 403);
+  t.is((await other.key.get(MEMBERS)).status, 200, 'keys that others made for him go on');
+  t.is((await owner.remove(`${KEYS}/owners-own`)).status, 200);
+});
+
+test('the last Owner and the last key of an Owner stay, and an operator makes a way back in', async (t) => {
+  const org = await owner.post('/ops/v1/orgs', { name: 'lonely' });
+  const key = clientWith(service.url, textAt(org.body, 'key'));
+  const first = `owner-${textAt(org.body, 'org').slice(2)}`;
+  const refused = async (answer: Promise<{ readonly status: number; readonly text: string }>): Promise<void> => {
+    const { status, text } = await answer;
+    t.is(status, 403, text);
+    t.regex(text, /without an Owner/);
+  };
+  await refused(key.remove(`${KEYS}/${first}`));
+  await refused(key.remove(`${MEMBERS}/owner`));
+  await refused(key.merge(`${MEMBERS}/owner`, { spec: { role: 'Admin' } }));
+  await refused(key.merge(`${MEMBERS}/owner`, { spec: { projects: ['default'] } }));
+  // A second Owner without a key, with one that expires, with one of fewer scopes: none is a way in.
+  t.is((await key.post(MEMBERS, objectOf('Member', 'ada', { email: 'a@example.org', role: 'Owner' }))).status, 201);
+  await refused(key.remove(`${MEMBERS}/owner`));
+  await keyOf({ member: 'ada', expirationTime: new Date(Date.now() + 3_600_000).toISOString() }, key);
+  await keyOf({ member: 'ada', scopes: ['*:read'] }, key);
+  await refused(key.remove(`${MEMBERS}/owner`));
+  const lent = await keyOf({ member: 'ada' }, key);
+  await refused(key.remove(`${MEMBERS}/owner`));
+  t.is((await key.remove(`${KEYS}/${first}`)).status, 200, 'another key of an Owner is left');
+  const adas = await owner.post('/ops/v1/orgs/lonely/keys', {});
+  t.is(adas.status, 201, adas.text);
+  const back = clientWith(service.url, textAt(adas.body, 'key'));
+  t.is((await back.get(MEMBERS)).status, 200);
+  t.is((await lent.remove(`${KEYS}/none`)).status, 404);
+  t.is((await back.post('/ops/v1/orgs/lonely/keys', {})).status, 403, 'an Owner elsewhere is no operator');
+  t.is((await owner.post('/ops/v1/orgs/nobody/keys', {})).status, 404);
+  const keyed = { 'idempotency-key': 'way-back' };
+  const once = await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed);
+  t.deepEqual((await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed)).body, once.body);
+});
+
+test('two Owners who remove each other at the same time do not both succeed', async (t) => {
+  const org = await owner.post('/ops/v1/orgs', { name: 'duel' });
+  const key = clientWith(service.url, textAt(org.body, 'key'));
+  t.is((await key.post(MEMBERS, objectOf('Member', 'ada', { email: 'a@example.org', role: 'Owner' }))).status, 201);
+  // The first key of hers ends with the Owner who made it; what she makes with it is her own.
+  const adas = await keyOf({}, await keyOf({ member: 'ada' }, key));
+  const removed = await Promise.all([adas.remove(`${MEMBERS}/owner`), key.remove(`${MEMBERS}/ada`)]);
+  t.is(removed.filter(({ status }) => status === 200).length, 1, removed.map(({ text }) => text).join());
+});
+
 test("a ServiceAccount's token acts with the account's scopes, in its project, and ends with it", async (t) => {
   const spec = { scopes: ['serviceaccounts:read', 'operator:*'] };
   const made = await owner.post(ACCOUNTS, objectOf('ServiceAccount', 'robot', spec));
@@ -144,6 +211,29 @@ test("a ServiceAccount's token acts with the account's scopes, in its project, a
   for (const expiresIn of ['1s', 'for ever', 5]) {
     t.is((await owner.post(`${ACCOUNTS}/default/tokens`, { expiresIn })).status, 422, String(expiresIn));
   }
+});
+
+test('a blob is there for the project that it was put into, and for no other', async (t) => {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'apart' } };
+  t.is((await owner.post('/api/v1/namespaces', namespace)).status, 201);
+  const upload = { raw: Buffer.from('of default'), contentType: 'application/octet-stream' };
+  const made = await owner.ask('POST', path('blobs', 'default'), upload);
+  t.is(made.status, 201, made.text);
+  const digest = textAt(made.body, 'digest');
+  const held = await keyOf({ projects: ['apart'] });
+  t.is((await owner.get(`${path('blobs', 'default')}/${digest}`)).text, 'of default');
+  for (const [key, project, status] of [
+    [held, 'default', 403],
+    [held, 'apart', 404],
+    [owner, 'apart', 404],
+  ] as const) {
+    t.is((await key.get(`${path('blobs', project)}/${digest}`)).status, status, project);
+  }
+  t.is((await held.ask('POST', path('blobs', 'apart'), upload)).status, 201, 'as if nobody had it');
+  t.is((await held.get(`${path('blobs', 'apart')}/${digest}`)).status, 200);
+  const nowhere = await owner.ask('POST', path('blobs', 'nowhere'), upload);
+  t.is(nowhere.status, 404, nowhere.text);
+  t.is(textAt(nowhere.body, 'message'), 'project "nowhere" does not exist');
 });
 
 test("another org's objects are NotFound, by name, by list and by watch", async (t) => {

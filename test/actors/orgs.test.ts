@@ -23,6 +23,7 @@ test('an org whose making was cut off at any step is made when it is asked for a
   const deps: OrgDeps = {
     rows: {
       list: rows.list,
+      find: rows.find,
       claim: rows.claim,
       async ready(org) {
         mayBreak();
@@ -82,6 +83,7 @@ test('a request that is sent again under its Idempotency-Key is shown the same k
     ...{ making: new Set(), write: house.actors.write, answers: answersOf(house) },
     rows: {
       list: rows.list,
+      find: rows.find,
       claim: rows.claim,
       async ready(org) {
         if (cut) throw refuse('Unavailable', 'cut off', { retryAfterSeconds: 1 });

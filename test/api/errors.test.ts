@@ -72,7 +72,7 @@ test('a refusal becomes a Kubernetes Status with docs, fix and requestId', (t) =
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: 'no',
+    message: 'no: spec.a: bad',
     reason: 'Invalid',
     details: {
       kind: 'Job',

@@ -202,3 +202,41 @@ test('sharing keeps the value, and what is equal is the very same part', (t) => 
     { numRuns: 2000 },
   );
 });
+
+const MANY = 100_000;
+
+test('a patch copies a container once, however many of its operations change it', (t) => {
+  const keys = Object.fromEntries(Array.from({ length: MANY }, (_, i) => [`k${i}`, '']));
+  const into = (path: string) =>
+    Array.from({ length: 999 }, (_, i) => ({ op: 'add', path: `${path}/x${i}`, value: '' }));
+  const cases: readonly (readonly [unknown, readonly unknown[]])[] = [
+    [{ metadata: {} }, [{ op: 'add', path: '/metadata/annotations', value: keys }, ...into('/metadata/annotations')]],
+    [{ metadata: { annotations: keys } }, into('/metadata/annotations')],
+    [{ a: keys }, Array.from({ length: 999 }, (_, i) => ({ op: 'remove', path: `/a/k${i}` }))],
+    [{ a: keys }, Array.from({ length: 999 }, (_, i) => ({ op: 'replace', path: `/a/k${i}`, value: 1 }))],
+    [
+      { a: { b: keys } },
+      Array.from({ length: 500 }, (_, i) => ({ op: 'move', from: `/a${'/b'.repeat(1)}/k${i}`, path: `/a/n${i}` })),
+    ],
+    [{ l: Object.keys(keys) }, Array.from({ length: 999 }, () => ({ op: 'add', path: '/l/-', value: 1 }))],
+  ];
+  for (const [target, operations] of cases) {
+    const result = jsonPatch(target, operations);
+    if (result.outcome === 'Refused') return t.fail(result.message);
+    t.true(result.touched <= MANY + 2_000, `${result.touched} members`);
+  }
+  t.is(keys['x0'], undefined, 'a value of the patch is as it was: the patch may have to be applied again');
+});
+
+test('what a patch moves up and down in lists, and what it copies, is bounded', (t) => {
+  const list = Array.from({ length: MANY }, () => 0);
+  const shifts = Array.from({ length: 999 }, () => ({ op: 'add', path: '/l/0', value: 1 }));
+  t.regex(String(patched({ l: list }, ...shifts)), /^Invalid: .*more than 2000000 members/);
+  const copies = Array.from({ length: 999 }, (_, i) => ({ op: 'copy', from: '/l', path: `/c${i}` }));
+  t.regex(String(patched({ l: list }, ...copies)), /^Invalid: .*copies (?:too much|or moves more than)/);
+  t.deepEqual(
+    patched({ l: [1] }, { op: 'copy', from: '/l', path: '/c' }, { op: 'add', path: '/c/-', value: 2 }),
+    { l: [1], c: [1, 2] },
+    'a copy changes on its own',
+  );
+});

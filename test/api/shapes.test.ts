@@ -13,7 +13,8 @@ import {
   zTimestamp,
   zUsd,
 } from '../../src/api/schema.js';
-import { compileShape, dropNulls, unknownFields } from '../../src/api/strict.js';
+import { compileShape } from '../../src/api/shape.js';
+import { dropNulls, unknownFields } from '../../src/api/strict.js';
 
 const node: z.ZodType = z.object({
   name: z.string(),

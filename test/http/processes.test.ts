@@ -190,7 +190,7 @@ test('input is taken in parts, its end is told behind all of it, and a process t
   t.deepEqual(await json(send('last', '?end=true')), { written: 4 });
   t.true(box.closed);
   t.is((await send('', '?end=true')).status, 200);
-  t.is((await send('x', '?end=maybe')).status, 400);
+  t.is((await send('x', '?ende=true')).status, 400);
 });
 
 test('input that comes with the start is all of it, and a process that does not take it does not go on', async (t) => {

@@ -20,6 +20,15 @@ test('an object is created, read, changed and deleted, and each answer carries i
     const read = await door.call(`${SECRETS}/a`);
     t.is(read.status, 200);
     t.is(read.headers.get('etag'), created.headers.get('etag'));
+    for (const [tags, status] of [
+      [created.headers.get('etag') ?? '', 304],
+      [`"other", W/${created.headers.get('etag')}`, 304],
+      ['"other"', 200],
+    ] as const) {
+      const again = await door.call(`${SECRETS}/a`, { headers: { 'if-none-match': tags } });
+      t.is(again.status, status, tags);
+      t.is((await again.text()) === '', status === 304);
+    }
     t.is(read.headers.get('content-type'), 'application/json');
     t.truthy(read.headers.get('x-request-id'));
     t.deepEqual(await read.json(), body);

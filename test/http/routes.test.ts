@@ -50,9 +50,23 @@ test('the log of a Job is streamed as text, with what the query asks for', async
   t.regex(stamped, /^2026-01-02T03:04:05.678Z one\n/);
   t.deepEqual(asked[1], { index: 0, epoch: 2, container: 'side', follow: true, tail: 5, since: 400_000 });
   t.is((await door.call(`${JOB}/logs?container=nobody`)).status, 404);
-  for (const bad of ['tail=x', 'since=yesterday', 'follow=maybe', 'epoch=-1', 'index=1']) {
+  for (const bad of ['tail=x', 'since=yesterday', 'tail=1&tailLines=1', 'epoch=-1', 'index=1']) {
     t.true([400, 404].includes((await door.call(`${JOB}/logs?${bad}`)).status), bad);
   }
+  await door.call(`${JOB}/logs?tailLines=5&sinceSeconds=600&previous=True&stream=All`);
+  const kube = { index: 0, epoch: undefined, container: 'main', follow: false, tail: 5, since: 400_000 };
+  t.deepEqual(asked.at(-1), { ...kube, previous: true });
+  await door.call(`${JOB}/logs?tailLines=5&sinceTime=1970-01-01T00:06:40Z`);
+  t.deepEqual(asked.at(-1), kube);
+  t.is(await (await door.call(`${JOB}/logs?limitBytes=6`)).text(), 'one\ntw');
+  for (const path of [`${JOB}/logs?tailines=10`, `${JOB}/outputs?tailines=10`, `${BASE}/events?tailines=10`]) {
+    const unknown = await door.call(path);
+    t.is(unknown.status, 400, path);
+    t.is(at(await json(unknown), 'message'), 'unknown query parameter "tailines"');
+  }
+  t.is((await door.call(`${IN_DEFAULT}/jobs?unknown=1`)).status, 200, 'the Kubernetes verbs leave it alone');
+  const v2 = await door.call('/openapi/v2');
+  t.deepEqual([v2.status, await v2.text()], [200, '']);
   t.is((await door.call(`${JOB}/logs`, { method: 'POST' })).status, 405);
   t.is((await door.call(`${JOB}/logs`, { headers: bearer(KEYS.other) })).status, 404);
 });
@@ -138,6 +152,10 @@ function shelf(): Shelf {
 test('a blob goes in, is asked for, and comes out whole or in part', async (t) => {
   const { blobs } = shelf();
   const door = await openDoor(t, { blobs });
+  await door.stage.put(
+    { org: 'acme', kind: 'Namespace', project: '', name: 'default' },
+    object('Namespace', 'default', ''),
+  );
   const path = `${IN_DEFAULT}/blobs`;
   const octets = { 'content-type': 'application/octet-stream' };
   const made = await door.call(path, { method: 'POST', body: 'hello world', headers: octets });
@@ -248,6 +266,8 @@ test('operators alone see supervisors and make orgs', async (t) => {
     orgs: async () => [{ org: 'bootstrap', name: 'bootstrap', creationTimestamp: '2026-01-02T03:04:05Z' }],
     createOrg: async (name) =>
       name === 'taken' ? { outcome: 'Taken' } : { outcome: 'Created', org: 'o-1', key: 'svc_x' },
+    recoverOrg: async (name) =>
+      name === 'new' ? { outcome: 'Created', org: 'o-1', key: 'svc_y' } : { outcome: 'NotFound' },
   };
   const door = await openDoor(t, { operators });
   t.is((await door.call('/ops/v1/orgs')).status, 403);
@@ -267,6 +287,10 @@ test('operators alone see supervisors and make orgs', async (t) => {
   const made = await post('/ops/v1/orgs', '{"name":"new"}');
   t.is(made.status, 201);
   t.deepEqual(await json(made), { org: 'o-1', name: 'new', key: 'svc_x' });
+  t.is((await post('/ops/v1/orgs/none/keys', '{}')).status, 404);
+  t.is((await door.call('/ops/v1/orgs?nmae=x', { headers })).status, 400);
+  t.deepEqual(await json(post('/ops/v1/orgs/new/keys', '{}')), { org: 'o-1', name: 'new', key: 'svc_y' });
+  t.is((await door.call('/ops/v1/orgs/new/keys', { method: 'POST', body: '{}' })).status, 403);
   t.is((await post('/ops/v1/orgs', '{"name":"taken"}')).status, 409);
   t.is((await post('/ops/v1/orgs', '{"name":"Not A Name"}')).status, 422);
   t.is((await post('/ops/v1/orgs', '{"nam')).status, 400);

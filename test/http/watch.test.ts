@@ -117,10 +117,20 @@ test('sendInitialEvents=false starts from now, and mixtures that kube forbids ar
     'sendInitialEvents=true',
     'sendInitialEvents=true&resourceVersionMatch=Exact',
     'resourceVersionMatch=NotOlderThan&resourceVersion=5',
-    'resourceVersion=x',
   ]) {
     t.is((await door.call(`${SECRETS}?watch=true&${query}`)).status, 422, query);
   }
+  t.is((await door.call(`${SECRETS}?watch=true&resourceVersion=x`)).status, 400);
+});
+
+test('what is neither 0 nor false is true, as Kubernetes reads booleans, so that clients in Python can watch', async (t) => {
+  const door = await openDoor(t);
+  const isWatch = async (query: string): Promise<boolean> => {
+    const answer = await door.call(`${SECRETS}?${query}&timeoutSeconds=1`);
+    return !(await answer.text()).includes('"items"');
+  };
+  for (const query of ['watch=True', 'watch=1', 'watch=yes', 'watch=', 'watch']) t.true(await isWatch(query), query);
+  for (const query of ['watch=False', 'watch=0', 'watch=FALSE', '']) t.false(await isWatch(query), query);
 });
 
 test('a version below the kept window is HTTP 200 and one ERROR event of 410', async (t) => {

@@ -59,9 +59,10 @@ test('tail gives the last lines, and tail=0 none', async (t) => {
   await jobs.run('counts', { command: ['seq', '1', '5000'] });
   t.is(await jobs.log('counts', 'tail=3'), '4998\n4999\n5000\n');
   t.is(await jobs.log('counts', 'tail=0'), '');
+  t.is(await jobs.log('counts', 'tailLines=2&limitBytes=7'), '4999\n50', 'as Kubernetes names them');
   t.is((await jobs.log('counts')).split('\n').length, 5001);
   t.is((await jobs.log('counts', 'tail=9999')).split('\n').length, 5001);
-  for (const bad of ['tail=-1', 'tail=x', 'since=yesterday', 'index=x', 'follow=maybe', 'epoch=-1']) {
+  for (const bad of ['tail=-1', 'tail=x', 'since=yesterday', 'index=x', 'taillines=1', 'epoch=-1']) {
     const answer = await jobs.client().get(`${JOBS}/counts/logs?${bad}`);
     t.is(answer.status, 400, `${bad}: ${answer.text}`);
   }

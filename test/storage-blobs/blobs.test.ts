@@ -60,6 +60,23 @@ test('another org cannot read a blob by its digest, and gets one of its own by p
   t.is((await files()).length, 1, 'one file serves both');
 });
 
+test('another project of the org cannot read a blob by its digest, nor learn that it is there', async (t) => {
+  const { blobs, pool } = await openStore(t);
+  const inA = { ...put, project: 'a' };
+  t.is((await blobs.put('org', bytes('hello'), inA)).outcome, 'Created');
+  t.is((await blobs.put('org', bytes('hello'), inA)).outcome, 'Exists');
+  t.is(await textOf((await blobs.get('org', hello, undefined, 'a'))?.stream), 'hello');
+  t.is(await blobs.head('org', hello, 'b'), undefined);
+  t.is(await blobs.get('org', hello, undefined, 'b'), undefined);
+  await refusedWith(t, 'NotFound', blobs.linkTo('org', hello, '/tmp/never', 'b'));
+  t.is((await blobs.head('org', hello))?.size, 5, 'the service itself reads it');
+  t.is((await blobs.put('org', bytes('hello'), { ...put, project: 'b' })).outcome, 'Created');
+  t.is((await blobs.head('org', hello, 'b'))?.size, 5);
+  t.is(await blobs.used('org'), 5, 'and it counts once');
+  await pool.query("UPDATE blob_projects SET project = '' WHERE project = 'a'");
+  t.is((await blobs.head('org', hello, 'c'))?.size, 5, 'what was stored before projects were told apart is for all');
+});
+
 test('digests that are none open nothing', async (t) => {
   const { blobs, dir } = await openStore(t);
   await writeFile(join(dir, 'secret'), 'x');

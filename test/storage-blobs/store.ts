@@ -9,7 +9,9 @@ import { Pool } from 'pg';
 import { openBlobs, type Blobs, type BlobsOptions } from '../../storage/blobs/blobs.js';
 import { openTestDatabase } from '../support/postgres.js';
 
-const MIGRATION = new URL('../../../storage/migrations/0100_blobs.sql', import.meta.url);
+const MIGRATIONS = ['0100_blobs', '0125_blob_projects'].map(
+  (name) => new URL(`../../../storage/migrations/${name}.sql`, import.meta.url),
+);
 
 export interface StoreUnderTest {
   readonly dir: string;
@@ -30,7 +32,7 @@ export async function openStore(t: ExecutionContext, more: Partial<BlobsOptions>
     await database.close();
     await rm(dir, { recursive: true });
   });
-  await pool.query(await readFile(MIGRATION, 'utf8'));
+  for (const migration of MIGRATIONS) await pool.query(await readFile(migration, 'utf8'));
   const reopen = (again: Partial<BlobsOptions> = {}): Promise<Blobs> =>
     openBlobs({ dir, pool, now: Date.now, reserveBytes: 0, ...more, ...again });
   return { dir, pool, reopen, blobs: await reopen(), files: () => filesIn(dir) };

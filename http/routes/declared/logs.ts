@@ -9,6 +9,12 @@ const HOW: readonly Node[] = [
   query('tail', 'Only the last so many lines.', INTEGER),
   query('since', 'Only lines of the last so long (`15m`) or after a time (RFC 3339).'),
   query('timestamps', 'Put the time before each line.', BOOLEAN),
+  query('limitBytes', 'At most so many bytes; the last line may be cut.', INTEGER),
+  query('previous', 'The log of the epoch before.', BOOLEAN),
+  query('tailLines', "Kubernetes' name for tail.", INTEGER),
+  query('sinceSeconds', 'Only lines of the last so many seconds.', INTEGER),
+  query('sinceTime', 'Only lines after this time (RFC 3339).'),
+  query('stream', '`All`: output and errors are one log.'),
 ];
 
 export const LOG_PARAMETERS: readonly Node[] = [

@@ -16,5 +16,7 @@ export interface Author extends Grant {
   readonly name: string;
   /** Name of the Member behind a member's key. */
   readonly member?: string | undefined;
+  /** Names of further Members to whom a key that this author makes is bound: they lent the key that is being used. */
+  readonly boundTo?: readonly string[] | undefined;
   readonly serviceAccount?: { readonly project: string; readonly name: string } | undefined;
 }

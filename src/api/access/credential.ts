@@ -15,6 +15,10 @@ export interface CredentialDetail {
   /** What its maker could do when it was made, cut to what was asked for. */
   readonly scopes: readonly string[];
   readonly projects?: readonly string[] | undefined;
+  /** Names of Members who made it for another: what they may do bounds it as well. */
+  readonly boundTo?: readonly string[] | undefined;
+  /** Those of them to whom a key that is made with this one is bound as well. */
+  readonly passesOn?: readonly string[] | undefined;
 }
 
 /** Reads a stored detail, as `decide` wrote it; undefined for one of another use (an attempt's token). */
@@ -42,12 +46,28 @@ function isRole(role: unknown): role is Role {
   return ROLES.some((known) => known === role);
 }
 
-/** What the credential may do now. `principal` undefined: its member or ServiceAccount is gone, and it may do nothing. */
-export function effectiveGrant(detail: CredentialDetail, principal: Principal | undefined, org: string): Grant {
-  if (principal === undefined) return NOTHING;
+/**
+ * What the credential may do now. `principals` are the member or ServiceAccount that it acts as and the members that it is
+ * bound to; where one is undefined it is gone, and the credential may do nothing.
+ */
+export function effectiveGrant(
+  detail: CredentialDetail,
+  principals: readonly (Principal | undefined)[],
+  org: string,
+): Grant {
+  let grant: Grant = detail;
+  for (const principal of principals) {
+    const most = principal && grantOf(principal, org);
+    if (most === undefined) return NOTHING;
+    grant = cutGrant(grant, most);
+  }
+  return grant;
+}
+
+function grantOf(principal: Principal, org: string): Grant | undefined {
   if (principal.kind === 'ServiceAccount') {
-    return cutGrant(detail, serviceAccountGrant({ scopes: principal.spec.scopes, project: principal.project }));
+    return serviceAccountGrant({ scopes: principal.spec.scopes, project: principal.project });
   }
   const { role, projects } = principal.spec;
-  return isRole(role) ? cutGrant(detail, memberGrant({ role, projects }, org)) : NOTHING;
+  return isRole(role) ? memberGrant({ role, projects }, org) : undefined;
 }

@@ -1,4 +1,5 @@
 /** Owns the wire form of a refusal: a Kubernetes `Status` with our three extensions (spec, "Errors"). */
+import { causeLine } from '../causes.js';
 import type { Cause, Refusal } from '../refusal.js';
 import type { ErrorCode } from './codes.js';
 import { ERROR_TABLE } from './table.js';
@@ -31,6 +32,13 @@ export interface StatusAnswer {
   readonly body: StatusBody;
 }
 
+/** What a client shows is the message alone, so it tells the causes of what is invalid, wherever the refusal was made. */
+function messageOf({ message, causes }: Refusal, status: number): string {
+  const [first] = causes ?? [];
+  if (status !== 422 || first === undefined || message.includes(first.message)) return message;
+  return `${message}: ${(causes ?? []).map(causeLine).join(', ')}`;
+}
+
 /** Path of a code's page below the service's address. */
 export function docsPath(code: ErrorCode): string {
   return `/docs/errors/${code}`;
@@ -53,7 +61,7 @@ export function toStatus(
       apiVersion: 'v1',
       metadata: {},
       status: 'Failure',
-      message: refusal.message,
+      message: messageOf(refusal, entry.status),
       reason: refusal.code,
       details: {
         ...refusal.target,

@@ -24,6 +24,9 @@ export type FieldSelectorResult<Thing> =
   | { readonly outcome: 'Selector'; readonly selector: FieldSelector<Thing> }
   | { readonly outcome: 'Refused'; readonly refusal: Refusal };
 
+/** Terms of one selector: each is asked of every object of a list. */
+const MAX_TERMS = 100;
+
 /** Parses `fieldSelector` and compiles it against the readers. A field that nobody reads counts as the empty text. */
 export function parseFieldSelector<Thing>(
   text: string,
@@ -36,6 +39,7 @@ export function parseFieldSelector<Thing>(
     if (term === undefined) return refused(`invalid selector: '${text}'; can't understand '${part}'`);
     if (!readers.has(term.field)) return refused(`field label not supported: ${term.field}`, [...readers.keys()]);
     terms.push(term);
+    if (terms.length > MAX_TERMS) return refused(`a selector may have at most ${MAX_TERMS} terms`);
   }
   return { outcome: 'Selector', selector: compile(terms, readers) };
 }

@@ -19,6 +19,9 @@ export type LabelSelectorResult =
 
 export type LabelOperator = '=' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<';
 
+/** Requirements of one selector: each is asked of every object of a list. How many values one has does not matter. */
+export const MAX_REQUIREMENTS = 100;
+
 interface Requirement {
   readonly key: string;
   readonly operator: LabelOperator;
@@ -55,6 +58,7 @@ function compile({ key, operator, values }: Requirement): (labels: Labels) => bo
   const read = (labels: Labels): string | undefined =>
     labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
   const [first = ''] = values;
+  const known = new Set(values);
   const number = Number(first);
   switch (operator) {
     case '=':
@@ -64,12 +68,12 @@ function compile({ key, operator, values }: Requirement): (labels: Labels) => bo
     case 'in':
       return (labels) => {
         const value = read(labels);
-        return value !== undefined && values.includes(value);
+        return value !== undefined && known.has(value);
       };
     case 'notin':
       return (labels) => {
         const value = read(labels);
-        return value === undefined || !values.includes(value);
+        return value === undefined || !known.has(value);
       };
     case 'exists':
       return (labels) => read(labels) !== undefined;
@@ -85,7 +89,8 @@ function compile({ key, operator, values }: Requirement): (labels: Labels) => bo
 /** Unwinds the parser; never leaves this file. */
 class BadSelector extends Error {}
 
-const TOKEN = /\s*(==|!=|=|!|<|>|\(|\)|,|[^\s=!<>(),]+)/y;
+/** Blanks are passed over one by one: a pattern that took them along would begin again at each. */
+const TOKEN = /==|!=|=|!|<|>|\(|\)|,|[^\s=!<>(),]+/g;
 const SIGNS = new Set(['==', '!=', '=', '!', '<', '>', '(', ')', ',']);
 
 class Parser {
@@ -93,13 +98,16 @@ class Parser {
   #at = 0;
 
   constructor(text: string) {
-    this.#tokens = text.match(new RegExp(TOKEN.source, 'g'))?.map((token) => token.trim()) ?? [];
+    this.#tokens = text.match(TOKEN) ?? [];
   }
 
   requirements(): Requirement[] {
     const found: Requirement[] = [];
     for (;;) {
       found.push(this.#requirement());
+      if (found.length > MAX_REQUIREMENTS) {
+        throw new BadSelector(`a selector may have at most ${MAX_REQUIREMENTS} requirements`);
+      }
       const next = this.#take();
       if (next === undefined) return found;
       if (next !== ',') throw new BadSelector(`found '${next}', expected: ',' or the end`);

@@ -132,7 +132,7 @@ async function resolve(
       // The system's resolver cannot be stopped; its late answer is dropped.
       found = await orAborted(lookup(host), bounded);
     } catch {
-      const message = bounded.aborted ? `the name ${host} was not resolved in time` : `the name ${host} has no address`;
+      const message = bounded.aborted ? `the name ${host} was not resolved in time` : notPublic(host);
       return { outcome: 'Failed', reason: bounded.aborted ? 'TimedOut' : 'NameNotFound', message, retryable: true };
     } finally {
       clear();
@@ -142,13 +142,20 @@ async function resolve(
   }
   const dialled = found.filter((address) => allowed.has(address) || specialAddress(address) === undefined);
   if (dialled.length > 0) return dialled;
-  const what = found[0] === undefined ? 'no' : `a ${specialAddress(found[0]) ?? ''}`;
   return {
     outcome: 'Failed',
     reason: found.length === 0 ? 'NameNotFound' : 'AddressRefused',
-    message: `${host} has ${what} address; only the public internet may be reached`,
+    message: notPublic(host),
     retryable: false,
   };
+}
+
+/**
+ * The same words whether the name means nothing or an address that is not for users: they must not learn which names
+ * there are behind this service, nor where they lead.
+ */
+function notPublic(host: string): string {
+  return `no public address was found for ${host}; only the public internet may be reached`;
 }
 
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -3,6 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { listCell } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import { apiKeyMachine } from './machine.js';
+import { apiKeyRule } from './rule.js';
 import { apiKeySpec, apiKeyStatus, type APIKeySpec, type APIKeyStatus } from './schema.js';
 
 function references(spec: APIKeySpec): readonly Reference[] {
@@ -64,5 +65,6 @@ export const apiKeyKind: KindDefinition = {
   selectableFields: {},
   initialStatus: () => ({}),
   references: (object: This) => references(object.spec),
+  rule: apiKeyRule,
   machine: apiKeyMachine,
 };

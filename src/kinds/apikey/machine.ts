@@ -2,7 +2,7 @@
  * Owns the life of a key: made once with a value that is shown once, bound to its maker, ended by its expiry or deletion.
  *
  * A key can never do more than its maker: its scopes and projects are cut here to the maker's, and at each use to those of
- * the member or ServiceAccount that it acts as (`src/api/access/credential.ts`).
+ * the member or ServiceAccount that it acts as, and of the member who made it for another (`src/api/access/credential.ts`).
  */
 import type { Author } from '../../api/access/author.js';
 import type { CredentialDetail } from '../../api/access/credential.js';
@@ -42,6 +42,21 @@ function actsAs(spec: APIKeySpec, by: Author): Acting | Refusal {
   return { code: 'Forbidden', message: 'a key is made on behalf of a member or a ServiceAccount' };
 }
 
+/**
+ * The members beside its own who have to stay: without them a key for another member would outlive who made it. Keys that
+ * are made with it are bound to them as well, but not to a whole Owner: the first key of a new member comes from one, and
+ * what that member then makes has to stand on its own.
+ */
+function boundBy(acting: Acting, by: Author): Pick<CredentialDetail, 'boundTo' | 'passesOn'> {
+  if (!('member' in acting)) return {}; // a ServiceAccount belongs to its project, not to who made its keys
+  const before = by.boundTo ?? [];
+  if (by.member === undefined || by.member === acting.member) {
+    return before.length === 0 ? {} : { boundTo: before, passesOn: before };
+  }
+  const boundTo = [...new Set([...before, by.member])];
+  return { boundTo, passesOn: anyCovers(by.scopes, '*:*') ? before : boundTo };
+}
+
 function create(here: Here, by: Author, moment: Moment): PlainDecision<APIKeyStatus> {
   const { spec, status } = here.object;
   const acting = actsAs(spec, by);
@@ -68,12 +83,13 @@ function create(here: Here, by: Author, moment: Moment): PlainDecision<APIKeySta
   }
   const bearer = makeBearer((length) => moment.randomBytes(length));
   const projects = grant.projects === undefined ? {} : { projects: grant.projects };
+  const bound = boundBy(acting, by);
   const effects: Effect[] = [
     {
       type: 'GrantCredential',
       sha256: bearer.sha256,
       ...(expires === undefined ? {} : { expires }),
-      detail: { actsAs: acting, scopes: grant.scopes, ...projects },
+      detail: { actsAs: acting, scopes: grant.scopes, ...projects, ...bound },
     },
   ];
   if (expires !== undefined) effects.push({ type: 'ArmTimer', timer: EXPIRY, at: expires });
@@ -84,6 +100,7 @@ function create(here: Here, by: Author, moment: Moment): PlainDecision<APIKeySta
       phase: 'Active',
       prefix: bearer.value.slice(0, bearer.value.indexOf('_') + 1 + SHOWN),
       createdBy: by.name,
+      ...(bound.boundTo === undefined ? {} : { boundTo: bound.boundTo }),
     },
     { spec: { ...rest, ...acting, scopes: grant.scopes, ...projects }, effects, reveal: { key: bearer.value } },
   );

@@ -27,6 +27,11 @@ export const apiKeyStatus = z.object({
   key: z.string().optional().describe('The key itself: in the answer to its create, once.'),
   prefix: z.string().optional().describe('The first characters of the key, to recognise it by.'),
   createdBy: z.string().optional().describe('Who made it.'),
+  boundTo: z
+    .array(z.string())
+    .readonly()
+    .optional()
+    .describe('Members who made it for another one: it may do what they may as well, and ends with them.'),
   lastUsedTime: zTimestamp().optional(),
   phase: z.enum(['Active', 'Expired']).optional().describe('Expired: it is refused.'),
 });

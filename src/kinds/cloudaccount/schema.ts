@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { complain, rules } from '../shapes/complain.js';
+import { MOST_NAMES } from '../shapes/sizes.js';
 
 const OBSERVED = ['Inventory', 'GPUs', 'Spend'] as const;
 
@@ -14,7 +15,11 @@ const fields = z.object({
         .string()
         .regex(/^[0-9]{12}$/, 'must be 12 digits')
         .describe('The account: 12 digits.'),
-      regions: z.array(z.string().min(1)).optional().describe('Regions to look at; empty: all that are enabled.'),
+      regions: z
+        .array(z.string().min(1))
+        .max(MOST_NAMES)
+        .optional()
+        .describe('Regions to look at; empty: all that are enabled.'),
       roleArn: z.string().min(1).optional().describe('The role to read with; filled by the onboarding.'),
     })
     .optional()
@@ -24,6 +29,7 @@ const fields = z.object({
       method: z.enum(['OAuth']).default('OAuth').describe('How access is given; OAuth is the only way.'),
       projectIds: z
         .array(z.string().min(1))
+        .max(MOST_NAMES)
         .describe('Projects to look at; empty starts the consent before projects are chosen.'),
       workloadIdentityProvider: z.string().min(1).optional().describe('Reserved for federated access.'),
     })
@@ -31,6 +37,7 @@ const fields = z.object({
     .describe('With provider CloudB.'),
   observe: z
     .array(z.enum(OBSERVED))
+    .max(OBSERVED.length)
     .default([...OBSERVED])
     .describe('What is read.'),
   sync: z

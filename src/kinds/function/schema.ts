@@ -5,10 +5,10 @@
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zDuration, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { argument, commandLine } from '../shapes/argument.js';
+import { argumentList, commandLine } from '../shapes/argument.js';
 import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
-import { envVar } from '../shapes/env-var.js';
+import { environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
 import { imageName } from '../shapes/image-name.js';
 import { imageStatus } from '../shapes/image-status.js';
@@ -19,9 +19,10 @@ import { placement } from '../shapes/placement.js';
 import { recovery } from '../shapes/recovery.js';
 import { resources } from '../shapes/resources.js';
 import { secretMount } from '../shapes/secret-mount.js';
-import { sidecar } from '../shapes/sidecar.js';
+import { sidecars } from '../shapes/sidecar.js';
 import { told } from '../shapes/told.js';
 import { volumeMount } from '../shapes/volume-mount.js';
+import { MOST_VOLUMES, MOST_CONNECTIONS } from '../shapes/sizes.js';
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const LONGEST_NAME = 256;
@@ -80,15 +81,16 @@ const cluster = z.object({
 });
 
 const fields = z.object({
-  args: z.array(argument).optional().describe('Arguments, after those of command.'),
+  args: argumentList.optional().describe('Arguments, after those of command.'),
   cluster: cluster.optional().describe('Workers of several nodes (beta).'),
   code: code.optional().describe('What is called. Either code or a command of your own.'),
   command: commandLine.optional().describe('Program of the workers, where it is not the one of the service.'),
   connections: z
     .array(objectName('Name of a Connection in the project.'))
+    .max(MOST_CONNECTIONS)
     .optional()
     .describe('Connections that the work may use.'),
-  env: z.array(envVar).optional().describe('Environment of the workers.'),
+  env: environment.optional().describe('Environment of the workers.'),
   image: imageName.optional().describe('Image that the workers run. At most one of image and imageRef.'),
   imagePullSecrets: z
     .array(objectName('Name of a Secret of type Registry.'))
@@ -114,10 +116,10 @@ const fields = z.object({
     .optional()
     .describe('Mounted whole: each key as an environment variable and as a file below /run/secrets.'),
   serviceAccountName: objectName('Name of a ServiceAccount in the project.').optional(),
-  sidecars: z.array(sidecar).optional().describe('Programs that run beside each worker.'),
+  sidecars: sidecars.optional().describe('Programs that run beside each worker.'),
   state: z.enum(['Running', 'Stopped']).default('Running').describe('Stopped ends the workers and takes no calls.'),
   timeout: zDuration({ min: '1ms', description: 'Longest time of one call.' }).optional(),
-  volumes: z.array(volumeMount).optional().describe('Volumes.'),
+  volumes: z.array(volumeMount).max(MOST_VOLUMES).optional().describe('Volumes.'),
   workingDir: zAbsolutePath().optional().describe('Working directory of the workers; /workspace when unset.'),
 });
 

@@ -16,16 +16,19 @@ export const MAX_INLINE_BYTES = 256 * 1024;
 const input = z
   .object({
     blob: zDigest().optional().describe('Digest of a stored blob with the arguments.'),
-    inline: z.unknown().optional().describe(`Arguments as JSON, up to ${MAX_INLINE_BYTES} bytes.`),
+    inline: z
+      .unknown()
+      .check(({ value, issues }) => {
+        if (value === undefined || Buffer.byteLength(JSON.stringify(value)) <= MAX_INLINE_BYTES) return;
+        const message = `Too long: may not be more than ${MAX_INLINE_BYTES} bytes; store it as a blob`;
+        complain(issues, [], message, 'FieldValueTooLong');
+      })
+      .optional()
+      .describe(`Arguments as JSON, up to ${MAX_INLINE_BYTES} bytes.`),
   })
   .check(
     rules(({ value, issues }) => {
       complainUnlessOne(issues, [], value, ['blob', 'inline']);
-      if (value.inline === undefined) return;
-      if (Buffer.byteLength(JSON.stringify(value.inline)) > MAX_INLINE_BYTES) {
-        const message = `Too long: may not be more than ${MAX_INLINE_BYTES} bytes; store it as a blob`;
-        complain(issues, ['inline'], message, 'FieldValueTooLong');
-      }
     }),
   );
 
@@ -74,7 +77,15 @@ export const functionCallStatus = z.object({
   output: z
     .object({
       blob: z.string().optional().describe('Digest of the blob with the answer, where it is too long for the object.'),
-      inline: z.unknown().optional().describe('The answer as JSON.'),
+      inline: z
+        .unknown()
+        .check(({ value, issues }) => {
+          if (value === undefined || Buffer.byteLength(JSON.stringify(value)) <= MAX_INLINE_BYTES) return;
+          const message = `Too long: may not be more than ${MAX_INLINE_BYTES} bytes; store it as a blob`;
+          complain(issues, [], message, 'FieldValueTooLong');
+        })
+        .optional()
+        .describe('The answer as JSON.'),
       sha256: z.string().optional().describe('Of the answer.'),
       size: z.int().optional().describe('Bytes of the answer.'),
     })

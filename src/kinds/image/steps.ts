@@ -1,10 +1,11 @@
 /** Owns one step of the build of an Image: exactly one thing to do. Source: spec, "Image". */
 import { z } from 'zod';
-import { zAbsolutePath, zDigest } from '../../api/schema.js';
+import { zAbsolutePath, zDigest, zMap } from '../../api/schema.js';
 import { ENV_PREFIX } from '../../brand.js';
 import { complainUnlessOne, rules } from '../shapes/complain.js';
 import { hasNoNul } from '../shapes/env-var.js';
 import { httpsUrl } from '../shapes/https-url.js';
+import { MOST_ENV } from '../shapes/sizes.js';
 
 /** Of these exactly one says what a step does. */
 const ACTIONS = ['aptInstall', 'copy', 'env', 'pipInstall', 'run', 'uvPipInstall', 'uvSync', 'workdir'] as const;
@@ -27,7 +28,7 @@ const variableName = z
 
 const text = z.string().refine(hasNoNul, 'must not contain a NUL character');
 
-export const textByName = z.record(variableName, text);
+export const textByName = zMap(variableName, text, MOST_ENV);
 
 const pip = z.object({
   extraIndexURLs: z.array(httpsUrl).max(16).optional().describe('Package indexes that are looked at as well.'),

@@ -7,10 +7,10 @@ import { z } from 'zod';
 import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { BRAND } from '../../brand.js';
 import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
-import { argument, commandLine } from '../shapes/argument.js';
+import { argumentList, commandLine } from '../shapes/argument.js';
 import { rules } from '../shapes/complain.js';
 import { distributed } from '../shapes/distributed.js';
-import { envVar } from '../shapes/env-var.js';
+import { environment } from '../shapes/env-var.js';
 import { imageName } from '../shapes/image-name.js';
 import { initCommand } from '../shapes/init-command.js';
 import { input } from '../shapes/input.js';
@@ -20,9 +20,10 @@ import { placement } from '../shapes/placement.js';
 import { recovery } from '../shapes/recovery.js';
 import { resources } from '../shapes/resources.js';
 import { secretMount } from '../shapes/secret-mount.js';
-import { sidecar } from '../shapes/sidecar.js';
+import { sidecars } from '../shapes/sidecar.js';
 import { source } from '../shapes/source.js';
 import { volumeMount } from '../shapes/volume-mount.js';
+import { MOST_VOLUMES, MOST_INPUTS, MOST_CONNECTIONS } from '../shapes/sizes.js';
 
 export const MAX_PARALLELISM = 256;
 export const DEFAULT_BACKOFF_LIMIT = 6;
@@ -36,7 +37,7 @@ export const jobFields = z.object({
     .max(MAX_INT32)
     .optional()
     .describe('Alias of timeout, in seconds; folded into it.'),
-  args: z.array(argument).optional().describe('Arguments, after those of command.'),
+  args: argumentList.optional().describe('Arguments, after those of command.'),
   backoffLimit: z
     .int32()
     .min(0)
@@ -48,15 +49,15 @@ export const jobFields = z.object({
     .describe('Program and arguments. `$(NAME)` stands for a variable of the environment, `$$(NAME)` for itself.'),
   completeByTime: zTimestamp().optional().describe('Finish-by hint; never stops the Job.'),
   completions: z.int32().min(1).max(10_000).default(1).describe('Indexes that must succeed.'),
-  connections: z.array(z.string().min(1)).optional().describe('Names of Connections.'),
+  connections: z.array(z.string().min(1)).max(MOST_CONNECTIONS).optional().describe('Names of Connections.'),
   distributed: distributed.optional().describe('A gang of nodes (beta).'),
-  env: z.array(envVar).optional().describe('Environment of the program.'),
+  env: environment.optional().describe('Environment of the program.'),
   expectedDuration: zDuration().optional().describe('How long one index is expected to run.'),
   image: imageName.default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
   imagePullSecrets: z.array(z.string().min(1)).max(4).optional().describe('Names of Secrets of type Registry.'),
   imageRef: z.string().min(1).optional().describe('Name of an Image object in the project.'),
   initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),
-  inputs: z.array(input).optional().describe('Mounted read-only below /svc/inputs.'),
+  inputs: z.array(input).max(MOST_INPUTS).optional().describe('Mounted read-only below /svc/inputs.'),
   maxCostUSD: zUsd().optional().describe('Most that the Job may cost. May only be raised.'),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   outputs: z.array(output).max(32).optional().describe('Collected when the program has ended.'),
@@ -78,7 +79,7 @@ export const jobFields = z.object({
     .optional()
     .describe('Mounted whole: each key as an environment variable and as a file below /run/secrets.'),
   serviceAccountName: z.string().min(1).optional().describe('Identity of the work.'),
-  sidecars: z.array(sidecar).optional().describe('Programs that run beside the main one.'),
+  sidecars: sidecars.optional().describe('Programs that run beside the main one.'),
   source: source.optional().describe('Program text, unpacked before the start.'),
   state: z
     .enum(['Running', 'Suspended', 'Cancelled'])
@@ -95,7 +96,7 @@ export const jobFields = z.object({
     .max(MAX_INT32)
     .optional()
     .describe('Seconds after its end until the Job is deleted with its Attempts and outputs. Mutable.'),
-  volumes: z.array(volumeMount).optional().describe('Volumes.'),
+  volumes: z.array(volumeMount).max(MOST_VOLUMES).optional().describe('Volumes.'),
   workingDir: zAbsolutePath().optional().describe('Working directory of the program; /workspace when unset.'),
 });
 

@@ -3,6 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, listCell } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { memberMachine } from './machine.js';
+import { memberRule } from './rule.js';
 import { memberSpec, memberStatus, type MemberSpec, type MemberStatus } from './schema.js';
 
 type This = ApiObject<MemberSpec, MemberStatus>;
@@ -52,5 +53,6 @@ export const memberKind: KindDefinition = {
       project: '',
       name,
     })),
+  rule: memberRule,
   machine: memberMachine,
 };

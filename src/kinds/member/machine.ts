@@ -3,17 +3,16 @@
  * Without it an Admin could make an Owner and act as one.
  */
 import type { Author } from '../../api/access/author.js';
-import { roleScopes, type Role } from '../../api/access/role.js';
-import { allCover } from '../../api/access/scope.js';
+import type { Role } from '../../api/access/role.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { Machine } from '../machine.js';
 import { next, plain, refused } from '../plain-machine.js';
+import { roleBeyond } from './beyond.js';
 import type { MemberSpec, MemberStatus } from './schema.js';
 
 /** Why `by` may not hand out or touch these roles; undefined when he may. */
 function beyond(roles: readonly Role[], by: Author | undefined, org: string): Refusal | undefined {
-  const held = by?.scopes ?? [];
-  const role = roles.find((one) => !roleScopes(one, org).every((scope) => allCover(held, scope)));
+  const role = roleBeyond(roles, by, org);
   if (role === undefined) return undefined;
   return {
     code: 'Forbidden',

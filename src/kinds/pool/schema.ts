@@ -7,6 +7,7 @@ import { zQuantity, zTimestamp } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { labelSelector } from '../shapes/labels.js';
 import { burst, routing } from './routing.js';
+import { MOST_NAMES } from '../shapes/sizes.js';
 
 export const POOL_MODES = ['Observe', 'Propose', 'Act'] as const;
 
@@ -22,7 +23,11 @@ export const poolSpec = z.object({
         .describe(
           'Observe: only watches. Propose: makes PoolActions that a member decides. Act: carries them out itself.',
         ),
-      actions: z.array(z.string().min(1).max(128)).optional().describe('Actions that it may take; none named: all.'),
+      actions: z
+        .array(z.string().min(1).max(128))
+        .max(MOST_NAMES)
+        .optional()
+        .describe('Actions that it may take; none named: all.'),
     })
     .optional()
     .describe('What the automation may do.'),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { routing } from '../pool/routing.js';
+import { MOST_NAMES } from '../shapes/sizes.js';
 
 export const poolActionSpec = z.object({
   action: z.string().min(1).optional().describe('What is to be done.'),
@@ -20,8 +21,8 @@ export const poolActionSpec = z.object({
   recommendation: z.string().optional().describe('What the automation recommends, for people.'),
   targets: z
     .object({
-      nodes: z.array(z.string().min(1)).optional().describe('Names of Nodes.'),
-      objects: z.array(z.string().min(1)).optional().describe('Objects as kind/name.'),
+      nodes: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Names of Nodes.'),
+      objects: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Objects as kind/name.'),
     })
     .optional()
     .describe('What it is done to.'),

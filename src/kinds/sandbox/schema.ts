@@ -5,10 +5,10 @@
 import { z } from 'zod';
 import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { argument, commandLine } from '../shapes/argument.js';
+import { argumentList, commandLine } from '../shapes/argument.js';
 import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
-import { envVar } from '../shapes/env-var.js';
+import { environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
 import { imageName } from '../shapes/image-name.js';
 import { imageStatus } from '../shapes/image-status.js';
@@ -20,7 +20,7 @@ import { secretMount } from '../shapes/secret-mount.js';
 export const WORKSPACE_DIR = '/workspace';
 
 const fields = z.object({
-  args: z.array(argument).optional().describe('Arguments, after those of command.'),
+  args: argumentList.optional().describe('Arguments, after those of command.'),
   command: commandLine
     .optional()
     .describe('Program and arguments. Unset: the Sandbox idles and is driven by commands from outside.'),
@@ -33,7 +33,7 @@ const fields = z.object({
     })
     .prefault({})
     .describe('What a stop keeps.'),
-  env: z.array(envVar).max(256).optional().describe('Environment of every program.'),
+  env: environment.optional().describe('Environment of every program.'),
   image: imageName.describe('Image that it runs; pinned to a digest at create. Immutable.'),
   lifecycle: z
     .object({

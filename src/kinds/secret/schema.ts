@@ -3,7 +3,7 @@
  * No message of a check repeats a value (I11). Source: spec, "Secret".
  */
 import { z } from 'zod';
-import { zTimestamp } from '../../api/schema.js';
+import { zMap, zTimestamp } from '../../api/schema.js';
 
 /**
  * Stands for a value that nobody may read: "keep what this key has". A patch sees it for every current key, and
@@ -31,9 +31,7 @@ function checkMap(isValue: (value: string) => boolean, complaint: string) {
     const complain = (path: string[], message: string): void => {
       context.issues.push({ code: 'custom', path, message, input: undefined });
     };
-    const keys = Object.keys(values);
-    if (keys.length > MOST_KEYS) complain([], `must have at most ${MOST_KEYS} keys`);
-    for (const key of keys.slice(0, MOST_KEYS)) {
+    for (const key of Object.keys(values).slice(0, MOST_KEYS)) {
       if (!isSecretKey(key)) {
         complain([key], "a key must consist of alphanumeric characters, '-', '_' or '.', at most 253 of them");
       } else if (!isValue(values[key] ?? '')) {
@@ -44,15 +42,13 @@ function checkMap(isValue: (value: string) => boolean, complaint: string) {
 }
 
 export const secretSpec = z.object({
-  data: z
-    .record(z.string(), z.string())
+  data: zMap(z.string(), z.string(), MOST_KEYS)
     .check(checkMap((value) => value === KEPT_VALUE || isBase64(value), 'must be base64'))
     .optional()
     .describe(
       `Values in base64; write-only. In a merge patch, keys that are not named keep their values and null removes one. "${KEPT_VALUE}" keeps the value of that key.`,
     ),
-  stringData: z
-    .record(z.string(), z.string())
+  stringData: zMap(z.string(), z.string(), MOST_KEYS)
     .check(checkMap(() => true, ''))
     .optional()
     .describe('Plain strings, merged over data; write-only.'),

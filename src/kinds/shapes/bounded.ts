@@ -1,5 +1,7 @@
 /** Owns texts and JSON values that are bounded by their bytes. */
 import { z } from 'zod';
+import { zMap } from '../../api/schema.js';
+import { MOST_MEMBERS } from './sizes.js';
 
 /** Text of at most so many bytes in UTF-8; `said` is how the bound is told: `64 KiB`. */
 export function boundedText(bytes: number, said: string): z.ZodString {
@@ -38,7 +40,7 @@ export function boundedJson(bytes: number, said: string): z.ZodUnknown {
 
 /** A JSON object of any members, of at most so many bytes. */
 export function boundedObject(bytes: number, said: string): z.ZodRecord<z.ZodString, z.ZodUnknown> {
-  return z.record(z.string(), z.unknown()).check(({ value, issues }) => {
+  return zMap(z.string(), z.unknown(), MOST_MEMBERS).check(({ value, issues }) => {
     if (isWithin(value, bytes)) return;
     issues.push({
       code: 'custom',

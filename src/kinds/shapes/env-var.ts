@@ -1,6 +1,7 @@
 /** Owns one environment variable of work. Source: spec, "Conventions" 7. */
 import { z } from 'zod';
 import { ENV_PREFIX } from '../../brand.js';
+import { MOST_ENV } from './sizes.js';
 
 export const envVar = z
   .object({
@@ -27,6 +28,9 @@ export const envVar = z
     path: ['valueFrom'],
     message: 'may not be specified when `value` is given',
   });
+
+/** The environment of a program. */
+export const environment = z.array(envVar).max(MOST_ENV);
 
 export type EnvVar = z.infer<typeof envVar>;
 

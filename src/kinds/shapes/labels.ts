@@ -1,12 +1,14 @@
 /** Owns labels and selectors of labels in a spec, as Kubernetes has them (`metav1.LabelSelector`). */
 import { z } from 'zod';
+import { zMap } from '../../api/schema.js';
 import { checkLabelKey, checkLabelValue } from '../../api/names.js';
 import { complain, rules } from './complain.js';
+import { MOST_LABELS, MOST_REQUIREMENTS, MOST_VALUES } from './sizes.js';
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 
 /** Labels of an object, or labels that an object must have. */
-export const labels = z.record(z.string(), z.string()).check((ctx) => {
+export const labels = zMap(z.string(), z.string(), MOST_LABELS).check((ctx) => {
   for (const [key, value] of Object.entries(ctx.value)) {
     const badKey = checkLabelKey(key);
     const badValue = checkLabelValue(value);
@@ -19,7 +21,7 @@ const requirement = z
   .object({
     key: z.string().describe('Key of a label.'),
     operator: z.enum(OPERATORS).describe('How its value is compared.'),
-    values: z.array(z.string()).optional().describe('With In and NotIn, at least one; else none.'),
+    values: z.array(z.string()).max(MOST_VALUES).optional().describe('With In and NotIn, at least one; else none.'),
   })
   .check(
     rules(({ value: { key, operator, values = [] }, issues }) => {
@@ -39,7 +41,7 @@ const requirement = z
 /** All of it must hold; an empty one selects everything. */
 export const labelSelector = z.object({
   matchLabels: labels.optional().describe('Labels with exactly these values.'),
-  matchExpressions: z.array(requirement).optional().describe('Requirements on labels.'),
+  matchExpressions: z.array(requirement).max(MOST_REQUIREMENTS).optional().describe('Requirements on labels.'),
 });
 
 export type LabelSelectorSpec = z.infer<typeof labelSelector>;

@@ -24,6 +24,7 @@ export const network = z.object({
         ),
       presets: z
         .array(z.string().refine((name) => NETWORK_PRESETS.has(name), { message: `must be one of ${known}` }))
+        .max(NETWORK_PRESETS.size)
         .optional()
         .describe(`Curated lists of hosts, with policy AllowList only: ${known}.`),
     })

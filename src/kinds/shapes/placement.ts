@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../../api/duration.js';
 import { zDuration, zUsd } from '../../api/schema.js';
+import { MOST_NAMES } from './sizes.js';
 
 /** Waits for a place this long when nothing is said. */
 const DEFAULT_QUEUE_TIMEOUT = '24h';
@@ -13,7 +14,7 @@ export const placement = z.object({
     .optional()
     .describe('Whether interruptible capacity may be used.'),
   maxRateUSDPerHour: zUsd().optional().describe('Highest rate that may be paid.'),
-  offerings: z.array(z.string().min(1)).optional().describe('Only these Offerings.'),
+  offerings: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Only these Offerings.'),
   pool: z.string().min(1).optional().describe('A Pool of the project.'),
   profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('What placement weighs most.'),
   queueTimeout: zDuration()
@@ -21,7 +22,7 @@ export const placement = z.object({
     .describe(
       'Longest wait for a place, 24h when unset; 0s waits for ever. On expiry the work fails with CapacityUnavailable.',
     ),
-  regions: z.array(z.string().min(1)).optional().describe('Region classes; empty means any.'),
+  regions: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
 });
 
 export type Placement = z.infer<typeof placement>;

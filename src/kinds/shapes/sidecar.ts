@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { zDuration } from '../../api/schema.js';
 import { checkLabelName } from '../../api/names.js';
 import { commandLine } from './argument.js';
-import { envVar } from './env-var.js';
+import { environment } from './env-var.js';
 import { imageName } from './image-name.js';
+import { MOST_SIDECARS } from './sizes.js';
 
 /** Names of the processes that the service itself starts; logs are asked for by these names. */
 const TAKEN = new Set(['main', 'init', 'system', 'network']);
@@ -16,9 +17,11 @@ export const sidecar = z.object({
     .refine((name) => !TAKEN.has(name), "is the name of one of the service's own processes")
     .describe('Unique in the Job; also names its log.'),
   command: commandLine.describe('Program and arguments.'),
-  env: z.array(envVar).optional().describe("Its environment, beside the service's own variables."),
+  env: environment.optional().describe("Its environment, beside the service's own variables."),
   image: imageName.optional().describe("The Job's image when unset."),
   startupTimeout: zDuration().optional().describe('How long it may take to start.'),
 });
+
+export const sidecars = z.array(sidecar).max(MOST_SIDECARS);
 
 export type Sidecar = z.infer<typeof sidecar>;

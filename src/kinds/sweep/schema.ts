@@ -3,7 +3,7 @@
  * Source: spec, "Sweep"; decisions, "Phases".
  */
 import { z } from 'zod';
-import { zTimestamp, zUsd } from '../../api/schema.js';
+import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { jobSpec } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
@@ -14,6 +14,9 @@ import { estimate } from '../shapes/estimate.js';
 /** As many as a Job may have indexes. */
 const MOST_CELLS = 10_000;
 
+/** Parameters of a matrix; 14 of two values each are more than the most cells. */
+const MOST_PARAMS = 32;
+
 const matrix = z.object({
   gpu: z
     .array(
@@ -22,11 +25,11 @@ const matrix = z.object({
     .max(16)
     .optional()
     .describe("Accelerators as family:count; empty keeps the template's."),
-  params: z
-    .record(
-      z.string().regex(/^[A-Z][A-Z0-9_]{0,62}$/, 'must be an upper-case name'),
-      z.array(z.string().max(4096)).max(256).describe('Values of this parameter.'),
-    )
+  params: zMap(
+    z.string().regex(/^[A-Z][A-Z0-9_]{0,62}$/, 'must be an upper-case name'),
+    z.array(z.string().max(4096)).max(256).describe('Values of this parameter.'),
+    MOST_PARAMS,
+  )
     .optional()
     .describe('Values by upper-case name; each cell gets SVC_PARAM_<NAME>.'),
   regions: z

@@ -3,7 +3,7 @@
  * Source: spec, "TrainingRuntime".
  */
 import { z } from 'zod';
-import { zAbsolutePath } from '../../api/schema.js';
+import { zAbsolutePath, zMap } from '../../api/schema.js';
 import { WORK_ROOT } from '../../brand.js';
 import { MODES } from '../environment/schema.js';
 import { conditionField } from '../fields.js';
@@ -14,7 +14,8 @@ import { initCommand } from '../shapes/init-command.js';
 import { collectedPath } from '../shapes/paths.js';
 import { pinnedImage } from '../shapes/pinned-image.js';
 import { resources } from '../shapes/resources.js';
-import { sidecar } from '../shapes/sidecar.js';
+import { sidecars } from '../shapes/sidecar.js';
+import { MOST_NAMES } from '../shapes/sizes.js';
 
 export const METHODS = ['Full', 'LoRA', 'QLoRA'] as const;
 
@@ -22,7 +23,7 @@ const KIB = 1024;
 
 /** Seconds by accelerator class. */
 const seconds = (description: string): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodNumber>> =>
-  z.record(z.string().min(1).max(253), z.number().min(0).describe('Seconds.')).optional().describe(description);
+  zMap(z.string().min(1).max(253), z.number().min(0).describe('Seconds.'), MOST_NAMES).optional().describe(description);
 
 const preset = z.object({
   method: z.enum(METHODS).describe('How the weights are trained.'),
@@ -48,7 +49,7 @@ export const trainingRuntimeSpec = z
           .optional()
           .describe('Parameters of a TrainingJob that names none.'),
         resources: resources.optional().describe('Resources of a TrainingJob that names none.'),
-        sidecars: z.array(sidecar).max(32).optional().describe('Programs that run beside the trainer.'),
+        sidecars: sidecars.optional().describe('Programs that run beside the trainer.'),
       })
       .optional()
       .describe('What a TrainingJob has where it says nothing.'),

@@ -10,7 +10,7 @@ import { conditionField } from '../fields.js';
 import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
 import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
-import { envVar } from '../shapes/env-var.js';
+import { environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
 import { imageName } from '../shapes/image-name.js';
 import { network } from '../shapes/network.js';
@@ -29,7 +29,7 @@ const fields = z.object({
     .max(4)
     .optional()
     .describe('Connections that it may use; their hosts may be reached.'),
-  env: z.array(envVar).max(256).optional().describe('Environment of every program.'),
+  env: environment.optional().describe('Environment of every program.'),
   ephemeral: z
     .boolean()
     .optional()

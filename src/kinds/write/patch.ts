@@ -5,7 +5,6 @@
 import { invalid } from '../../api/causes.js';
 import type { ApiObject } from '../../api/object.js';
 import { jsonPatch } from '../../api/patches/json.js';
-import type { JsonPatchResult } from '../../api/patches/json.js';
 import { mergePatch } from '../../api/patches/merge.js';
 import { isObject } from '../../api/safe-value.js';
 import type { KindDefinition } from '../kind.js';
@@ -36,8 +35,8 @@ export function preparePatch(
   return prepared.outcome === 'Prepared' && !prepared.changed ? { ...prepared, object: current } : prepared;
 }
 
-function merged(base: ApiObject, patch: Readonly<Record<string, unknown>>): JsonPatchResult {
-  return { outcome: 'Patched', value: mergePatch(base, patch) };
+function merged(base: ApiObject, patch: Readonly<Record<string, unknown>>) {
+  return { outcome: 'Patched' as const, value: mergePatch(base, patch) };
 }
 
 /** A patch may test or send back the version, so it has to be there. */

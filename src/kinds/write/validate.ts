@@ -6,7 +6,8 @@ import { causesOf, duplicateField, unknownField } from '../../api/causes.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import { below } from '../../api/path.js';
 import type { Cause, Refusal } from '../../api/refusal.js';
-import { dropNulls, unknownFields } from '../../api/strict.js';
+import { tooMany } from '../../api/sizes.js';
+import { dropNulls, MAX_UNKNOWN, unknownFields } from '../../api/strict.js';
 import { CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../kind.js';
 import { METADATA, METADATA_SHAPE, planOf } from './plan.js';
@@ -28,12 +29,18 @@ export function noComplaints(): Complaints {
 }
 
 export function readMembers(body: Readonly<Record<string, unknown>>, complaints: Complaints): void {
-  for (const key in body) if (!MEMBERS.has(key)) complaints.unknown.push(below('', key));
+  for (const key in body) {
+    if (MEMBERS.has(key)) continue;
+    if (complaints.unknown.length >= MAX_UNKNOWN) return;
+    complaints.unknown.push(below('', key));
+  }
 }
 
 /** Undefined when it cannot be read; the causes say why. */
 export function readMetadata(given: unknown, complaints: Complaints): MetadataInput | undefined {
   const metadata = given ?? {};
+  const long = tooMany(METADATA_SHAPE, metadata, 'metadata');
+  if (long.length > 0) return void complaints.causes.push(...long);
   const parsed = METADATA.safeParse(metadata);
   complaints.unknown.push(...unknownFields(METADATA_SHAPE, metadata, 'metadata'));
   if (parsed.success) return parsed.data;
@@ -45,6 +52,8 @@ export function readMetadata(given: unknown, complaints: Complaints): MetadataIn
 export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints): unknown {
   const { spec: schema, specShape } = planOf(kind);
   const spec = given ?? {};
+  const long = tooMany(specShape, spec, 'spec');
+  if (long.length > 0) return void complaints.causes.push(...long);
   complaints.unknown.push(...unknownFields(specShape, spec, 'spec'));
   const parsed = schema.safeParse(spec);
   if (parsed.success) return parsed.data;

@@ -153,7 +153,7 @@ test('a key can never do more than its maker could, nor more than whom it acts a
   fc.assert(
     fc.property(grant, grant, principal, plain, project, (maker, asked, whom, scope, where) => {
       const detail = { actsAs: { member: 'm' }, ...cutGrant(asked, maker) };
-      const held = effectiveGrant(detail, whom, 'o-1');
+      const held = effectiveGrant(detail, [whom], 'o-1');
       if (!may(held, scope, where)) return true;
       const role = ROLES.find((one) => whom?.kind === 'Member' && whom.spec.role === one);
       const allowed =
@@ -178,7 +178,9 @@ test('a chain of keys made by keys only ever loses power', (t) => {
 
 test('the key of a member or ServiceAccount that is gone may do nothing', (t) => {
   const detail = { actsAs: { member: 'gone' }, scopes: ['*:*'] };
-  t.deepEqual(effectiveGrant(detail, undefined, BOOTSTRAP_ORG), NOTHING);
+  t.deepEqual(effectiveGrant(detail, [undefined], BOOTSTRAP_ORG), NOTHING);
+  const member: Principal = { kind: 'Member', spec: { role: 'Owner' } };
+  t.deepEqual(effectiveGrant({ ...detail, boundTo: ['maker'] }, [member, undefined], BOOTSTRAP_ORG), NOTHING);
 });
 
 test("an attempt's credential is not taken for a key", (t) => {

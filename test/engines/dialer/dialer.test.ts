@@ -64,8 +64,20 @@ run('hosts of special addresses are refused without a connection, however they a
   ]) {
     const failure = failedWith(t, await dialer.dial(`https://${host}:${server.port}/`, get()), 'AddressRefused');
     t.false(failure?.retryable);
+    t.is(
+      failure?.message,
+      `no public address was found for ${new URL(`https://${host}`).hostname.replace(/^\[|\]$/g, '')}; only the public internet may be reached`,
+    );
   }
-  failedWith(t, await dialer.dial('https://empty.test/', get()), 'NameNotFound');
+  // A name without an address reads the same: nobody learns which names there are inside.
+  const nameless = openDialer({ lookup: () => Promise.reject(new Error('no such name')) });
+  for (const [host, by] of [
+    ['empty.test', dialer],
+    ['unknown.test', nameless],
+  ] as const) {
+    const failure = failedWith(t, await by.dial(`https://${host}/`, get()), 'NameNotFound');
+    t.is(failure?.message, `no public address was found for ${host}; only the public internet may be reached`);
+  }
   t.is(server.connections(), 0);
 });
 

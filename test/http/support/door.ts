@@ -155,6 +155,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       admissions: unwired,
       orgs: unwired,
       createOrg: unwired,
+      recoverOrg: unwired,
     },
     events: { list: unwired },
     visitKey: randomBytes(32),

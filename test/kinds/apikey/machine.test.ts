@@ -76,7 +76,20 @@ test('a key with nothing left of what was asked for is refused', (t) => {
 
 test('only who may write members makes keys of another member', (t) => {
   t.is(refusal({ member: 'ada' }, developer), 'Forbidden');
-  t.deepEqual(detailOf(create({ member: 'dev' }).effects), { actsAs: { member: 'dev' }, scopes: ['*:*'] });
+  t.deepEqual(detailOf(create({ member: 'dev' }).effects), {
+    actsAs: { member: 'dev' },
+    scopes: ['*:*'],
+    boundTo: ['ada'],
+    passesOn: [],
+  });
+  const chained = create({}, { ...developer, boundTo: ['ada'] });
+  t.deepEqual(detailOf(chained.effects), {
+    actsAs: { member: 'dev' },
+    scopes: ['jobs:*', 'keys:write'],
+    projects: ['a', 'b'],
+    boundTo: ['ada'],
+    passesOn: ['ada'],
+  });
 });
 
 test('only who may write a ServiceAccount makes keys of it, and it may make its own', (t) => {

@@ -1,0 +1,163 @@
+/**
+ * The value under a JSON Patch: each operation changes it in place, and the value that it was made from is never changed.
+ * A container is copied the first time that something in it changes and not again, so a patch costs what it touches: the
+ * containers on its paths once, and the elements that a list moves up or down. Both count against one budget (I10).
+ *
+ * Only own members are reached, whatever they are called. A path that leads nowhere throws `Misfit`.
+ */
+import { isObject, MAX_DEPTH } from '../safe-value.js';
+
+export type Pointer = readonly string[];
+
+/** Why an operation does not fit the value; caught where the operation is known. */
+export class Misfit extends Error {}
+
+/**
+ * Members and elements that one patch may copy or move. A thousand operations at the front of the longest list that any
+ * schema allows stay below it.
+ */
+export const MAX_TOUCHED = 2_000_000;
+
+/** Characters of JSON that the `copy` operations of one patch may add in all; without it 40 copies make a terabyte. */
+const MAX_COPIED = 1024 * 1024;
+
+type Members = Record<string, unknown>;
+
+export class PatchDraft {
+  #root: unknown;
+  /** Containers that this draft has made, which nothing else refers to. */
+  readonly #own = new Set<unknown>();
+  #touched = 0;
+  #copied = 0;
+
+  constructor(value: unknown) {
+    this.#root = value;
+  }
+
+  get value(): unknown {
+    return this.#root;
+  }
+
+  /** Members and elements that were copied or moved so far. */
+  get touched(): number {
+    return this.#touched;
+  }
+
+  read(path: Pointer): unknown {
+    let value = this.#root;
+    for (const token of path) value = memberOf(value, token);
+    return value;
+  }
+
+  add(path: Pointer, value: unknown): void {
+    const last = path.at(-1);
+    if (last === undefined) {
+      this.#root = value;
+      return;
+    }
+    const holder = this.#holder(path);
+    if (!Array.isArray(holder)) {
+      holder[last] = value;
+      return;
+    }
+    const index = last === '-' ? holder.length : indexIn(holder.length + 1, last);
+    this.#touch(holder.length - index);
+    holder.splice(index, 0, value);
+  }
+
+  remove(path: Pointer): void {
+    const holder = this.#holder(path);
+    const last = path.at(-1) ?? '';
+    memberOf(holder, last);
+    if (Array.isArray(holder)) {
+      this.#touch(holder.length - Number(last));
+      holder.splice(Number(last), 1);
+    } else delete holder[last];
+  }
+
+  replace(path: Pointer, value: unknown): void {
+    const last = path.at(-1);
+    if (last === undefined) {
+      this.#root = value;
+      return;
+    }
+    const holder = this.#holder(path);
+    memberOf(holder, last);
+    if (Array.isArray(holder)) holder[Number(last)] = value;
+    else holder[last] = value;
+  }
+
+  /** A second one of the value there, which shares nothing with it that can change. */
+  copyOf(path: Pointer): unknown {
+    return this.#clone(this.read(path), 1);
+  }
+
+  /** The container that has the last part of the path; it and all above it are the draft's own afterwards. */
+  #holder(path: Pointer): unknown[] | Members {
+    let holder = this.#owned(this.#root);
+    this.#root = holder;
+    for (let at = 0; at < path.length - 1; at++) {
+      const token = path[at] ?? '';
+      const child = memberOf(holder, token);
+      const owned = this.#owned(child);
+      if (owned !== child) {
+        if (Array.isArray(holder)) holder[Number(token)] = owned;
+        else holder[token] = owned;
+      }
+      holder = owned;
+    }
+    return holder;
+  }
+
+  #owned(value: unknown): unknown[] | Members {
+    const isList = Array.isArray(value);
+    if (!isList && !isObject(value)) throw new Misfit(MISSING);
+    if (this.#own.has(value)) return value;
+    // Members of a literal are own members whatever they are called.
+    const copy = isList ? [...(value as unknown[])] : { ...value };
+    this.#own.add(copy);
+    this.#touch(Array.isArray(copy) ? copy.length : Object.keys(copy).length);
+    return copy;
+  }
+
+  #clone(value: unknown, depth: number): unknown {
+    this.#copied += typeof value === 'string' ? value.length + 2 : 1;
+    if (this.#copied > MAX_COPIED) throw new Misfit('copies too much');
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth > MAX_DEPTH) throw new Misfit(`nests deeper than ${MAX_DEPTH} levels`);
+    const copy = Array.isArray(value) ? [...(value as unknown[])] : { ...(value as Members) };
+    this.#own.add(copy);
+    if (Array.isArray(copy)) {
+      this.#touch(copy.length);
+      for (let at = 0; at < copy.length; at++) copy[at] = this.#clone(copy[at], depth + 1);
+      return copy;
+    }
+    const keys = Object.keys(copy);
+    this.#touch(keys.length);
+    for (const key of keys) {
+      this.#copied += key.length + 3;
+      copy[key] = this.#clone(copy[key], depth + 1);
+    }
+    return copy;
+  }
+
+  #touch(count: number): void {
+    this.#touched += count;
+    if (this.#touched <= MAX_TOUCHED) return;
+    throw new Misfit(`the patch copies or moves more than ${MAX_TOUCHED} members and elements`);
+  }
+}
+
+const MISSING = 'names nothing that is there';
+
+/** The own member or element; refuses what is not there. */
+function memberOf(value: unknown, token: string): unknown {
+  if (Array.isArray(value)) return value[indexIn(value.length, token)] as unknown;
+  if (isObject(value) && Object.hasOwn(value, token)) return value[token];
+  throw new Misfit(MISSING);
+}
+
+function indexIn(length: number, token: string): number {
+  if (/^(?:0|[1-9]\d{0,8})$/.test(token) && Number(token) < length) return Number(token);
+  throw new Misfit(MISSING);
+}
