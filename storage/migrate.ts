@@ -15,6 +15,8 @@ import type { Postgres } from './postgres.js';
 const LOCK = 876_873;
 /** Longest wait for another process's migrations (ms). */
 const LOCK_WAIT = 120_000;
+/** Longest wait for the answer to one statement (ms): an index on a large table takes its time. */
+const ANSWER_WITHIN = 3_600_000;
 
 export interface Migration {
   readonly number: number;
@@ -39,7 +41,11 @@ export async function readMigrations(): Promise<Migration[]> {
 /** Applies what is missing; returns the names of what it applied. */
 export async function migrate(postgres: Postgres, given?: readonly Migration[]): Promise<string[]> {
   const migrations = given ?? (await readMigrations());
-  const client = await postgres.connect('migrations', { lock_timeout: `${LOCK_WAIT}ms` });
+  const client = await postgres.connect(
+    'migrations',
+    { lock_timeout: `${LOCK_WAIT}ms` },
+    { answerWithin: ANSWER_WITHIN },
+  );
   try {
     // The lock belongs to the session, so it ends with the connection whatever happens.
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);

@@ -9,7 +9,7 @@ import type { Queue, QueueOptions } from './queue.js';
 const SCHEMA = 'bullmq';
 /** Connections of a queue, and of its worker beside the one that listens. Idle ones are closed after 10 s. */
 const CONNECTIONS = 2;
-/** A producer's query that takes longer is given up; the row in our tables is enough (ms). */
+/** A query that takes longer is given up; the row in our tables is enough, and a worker asks again (ms). */
 const QUERY_TIMEOUT_MS = 10_000;
 
 const { Queue: PostgresQueue, Worker: PostgresWorker } = withBackend(pacing(createPostgresBackend));
@@ -54,11 +54,12 @@ function openPool(url: string, name: string, max: number): PgPool {
   const pool = new Pool({
     connectionString: url,
     max,
-    keepAlive: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // BullMQ looks for it, to decide how long a worker may wait for a word.
+    keepAlive: true,
     query_timeout: QUERY_TIMEOUT_MS,
     application_name: `troupe queue ${name}`,
-    options: `-c synchronous_commit=off -c search_path=${SCHEMA}`,
+    options: `-c synchronous_commit=off -c search_path=${SCHEMA} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4`,
     Client: HeardClient,
   });
   // BullMQ passes the errors of idle connections on while it is open; the pool outlives it by a moment.
