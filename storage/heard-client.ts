@@ -12,13 +12,16 @@
  * the locks that a vanished process held.
  */
 import type { Socket } from 'node:net';
-import { Client, type ClientConfig } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Pool, type ClientConfig, type PoolClient, type PoolConfig } from 'pg';
 
 /** Longest wait for a new connection, and for an answer of one that names no time of its own (ms). */
 export const CONNECT_WITHIN = 5_000;
 const ANSWER_WITHIN = 30_000;
 /** Longest wait for the other end to close, after which the socket is destroyed (ms). */
 const FAREWELL = 2_000;
+/** Longest wait of a pool that is ended for the answers under way (ms). */
+const END_WITHIN = 3_000;
 /** Idle time before the first probe (ms); then one each second, and after ten without an answer the connection is dead (libuv). */
 const PROBE_AFTER = 10_000;
 
@@ -54,7 +57,38 @@ export class HeardClient extends Client {
   }
 }
 
+/** A pool of such connections, whose end waits a bounded time for what is under way. */
+export class HeardPool extends Pool {
+  readonly #open = new Set<PoolClient>();
+
+  constructor(config: PoolConfig) {
+    super({ ...config, Client: HeardClient });
+    // An idle connection that dies is replaced by the pool, which tells of it and must be heard, too.
+    this.on('error', () => {});
+    this.on('connect', (client) => void this.#open.add(client));
+    this.on('remove', (client) => void this.#open.delete(client));
+  }
+
+  override end(): Promise<void>;
+  override end(callback: () => void): void;
+  override end(callback?: () => void): Promise<void> | undefined {
+    const ended = this.#endWithin(END_WITHIN);
+    if (callback === undefined) return ended;
+    void ended.then(callback);
+    return undefined;
+  }
+
+  async #endWithin(ms: number): Promise<void> {
+    const over = new AbortController();
+    const late = sleep(ms, undefined, { signal: over.signal }).catch(() => {});
+    await Promise.race([super.end(), late]);
+    over.abort();
+    // Who still waits for an answer of one of these gets the error.
+    for (const client of this.#open) socketOf(client).destroy();
+  }
+}
+
 /** pg has no word for it. */
-export function socketOf(client: Client): Socket {
+export function socketOf(client: Client | PoolClient): Socket {
   return (client as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
 }

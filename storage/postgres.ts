@@ -3,10 +3,9 @@
  * (commit, lease, migrations). Sets what holds for every session: each statement has a limit in Postgres, and a little over it
  * here, for an answer that never comes. Holds no statement itself.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { escapeLiteral, Pool, types as pgTypes, type Client, type PoolClient, type QueryResultRow } from 'pg';
+import { escapeLiteral, types as pgTypes, type Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from './errors.js';
-import { CONNECT_WITHIN, HeardClient, PROBED_BY_SERVER } from './heard-client.js';
+import { CONNECT_WITHIN, HeardClient, HeardPool, PROBED_BY_SERVER } from './heard-client.js';
 
 /** Most connections for reads. More only queue inside Postgres on a small machine. */
 const READERS = 8;
@@ -18,8 +17,6 @@ const READ_TIMEOUT = 30_000;
 const ON_THE_WAY = 3_000;
 /** Longest time between two statements of one transaction of a reader (ms); a vanished process's locks end with it. */
 const IDLE_IN_TRANSACTION = 60_000;
-/** Longest wait for the reads under way when all is closed (ms). */
-const CLOSE_WITHIN = 5_000;
 
 /**
  * Every read here walks an index in its order, a page at a time. Plans made while the tables were small, or without
@@ -72,7 +69,7 @@ export interface Postgres {
 export type SessionSettings = Readonly<Record<string, string>>;
 
 export function openPostgres(options: { readonly url: string; readonly readers?: number | undefined }): Postgres {
-  const pool = new Pool({
+  const pool = new HeardPool({
     connectionString: options.url,
     max: options.readers ?? READERS,
     connectionTimeoutMillis: READER_WAIT,
@@ -82,12 +79,9 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION,
     application_name: 'troupe reads',
     types,
-    Client: HeardClient,
     // Before a new connection is first used.
     verify: (client, done) => void prepareReader(client, done),
   });
-  // An idle connection that dies is replaced by the pool, which tells of it and must be heard, too.
-  pool.on('error', () => {});
 
   return {
     pool,
@@ -145,11 +139,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
       return client;
     },
 
-    async close() {
-      const late = new AbortController();
-      await Promise.race([pool.end(), sleep(CLOSE_WITHIN, undefined, { signal: late.signal }).catch(() => {})]);
-      late.abort();
-    },
+    close: () => pool.end(),
   };
 }
 

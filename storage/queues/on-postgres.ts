@@ -1,7 +1,6 @@
 /** Owns a queue whose jobs BullMQ keeps in Postgres: its tables, and the connections to them. */
 import { createPostgresBackend, type PgPool, runMigrations, withBackend } from 'bullmq';
-import { Pool } from 'pg';
-import { HeardClient } from '../heard-client.js';
+import { HeardPool } from '../heard-client.js';
 import { CONNECT_TIMEOUT_MS, handOf, linkOf, pacing, WORKER } from './bull.js';
 import type { Queue, QueueOptions } from './queue.js';
 
@@ -51,7 +50,8 @@ export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<
  * listeners off before it ends it, so that a Postgres that goes in this moment would end the process.
  */
 function openPool(url: string, name: string, max: number): PgPool {
-  const pool = new Pool({
+  // A pool is what BullMQ's type describes; the two only write the overloads of `on` in different forms.
+  return new HeardPool({
     connectionString: url,
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -60,12 +60,7 @@ function openPool(url: string, name: string, max: number): PgPool {
     query_timeout: QUERY_TIMEOUT_MS,
     application_name: `troupe queue ${name}`,
     options: `-c synchronous_commit=off -c search_path=${SCHEMA} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4`,
-    Client: HeardClient,
-  });
-  // BullMQ passes the errors of idle connections on while it is open; the pool outlives it by a moment.
-  pool.on('error', () => {});
-  // A pool is what BullMQ's type describes; the two only write the overloads of `on` in different forms.
-  return pool as PgPool;
+  }) as PgPool;
 }
 
 async function migrate(pool: PgPool): Promise<void> {

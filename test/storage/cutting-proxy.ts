@@ -11,7 +11,11 @@ export type Cut =
   /** As 'commit', and for a while nothing can connect. */
   | 'commit and away'
   /** As 'answer', and nothing can connect any more. */
-  | 'answer and gone';
+  | 'answer and gone'
+  /** COMMIT and all that follows on its connection vanishes, and nobody is told. */
+  | 'silence'
+  /** The same, and nothing can connect any more. */
+  | 'silence and gone';
 
 export interface Proxy {
   readonly url: string;
@@ -57,6 +61,10 @@ export async function openProxy(target: string): Promise<Proxy> {
       if (how.endsWith('and away')) setTimeout(() => (away = false), awayFor);
       if (how === 'commit' || how === 'commit and away') {
         client.destroy();
+        return;
+      }
+      if (how === 'silence' || how === 'silence and gone') {
+        client.removeAllListeners('data').on('data', () => {});
         return;
       }
       lost = true;
