@@ -7,8 +7,8 @@ export interface Relay {
   /** Ends every connection at once. */
   breakAll(): void;
   /**
-   * While silent, nothing passes in either direction and nobody is told: as when packets vanish. What was sent meanwhile
-   * passes when it is over, as TCP would send it again. New connections are made and silent, too.
+   * While silent, nothing passes in either direction and nobody is told: as when packets vanish. The connections that are
+   * there, and those that are made meanwhile, stay silent when it is over, as behind a firewall that has forgotten them.
    */
   silence(on: boolean): void;
   close(): Promise<void>;
@@ -17,7 +17,7 @@ export interface Relay {
 /** Each new connection goes to the port that `target` then says. */
 export async function openRelay(target: () => number): Promise<Relay> {
   const open = new Set<Socket>();
-  const held = new Set<() => void>();
+  let mute = new Set<Socket>();
   let silent = false;
   const server = createServer((near) => {
     const far = connect(target(), '127.0.0.1');
@@ -27,19 +27,16 @@ export async function openRelay(target: () => number): Promise<Relay> {
     ] as const) {
       open.add(one);
       one.on('error', () => one.destroy());
-      const end = (): void => void other.destroy();
+      if (silent) mute.add(one);
       one.once('close', () => {
         open.delete(one);
-        if (silent) held.add(end);
-        else end();
+        if (!mute.has(one)) other.destroy();
       });
       one.on('data', (data) => {
-        if (silent) held.add(() => other.write(data));
-        else other.write(data);
+        if (!mute.has(one)) other.write(data);
       });
       one.on('end', () => {
-        if (silent) held.add(() => other.end());
-        else other.end();
+        if (!mute.has(one)) other.end();
       });
     }
   }).listen(0, '127.0.0.1');
@@ -53,9 +50,7 @@ export async function openRelay(target: () => number): Promise<Relay> {
     breakAll,
     silence(on) {
       silent = on;
-      if (on) return;
-      for (const pass of held) pass();
-      held.clear();
+      if (on) mute = new Set([...mute, ...open]);
     },
     async close() {
       silent = false;
