@@ -69,13 +69,9 @@ export class HeardPool extends Pool {
     this.on('remove', (client) => void this.#open.delete(client));
   }
 
-  override end(): Promise<void>;
-  override end(callback: () => void): void;
-  override end(callback?: () => void): Promise<void> | undefined {
-    const ended = this.#endWithin(END_WITHIN);
-    if (callback === undefined) return ended;
-    void ended.then(callback);
-    return undefined;
+  override async end(callback?: () => void): Promise<void> {
+    await this.#endWithin(END_WITHIN);
+    callback?.();
   }
 
   async #endWithin(ms: number): Promise<void> {
