@@ -143,7 +143,11 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
         await store.openCommitter({
           lease,
           publish,
-          onFenced: () => metrics.observe.problem('another process is the active one: nothing more is written'),
+          onFenced(why) {
+            metrics.observe.problem(`nothing more is written: ${why}`);
+            // This term ends, and the next one begins with what the database holds.
+            void lease.release();
+          },
           objectsPerOrg: config.quotaObjects,
         }),
       ),

@@ -9,6 +9,8 @@ export type StorageFailure =
   | 'ConnectionLost'
   /** Nothing was written and the same statements may succeed at once: lost a race, waited too long for a lock. */
   | 'TryAgain'
+  /** Nothing was written: a statement ran past its limit. Less at once may do. */
+  | 'TooSlow'
   /** Postgres is there and cannot take it now: full disk, too many connections, a standby that takes no writes. */
   | 'Unavailable'
   /** The statement itself is refused: its data or its form. It will be refused again. */
@@ -35,8 +37,9 @@ export function classify(error: unknown): StorageFailure {
   if (code === undefined || CLOSED_SOCKETS.has(code)) return 'ConnectionLost';
   // 57P01–57P05: shut down, crashed, starting up, dropped, idle too long. 25P03: idle too long inside a transaction.
   if (code.startsWith('08') || code.startsWith('57P') || code === '25P03') return 'ConnectionLost';
-  // Serialization, deadlock, lock not available, statement timeout.
-  if (code === '40001' || code === '40P01' || code === '55P03' || code === '57014') return 'TryAgain';
+  if (code === '57014') return 'TooSlow';
+  // Serialization, deadlock, lock not available.
+  if (code === '40001' || code === '40P01' || code === '55P03') return 'TryAgain';
   // 53: out of disk, memory, connections. 25006: read-only. 58: input/output error. XX: internal error.
   if (code.startsWith('53') || code === '25006' || code.startsWith('58') || code.startsWith('XX')) return 'Unavailable';
   return 'Refused';

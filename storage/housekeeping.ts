@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Postgres, Statement } from './postgres.js';
+import { sweepSlots } from './slots-left.js';
 import { DELIVERIES_KEPT_MS, sweepDeliveries } from './webhooks/sweep.js';
 import type { StoredResponses } from './responses.js';
 import type { ChangesLog } from './store.js';
@@ -88,6 +89,7 @@ export function storedSweeps(options: SweepOptions): readonly Sweep[] {
       run: (signal) => untilShort(signal, () => postgres.write(SWEEP_CREDENTIALS, [REMOVED_AT_ONCE])),
       overdue: () => overdue(OVERDUE_CREDENTIALS),
     },
+    { ...{ name: 'slots', every }, run: (signal) => sweepSlots(postgres, signal) },
     {
       ...{ name: 'events', every: everyLong },
       run: (signal) => sweepEvents(postgres, eventsKept, signal),

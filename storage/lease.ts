@@ -1,14 +1,19 @@
 /**
- * Owns the lease: which process may write.
+ * The lease: which process may write.
  *
- * Protocol. The clock row names the holder, its epoch and until when it holds, by Postgres's clock. A process takes the
+ * Protocol. The row `lease` names the holder, its epoch and until when it holds, by Postgres's clock. A process takes the
  * lease when its time is over, when it was given up, or when the holder has the same id (the same data directory) and
- * its process is certainly dead. Each new holder raises the epoch by one. The holder renews at a third of the time.
+ * its process is certainly dead. Each new holder raises the epoch by one, in the same statement also in the row `clock`,
+ * which every commit locks: a commit under way ends first, and the next one of the old holder finds no row (I3). The holder renews at
+ * a third of the time, in the row `lease` alone: a slow commit does not hold a renewal up, nor a renewal a commit.
  *
  * How a stale holder finds out. Three ways, each enough: (1) its commits name its epoch and find no row (I3: this alone
  * keeps the store right); (2) its renewal finds no row; (3) by its own monotonic clock the time since the last renewal
  * *began* has passed, so that Postgres may have given the lease away: a process that was stopped and goes on finds its
  * timer overdue at once. The time is counted from before the renewal was sent, so it ends here no later than there.
+ *
+ * A renewal without an answer is given up after a third of the time and tried again on a new connection: one connection
+ * that the network has forgotten costs no lease, a Postgres that is out of reach does.
  *
  * Not covered: a machine that is suspended may not count the time on its monotonic clock. Ways 1 and 2 still hold.
  */
@@ -34,10 +39,15 @@ export interface LeaseOptions {
   readonly isDead?: ((holder: HolderProcess) => boolean) | undefined;
 }
 
-const TTL = 5_000;
+/** See `LeaseOptions.ttl`. */
+export const TTL = 5_000;
 const POLL = 500;
 /** Pause after a renewal that got no answer (ms). */
 const RETRY = 200;
+/** Of the lease's time: between renewals, and for the answer to each. */
+const SHARE = 1 / 3;
+/** Longest wait for an answer, however long the lease (ms). */
+const ANSWER_WITHIN = 5_000;
 
 /** Waits until this process holds the lease. Rejects only when the signal ends the wait. */
 export async function acquireLease(options: LeaseOptions, signal: AbortSignal): Promise<Lease> {
@@ -118,7 +128,7 @@ function hold(connection: LeaseConnection, epoch: number, began: number, ttl: nu
   }
 
   async function renew(): Promise<void> {
-    let pause = ttl / 3;
+    let pause = ttl * SHARE;
     while (!stop.signal.aborted) {
       await sleep(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {});
       if (stop.signal.aborted) return;
@@ -129,7 +139,7 @@ function hold(connection: LeaseConnection, epoch: number, began: number, ttl: nu
         if (rows[0] === undefined) return lose('another process holds it');
         until = start + ttl;
         watch();
-        pause = ttl / 3;
+        pause = ttl * SHARE;
       } catch {
         connection.drop();
         pause = RETRY;
@@ -142,6 +152,7 @@ function hold(connection: LeaseConnection, epoch: number, began: number, ttl: nu
 
   return {
     epoch,
+    ms: ttl,
     lost: lost.signal,
     held: () => !lost.signal.aborted && now() < until,
     async release() {
@@ -163,6 +174,7 @@ interface LeaseConnection {
 
 /** One connection of its own: a busy pool must not cost the lease. */
 function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
+  const answerWithin = Math.min(ANSWER_WITHIN, Math.ceil(ttl * SHARE));
   let client: Promise<Client> | undefined;
   const close = async () => {
     const closed = client;
@@ -171,7 +183,7 @@ function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
   };
   return {
     async rows<Row extends unknown[]>(text: string, values: unknown[]) {
-      client ??= postgres.connect('lease', { statement_timeout: `${ttl}ms` });
+      client ??= postgres.connect('lease', { statement_timeout: `${answerWithin}ms` }, { answerWithin });
       const result = await (await client).query<Row>({ text, values, rowMode: 'array' });
       return result.rows;
     },
@@ -180,25 +192,34 @@ function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
   };
 }
 
-const SEE = 'SELECT epoch, holder, holder_process, lease_expires <= now() FROM clock';
+const SEE = `
+SELECT clock.epoch, lease.holder, lease.holder_process, lease.expires <= now() FROM clock, lease`;
 
 /**
- * Precondition: the time of whoever holds the clock row is over, or its process is dead. Result: a transaction in which it
- * was stopped ends now and lets go of the row. One that holds the lease after all loses a connection and tries again.
+ * Precondition: the holder's time is over, or its process is dead. Result: a transaction in which it was stopped ends now and
+ * lets go of the clock row. A holder that has the lease after all loses a connection and tries again.
  */
 const DISLODGE = `
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE application_name = 'troupe commit' AND datname = current_database() AND usename = current_user`;
 
-/** Precondition: the lease was free or its holder dead when epoch $1 was seen. Result: it is ours at the next epoch; or no row. */
+/**
+ * Precondition: the lease was free or its holder dead when epoch $1 was seen. Result: it is ours at the next epoch; or no row.
+ * A program from before the table `lease` looks into the clock row, and sees there a holder whose time does not end.
+ */
 const TAKE = `
-UPDATE clock SET epoch = epoch + 1, holder = $2, holder_process = $3,
-                 lease_expires = clock_timestamp() + $4::float8 * interval '1 millisecond'
-WHERE epoch = $1 AND (holder IS NULL OR lease_expires <= now() OR $5::boolean) RETURNING epoch`;
+WITH taken AS (
+  UPDATE lease SET epoch = $1::bigint + 1, holder = $2::text, holder_process = $3,
+                   expires = clock_timestamp() + $4::float8 * interval '1 millisecond'
+  WHERE epoch <= $1 AND (holder IS NULL OR expires <= now() OR $5::boolean) RETURNING epoch
+)
+UPDATE clock SET epoch = taken.epoch, holder = $2::text, holder_process = NULL, lease_expires = 'infinity'
+FROM taken WHERE clock.epoch = $1 RETURNING clock.epoch`;
 
 /** Precondition: none. Result: the lease of this epoch lasts from now; or no row, when another epoch holds it. */
 const RENEW = `
-UPDATE clock SET lease_expires = clock_timestamp() + $2::float8 * interval '1 millisecond' WHERE epoch = $1 RETURNING epoch`;
+UPDATE lease SET expires = clock_timestamp() + $2::float8 * interval '1 millisecond'
+WHERE epoch = $1 AND EXISTS (SELECT FROM clock WHERE clock.epoch = $1) RETURNING epoch`;
 
 /** Precondition: none. Result: when this epoch still holds it, the lease is free. */
-const GIVE_UP = `UPDATE clock SET holder = NULL, holder_process = NULL, lease_expires = '-infinity' WHERE epoch = $1`;
+const GIVE_UP = `UPDATE lease SET holder = NULL, holder_process = NULL, expires = '-infinity' WHERE epoch = $1`;

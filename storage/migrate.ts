@@ -37,6 +37,8 @@ const STATEMENT_TIME = 2_000;
 /** Before the lease: how often a file is tried, with pauses between that double (ms). */
 const TRIES = 5;
 const PAUSE = 100;
+/** Longest wait for the answer to one statement (ms): an index on a large table takes its time. */
+const ANSWER_WITHIN = 3_600_000;
 
 export interface Migration {
   readonly number: number;
@@ -79,7 +81,11 @@ export async function readMigrations(): Promise<Migration[]> {
 export async function migrate(postgres: Postgres, options: MigrateOptions = {}): Promise<string[]> {
   const migrations = options.migrations ?? (await readMigrations());
   const beside = options.scope === 'BeforeLease';
-  const client = await postgres.connect('migrations', { lock_timeout: `${LOCK_WAIT}ms` });
+  const client = await postgres.connect(
+    'migrations',
+    { lock_timeout: `${LOCK_WAIT}ms` },
+    { answerWithin: ANSWER_WITHIN },
+  );
   try {
     // The lock belongs to the session, so it ends with the connection whatever happens.
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
@@ -95,7 +101,7 @@ export async function migrate(postgres: Postgres, options: MigrateOptions = {}):
     const applied: string[] = [];
     for (const migration of migrations) {
       if (there.has(migration.number)) continue;
-      if (!beside) await applyOne(client, migration);
+      if (!beside) await apply(client, migration);
       else if (migration.apply === 'WithLease' || !(await applyBeside(client, migration))) break;
       applied.push(migration.name);
     }
@@ -105,7 +111,7 @@ export async function migrate(postgres: Postgres, options: MigrateOptions = {}):
   }
 }
 
-async function applyOne(client: Client, { sql, number, name }: Migration, limits?: string): Promise<void> {
+async function apply(client: Client, { sql, number, name }: Migration, limits?: string): Promise<void> {
   await client.query('BEGIN');
   if (limits !== undefined) await client.query(limits);
   await client.query(sql);
@@ -119,7 +125,7 @@ async function applyBeside(client: Client, migration: Migration): Promise<boolea
   for (let tried = 0; tried < TRIES; tried++) {
     if (tried > 0) await sleep(PAUSE * 2 ** tried);
     try {
-      await applyOne(client, migration, limits);
+      await apply(client, migration, limits);
       return true;
     } catch (error) {
       if (classify(error) !== 'TryAgain') throw error;

@@ -48,7 +48,7 @@ export interface Store {
   acquire(options: Omit<LeaseOptions, 'postgres'>, signal: AbortSignal): Promise<Lease>;
   /** Once per lease. `head` is the version of the newest commit before it. */
   openCommitter(
-    options: Omit<CommitterOptions, 'postgres' | 'seal' | 'epoch'> & { readonly lease: Lease },
+    options: Omit<CommitterOptions, 'postgres' | 'seal' | 'epoch' | 'leaseMs'> & { readonly lease: Lease },
   ): Promise<Committer & { readonly head: number }>;
   /** After the committer is closed. */
   close(): Promise<void>;
@@ -85,7 +85,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         }
       },
       openCommitter: ({ lease, ...rest }) =>
-        openCommitter({ ...rest, postgres, seal: options.seal, epoch: lease.epoch }),
+        openCommitter({ ...rest, postgres, seal: options.seal, epoch: lease.epoch, leaseMs: lease.ms }),
       async close() {
         clock.close();
         await pending.close();

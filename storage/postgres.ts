@@ -1,10 +1,11 @@
 /**
- * Owns the connections to Postgres: a bounded pool for reads, and single connections for those who need one of their own
- * (commit, lease, migrations). Sets what holds for every session. Does not own a statement.
+ * The connections to Postgres: a bounded pool for reads, and single connections for parts that need one of their own
+ * (commit, lease, migrations). Sets what holds for every session: each statement has a limit in Postgres, and a little over it
+ * here, for an answer that never comes. Holds no statement itself.
  */
-import { escapeLiteral, Pool, types as pgTypes, type Client, type PoolClient, type QueryResultRow } from 'pg';
+import { escapeLiteral, types as pgTypes, type Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from './errors.js';
-import { HeardClient } from './heard-client.js';
+import { CONNECT_WITHIN, HeardClient, HeardPool, PROBED_BY_SERVER } from './heard-client.js';
 
 /** Most connections for reads. More only queue inside Postgres on a small machine. */
 const READERS = 8;
@@ -12,8 +13,10 @@ const READERS = 8;
 const READER_WAIT = 5_000;
 /** Longest a read may run (ms). */
 const READ_TIMEOUT = 30_000;
-/** Longest wait for a new connection (ms). */
-const CONNECT_TIMEOUT = 5_000;
+/** More than a statement's own limit, so that Postgres speaks first (ms). */
+const ON_THE_WAY = 3_000;
+/** Longest time between two statements of one transaction of a reader (ms); a vanished process's locks end with it. */
+const IDLE_IN_TRANSACTION = 60_000;
 
 /**
  * Every read here walks an index in its order, a page at a time. Plans made while the tables were small, or without
@@ -21,7 +24,7 @@ const CONNECT_TIMEOUT = 5_000;
  */
 const READ_SETTINGS = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin']
   .map((way) => `SET enable_${way} = off`)
-  .concat('SET jit = off')
+  .concat('SET jit = off', PROBED_BY_SERVER)
   .join('; ');
 
 /** int8 arrives as a number: versions and counts stay far below 2^53. All else as pg does it. */
@@ -41,6 +44,8 @@ export interface Statement {
 export interface ConnectionOptions {
   /** A statement does not wait for the answer to the one before it. */
   readonly pipeline?: boolean | undefined;
+  /** Longest wait for the connection, and for each answer from the moment it was asked for (ms). */
+  readonly answerWithin?: number | undefined;
 }
 
 export interface Postgres {
@@ -64,21 +69,19 @@ export interface Postgres {
 export type SessionSettings = Readonly<Record<string, string>>;
 
 export function openPostgres(options: { readonly url: string; readonly readers?: number | undefined }): Postgres {
-  const pool = new Pool({
+  const pool = new HeardPool({
     connectionString: options.url,
     max: options.readers ?? READERS,
     connectionTimeoutMillis: READER_WAIT,
     idleTimeoutMillis: 30_000,
     statement_timeout: READ_TIMEOUT,
+    query_timeout: READ_TIMEOUT + ON_THE_WAY,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION,
     application_name: 'troupe reads',
-    keepAlive: true,
     types,
-    Client: HeardClient,
     // Before a new connection is first used.
     verify: (client, done) => void prepareReader(client, done),
   });
-  // An idle connection that dies is replaced by the pool, which tells of it and must be heard, too.
-  pool.on('error', () => {});
 
   return {
     pool,
@@ -115,25 +118,23 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
       }
     },
 
-    async connect(purpose, session = {}, { pipeline = false } = {}) {
-      // The next statement on a dead connection fails, and that is where its owner finds out.
+    async connect(purpose, session = {}, { pipeline = false, answerWithin } = {}) {
+      // The next statement on a dead connection fails, and that is where its caller finds out.
       const client = new HeardClient({
         connectionString: options.url,
-        connectionTimeoutMillis: CONNECT_TIMEOUT,
+        connectionTimeoutMillis: Math.min(CONNECT_WITHIN, answerWithin ?? CONNECT_WITHIN),
+        ...(answerWithin === undefined ? {} : { query_timeout: answerWithin }),
         application_name: `troupe ${purpose}`,
-        keepAlive: true,
         types,
         pipeline,
       });
       await client.connect();
       const settings = Object.entries(session).map(([name, value]) => `SET ${name} = ${escapeLiteral(value)}`);
-      if (settings.length > 0) {
-        try {
-          await client.query(settings.join('; '));
-        } catch (error) {
-          await client.end().catch(() => {});
-          throw error;
-        }
+      try {
+        await client.query([PROBED_BY_SERVER, ...settings].join('; '));
+      } catch (error) {
+        await client.end().catch(() => {});
+        throw error;
       }
       return client;
     },

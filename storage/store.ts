@@ -145,6 +145,8 @@ export interface SecretVersions {
 /** The right to write. Epochs grow with every new holder; each commit names its epoch (I3). */
 export interface Lease {
   readonly epoch: number;
+  /** How long it holds without renewal. */
+  readonly ms: number;
   /** Aborted when the lease is lost or given up; from then on nothing can be written. */
   readonly lost: AbortSignal;
   /**

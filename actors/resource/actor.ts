@@ -141,7 +141,7 @@ export class ResourceActor implements Self {
       await this.#crashed(error);
       writing?.settle({
         outcome: 'Refused',
-        refusal: { code: 'InternalError', message: `handling this ${this.kind.kind} failed; nothing was written` },
+        refusal: { code: 'InternalError', message: `handling this ${this.kind.kind} failed` },
       });
       for (const item of taken) item.settle('Dropped');
     }

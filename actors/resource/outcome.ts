@@ -1,5 +1,6 @@
 /** Owns what a commit's answer means for the asker: one switch from outcomes to refusals. */
 import type { Refusal } from '../../src/api/refusal.js';
+import { unknownOutcome } from '../../src/api/unknown-outcome.js';
 import type { Address } from '../../src/api/address.js';
 import type { MemberResult } from '../../storage/commit/member.js';
 
@@ -48,6 +49,8 @@ export function refusalOf(
         retryAfterSeconds: RETRY_SECONDS,
         target,
       };
+    case 'Unknown':
+      return unknownOutcome(`storage did not answer: ${result.message}`, target);
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { RefusalError, type Refusal } from '../../src/api/refusal.js';
 import type { Address } from '../../src/api/address.js';
+import { unknownOutcome } from '../../src/api/unknown-outcome.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, WriteReply, WriteRequest } from '../../actors/stage.js';
 import type { Form } from '../accept.js';
@@ -27,6 +28,12 @@ function refusal(given: Refusal, group: string, kind: KindDefinition): RefusalEr
   return new RefusalError({ ...given, target });
 }
 
+/** The actor goes on with a write whose deadline is over. */
+function overdue(error: unknown): WriteReply {
+  if (!(error instanceof DOMException && error.name === 'TimeoutError')) throw error;
+  return { outcome: 'Refused', refusal: unknownOutcome(error.message) };
+}
+
 /** Sends one write and waits for what became of it. Throws what was refused. */
 export async function sendWrite(
   room: Room,
@@ -42,7 +49,7 @@ export async function sendWrite(
     idempotency && room.runningKeys.take(caller.org, caller.holder, idempotency.key, idempotency.fingerprint);
   try {
     const request = { caller, ...options, duplicates, ...part } as WriteRequest;
-    const reply = await room.stage.write(address, request, room.deadlines.current());
+    const reply = await room.stage.write(address, request, room.deadlines.current()).catch(overdue);
     if (reply.outcome === 'Refused') throw refusal(reply.refusal, room.config.group, kind);
     return reply;
   } finally {

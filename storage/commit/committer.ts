@@ -11,8 +11,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sumOf } from '../../src/money/post.js';
+import { TTL } from '../lease.js';
 import type { Postgres } from '../postgres.js';
-import { keysOf, type Entry } from './entry.js';
+import { bytesOf, keysOf, type Entry } from './entry.js';
 import { fly } from './flight.js';
 import { foresight } from './foresight.js';
 import { responseParts, type SealResponse } from './idempotency.js';
@@ -23,7 +24,7 @@ import { inOrder } from './order.js';
 
 /** Members per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
-/** Bytes of bodies per transaction, so that large objects do not make large transactions. One member always goes. */
+/** Bytes per transaction, so that large objects do not make large transactions. One member always goes. */
 const MOST_BYTES = 8 * 1024 * 1024;
 /**
  * So many must wait before a second transaction starts beside the first. More of them leave this process idle while
@@ -42,14 +43,21 @@ export interface CommitterOptions {
   readonly postgres: Postgres;
   /** Epoch of the lease that allows these commits. */
   readonly epoch: number;
+  /** Time that the lease holds without renewal (ms): no statement takes half of it. Default: as of the lease. */
+  readonly leaseMs?: number | undefined;
   /** Seals an idempotency response for its row. */
   readonly seal: SealResponse;
   /** Called in version order, before any of these members is answered. Must not throw. */
   publish(changes: CommittedChange[]): void;
-  /** Called once, when a transaction found a higher epoch. */
-  onFenced(): void;
+  /**
+   * Called once, when this process may not write any more: another epoch holds the lease, or the database is not the one
+   * that it was. The caller gives the lease up.
+   */
+  onFenced(why: string): void;
   /** Objects that an org may have. */
   readonly objectsPerOrg: number;
+  /** Longest wait of `close` for what is under way (ms). Default 10 s. */
+  readonly closeWithin?: number | undefined;
   /** Monotonic ms. */
   readonly monotonic?: (() => number) | undefined;
 }
@@ -60,7 +68,10 @@ type State = 'open' | 'fenced' | 'closed';
 export async function openCommitter(options: CommitterOptions): Promise<Committer & { readonly head: number }> {
   const { postgres } = options;
   const now = options.monotonic ?? (() => performance.now());
-  const lanes = Array.from({ length: LANES }, () => ({ lane: openLane(postgres), busy: false }));
+  const lanes = Array.from({ length: LANES }, () => ({
+    lane: openLane(postgres, options.leaseMs ?? TTL),
+    busy: false,
+  }));
   const head = await readHead(postgres);
   const order = inOrder(head, (changes) => options.publish(changes));
   const stop = new AbortController();
@@ -75,17 +86,21 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     epoch: options.epoch,
     clock: foresight(head),
     objectsPerOrg: options.objectsPerOrg,
+    newest: order.newest,
     now,
     pause: (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {}),
     abandoned: () => stop.signal.aborted,
     onCommitted: (first: number, entries: readonly Entry[]) => order.committed(first, entries),
-    onFenced() {
-      if (state === 'fenced') return;
-      state = 'fenced';
-      answerAll({ outcome: 'Fenced' });
-      options.onFenced();
-    },
+    onFenced: fence,
   };
+
+  function fence(why: string): void {
+    if (state === 'fenced') return;
+    state = 'fenced';
+    answerAll({ outcome: 'Fenced' });
+    order.abandon();
+    options.onFenced(why);
+  }
 
   function answerAll(result: MemberResult): void {
     const all = waiting;
@@ -125,6 +140,9 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   async function launch(by: (typeof lanes)[number], batch: readonly Entry[], deadline: number): Promise<void> {
     await fly(by.lane, batch, deadline, flight);
     by.busy = false;
+    // I4: with nothing under way every version has its batch. A gap stays one: what is behind it would wait for ever.
+    const missing = stop.signal.aborted || lanes.some(({ busy }) => busy) ? undefined : order.missing();
+    if (missing !== undefined) fence(`version ${missing} was written to the database by another`);
     for (const { keys } of batch) for (const key of keys) underWay.delete(key);
     schedule();
   }
@@ -174,7 +192,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
           member,
           before,
           keys: keysOf(member),
-          bytes: member.write.body.length,
+          bytes: bytesOf(member),
           since: now(),
           sealed: prepared.sealed,
           resolve,
@@ -198,12 +216,16 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       if (state === 'open') state = 'closed';
       const done = new Promise<void>((resolve) => idle.push(resolve));
       schedule();
-      const timeout = sleep(LONGEST_WAIT, undefined, { signal: stop.signal }).catch(() => {});
+      const timeout = sleep(options.closeWithin ?? LONGEST_WAIT, undefined, { signal: stop.signal }).catch(() => {});
       await Promise.race([done, timeout]);
       stop.abort();
       clearInterval(expiry);
       answerAll({ outcome: 'Unavailable', message: 'storage is closing' });
       await Promise.all(lanes.map(({ lane }) => lane.close()));
+      // Their connections are gone, so what is still under way ends now.
+      schedule();
+      await done;
+      order.abandon();
     },
   };
 }

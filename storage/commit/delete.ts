@@ -1,4 +1,4 @@
-/** Owns the removal of objects: their rows, their changes and the org's count, in one statement; and what hangs on their uids. */
+/** The removal of objects: their rows, their changes and the org's count, in one statement; and what hangs on their uids. */
 import { usedUntilNow } from './blob-refs.js';
 import { changeObjects, type Change } from './change.js';
 import type { Entry } from './entry.js';
@@ -29,10 +29,14 @@ export function deleteObjects(
   return changeObjects(session, first, entries, DELETE);
 }
 
+/** Slots of one object that go in its own commit: the ones with lower indexes. What an object has above goes later (`slots-left.ts`). */
+const SLOTS_AT_ONCE = 256;
+
 /**
  * Precondition: the clock row is locked; these objects are deleted in this transaction.
  * Result: nothing hangs on their uids any more, and their holds are given back (I7: no live work, no hold). What stays:
- * effects not yet done (I5), and the rows in `children` of which they are the owner, until they are collected.
+ * effects not yet done (I5), slots beyond the first of each, and the rows in `children` of which they are the owner, until
+ * they are collected.
  */
 export async function forgetDeleted(session: Session, entries: readonly Entry[]): Promise<void> {
   const rows = entries.map(({ member }) => ({ ...member.address, uid: member.uid }));
@@ -43,7 +47,10 @@ const FORGET = `
 WITH gone AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::json) AS g(org text, kind text, project text, name text, uid text)
 ), s AS (
-  DELETE FROM slots WHERE uid IN (SELECT uid FROM gone)
+  DELETE FROM slots WHERE uid IN (SELECT uid FROM gone) AND index < ${SLOTS_AT_ONCE}
+), l AS (
+  INSERT INTO slots_left (uid)
+  SELECT uid FROM gone WHERE EXISTS (SELECT FROM slots s WHERE s.uid = gone.uid AND s.index >= ${SLOTS_AT_ONCE})
 ), t AS (
   DELETE FROM timers WHERE uid IN (SELECT uid FROM gone)
 ), v AS (

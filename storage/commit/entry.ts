@@ -8,13 +8,22 @@ export interface Entry {
   readonly before: Buffer | undefined;
   /** What may be under way only once at a time: the address, and the Idempotency-Key where there is one. */
   readonly keys: readonly string[];
-  /** Bytes of the body, for the bound of a batch. */
+  /** Roughly what is sent for it, for the bound of a batch. */
   readonly bytes: number;
   /** Monotonic ms at which it was asked for. */
   readonly since: number;
   /** The idempotency response, sealed once for all tries. */
   readonly sealed: Buffer | undefined;
   resolve(result: MemberResult): void;
+}
+
+/** Bytes of one slot's row, roughly. */
+const SLOT_BYTES = 256;
+
+/** Roughly the bytes that are sent to Postgres for this member. */
+export function bytesOf({ write, private: kept, slots, secrets }: Member): number {
+  const sealed = secrets.reduce((sum, secret) => sum + secret.sealed.length, 0);
+  return write.body.length + (kept?.length ?? 0) + slots.length * SLOT_BYTES + sealed;
 }
 
 /** The address stands for the uid as well: an address has one uid at a time. */

@@ -1,14 +1,16 @@
 /**
- * Owns what becomes of one batch: runs its transaction, again without those who did not fit, again after a lost
- * connection, and in halves when a statement is refused, until every member has its answer.
+ * What becomes of one batch: its transaction is run, run again without the members that did not fit, run again after a lost
+ * connection, and in halves when a statement is refused or too slow, until every member has its answer.
  *
- * A connection lost before COMMIT was sent has written nothing. One lost after it leaves a question, which is asked of
- * Postgres for as long as it takes (`hasCommitted`): no member is answered with a guess. Everything else is tried again
- * until the batch's deadline, and is then Unavailable and certainly not written.
+ * A transaction that failed before COMMIT was sent has written nothing. One that failed after it leaves a question, which
+ * is asked of Postgres (`fate.ts`) until the committer is closed: no member is answered with a guess, and one that cannot
+ * be known is answered Unknown. Everything else is tried again until the batch's deadline, and is then Unavailable and
+ * certainly not written.
  */
-import { classify, describe } from '../errors.js';
+import { classify, describe, type StorageFailure } from '../errors.js';
 import type { Entry } from './entry.js';
-import { hasCommitted, type Lane } from './lane.js';
+import { askFate, type Committing } from './fate.js';
+import type { Lane } from './lane.js';
 import type { MemberResult } from './member.js';
 import { runTransaction, type Refusals, type Transaction, type TransactionOptions } from './transaction.js';
 
@@ -24,7 +26,7 @@ export interface FlightOptions extends Omit<TransactionOptions, 'onCommitting'> 
   abandoned(): boolean;
   /** In commit order or not; entries[i] has version first + i. */
   onCommitted(first: number, entries: readonly Entry[]): void;
-  onFenced(): void;
+  onFenced(why: string): void;
 }
 
 type Try =
@@ -33,8 +35,12 @@ type Try =
   | { readonly end: 'Later'; readonly why: string }
   /** Nothing is written; Postgres refuses a statement for what is in it. */
   | { readonly end: 'BadData'; readonly why: string }
-  /** Given up without knowing. */
-  | { readonly end: 'Abandoned' };
+  /** Nothing is written; a statement ran past its limit. */
+  | { readonly end: 'TooSlow'; readonly why: string }
+  /** COMMIT was sent, and its outcome cannot be known any more. */
+  | { readonly end: 'Unknown'; readonly why: string }
+  /** The same, because Postgres has another history than this process. */
+  | { readonly end: 'OtherHistory'; readonly why: string };
 
 /** Resolves when every entry is answered or handed to `onCommitted`. */
 export async function fly(
@@ -61,15 +67,22 @@ export async function fly(
         groups.unshift(without(group, result.refused, new Set()));
         break;
       case 'Fenced':
-        options.onFenced();
+        options.onFenced(result.why);
         answer([...group, ...groups.flat()], { outcome: 'Fenced' });
         return;
       case 'BadData': {
-        const half = Math.ceil(group.length / 2);
         if (group.length === 1) answer(group, { outcome: 'Unavailable', message: `storage refuses it: ${result.why}` });
-        else groups.unshift(group.slice(0, half), group.slice(half));
+        else groups.unshift(...halvesOf(group));
         break;
       }
+      case 'TooSlow':
+        if (options.abandoned() || options.now() > deadline) {
+          answer([...group, ...groups.flat()], { outcome: 'Unavailable', message: result.why });
+          return;
+        }
+        // Behind the others: the half without the slow member goes before the slow one is tried again.
+        groups.push(...(group.length === 1 ? [group] : halvesOf(group)));
+        break;
       case 'Later':
         if (options.abandoned() || options.now() + pause > deadline) {
           answer([...group, ...groups.flat()], { outcome: 'Unavailable', message: result.why });
@@ -79,14 +92,22 @@ export async function fly(
         pause = Math.min(pause * 2, LONGEST_PAUSE);
         groups.unshift(group);
         break;
-      case 'Abandoned':
-        answer([...group, ...groups.flat()], {
-          outcome: 'Unavailable',
-          message: 'closed before the outcome was known',
-        });
+      case 'OtherHistory':
+        options.onFenced(result.why);
+        answer(group, { outcome: 'Unknown', message: result.why });
+        answer(groups.flat(), { outcome: 'Fenced' });
+        return;
+      case 'Unknown':
+        answer(group, { outcome: 'Unknown', message: result.why });
+        answer(groups.flat(), { outcome: 'Unavailable', message: 'storage is closing' });
         return;
     }
   }
+}
+
+function halvesOf(group: readonly Entry[]): readonly (readonly Entry[])[] {
+  const half = Math.ceil(group.length / 2);
+  return [group.slice(0, half), group.slice(half)];
 }
 
 function without(group: readonly Entry[], refused: Refusals, committed: ReadonlySet<Entry>): readonly Entry[] {
@@ -97,42 +118,52 @@ function answer(entries: readonly Entry[], result: MemberResult): void {
   for (const entry of entries) entry.resolve(result);
 }
 
+interface Sent extends Committing {
+  readonly entries: readonly Entry[];
+}
+
 async function attempt(lane: Lane, group: readonly Entry[], options: FlightOptions): Promise<Try> {
-  let committing: { readonly first: number; readonly entries: readonly Entry[] } | undefined;
+  let sent: Sent | undefined;
   try {
     const session = await lane.session();
     return await runTransaction(session, group, {
       ...options,
-      onCommitting: (first, entries) => (committing = { first, entries }),
+      onCommitting: (committing, entries) => (sent = { ...committing, entries }),
     });
   } catch (error) {
-    const why = describe(error);
     const failure = classify(error);
-    if (failure === 'ConnectionLost') {
-      lane.drop();
-      return committing === undefined ? { end: 'Later', why } : settle(lane, committing, why, options);
-    }
-    await lane.rollBack();
-    return { end: failure === 'Refused' ? 'BadData' : 'Later', why };
+    if (failure === 'ConnectionLost') lane.drop();
+    else await lane.rollBack();
+    const unwritten = tryAgain(failure, describe(error));
+    // Whatever the error says: once COMMIT was sent, only Postgres knows.
+    return sent === undefined ? unwritten : settle(lane, sent, unwritten, options);
   }
 }
 
-async function settle(
-  lane: Lane,
-  committing: { readonly first: number; readonly entries: readonly Entry[] },
-  why: string,
-  options: FlightOptions,
-): Promise<Try> {
-  const { first, entries } = committing;
+function tryAgain(failure: StorageFailure, why: string): Extract<Try, { end: 'Later' | 'BadData' | 'TooSlow' }> {
+  if (failure === 'Refused') return { end: 'BadData', why };
+  return { end: failure === 'TooSlow' ? 'TooSlow' : 'Later', why };
+}
+
+/** `unwritten`: what follows when nothing was written. */
+async function settle(lane: Lane, sent: Sent, unwritten: Try & { why: string }, options: FlightOptions): Promise<Try> {
   for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
-    if (options.abandoned()) return { end: 'Abandoned' };
+    if (options.abandoned()) return { end: 'Unknown', why: unwritten.why };
     try {
-      const done = await hasCommitted(await lane.session(), first, entries[0]?.member.uid ?? '');
-      // Those without money were refused by this very transaction; they are looked at again with the next one.
-      return done ? { end: 'Committed', first, entries, refused: new Map() } : { end: 'Later', why };
+      const fate = await askFate(await lane.session(), sent);
+      switch (fate) {
+        case 'Committed':
+          // Those without money were refused by this very transaction; they are looked at again with the next one.
+          return { end: 'Committed', first: sent.first, entries: sent.entries, refused: new Map() };
+        case 'NotCommitted':
+          return unwritten;
+        case 'OtherHistory':
+          return { end: 'OtherHistory', why: 'the database does not have the transaction that was sent to it' };
+        case 'UnderWay':
+      }
     } catch {
       lane.drop();
-      await options.pause(pause);
     }
+    await options.pause(pause);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Owns one connection for commits: made when it is first needed, thrown away when it fails, made again with a growing
- * pause. Also answers whether a transaction whose COMMIT was under way when the connection broke took effect.
+ * One connection for commits: made when it is first needed, thrown away when it fails. Its statements end in bounded time,
+ * by Postgres's clock and by ours.
  */
 import type { Client } from 'pg';
 import type { Postgres } from '../postgres.js';
@@ -11,13 +11,18 @@ import { sessionOn, type Session } from './session.js';
  * time that a standby waits for.
  */
 const IDLE_IN_TRANSACTION = '3s';
-/** Longest a statement runs, waiting for the clock row included. */
-const STATEMENT = '8s';
+/** Longest a statement runs (ms), with a lease of the usual length: a slow one must not take the time of the next holder. */
+const LONGEST_STATEMENT = 2_000;
+/** Of the lease's time. */
+const SHARE_OF_LEASE = 0.4;
+/** Of the statement's time: a wait for a lock ends before it, so that the two can be told apart. */
+const SHARE_OF_STATEMENT = 0.75;
+/** A transaction's statements are sent together, and its last answer is awaited for so many times one statement's limit. */
+const STATEMENTS_TOGETHER = 3;
 
 const SETTINGS = {
   synchronous_commit: 'on',
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION,
-  statement_timeout: STATEMENT,
   // Every join here is from a few given rows into a primary key. Plans are made once, perhaps while the tables are
   // still empty, so the other ways are ruled out instead of left to statistics.
   plan_cache_mode: 'force_generic_plan',
@@ -37,8 +42,17 @@ export interface Lane {
   close(): Promise<void>;
 }
 
-export function openLane(postgres: Postgres): Lane {
+/** `leaseMs`: the time of the lease that these commits are made under. */
+export function openLane(postgres: Postgres, leaseMs: number): Lane {
+  const statement = Math.min(LONGEST_STATEMENT, leaseMs * SHARE_OF_LEASE);
+  const settings = {
+    ...SETTINGS,
+    statement_timeout: `${Math.round(statement)}ms`,
+    lock_timeout: `${Math.round(statement * SHARE_OF_STATEMENT)}ms`,
+  };
+  const how = { pipeline: true, answerWithin: statement * STATEMENTS_TOGETHER };
   let current: { readonly client: Client; readonly session: Session } | undefined;
+  let closed = false;
   const drop = () => {
     const dropped = current;
     current = undefined;
@@ -47,7 +61,12 @@ export function openLane(postgres: Postgres): Lane {
   return {
     async session() {
       if (current === undefined) {
-        const client = await postgres.connect('commit', SETTINGS, { pipeline: true });
+        if (closed) throw new Error('closed');
+        const client = await postgres.connect('commit', settings, how);
+        if (closed) {
+          void client.end();
+          throw new Error('closed');
+        }
         current = { client, session: sessionOn(client) };
       }
       return current.session;
@@ -61,21 +80,10 @@ export function openLane(postgres: Postgres): Lane {
     },
     drop,
     async close() {
-      const closed = current;
+      closed = true;
+      const last = current;
       current = undefined;
-      await closed?.client.end().catch(() => {});
+      await last?.client.end().catch(() => {});
     },
   };
-}
-
-/**
- * Precondition: a COMMIT for `version` of the object `uid` was sent on a connection that is gone. That transaction held
- * the clock row when it was sent, so with the row locked here it has ended, one way or the other.
- * Result: true when it committed. Rejects with pg's error when Postgres cannot be asked now.
- */
-export async function hasCommitted(session: Session, version: number, uid: string): Promise<boolean> {
-  await session.script('BEGIN; SELECT version FROM clock FOR UPDATE');
-  const rows = await session.rows<[string]>('committed', () => 'SELECT uid FROM changes WHERE version = $1', [version]);
-  await session.script('ROLLBACK');
-  return rows[0]?.[0] === uid;
 }

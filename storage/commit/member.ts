@@ -94,10 +94,12 @@ export type MemberResult =
   | { readonly outcome: 'HoldRefused'; readonly by: string; readonly availableUSD: string }
   /** The org holds as many objects as it may. */
   | { readonly outcome: 'QuotaExceeded'; readonly limit: number }
-  /** This process no longer owns the store: a higher lease epoch exists. Nothing was or will be written. */
+  /** This process may not write to the database: another holds the lease, or it is an older copy. Not written. */
   | { readonly outcome: 'Fenced' }
   /** Storage could not be reached within the bound; certainly not written. */
-  | { readonly outcome: 'Unavailable'; readonly message: string };
+  | { readonly outcome: 'Unavailable'; readonly message: string }
+  /** COMMIT was sent, and Postgres could not be asked what became of it: written or not. */
+  | { readonly outcome: 'Unknown'; readonly message: string };
 
 /** What became of an answer that no commit stands behind. */
 export type KeepResult =
@@ -119,7 +121,7 @@ export interface CommittedChange {
 
 /** The one way to write (I1). Created by `openCommitter`; only actors call it. */
 export interface Committer {
-  /** Resolves when the member's fate is durable and known (I2). Never rejects. `before` is the replaced bytes, for publishing. */
+  /** Resolves when the member's fate is durable and known (I2), or can no longer be known. Never rejects. `before` is the replaced bytes, for publishing. */
   commit(member: Member, before: Buffer | undefined): Promise<MemberResult>;
   /**
    * Keeps the answer of a write that changed nothing under its Idempotency-Key; `version` is the object's. Rejects with a
@@ -128,6 +130,6 @@ export interface Committer {
   keepAnswer(org: string, write: KeptAnswer, version: number): Promise<KeepResult>;
   /** Members waiting for a transaction, and the age of the oldest in ms (I13). */
   depth(): { readonly waiting: number; readonly oldestMs: number };
-  /** Lets what is under way finish, takes nothing new. */
+  /** Lets what is under way finish, some seconds at most; takes nothing new. */
   close(): Promise<void>;
 }

@@ -11,16 +11,33 @@ const TYPES = { insert: 'ADDED', update: 'MODIFIED', delete: 'DELETED' } as cons
 export interface Order {
   /** entries[i] has version first + i. Publishes what is next, then answers its members. */
   committed(first: number, entries: readonly Entry[]): void;
+  /** Newest version that is known to be committed. */
+  newest(): number;
+  /** The version that is missing before a committed batch; undefined when no batch waits. */
+  missing(): number | undefined;
+  /** From now on batches are answered and not published. Precondition: this process's cache and watches are at their end. */
+  abandon(): void;
 }
 
 /** `head` is the version of the newest commit of the past. `publish` must not throw. */
 export function inOrder(head: number, publish: (changes: CommittedChange[]) => void): Order {
   let published = head;
+  let newest = head;
+  let abandoned = false;
   const early = new Map<number, readonly Entry[]>();
+
+  function answerEarly(): void {
+    // I2: they are in Postgres, and nobody reads from this process's cache any more.
+    for (const [first, entries] of early)
+      entries.forEach((entry, i) => entry.resolve({ outcome: 'Committed', version: first + i }));
+    early.clear();
+  }
 
   return {
     committed(first, entries) {
       early.set(first, entries);
+      newest = Math.max(newest, first + entries.length - 1);
+      if (abandoned) return answerEarly();
       // I4: the next version and no other.
       for (let next = early.get(published + 1); next !== undefined; next = early.get(published + 1)) {
         const start = published + 1;
@@ -30,6 +47,12 @@ export function inOrder(head: number, publish: (changes: CommittedChange[]) => v
         // I2: cache and watchers have it, Postgres has it; now it may be acknowledged.
         next.forEach((entry, i) => entry.resolve({ outcome: 'Committed', version: start + i }));
       }
+    },
+    newest: () => newest,
+    missing: () => (early.size === 0 ? undefined : published + 1),
+    abandon() {
+      abandoned = true;
+      answerEarly();
     },
   };
 }

@@ -2,8 +2,8 @@
  * Owns what one transaction may use: a connection, statements prepared by name, several of them on their way at once.
  * Also the text of multi-row VALUES, which carry bodies cheaper than arrays do.
  */
-import type { Writable } from 'node:stream';
 import type { Client, QueryArrayResult } from 'pg';
+import { socketOf } from '../heard-client.js';
 
 /** Statements are carried out in the order in which they were asked for; none waits for the answer to the one before. */
 export interface Session {
@@ -33,8 +33,8 @@ export function sessionOn(client: Client): Session {
       return [results].flat();
     },
     together(ask) {
-      // pg writes each statement by itself and has no word for this; corks add up, so that ours holds until all are there.
-      const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
+      // pg writes each statement by itself; corks add up, so that ours holds until all are there.
+      const stream = socketOf(client);
       stream.cork();
       try {
         return ask();

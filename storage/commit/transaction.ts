@@ -7,7 +7,8 @@
  * a full org) ends the transaction without a trace; the flight asks again without it. What a statement writes may go out with the
  * version that is foreseen, before the clock has answered; it is committed only when the clock has said the same.
  *
- * I3: the clock row carries the lease epoch, so a process that lost the lease finds no row and writes nothing.
+ * I3: the clock row carries the lease epoch, so a process that lost the lease finds no row and writes nothing. Nor does
+ * one that finds the clock behind what it has seen committed: that is not the database it was before.
  */
 import type { Entry } from './entry.js';
 import { writeBlobRefs } from './blob-refs.js';
@@ -16,6 +17,7 @@ import { writeCredentials } from './credentials.js';
 import { deleteObjects, forgetDeleted } from './delete.js';
 import { storeEffects } from './effects.js';
 import { recordEvents } from './events.js';
+import type { Committing } from './fate.js';
 import type { Foresight } from './foresight.js';
 import { takeKeys } from './idempotency.js';
 import { insertObjects } from './insert.js';
@@ -39,15 +41,17 @@ export type Transaction =
     }
   /** Rolled back: these do not fit. With none left, all are answered; else the others are to be tried again. */
   | { readonly end: 'Refused'; readonly refused: Refusals }
-  /** Rolled back: another epoch holds the lease. */
-  | { readonly end: 'Fenced' };
+  /** Rolled back: another epoch holds the lease, or this is not the database that was written to before. */
+  | { readonly end: 'Fenced'; readonly why: string };
 
 export interface TransactionOptions {
   readonly epoch: number;
   readonly clock: Foresight;
   readonly objectsPerOrg: number;
-  /** Called just before COMMIT is sent: from here until its answer, the outcome is Postgres's secret. */
-  onCommitting(first: number, entries: readonly Entry[]): void;
+  /** Newest version that is known to be committed. */
+  newest(): number;
+  /** Called just before COMMIT is sent: from here until its answer, only Postgres knows the outcome. */
+  onCommitting(committing: Committing, entries: readonly Entry[]): void;
 }
 
 /** Rejects with pg's error; nothing is committed then unless `onCommitting` was called. */
@@ -74,25 +78,27 @@ async function atOnce(
   const parts = partsOf(batch);
   // In this order.
   const { clock, forgotten, asked } = session.together(() => ({
-    clock: takeClock(session, options.epoch, batch.length),
+    clock: takeClock(session, options, batch.length),
     forgotten: forget(session, batch),
     asked: ask(session, parts, foreseen + 1, undefined, batch),
   }));
   const settled = Promise.allSettled(answersIn(asked, forgotten));
-  const base = await clock;
-  if (base === foreseen) return finish(session, batch, options, { base, parts, asked, forgotten, poor: new Map() });
+  const taken = await clock;
+  if (taken.base === foreseen)
+    return finish(session, batch, options, { taken, parts, asked, forgotten, poor: new Map() });
   // I3, I4: nothing of this is committed, whatever it found.
   await settled;
   await session.script('ROLLBACK');
-  return base === undefined ? { end: 'Fenced' } : inTurn(session, batch, options);
+  return taken.base === undefined ? { end: 'Fenced', why: taken.why } : inTurn(session, batch, options);
 }
 
 async function inTurn(session: Session, batch: readonly Entry[], options: TransactionOptions): Promise<Transaction> {
   // I3, I4: the clock row's lock puts commits in order, and only the holder of the newest epoch gets it.
-  const base = await takeClock(session, options.epoch, batch.length);
+  const taken = await takeClock(session, options, batch.length);
+  const { base } = taken;
   if (base === undefined) {
     await session.script('ROLLBACK');
-    return { end: 'Fenced' };
+    return { end: 'Fenced', why: taken.why };
   }
   options.clock.found(base + batch.length);
 
@@ -117,12 +123,11 @@ async function inTurn(session: Session, batch: readonly Entry[], options: Transa
   const parts = partsOf(admitted);
   // All at once: only COMMIT waits for what they answer.
   const asked = session.together(() => ask(session, parts, base + 1, ledger, batch));
-  return finish(session, batch, options, { base, parts, asked, forgotten, poor });
+  return finish(session, batch, options, { taken, parts, asked, forgotten, poor });
 }
 
 interface Written {
-  /** Version before the transaction's first. */
-  readonly base: number;
+  readonly taken: TakenClock;
   readonly parts: Parts;
   readonly asked: Asked;
   readonly forgotten: Promise<void> | undefined;
@@ -133,7 +138,7 @@ async function finish(
   session: Session,
   batch: readonly Entry[],
   options: TransactionOptions,
-  { base, parts, asked, forgotten, poor }: Written,
+  { taken: { base, transaction }, parts, asked, forgotten, poor }: Written,
 ): Promise<Transaction> {
   const unfit = await answersOf(parts, asked, forgotten, options.objectsPerOrg);
   if (unfit.size > 0) {
@@ -142,7 +147,7 @@ async function finish(
   }
   const first = base + 1;
   const { entries } = parts;
-  options.onCommitting(first, entries);
+  options.onCommitting({ transaction, first, uid: entries[0]?.member.uid ?? '' }, entries);
   const end = base + entries.length;
   if (entries.length < batch.length) options.clock.found(end);
   const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${end}; `;
@@ -269,16 +274,46 @@ const STALE: MemberResult = { outcome: 'Stale' };
 const ALREADY_EXISTS: MemberResult = { outcome: 'AlreadyExists' };
 const KEY_USED: MemberResult = { outcome: 'KeyUsed' };
 
+interface TakenClock {
+  /** Version before the transaction's first. */
+  readonly base: number;
+  /** Id of the transaction. */
+  readonly transaction: string;
+}
+
+interface ClockRefused {
+  readonly base: undefined;
+  readonly why: string;
+}
+
 /**
  * Precondition: none. Result: a transaction is open, the clock row is locked and on by `count`; the version before it.
- * Undefined: this epoch does not hold the lease. Epoch and count are our own numbers, so they stand in the text.
+ * Undefined: this process may not write here. Epoch and count are our own numbers, so they stand in the text.
  */
-async function takeClock(session: Session, epoch: number, count: number): Promise<number | undefined> {
+async function takeClock(
+  session: Session,
+  { epoch, newest }: Pick<TransactionOptions, 'epoch' | 'newest'>,
+  count: number,
+): Promise<TakenClock | ClockRefused> {
+  // Before it is asked: what is committed while the question is on its way may be newer than the answer.
+  const known = newest();
   const results = await session.script(
-    `BEGIN; UPDATE clock SET version = version + ${count} WHERE epoch = ${epoch} RETURNING version`,
+    `BEGIN; UPDATE clock SET version = version + ${count} WHERE epoch = ${epoch} RETURNING version, pg_current_xact_id()`,
   );
-  const version = results[1]?.rows[0]?.[0];
-  return typeof version === 'number' ? version - count : undefined;
+  const [version, transaction] = results[1]?.rows[0] ?? [];
+  if (typeof version !== 'number' || typeof transaction !== 'string')
+    return { base: undefined, why: `another process holds the lease, at an epoch other than ${epoch}` };
+  const base = version - count;
+  // I4: a version is given once. A database that has gone back would give it again, to another change.
+  if (base < known) return { base: undefined, why: wentBack(base, known) };
+  return { base, transaction };
+}
+
+function wentBack(base: number, known: number): string {
+  return (
+    `the database is at version ${base}, and version ${known} was committed to it before: ` +
+    'it was restored from a backup, or an older copy took its place'
+  );
 }
 
 function missing(

@@ -1,7 +1,6 @@
 /** Owns a queue whose jobs BullMQ keeps in Postgres: its tables, and the connections to them. */
 import { createPostgresBackend, type PgPool, runMigrations, withBackend } from 'bullmq';
-import { Pool } from 'pg';
-import { HeardClient } from '../heard-client.js';
+import { HeardPool } from '../heard-client.js';
 import { CONNECT_TIMEOUT_MS, handOf, linkOf, pacing, WORKER } from './bull.js';
 import type { Queue, QueueOptions } from './queue.js';
 
@@ -9,7 +8,7 @@ import type { Queue, QueueOptions } from './queue.js';
 const SCHEMA = 'bullmq';
 /** Connections of a queue, and of its worker beside the one that listens. Idle ones are closed after 10 s. */
 const CONNECTIONS = 2;
-/** A producer's query that takes longer is given up; the row in our tables is enough (ms). */
+/** A query that takes longer is given up; the row in our tables is enough, and a worker asks again (ms). */
 const QUERY_TIMEOUT_MS = 10_000;
 
 const { Queue: PostgresQueue, Worker: PostgresWorker } = withBackend(pacing(createPostgresBackend));
@@ -51,20 +50,17 @@ export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<
  * listeners off before it ends it, so that a Postgres that goes in this moment would end the process.
  */
 function openPool(url: string, name: string, max: number): PgPool {
-  const pool = new Pool({
+  // A pool is what BullMQ's type describes; the two only write the overloads of `on` in different forms.
+  return new HeardPool({
     connectionString: url,
     max,
-    keepAlive: true,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    // BullMQ looks for it, to decide how long a worker may wait for a word.
+    keepAlive: true,
     query_timeout: QUERY_TIMEOUT_MS,
     application_name: `troupe queue ${name}`,
-    options: `-c synchronous_commit=off -c search_path=${SCHEMA}`,
-    Client: HeardClient,
-  });
-  // BullMQ passes the errors of idle connections on while it is open; the pool outlives it by a moment.
-  pool.on('error', () => {});
-  // A pool is what BullMQ's type describes; the two only write the overloads of `on` in different forms.
-  return pool as PgPool;
+    options: `-c synchronous_commit=off -c search_path=${SCHEMA} -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4`,
+  }) as PgPool;
 }
 
 async function migrate(pool: PgPool): Promise<void> {

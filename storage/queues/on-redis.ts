@@ -12,6 +12,15 @@ import type { Queue, QueueOptions } from './queue.js';
 const KEPT_EVENTS = 10;
 /** Longest pause between two attempts to reach a Redis that is away (ms): a restarted one is found within that time. */
 const MOST_RECONNECT_MS = 2_000;
+/**
+ * Longest wait for a word of Redis while a command is under way (ms): more than the 10 s for which BullMQ lets a worker's
+ * command block. A connection that hears nothing for longer is made again.
+ */
+const ANSWER_MS = 15_000;
+/** Longest wait of a producer for one command (ms); the caller's row is enough, as when Redis is away. */
+const COMMAND_MS = 10_000;
+/** Idle time before a connection is probed (ms). */
+const PROBE_MS = 10_000;
 /** Longest pause before queue and worker are made anew (ms); what refused them is seldom mended sooner. */
 const MOST_REMAKE_MS = 10_000;
 
@@ -64,12 +73,14 @@ function openLink(url: string, hooks: QueueOptions, hand: Hand): RedisLink {
   const connection = {
     url,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: ANSWER_MS,
+    keepAlive: PROBE_MS,
     // Soon at first.
     retryStrategy: (times: number) => Math.min(50 * times, MOST_RECONNECT_MS),
   };
   const queue = new RedisQueue(hooks.name, {
     // A producer fails at once while Redis is away: the caller's row is committed, and `onReconnect` brings it in.
-    connection: { ...connection, enableOfflineQueue: false, maxRetriesPerRequest: 1 },
+    connection: { ...connection, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_MS },
     streams: { events: { maxLen: KEPT_EVENTS } },
   });
   const worker = new RedisWorker(hooks.name, (job) => hand.take(job.data), {

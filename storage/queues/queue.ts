@@ -11,7 +11,7 @@ export type QueueBackend =
 
 /** One queue with its worker; the same on both backends. */
 export interface Queue {
-  /** All or, when the backend is away, none; rejects at once then. An id that is there already stays as it is. */
+  /** All or, when the backend is away, none; rejects at once then, and after some seconds when it is silent. An id that is there already stays as it is. */
   readonly add: (jobs: readonly QueuedJob[]) => Promise<void>;
   readonly remove: (id: string) => Promise<void>;
   /** Waits for the jobs in hand, which see their signal aborted; for the backend, which may be away, some seconds at most. */

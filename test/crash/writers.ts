@@ -5,6 +5,7 @@
  * A request whose answer was lost has an unknown fate. Half of the writers send it again under the same Idempotency-Key,
  * and the answer settles it; the others look whether it was carried out. Both must then agree with what watchers saw.
  */
+import { OUTCOME_UNKNOWN } from '../../src/api/unknown-outcome.js';
 import { again } from '../e2e/again.js';
 import { type Answer, type Client, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import type { Chance } from './chance.js';
@@ -77,7 +78,7 @@ export function openWriter(id: number, makeClient: () => Client, chance: Chance,
     for (;;) {
       if (performance.now() > end) throw new Error(`writer ${id}: no answer for ${LOST_MS} ms`);
       const answer = await send(plan, headers).catch(() => undefined);
-      if (answer === undefined) {
+      if (answer === undefined || answer.text.includes(OUTCOME_UNKNOWN)) {
         unknown = true;
         if (!keyed) {
           if (await lookedUp(plan, end)) return;

@@ -3,6 +3,7 @@ import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCommitter } from '../../storage/commit/committer.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
+import { sweepSlots } from '../../storage/slots-left.js';
 import { address, insert, openFixture, remove, seal, update, versionOf } from './fixtures.js';
 
 test('versions are gapless in commit order, and a tailer of the log never sees one come late', async (t) => {
@@ -174,7 +175,7 @@ test('a committer of an old epoch writes nothing, says Fenced to all, and tells 
     next.commit(insert('young'), undefined),
   ]);
   t.true(old.every(({ outcome }) => outcome === 'Fenced'));
-  t.true(f.fenced());
+  t.truthy(f.fenced());
   t.deepEqual(young, { outcome: 'Committed', version: 2 });
   t.is(await f.store.objects.count('o-1'), 2);
   t.deepEqual(await f.committer.commit(insert('later'), undefined), { outcome: 'Fenced' });
@@ -265,4 +266,26 @@ test('what is asked of a closing committer is refused, what was asked before is 
   t.true((await Promise.all(asked)).every(({ outcome }) => outcome === 'Committed'));
   await closing;
   t.deepEqual(f.committer.depth(), { waiting: 0, oldestMs: 0 });
+});
+
+test('slots of a deleted object go with its commit up to a bound, and the rest in batches afterwards', async (t) => {
+  const f = await openFixture(t);
+  const slots = Array.from({ length: 700 }, (_, index) => ({
+    ...{ index, epoch: 1, phase: 'Succeeded', failures: 0, detail: {} },
+  }));
+  const made = versionOf(await f.committer.commit(insert('big', { slots }), undefined));
+  const small = versionOf(await f.committer.commit(insert('small', { slots: slots.slice(0, 3) }), undefined));
+  const count = async (): Promise<unknown> =>
+    (await f.store.postgres.readRows({ name: 'slots left', text: 'SELECT count(*) FROM slots' }))[0]?.[0];
+  t.is(await count(), 703);
+  const removed = [
+    f.committer.commit(remove('big', made), undefined),
+    f.committer.commit(remove('small', small), undefined),
+  ];
+  for (const result of await Promise.all(removed)) versionOf(result);
+  t.is(await count(), 700 - 256, 'of the small one none');
+  await sweepSlots(f.store.postgres, new AbortController().signal, 100);
+  t.is(await count(), 0);
+  const left = await f.store.postgres.readRows({ name: 'left', text: 'SELECT uid FROM slots_left' });
+  t.deepEqual(left, []);
 });

@@ -13,7 +13,8 @@ export interface Fixture {
   readonly lease: Lease;
   readonly committer: Committer;
   readonly published: CommittedChange[];
-  readonly fenced: () => boolean;
+  /** Why it was fenced; undefined: it was not. */
+  readonly fenced: () => string | undefined;
   close(): Promise<void>;
 }
 
@@ -32,13 +33,13 @@ export async function openFixture(
   const store = await openStore({ url: database.url, seal, open });
   const lease = await store.acquire({ holder: 'test', poll: 20 }, AbortSignal.timeout(10_000));
   const published: CommittedChange[] = [];
-  let fenced = false;
+  let fenced: string | undefined;
   const committer = await openCommitter({
     postgres: store.postgres,
     epoch: lease.epoch,
     seal,
     publish: (changes) => published.push(...changes),
-    onFenced: () => (fenced = true),
+    onFenced: (why) => (fenced = why),
     objectsPerOrg: options.objectsPerOrg ?? 200_000,
   });
   const fixture: Fixture = {

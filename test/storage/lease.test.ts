@@ -44,7 +44,7 @@ test('a standby waits while the holder renews, and takes over at the next epoch 
   const renewed = async () => {
     const [row] = await postgres.readRows<[number]>({
       name: 'e',
-      text: 'SELECT extract(epoch FROM lease_expires)::float8 FROM clock',
+      text: 'SELECT extract(epoch FROM expires)::float8 FROM lease',
     });
     return row?.[0] ?? 0;
   };
@@ -78,7 +78,8 @@ test('a holder whose process is dead is followed at once by its own data directo
   await postgres.write(
     {
       name: 'dead',
-      text: `UPDATE clock SET epoch = 7, holder = 'dir', holder_process = $1, lease_expires = now() + interval '1 hour'`,
+      text: `WITH raised AS (UPDATE clock SET epoch = 7)
+             UPDATE lease SET epoch = 7, holder = 'dir', holder_process = $1, expires = now() + interval '1 hour'`,
     },
     [JSON.stringify({ ...thisProcess(), pid: 2 ** 22 - 3 })],
   );
@@ -138,7 +139,7 @@ test('a holder that was stopped past its time finds its lease lost at once, by i
 test('a holder finds out at its next renewal that another has taken over', async (t) => {
   const postgres = await openMigrated(t);
   const lease = await acquireLease(options(postgres, 'a', { ttl: 4_000 }), bound());
-  await postgres.write({ name: 'steal', text: `UPDATE clock SET epoch = epoch + 1, holder = 'b'` });
+  await postgres.write({ name: 'steal', text: `UPDATE clock SET epoch = epoch + 1` });
   t.regex(await lostOf(lease), /another process holds it/);
 });
 
@@ -147,10 +148,10 @@ test('a holder that cannot renew loses the lease no later than Postgres gives it
   const lease = await acquireLease(options(postgres, 'a', { ttl: 600 }), bound());
   const locker = await postgres.connect('locker');
   t.teardown(() => locker.end());
-  await locker.query('BEGIN; SELECT * FROM clock FOR UPDATE');
+  await locker.query('BEGIN; SELECT * FROM lease FOR UPDATE');
   t.regex(await lostOf(lease), /not renewed in time/);
   const { rows } = await locker.query<{ left: number }>(
-    'SELECT extract(epoch FROM lease_expires - clock_timestamp())::float8 AS left FROM clock',
+    'SELECT extract(epoch FROM expires - clock_timestamp())::float8 AS left FROM lease',
   );
   // Its own time is counted from before the renewal was sent.
   t.true((rows[0]?.left ?? -9) > -2, `${rows[0]?.left} s`);
@@ -160,7 +161,8 @@ test('a standby is not held up by a holder that was stopped in the middle of a t
   const postgres = await openMigrated(t);
   await postgres.write({
     name: 'stopped',
-    text: `UPDATE clock SET epoch = 3, holder = 'stopped', lease_expires = now() + interval '0.3 s'`,
+    text: `WITH raised AS (UPDATE clock SET epoch = 3)
+           UPDATE lease SET epoch = 3, holder = 'stopped', expires = now() + interval '0.3 s'`,
   });
   const stopped = await postgres.connect('commit', { idle_in_transaction_session_timeout: '60s' });
   t.teardown(() => stopped.end());
@@ -181,7 +183,7 @@ test('a broken connection costs no lease', async (t) => {
   const expiry = async () => {
     const [row] = await postgres.readRows<[number]>({
       name: 'e',
-      text: 'SELECT extract(epoch FROM lease_expires)::float8 FROM clock',
+      text: 'SELECT extract(epoch FROM expires)::float8 FROM lease',
     });
     return row?.[0] ?? 0;
   };
@@ -191,5 +193,35 @@ test('a broken connection costs no lease', async (t) => {
     text: `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'troupe lease' AND datname = current_database()`,
   });
   while ((await expiry()) < start + 3.5) t.false(lease.lost.aborted);
+  await lease.release();
+});
+
+test('a transaction that holds the clock row for longer than the lease lasts costs no lease', async (t) => {
+  const postgres = await openMigrated(t);
+  const lease = await acquireLease(options(postgres, 'a', { ttl: 1_500 }), bound());
+  const slow = await postgres.connect('slow');
+  t.teardown(() => slow.end());
+  await slow.query('BEGIN; UPDATE clock SET version = version + 1');
+  const expiry = async () => {
+    const [row] = await postgres.readRows<[number]>({
+      name: 'e',
+      text: 'SELECT extract(epoch FROM expires)::float8 FROM lease',
+    });
+    return row?.[0] ?? 0;
+  };
+  const start = await expiry();
+  while ((await expiry()) < start + 2) t.false(lease.lost.aborted, String(lease.lost.reason));
+  await slow.query('ROLLBACK');
+  await lease.release();
+});
+
+test('a program from before the lease had a row of its own waits for its holder', async (t) => {
+  const postgres = await openMigrated(t);
+  const lease = await acquireLease(options(postgres, 'a'), bound());
+  const [row] = await postgres.readRows<[boolean]>({
+    name: 'old',
+    text: `SELECT holder IS NULL OR lease_expires <= now() OR holder_process IS NOT NULL FROM clock`,
+  });
+  t.deepEqual(row, [false]);
   await lease.release();
 });

@@ -1,90 +1,14 @@
 /** What the committer does when the connection breaks around COMMIT: a proxy between it and Postgres cuts just there. */
 import test from 'ava';
-import { connect, createServer, type Socket } from 'node:net';
 import { openCommitter } from '../../storage/commit/committer.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
+import { askFate } from '../../storage/commit/fate.js';
+import { sessionOn } from '../../storage/commit/session.js';
 import { openPostgres } from '../../storage/postgres.js';
-import { insert, openFixture, seal, update, versionOf } from './fixtures.js';
+import { openProxy } from './cutting-proxy.js';
+import { address, insert, openFixture, seal, update, versionOf } from './fixtures.js';
 
-type Cut =
-  /** COMMIT reaches Postgres, its answer does not come back. */
-  | 'answer'
-  /** COMMIT does not reach Postgres. */
-  | 'commit'
-  /** As 'answer', and for a while nothing can connect. */
-  | 'answer and away';
-
-interface Proxy {
-  readonly url: string;
-  /** Arms the next COMMIT. */
-  cut(how: Cut): void;
-  cuts(): number;
-  close(): void;
-}
-
-async function openProxy(target: string): Promise<Proxy> {
-  const { hostname, port } = new URL(target);
-  let armed: Cut | undefined;
-  let cuts = 0;
-  let away = false;
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    if (away) {
-      client.destroy();
-      return;
-    }
-    const upstream = connect(Number(port), hostname);
-    let lost = false;
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => {});
-      socket.on('close', () => {
-        sockets.delete(socket);
-        client.destroy();
-        // Let Postgres go on with what it has been sent.
-        if (!lost) upstream.destroy();
-      });
-    }
-    client.on('data', (data) => {
-      if (armed === undefined || !data.includes('COMMIT')) {
-        upstream.write(data);
-        return;
-      }
-      const how = armed;
-      armed = undefined;
-      cuts += 1;
-      if (how === 'commit') {
-        client.destroy();
-        return;
-      }
-      lost = true;
-      if (how === 'answer and away') {
-        away = true;
-        setTimeout(() => (away = false), 700);
-      }
-      upstream.end(data);
-      client.destroy();
-    });
-    upstream.on('data', (data) => client.write(data));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(target);
-  url.hostname = '127.0.0.1';
-  const at = server.address();
-  if (at === null || typeof at === 'string') throw new Error('no port');
-  url.port = String(at.port);
-  return {
-    url: url.href,
-    cut: (how) => (armed = how),
-    cuts: () => cuts,
-    close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
-
-for (const how of ['answer', 'commit', 'answer and away'] as const) {
+for (const how of ['answer', 'commit', 'answer and away', 'commit and away'] as const) {
   test(`a batch whose ${how} is lost is committed exactly once and published in order`, async (t) => {
     const f = await openFixture(t);
     const proxy = await openProxy(f.url);
@@ -147,4 +71,148 @@ test('a batch that lost its answer and its lease is told what is true: the first
   const version = versionOf(await first);
   t.deepEqual(await committer.commit(update('a', version), Buffer.alloc(0)), { outcome: 'Fenced' });
   t.is(fenced, 1);
+});
+
+test('a write whose COMMIT never arrived is not acknowledged for the row that the next holder wrote at its version', async (t) => {
+  const f = await openFixture(t);
+  const proxy = await openProxy(f.url);
+  t.teardown(() => proxy.close());
+  const postgres = openPostgres({ url: proxy.url });
+  t.teardown(() => postgres.close());
+  const options = { seal, publish: () => {}, onFenced: () => {}, objectsPerOrg: 1_000 };
+  const first = await openCommitter({ ...options, postgres, epoch: f.lease.epoch });
+  t.teardown(() => first.close());
+  const made = versionOf(await first.commit(insert('a'), undefined));
+  proxy.cut('commit and away');
+  const lost = first.commit(update('a', made, {}, 'of the first'), Buffer.alloc(0));
+  while (proxy.cuts() === 0) await new Promise(setImmediate);
+
+  await f.store.postgres.write({ name: 'take over', text: 'UPDATE clock SET epoch = epoch + 1' });
+  const second = await openCommitter({ ...options, postgres: f.store.postgres, epoch: f.lease.epoch + 1 });
+  t.teardown(() => second.close());
+  const version = versionOf(await second.commit(update('a', made, {}, 'of the second'), Buffer.alloc(0)));
+  t.is(version, made + 1, 'the version that the lost COMMIT was for, and the same uid');
+
+  t.deepEqual(await lost, { outcome: 'Fenced' });
+  const read = await f.store.objects.read(address('a'));
+  t.regex(String(read?.body), /of the second/);
+});
+
+for (const how of ['answer and gone', 'silence and gone'] as const) {
+  test(`a write whose outcome cannot be asked (${how}) is answered Unknown, and the committer ends in bounded time`, async (t) => {
+    const f = await openFixture(t);
+    const proxy = await openProxy(f.url);
+    t.teardown(() => proxy.close());
+    const postgres = openPostgres({ url: proxy.url });
+    t.teardown(() => postgres.close());
+    const committer = await openCommitter({
+      postgres,
+      epoch: f.lease.epoch,
+      seal,
+      publish: () => {},
+      onFenced: () => t.fail(),
+      objectsPerOrg: 1_000,
+      closeWithin: 100,
+    });
+    versionOf(await committer.commit(insert('warm'), undefined));
+    proxy.cut(how);
+    const lost = committer.commit(insert('a'), undefined);
+    while (proxy.cuts() === 0) await new Promise(setImmediate);
+    await committer.close();
+    t.is((await lost).outcome, 'Unknown');
+  });
+}
+
+test('a COMMIT that vanishes is found out by this side, and its batch is written once by another connection', async (t) => {
+  const f = await openFixture(t);
+  const proxy = await openProxy(f.url);
+  t.teardown(() => proxy.close());
+  const postgres = openPostgres({ url: proxy.url });
+  t.teardown(() => postgres.close());
+  const committer = await openCommitter({
+    postgres,
+    epoch: f.lease.epoch,
+    leaseMs: 1_000,
+    seal,
+    publish: () => {},
+    onFenced: () => t.fail(),
+    objectsPerOrg: 1_000,
+  });
+  t.teardown(() => committer.close());
+  proxy.cut('silence');
+  t.is(versionOf(await committer.commit(insert('a'), undefined)), 1);
+  t.is(proxy.cuts(), 1);
+});
+
+test('a database that is older than it was fences its writer, which says so, and no write waits for ever', async (t) => {
+  const f = await openFixture(t);
+  for (const name of ['a', 'b', 'c']) versionOf(await f.committer.commit(insert(name), undefined));
+  // As after a backup of version 1 was restored.
+  await f.store.postgres.write({
+    name: 'restore',
+    text: `WITH c AS (UPDATE clock SET version = 1), l AS (DELETE FROM changes WHERE version > 1)
+           DELETE FROM objects WHERE version > 1`,
+  });
+  const results = await Promise.all(['d', 'e'].map((name) => f.committer.commit(insert(name), undefined)));
+  t.deepEqual(results, [{ outcome: 'Fenced' }, { outcome: 'Fenced' }]);
+  t.regex(f.fenced() ?? '', /at version 1, and version 3 was committed to it before: it was restored from a backup/);
+  t.is(await f.store.objects.read(address('d')), undefined, 'nothing was written to it');
+});
+
+test('a COMMIT that an older database has never seen is not taken for committed', async (t) => {
+  const f = await openFixture(t);
+  const clients = [await f.store.postgres.connect('test'), await f.store.postgres.connect('test')] as const;
+  t.teardown(() => Promise.all(clients.map((client) => client.end())));
+  const [session, other] = [sessionOn(clients[0]), sessionOn(clients[1])];
+  const future = { transaction: '18446744073709551000', first: 1, uid: 'uid-a' };
+  t.is(await askFate(session, future), 'OtherHistory');
+  const [, asked] = await session.script('BEGIN; SELECT pg_current_xact_id()');
+  const open = { ...future, transaction: String(asked?.rows[0]?.[0]) };
+  t.is(await askFate(other, open), 'UnderWay');
+  await session.script('ROLLBACK');
+  t.is(await askFate(other, open), 'NotCommitted');
+});
+
+test('a version that another has written in between fences the writer: what is behind the gap would wait for ever', async (t) => {
+  const f = await openFixture(t);
+  versionOf(await f.committer.commit(insert('a'), undefined));
+  await f.store.postgres.write({ name: 'ahead', text: 'UPDATE clock SET version = version + 5' });
+  t.is(versionOf(await f.committer.commit(insert('b'), undefined)), 7, 'it is written, and that is what is answered');
+  t.regex(f.fenced() ?? '', /version 2 was written to the database by another/);
+  t.deepEqual(await f.committer.commit(insert('c'), undefined), { outcome: 'Fenced' });
+});
+
+test('a slow member is alone in that: its neighbours are committed, group by smaller group', async (t) => {
+  const f = await openFixture(t);
+  await f.store.postgres.write({
+    name: 'slow',
+    text: `CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN IF NEW.name = 'slow' THEN PERFORM pg_sleep(20); END IF; RETURN NEW; END $$`,
+  });
+  await f.store.postgres.write({
+    name: 'trigger',
+    text: 'CREATE TRIGGER be_slow BEFORE INSERT ON objects FOR EACH ROW EXECUTE FUNCTION be_slow()',
+  });
+  const committer = await openCommitter({
+    postgres: f.store.postgres,
+    epoch: f.lease.epoch,
+    leaseMs: 1_000,
+    // The slow one is given up twice as soon.
+    monotonic: () => performance.now() * 2,
+    seal,
+    publish: () => {},
+    onFenced: () => t.fail(),
+    objectsPerOrg: 1_000,
+  });
+  t.teardown(() => committer.close());
+  const names = Array.from({ length: 31 }, (_, i) => `n${i}`);
+  const neighbours = names.map((name) => committer.commit(insert(name), undefined));
+  const slow = committer.commit(insert('slow'), undefined);
+  const answers = await Promise.all(neighbours);
+  t.true(
+    answers.every(({ outcome }) => outcome === 'Committed'),
+    JSON.stringify(answers),
+  );
+  t.like(await slow, { outcome: 'Unavailable', message: 'TooSlow (57014)' });
+  t.is(await f.store.objects.count('o-1'), 31);
 });
