@@ -192,8 +192,13 @@ function leaseConnection(postgres: Postgres, ttl: number): LeaseConnection {
   };
 }
 
+/** A program from before the table `lease` holds it, and renews it in the clock row. The time that ours writes there does not end. */
+const HELD_IN_CLOCK = `(clock.holder IS NOT NULL AND clock.lease_expires <> 'infinity')`;
+
 const SEE = `
-SELECT clock.epoch, lease.holder, lease.holder_process, lease.expires <= now() FROM clock, lease`;
+SELECT clock.epoch, CASE WHEN ${HELD_IN_CLOCK} THEN clock.holder ELSE lease.holder END,
+       CASE WHEN ${HELD_IN_CLOCK} THEN clock.holder_process ELSE lease.holder_process END,
+       CASE WHEN ${HELD_IN_CLOCK} THEN clock.lease_expires ELSE lease.expires END <= now() FROM clock, lease`;
 
 /**
  * Precondition: the holder's time is over, or its process is dead. Result: a transaction in which it was stopped ends now and
@@ -211,7 +216,10 @@ const TAKE = `
 WITH taken AS (
   UPDATE lease SET epoch = $1::bigint + 1, holder = $2::text, holder_process = $3,
                    expires = clock_timestamp() + $4::float8 * interval '1 millisecond'
-  WHERE epoch <= $1 AND (holder IS NULL OR expires <= now() OR $5::boolean) RETURNING epoch
+  WHERE epoch <= $1 AND ($5::boolean OR (
+    (holder IS NULL OR expires <= now())
+    AND NOT EXISTS (SELECT FROM clock WHERE ${HELD_IN_CLOCK} AND clock.lease_expires > now())
+  )) RETURNING epoch
 )
 UPDATE clock SET epoch = taken.epoch, holder = $2::text, holder_process = NULL, lease_expires = 'infinity'
 FROM taken WHERE clock.epoch = $1 RETURNING clock.epoch`;

@@ -225,3 +225,23 @@ test('a program from before the lease had a row of its own waits for its holder'
   t.deepEqual(row, [false]);
   await lease.release();
 });
+
+test('a standby waits for a holder that a program from before that row is, while it renews', async (t) => {
+  const postgres = await openMigrated(t);
+  // The active process of the version before, and what the migration made of it: its renewals go to the clock row alone.
+  const writer = await postgres.connect('test');
+  t.teardown(() => writer.end());
+  await writer.query(`UPDATE clock SET epoch = 7, holder = 'old', lease_expires = now() + interval '1 hour'`);
+  await writer.query(`UPDATE lease SET epoch = 7, holder = 'old', expires = now() - interval '1 minute'`);
+  let waitingFor: string | undefined;
+  let taken = false;
+  const standby = acquireLease(options(postgres, 'new', { onWaiting: (holder) => (waitingFor = holder) }), bound());
+  void standby.then(() => (taken = true));
+  while (waitingFor === undefined) await new Promise((resolve) => setImmediate(resolve));
+  t.is(waitingFor, 'old');
+  t.false(taken);
+  await writer.query(`UPDATE clock SET holder = NULL, lease_expires = '-infinity'`);
+  const lease = await standby;
+  t.is(lease.epoch, 8);
+  await lease.release();
+});
