@@ -27,6 +27,7 @@ import { openExtras } from './extras.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
+import { holdConnection, OneAtATime } from './pipelining.js';
 import { openRunningKeys } from './resources/running-keys.js';
 import { fixedRoutes } from './routes/fixed.js';
 import type { Room } from './room.js';
@@ -165,6 +166,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
     new Exchange(req, res, requestId, publicUrl, upgrade);
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
+    holdConnection(req.socket, res);
     const requestId = nextId();
     const query = req.url?.indexOf('?') ?? -1;
     if (query >= 0 && req.url?.includes('%00', query)) {
@@ -249,6 +251,7 @@ export function exchangeOf(res: ServerResponse): Exchange {
 }
 
 const SERVER_OPTIONS = {
+  IncomingMessage: OneAtATime,
   maxHeaderSize: MAX_HEADER_BYTES,
   /** Slow headers: a client that sends them a byte at a time is cut. Bodies have bounds of their own (`body.ts`, blobs). */
   headersTimeout: 30_000,

@@ -172,3 +172,39 @@ test('a wait that outlasts the request is 503, not a hanging client', async (t) 
   const answer = await door.call(`${SECRETS}/a`, { headers: bearer(KEYS.owner) });
   t.is(answer.status, 503);
 });
+
+/** How many requests have been answered, by the service's own count. */
+async function answered(door: Door): Promise<number> {
+  const lines = (await (await door.call('/metrics')).text()).split('\n');
+  const counts = lines.filter((line) => line.startsWith('troupe_http_requests_total{'));
+  return counts.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+test('of 64 KiB of pipelined requests one is served, and the connection ends with its answer', async (t) => {
+  const door = await openDoor(t);
+  const before = await answered(door);
+  const one = 'GET /x HTTP/1.1\r\nhost: x\r\n\r\n';
+  const many = one.repeat(Math.floor((64 * 1024) / one.length));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => raw(door, many)));
+  for (const answer of answers) {
+    t.is(answer.match(/HTTP\/1.1 \d+/g)?.length, 1);
+    t.regex(answer, /connection: close/i);
+  }
+  t.is((await answered(door)) - before, 20 + 1);
+});
+
+test('an answer that is long under way comes whole, though a second request was sent behind the first', async (t) => {
+  const size = 8 * 1024 * 1024;
+  const door = await openDoor(t);
+  const name = 'big';
+  const pad = 'x'.repeat(size);
+  await door.stage.put(
+    { org: 'acme', kind: 'Secret', project: 'default', name },
+    object('Secret', name, 'default', { pad }),
+  );
+  const get = `GET ${SECRETS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`;
+  const answer = await raw(door, get + get);
+  t.is(answer.match(/HTTP\/1.1 \d+/g)?.length, 1);
+  t.true(answer.length > size);
+  t.regex(answer, /0\r\n\r\n$/);
+});
