@@ -1,5 +1,7 @@
 /** Owns what all handlers share: the dependencies and the few things made of them once, at start. */
 import type { Bodies } from './body.js';
+import type { Admission } from './admission.js';
+import type { Addresses } from './auth/addresses.js';
 import type { Authenticator } from './auth/authenticator.js';
 import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
@@ -12,6 +14,8 @@ import type { Visits } from './tools/visits.js';
 
 export interface Room extends HttpDeps {
   readonly authenticator: Authenticator;
+  readonly addresses: Addresses;
+  readonly admission: Admission;
   readonly bodies: Bodies;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;

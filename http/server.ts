@@ -6,8 +6,10 @@
  * (@koa/router). A request that asks to leave HTTP goes by `upgrade.ts`.
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
- * connections 75 s, connections MAX_CONNECTIONS; requests in flight, streams, and requests a second by setting. When those are full the
- * answer is 429 with Retry-After; connections beyond the bound are closed.
+ * connections 75 s, connections MAX_CONNECTIONS; one request at a time on a connection (`pipelining.ts`); requests in flight
+ * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
+ * (`auth/addresses.ts`) by setting. When those are full the answer is 429 with Retry-After; connections beyond the bound are
+ * closed. Health is outside of all bounds.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -15,6 +17,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
+import { openAdmission } from './admission.js';
+import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
 import { openBodies } from './body.js';
 import { openDeadlines } from './deadline.js';
@@ -22,12 +26,13 @@ import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
 import { drainServers } from './drain.js';
 import { answerError } from './errors.js';
-import { Exchange } from './exchange.js';
+import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
 import { holdConnection, OneAtATime } from './pipelining.js';
+import { methodNotAllowed } from './resources/dispatch.js';
 import { openRunningKeys } from './resources/running-keys.js';
 import { fixedRoutes } from './routes/fixed.js';
 import type { Room } from './room.js';
@@ -51,7 +56,7 @@ export interface Http {
   /** Undefined when TLS is off. */
   readonly httpsPort: number | undefined;
   /** For changes of API keys, members and ServiceAccounts: `forget(address)`. */
-  readonly authenticator: Authenticator;
+  readonly authenticator: Pick<Authenticator, 'forget' | 'forgetAll'>;
   /** A renewed certificate, for connections from now on. */
   renewCertificate(tls: { readonly key: string | Buffer; readonly cert: string | Buffer }): void;
   /** No new writes, watches end cleanly, requests under way finish; bounded by the setting. */
@@ -62,23 +67,26 @@ export interface Http {
 
 export async function openHttp(deps: HttpDeps): Promise<Http> {
   let draining = false;
-  let inFlight = 0;
+  /** Requests whose answer is not complete, streams left out: what a drain waits for. */
+  let working = 0;
   const { limits } = deps.config;
   const deadlines = openDeadlines(limits.requestSeconds);
   const bodies = openBodies(limits.bodyBytes);
-  const streams = openStreams(limits.streams, limits.streamsPerKey);
+  const addresses = openAddresses(limits.rates.address);
   const authenticator = openAuthenticator({
-    credentials: deps.credentials,
-    clock: deps.clock,
+    ...{ credentials: deps.credentials, clock: deps.clock, addresses },
     onUse: deps.onCredentialUse,
     async principals(address) {
       const body = deps.stage.peek(address) ?? (await deps.stage.read(address, deadlines.current()));
       return body && decodeObject(body);
     },
   });
+  const streams = openStreams(limits.streams, limits.streamsPerKey);
   const room: Room = {
     ...deps,
     authenticator,
+    addresses,
+    admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
     deadlines,
     streams,
@@ -94,32 +102,29 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     runningKeys: openRunningKeys(),
     draining: () => draining,
   };
-  const metrics = openMetrics(deps.metrics, { inFlight: () => inFlight, streams: () => streams.count });
+  const metrics = openMetrics(deps.metrics, { inFlight: () => working, streams: () => streams.count });
   const extras = openExtras(room);
   const targets = openTargets(deps.config.group, deps.kinds, new Set(extras.beside.keys()));
   const routed: HandleDeps = { room, targets, extras, discovery: openDiscovery(room) };
   const hot = openHotPath(room, targets, metrics);
 
-  /** Counts a request in, and answers whatever `serve` throws: the one funnel. */
+  /** Answers whatever `serve` throws: the one funnel. */
   async function funnel(x: Exchange, serve: () => Promise<number>): Promise<void> {
     let status: number;
-    if (inFlight >= limits.inFlightRequests) {
-      const refusal = refuse('TooManyRequests', 'too many requests at once', { retryAfterSeconds: 1 });
-      status = answerError(x, refusal, deps.log);
-    } else {
-      inFlight += 1;
-      let counted = true;
-      x.leaveFlight = () => {
-        if (counted) inFlight -= 1;
-        counted = false;
-      };
-      try {
-        status = await serve();
-      } catch (error) {
-        status = answerError(x, error, deps.log);
-      } finally {
-        x.leaveFlight();
-      }
+    let counted = true;
+    working += 1;
+    x.leaveFlight = () => {
+      if (counted) working -= 1;
+      counted = false;
+      x.place?.leave();
+    };
+    try {
+      status = await serve();
+    } catch (error) {
+      status = answerError(x, error, deps.log);
+    } finally {
+      x.leaveFlight();
+      x.place?.end();
     }
     observeExchange(metrics, x, status);
   }
@@ -131,8 +136,9 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     const x = exchangeOf(ctx.res);
     await funnel(x, async () => {
       ctx.set('x-request-id', x.requestId);
+      if (!isHealth(x.path) && !room.authenticator.known(x.header('authorization'))) addresses.demand(x.from);
       await next();
-      if (ctx.status === 404 && ctx.body === undefined) throw noSuchPath(x);
+      if (ctx.status === 404 && ctx.body === undefined) throw nothingThere(x, router);
       return ctx.status;
     });
     // A refusal has been written past Koa.
@@ -168,6 +174,11 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     holdConnection(req.socket, res);
     const requestId = nextId();
+    if (hasTwoHosts(req)) {
+      res.shouldKeepAlive = false;
+      answerError(exchange(req, res, requestId), refuse('BadRequest', 'the request has more than one Host'), deps.log);
+      return;
+    }
     const query = req.url?.indexOf('?') ?? -1;
     if (query >= 0 && req.url?.includes('%00', query)) {
       // Postgres keeps no U+0000, so nothing can be meant by it in a selector or a cursor. (In a path it names nothing.)
@@ -182,6 +193,10 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       return;
     }
     const x = exchange(req, res, requestId);
+    if (addresses.isSpent(x.from) && !isHealth(x.path) && !authenticator.known(req.headers.authorization)) {
+      refuseCheaply(res);
+      return;
+    }
     if (isApi(x.path)) {
       serveApi(x);
       return;
@@ -190,7 +205,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       serveTools(x);
       return;
     }
-    exchanges.set(res, x);
+    rememberExchange(x);
     void serveKoa(req, res);
   }
 
@@ -230,24 +245,59 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     renewCertificate: (renewed) => secure?.setSecureContext({ key: renewed.key, cert: renewed.cert }),
     async drain() {
       draining = true;
-      await drainServers({ servers, streams, inFlight: () => inFlight, seconds: limits.drainSeconds });
+      await drainServers({ servers, streams, inFlight: () => working, seconds: limits.drainSeconds });
     },
     close,
   };
 }
 
+/** Asked for by what watches this process: outside of all bounds. */
+function isHealth(path: string): boolean {
+  return path === '/livez' || path === '/readyz' || path === '/healthz' || path === '/metrics';
+}
+
+/** RFC 9112, 3.2: to be refused, since each end of a proxy might take another one. Node keeps the first and says nothing. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}
+
+/** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */
+function refuseCheaply(res: ServerResponse): void {
+  res.shouldKeepAlive = false;
+  res.writeHead(429, SPENT_HEADERS);
+  res.end(SPENT);
+}
+
+const SPENT = JSON.stringify({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message: 'this address sends too many requests without a known key',
+  reason: 'TooManyRequests',
+  details: { retryAfterSeconds: 1 },
+  code: 429,
+});
+const SPENT_HEADERS = [
+  ...['content-type', 'application/json', 'content-length', String(Buffer.byteLength(SPENT))],
+  ...['retry-after', '1', 'cache-control', 'no-store'],
+];
+
+/** A path without any route, or one that has routes for other methods. */
+function nothingThere(x: Exchange, router: Router): Error {
+  const routes = router.match(x.path, x.method).path.filter(({ methods }) => methods.length > 0);
+  if (routes.length === 0) return noSuchPath(x);
+  return methodNotAllowed(x, [...new Set(routes.flatMap(({ methods }) => methods))].toSorted());
+}
+
 /** Answers of the API are ready-made bytes; Koa's context and the listeners it adds would be a twentieth of a write. */
 function isApi(path: string): boolean {
   return path.startsWith('/apis/') || path.startsWith('/api/') || path === '/api' || path === '/apis';
-}
-
-const exchanges = new WeakMap<ServerResponse, Exchange>();
-
-/** The exchange that `onRequest` made for this answer. */
-export function exchangeOf(res: ServerResponse): Exchange {
-  const x = exchanges.get(res);
-  if (x === undefined) throw new Error('a request came in beside the front door');
-  return x;
 }
 
 const SERVER_OPTIONS = {

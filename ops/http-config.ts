@@ -42,7 +42,7 @@ function optionsOf({ dataDir, host, publicUrl, toolDomain, tlsCert: cert, tlsKey
 }
 
 export async function httpConfig(config: Config, certificate: ServerCertificate | undefined): Promise<HttpConfig> {
-  const { bodyBytes, requestSeconds, inFlightRequests, drainSeconds, watchers: streams, tlsPort } = config;
+  const { bodyBytes, requestSeconds, drainSeconds, watchers: streams, tlsPort } = config;
   return {
     host: config.host,
     port: config.port,
@@ -52,9 +52,15 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
     publicUrl: config.publicUrl,
     toolDomain: config.toolDomain,
     limits: {
-      ...{ bodyBytes, requestSeconds, inFlightRequests, streams, drainSeconds },
+      ...{ bodyBytes, requestSeconds, streams, drainSeconds },
+      inFlight: { all: config.inFlightRequests, org: config.orgInFlightRequests, key: config.keyInFlightRequests },
+      bodyMemoryBytes: config.bodyMemoryBytes,
       streamsPerKey: config.keyWatchers,
-      rates: { key: config.keyRequestsPerSecond, org: config.orgRequestsPerSecond },
+      rates: {
+        key: config.keyRequestsPerSecond,
+        org: config.orgRequestsPerSecond,
+        address: config.addressRequestsPerSecond,
+      },
     },
   };
 }

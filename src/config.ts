@@ -327,7 +327,28 @@ export const SETTINGS = {
     'requests',
     '2000',
     integer(16, 1_000_000),
-    'Requests worked on at once, watches apart; one more is 429 with Retry-After.',
+    'Requests worked on at once, watches and requests whose body is still on its way apart; one more is 429 with Retry-After.',
+  ),
+  orgInFlightRequests: setting(
+    'TROUPE_ORG_IN_FLIGHT_REQUESTS',
+    'requests',
+    '1500',
+    integer(1, 1_000_000),
+    'Of them, those of all keys of one org; so many more may wait for their bodies.',
+  ),
+  keyInFlightRequests: setting(
+    'TROUPE_KEY_IN_FLIGHT_REQUESTS',
+    'requests',
+    '1000',
+    integer(1, 1_000_000),
+    'Of them, those of one API key or token; so many more may wait for their bodies.',
+  ),
+  bodyMemoryBytes: setting(
+    'TROUPE_BODY_MEMORY_BYTES',
+    'bytes',
+    '512Mi',
+    bytes(64 * 2 ** 20),
+    'Request bodies held in memory at once, half of it at most for one org; more are 429 with Retry-After.',
   ),
   watchers: setting(
     'TROUPE_WATCHERS',
@@ -356,6 +377,13 @@ export const SETTINGS = {
     '6000',
     integer(1, 10_000_000),
     'Requests of all keys of one org together, in the same way.',
+  ),
+  addressRequestsPerSecond: setting(
+    'TROUPE_ADDRESS_REQUESTS_PER_SECOND',
+    'requests/s',
+    '200',
+    integer(1, 10_000_000),
+    'Requests of one client address (of IPv6: a /64) without a key that is known, in the same way; health is not counted. Behind a proxy all clients share its address: set it higher.',
   ),
   webhookCa: setting(
     'TROUPE_WEBHOOK_CA',

@@ -74,7 +74,7 @@ test('a refused upgrade is a plain answer with its Status, and the connection en
 });
 
 test('a standby, a drain and an org over its rate refuse upgrades as they refuse all else', async (t) => {
-  const door = await openDoor(t, { limits: { rates: { key: 0.05, org: 1000 } } });
+  const door = await openDoor(t, { limits: { rates: { key: 0.05, org: 1000, address: 1_000_000 } } });
   const headers = { ...WS, ...bearer(KEYS.owner) };
   door.health.active = false;
   t.regex(await ask(door, TERMINAL, headers), /^HTTP\/1.1 503 /);

@@ -99,10 +99,11 @@ function unwired(): never {
 const LIMITS: HttpConfig['limits'] = {
   bodyBytes: 3 * 1024 * 1024,
   requestSeconds: 10,
-  inFlightRequests: 100,
+  inFlight: { all: 100, org: 100, key: 100 },
+  bodyMemoryBytes: 2 ** 30,
   streams: 100,
   streamsPerKey: 100,
-  rates: { key: 1_000_000, org: 1_000_000 },
+  rates: { key: 1_000_000, org: 1_000_000, address: 1_000_000 },
   drainSeconds: 2,
 };
 
