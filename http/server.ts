@@ -37,6 +37,7 @@ import { openRunningKeys } from './resources/running-keys.js';
 import { fixedRoutes } from './routes/fixed.js';
 import type { Room } from './room.js';
 import { openRates } from './rate.js';
+import { openRevocation } from './revocation.js';
 import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
@@ -55,7 +56,7 @@ export interface Http {
   readonly httpPort: number;
   /** Undefined when TLS is off. */
   readonly httpsPort: number | undefined;
-  /** For changes of API keys, members and ServiceAccounts: `forget(address)`. */
+  /** For changes of API keys, members and ServiceAccounts: `forget(address)`. Streams that end by it are ended, too. */
   readonly authenticator: Pick<Authenticator, 'forget' | 'forgetAll'>;
   /** A renewed certificate, for connections from now on. */
   renewCertificate(tls: { readonly key: string | Buffer; readonly cert: string | Buffer }): void;
@@ -81,7 +82,8 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       return body && decodeObject(body);
     },
   });
-  const streams = openStreams(limits.streams, limits.streamsPerKey);
+  const revocation = openRevocation({ authenticator, clock: deps.clock });
+  const streams = openStreams(limits.streams, limits.streamsPerKey, revocation);
   const room: Room = {
     ...deps,
     authenticator,
@@ -241,7 +243,13 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   return {
     httpPort,
     httpsPort,
-    authenticator,
+    authenticator: {
+      forget(address) {
+        authenticator.forget(address);
+        revocation.changed(address);
+      },
+      forgetAll: () => authenticator.forgetAll(),
+    },
     renewCertificate: (renewed) => secure?.setSecureContext({ key: renewed.key, cert: renewed.cert }),
     async drain() {
       draining = true;

@@ -4,6 +4,7 @@
  */
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
+import type { Caller } from '../../actors/stage.js';
 import type { Exchange } from '../exchange.js';
 import type { Headers } from '../reply.js';
 import type { Room } from '../room.js';
@@ -32,8 +33,13 @@ export interface Sendable {
   open(range: Range | undefined): Promise<Readable>;
 }
 
-export async function sendBytes(x: Exchange, room: Room, what: Sendable): Promise<void> {
-  const release = room.streams.add(x, { end: () => x.res.destroy() });
+/** What its caller must be allowed as long as it is sent. */
+export interface Guarded extends Sendable {
+  allows(caller: Caller): boolean;
+}
+
+export async function sendBytes(x: Exchange, room: Room, what: Guarded): Promise<void> {
+  const release = room.streams.add(x, { allows: what.allows, end: () => x.res.destroy() });
   try {
     await answerBytes(x, what);
   } finally {

@@ -74,6 +74,7 @@ function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, on
   const prefix = path.slice(0, -1);
   return proxy(x, room.streams, {
     ...{ port, prefix, more: MORE },
+    allows: (caller) => caller.may(SCOPE, visit.owner.project),
     path: `${keepsPrefix ? prefix : ''}${behind}${query}`,
     async connect(signal) {
       const connection = await room.commands.connect(visit.owner, { port, epoch: visit.epoch }, signal);
