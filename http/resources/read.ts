@@ -5,7 +5,9 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Address } from '../../src/api/address.js';
 import { addressOf } from '../auth/authorise.js';
 import { tooLargeVersion } from '../errors.js';
+import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
+import { replyNotModified } from '../reply.js';
 import type { Room } from '../room.js';
 import { answerObject, etagOf, readForm } from './answer.js';
 import { readVersionNumber } from './versions.js';
@@ -34,5 +36,7 @@ export async function readObject(
   const atLeast = x.hasQuery ? (readVersionNumber(x.query.get('resourceVersion')) ?? 0) : 0;
   if (atLeast > room.stage.version()) throw tooLargeVersion(atLeast, room.stage.version());
   const body = await readBytes(room, kind, address);
-  answerObject(x, room, kind, form, 200, body, etagOf(body));
+  const etag = etagOf(body);
+  if (isHeldAlready(x.header('if-none-match'), etag)) replyNotModified(x, etag);
+  else answerObject(x, room, kind, form, 200, body, etag);
 }

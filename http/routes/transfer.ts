@@ -5,6 +5,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
 import type { Caller } from '../../actors/stage.js';
+import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
 import type { Headers } from '../reply.js';
 import type { Room } from '../room.js';
@@ -14,12 +15,16 @@ export interface Range {
   readonly end: number;
 }
 
-/** One range of `Range: bytes=…`; `unsatisfiable` when it lies outside; undefined: send the whole. */
+/**
+ * One range of `Range: bytes=…`; `unsatisfiable` when it lies outside; undefined: send the whole, as for a range that makes no
+ * sense, whose end comes before its beginning (RFC 9110, 14.1.1 and 14.2).
+ */
 export function readRange(header: string | undefined, size: number): Range | 'unsatisfiable' | undefined {
   const parts = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '');
   if (parts === null) return undefined;
   const [, from = '', to = ''] = parts;
   if (from === '' && to === '') return undefined;
+  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined;
   const start = from === '' ? Math.max(0, size - Number(to)) : Number(from);
   const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1);
   return start > end || start >= size ? 'unsatisfiable' : { start, end };
@@ -60,7 +65,7 @@ export async function answerBytes(x: Exchange, what: Sendable): Promise<void> {
     'x-request-id': x.requestId,
     ...what.headers,
   };
-  if (x.header('if-none-match') === etag) {
+  if (isHeldAlready(x.header('if-none-match'), what.sha256)) {
     res.writeHead(304, base).end();
     return;
   }

@@ -169,6 +169,11 @@ test('a blob goes in, is asked for, and comes out whole or in part', async (t) =
   t.is(await part.text(), 'world');
   t.is(await (await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-3' } })).text(), 'rld');
   t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=50-' } })).status, 416);
+  t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-0' } })).status, 416);
+  // A range that makes no sense is as good as none.
+  for (const range of ['bytes=5-2', 'bytes=-', 'bytes=x-', 'lines=1-2', 'bytes=0-1,3-4']) {
+    t.is((await door.call(`${path}/${digest}`, { headers: { range } })).status, 200, range);
+  }
   t.is((await door.call(`${path}/sha256:nope`)).status, 404);
   t.is((await door.call(path, { method: 'POST', body: 'x', headers: bearer(KEYS.viewer) })).status, 403);
   t.is((await door.call(`${BASE}/blobs`, { method: 'POST', body: 'x' })).status, 404);
