@@ -91,7 +91,7 @@ function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buf
     place?.awaitBody();
   } catch (error) {
     res.setHeader('connection', 'close');
-    return Promise.reject(error as Error);
+    return Promise.reject(error);
   }
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
@@ -125,7 +125,7 @@ function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buf
       try {
         place?.resume();
       } catch (error) {
-        reject(error as Error);
+        reject(error);
         return;
       }
       resolve(chunks ? Buffer.concat(chunks, size) : (first ?? EMPTY));

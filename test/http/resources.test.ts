@@ -337,7 +337,7 @@ test('a read of a version that the client has already is 304, in every form and 
   const path = `${IN_DEFAULT}/secrets/a`;
   const etag = (await door.call(path)).headers.get('etag') ?? '';
   t.regex(etag, /^"\d+"$/);
-  for (const [at, accept] of [
+  for (const [where, accept] of [
     [path, 'application/json'],
     [path, 'application/yaml'],
     [path, AS_TABLE],
@@ -345,13 +345,13 @@ test('a read of a version that the client has already is 304, in every form and 
     [`${path}?resourceVersion=0`, 'application/json'],
   ] as const) {
     for (const held of [etag, `W/${etag}`, `"1", ${etag}`, '*']) {
-      const same = await door.call(at, { headers: { accept, 'if-none-match': held } });
-      t.is(same.status, 304, `${at} ${accept} ${held}`);
+      const same = await door.call(where, { headers: { accept, 'if-none-match': held } });
+      t.is(same.status, 304, `${where} ${accept} ${held}`);
       t.is(same.headers.get('etag'), etag);
       t.is(same.headers.get('vary'), 'Accept');
       t.is(await same.text(), '');
     }
-    t.is((await door.call(at, { headers: { accept, 'if-none-match': '"1"' } })).status, 200);
+    t.is((await door.call(where, { headers: { accept, 'if-none-match': '"1"' } })).status, 200);
   }
   await door.call(path, {
     method: 'PATCH',

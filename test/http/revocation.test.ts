@@ -77,7 +77,7 @@ function says(words: string): Execution {
 }
 
 async function* lineThenSilence(signal: AbortSignal): AsyncGenerator<LogLine> {
-  yield { stream: 'stdout', time: 0, data: Buffer.from('begun\n') } as LogLine;
+  yield { stream: 'stdout', time: 0, data: Buffer.from('begun\n') };
   await once(signal, 'abort');
 }
 
@@ -249,7 +249,7 @@ test('a key that is deleted ends every kind of stream that it opened, and no oth
   await allEnd(t, scene, 401);
   t.is(scene.inside.typed, '', 'nothing that is typed afterwards runs');
   t.is(other.ended, undefined);
-  t.is((await door.call(`${BOX}`, { headers: bearer(DEVELOPER) })).status, 401);
+  t.is((await door.call(BOX, { headers: bearer(DEVELOPER) })).status, 401);
 });
 
 test('a member who is removed, or may do less, loses what is open', async (t) => {
