@@ -193,6 +193,8 @@ export interface HttpConfig {
     readonly streamsPerKey: number;
     /** Requests a second, of one credential, of one org, and without a known one of one client address; more are 429. */
     readonly rates: { readonly key: number; readonly org: number; readonly address: number };
+    /** Connections of one address on which no known key has been seen; absent: as `newcomers.ts` has it. */
+    readonly newcomersPerAddress?: number | undefined;
     /** How long a drain waits for requests under way. */
     readonly drainSeconds: number;
     /** How often a quiet watch with allowWatchBookmarks is told the version reached; 60 as in Kubernetes when absent. */

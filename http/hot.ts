@@ -37,6 +37,7 @@ export function openHotPath(
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
     const body = room.stage.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
     if (body === undefined || !room.rates.take(caller)) return false;
+    room.newcomers.welcome(req.socket);
     res.writeHead(200, [
       'content-type',
       'application/json',

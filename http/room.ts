@@ -7,6 +7,7 @@ import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import type { RunningKeys } from './resources/running-keys.js';
 import type { Renderings } from './table/rendering.js';
+import type { Newcomers } from './newcomers.js';
 import type { Rates } from './rate.js';
 import type { Streams } from './streams.js';
 import type { Runs } from './tools/runs.js';
@@ -15,6 +16,7 @@ import type { Visits } from './tools/visits.js';
 export interface Room extends HttpDeps {
   readonly authenticator: Authenticator;
   readonly addresses: Addresses;
+  readonly newcomers: Newcomers;
   readonly admission: Admission;
   readonly bodies: Bodies;
   readonly deadlines: Deadlines;

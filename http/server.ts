@@ -8,7 +8,7 @@
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
  * connections 75 s, connections MAX_CONNECTIONS; one request at a time on a connection (`pipelining.ts`); requests in flight
  * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
- * (`auth/addresses.ts`) by setting. When those are full the answer is 429 with Retry-After; connections beyond the bound are
+ * (`auth/addresses.ts`) by setting; connections of one address without a known key (`newcomers.ts`). When those are full the answer is 429 with Retry-After; connections beyond the bound are
  * closed. Health is outside of all bounds.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -31,6 +31,7 @@ import { openExtras } from './extras.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
+import { openNewcomers } from './newcomers.js';
 import { holdConnection, OneAtATime } from './pipelining.js';
 import { methodNotAllowed } from './resources/dispatch.js';
 import { openRunningKeys } from './resources/running-keys.js';
@@ -51,6 +52,7 @@ import { decodeObject } from '../src/api/encode.js';
 /** File descriptors are the limit behind it. */
 const MAX_CONNECTIONS = 30_000;
 const MAX_HEADER_BYTES = 32 * 1024;
+const HANDSHAKE_MS = 15_000;
 
 export interface Http {
   readonly httpPort: number;
@@ -74,6 +76,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const deadlines = openDeadlines(limits.requestSeconds);
   const bodies = openBodies(limits.bodyBytes);
   const addresses = openAddresses(limits.rates.address);
+  const newcomers = openNewcomers(limits.newcomersPerAddress);
   const authenticator = openAuthenticator({
     ...{ credentials: deps.credentials, clock: deps.clock, addresses },
     onUse: deps.onCredentialUse,
@@ -88,6 +91,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     ...deps,
     authenticator,
     addresses,
+    newcomers,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
     deadlines,
@@ -214,7 +218,11 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const plain = createServer(SERVER_OPTIONS, onRequest);
   const { tls } = deps.config;
   const secure =
-    tls && createTlsServer({ ...SERVER_OPTIONS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] }, onRequest);
+    tls &&
+    createTlsServer(
+      { ...SERVER_OPTIONS, handshakeTimeout: HANDSHAKE_MS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] },
+      onRequest,
+    );
   const servers: Server[] = secure ? [plain, secure] : [plain];
   for (const server of servers) bound(server);
   const upgrades = openUpgrades({
@@ -225,8 +233,10 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       else serveApi(x);
     },
   });
-  upgrades.follow(plain, 'connection');
-  if (secure) upgrades.follow(secure, 'secureConnection');
+  for (const each of [newcomers, upgrades]) {
+    each.follow(plain, 'connection');
+    if (secure) each.follow(secure, 'secureConnection');
+  }
   const httpPort = await listen(plain, deps.config.host, deps.config.port);
   const httpsPort = secure && tls ? await listen(secure, deps.config.host, tls.port) : undefined;
 

@@ -16,6 +16,7 @@ export async function admit(x: Exchange, room: Room, header: string | undefined)
 export function admitAs(x: Exchange, room: Room, identity: Identity): Caller {
   const { caller } = identity;
   x.identity = identity;
+  room.newcomers.welcome(x.req.socket);
   room.rates.demand(caller);
   x.place = room.admission.enter(caller);
   return caller;

@@ -1,4 +1,5 @@
 /** Bounds of the front door: sizes, places, slowness, standby and drain. What is over them is said, and nothing breaks. */
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test from 'ava';
 import { until } from '../e2e/until.js';
@@ -314,4 +315,32 @@ test('a method that a fixed path does not have is 405 with those that it has', a
     t.is(at(await json(answer), 'reason'), 'MethodNotAllowed');
   }
   t.is((await door.call('/nothing', { method: 'POST' })).status, 404);
+});
+
+test('connections without a known key are bounded for an address, and do not keep out those that have shown one', async (t) => {
+  const door = await openDoor(t, { limits: { newcomersPerAddress: 3 } });
+  const open = async (): Promise<Socket> => {
+    const socket = connect(door.http.httpPort, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.resume();
+    await once(socket, 'connect');
+    return socket;
+  };
+  const shown = await open();
+  const get = `GET ${SECRETS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`;
+  shown.write(get);
+  await once(shown, 'data');
+  const strangers = [await open(), await open(), await open()];
+  const fourth = await open();
+  await until('one too many is closed', () => fourth.closed);
+  t.true([...strangers, shown].every(({ closed }) => !closed));
+  shown.write(get);
+  await once(shown, 'data');
+  strangers[0]?.destroy();
+  await until('there is room again', async () => {
+    const next = await open();
+    next.write(get);
+    return Promise.race([once(next, 'data').then(() => true), once(next, 'close').then(() => false)]);
+  });
+  for (const socket of [shown, ...strangers]) socket.destroy();
 });
