@@ -178,6 +178,10 @@ export interface HttpConfig {
   readonly publicUrl?: string | undefined;
   /** Below it the tools of each Workspace have an origin of their own; undefined: they share this one. */
   readonly toolDomain?: string | undefined;
+  /** Whether `/metrics` needs no key. */
+  readonly metricsOpen: boolean;
+  /** A line for each answered request. */
+  readonly accessLog: boolean;
   readonly limits: {
     /** Largest request body, bytes. */
     readonly bodyBytes: number;

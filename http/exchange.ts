@@ -11,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../actors/stage.js';
 import type { Place } from './admission.js';
 import type { Identity } from './auth/authenticator.js';
+import { readTraceId } from './trace.js';
 import type { Upgrade } from './upgrade.js';
 
 export class Exchange {
@@ -63,6 +64,11 @@ export class Exchange {
   /** Address of the client's end of the connection; empty when it is gone already. */
   get from(): string {
     return this.req.socket.remoteAddress ?? '';
+  }
+
+  /** Of the trace that the client counts this request to, for the log. */
+  get traceId(): string | undefined {
+    return readTraceId(this.header('traceparent'));
   }
 
   get hasQuery(): boolean {

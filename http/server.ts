@@ -17,6 +17,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
+import { openAccessLog } from './access-log.js';
 import { openAdmission } from './admission.js';
 import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
@@ -46,6 +47,7 @@ import { openRuns } from './tools/runs.js';
 import { isTool, placeOf } from './tools/place.js';
 import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
+import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
@@ -109,6 +111,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     draining: () => draining,
   };
   const metrics = openMetrics(deps.metrics, { inFlight: () => working, streams: () => streams.count });
+  const accessLog = deps.config.accessLog ? openAccessLog(deps.log) : undefined;
   const extras = openExtras(room);
   const targets = openTargets(deps.config.group, deps.kinds, new Set(extras.beside.keys()));
   const routed: HandleDeps = { room, targets, extras, discovery: openDiscovery(room) };
@@ -133,6 +136,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       x.place?.end();
     }
     observeExchange(metrics, x, status);
+    accessLog?.(x, status);
   }
 
   const app = new Koa();
@@ -173,13 +177,14 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const serveKoa = app.callback();
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
-  const nextId = (): string => `${prefix}-${(counter++).toString(36)}`;
+  const idOf = ({ headers }: IncomingMessage): string =>
+    readRequestId(headers['x-request-id']) ?? `${prefix}-${(counter++).toString(36)}`;
   const { publicUrl } = deps.config;
   const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
     new Exchange(req, res, requestId, publicUrl, upgrade);
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     holdConnection(req.socket, res);
-    const requestId = nextId();
+    const requestId = idOf(req);
     if (hasTwoHosts(req)) {
       res.shouldKeepAlive = false;
       answerError(exchange(req, res, requestId), refuse('BadRequest', 'the request has more than one Host'), deps.log);
@@ -193,7 +198,8 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       return;
     }
     try {
-      if (hot(req, res, requestId)) return;
+      // A line costs as much as the hot path saves.
+      if (accessLog === undefined && hot(req, res, requestId)) return;
     } catch (error) {
       answerError(exchange(req, res, requestId), error, deps.log);
       return;
@@ -228,7 +234,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const upgrades = openUpgrades({
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {
-      const x = exchange(req, res, nextId(), upgrade);
+      const x = exchange(req, res, idOf(req), upgrade);
       if (isTool(x.path)) serveTools(x);
       else serveApi(x);
     },

@@ -50,6 +50,8 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
     group: API_GROUP,
     productVersion: await readVersion(),
     publicUrl: config.publicUrl,
+    metricsOpen: config.metrics === 'open' || (config.metrics === 'auto' && isLocal(config)),
+    accessLog: config.accessLog === 'on',
     toolDomain: config.toolDomain,
     limits: {
       ...{ bodyBytes, requestSeconds, streams, drainSeconds },
@@ -63,4 +65,9 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
       },
     },
   };
+}
+
+/** Only this machine reaches it, not by a proxy either. */
+function isLocal({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): boolean {
+  return publicUrl === undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host);
 }

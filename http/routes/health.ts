@@ -1,5 +1,8 @@
-/** Owns `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They need no key and tell no tenant's data. */
+/** Owns `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They tell no tenant's data, and need no key but `/metrics`, by setting. */
 import type Router from '@koa/router';
+import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
+import { requireScope } from '../auth/authorise.js';
+import { exchangeOf } from '../exchange.js';
 import type { Room } from '../room.js';
 
 export function healthRoutes(router: Router, room: Room): void {
@@ -17,6 +20,11 @@ export function healthRoutes(router: Router, room: Room): void {
     ctx.body = { ready: missing.length === 0, missing, ...room.health.facts() };
   });
   router.get('metrics', '/metrics', async (ctx) => {
+    if (!room.config.metricsOpen) {
+      const { authorization } = ctx.req.headers;
+      const { caller } = await room.authenticator.authenticate(authorization, exchangeOf(ctx.res).from);
+      requireScope(caller, OPERATOR_SCOPE, '');
+    }
     ctx.set('content-type', room.metrics.contentType);
     ctx.body = await room.metrics.metrics();
   });

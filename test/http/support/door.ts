@@ -31,6 +31,7 @@ export interface Door {
 export type DoorOptions = Partial<Omit<HttpDeps, 'config'>> & {
   readonly limits?: Partial<HttpConfig['limits']>;
   readonly tls?: HttpConfig['tls'];
+  readonly config?: Partial<HttpConfig>;
 };
 
 export const KEYS = { owner: 'svc_owner-acme', viewer: 'svc_viewer-acme', other: 'svc_owner-globex' };
@@ -108,7 +109,7 @@ const LIMITS: HttpConfig['limits'] = {
 };
 
 export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: DoorOptions = {}): Promise<Door> {
-  const { limits, tls, ...rest } = options;
+  const { limits, tls, config, ...rest } = options;
   const stage = openMapStage();
   await person(stage, 'acme', 'owner', { role: 'Owner' });
   await person(stage, 'acme', 'viewer', { role: 'Viewer', projects: ['default'] });
@@ -130,6 +131,9 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       group: API_GROUP,
       productVersion: 'v0.1.0',
       tls,
+      metricsOpen: true,
+      accessLog: false,
+      ...config,
       limits: { ...LIMITS, ...limits },
     },
     stage,
