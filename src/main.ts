@@ -20,6 +20,7 @@ import { privateOnce } from '../ops/private-file.js';
 import { closing, refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
 import { openSsh } from '../ops/ssh.js';
+import { readVersion } from '../ops/version.js';
 import { openVisitKey } from '../ops/visit-key.js';
 import { serveTerms } from '../ops/terms.js';
 import { readWebhookCa } from '../ops/webhook-ca.js';
@@ -57,8 +58,9 @@ async function serve(config: Config): Promise<void> {
   const { quotaBytes, blobKeepSeconds: unusedSeconds } = config;
   const blobs = await openBlobs({ dir: config.blobDir, pool, quotaBytes, unusedSeconds, now: store.clock });
 
-  const metrics = openMetrics(log);
   const front = openFront(store, blobs);
+  const version = await readVersion();
+  const metrics = openMetrics({ log, version, pool, active: () => front.health.active() });
   const certificate = await certificateOf(config);
   const http = await openHttp({
     ...front,
