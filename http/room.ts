@@ -9,6 +9,7 @@ import type { RunningKeys } from './resources/running-keys.js';
 import type { Renderings } from './table/rendering.js';
 import type { Newcomers } from './newcomers.js';
 import type { Rates } from './rate.js';
+import type { Revocation } from './revocation.js';
 import type { Streams } from './streams.js';
 import type { Runs } from './tools/runs.js';
 import type { Visits } from './tools/visits.js';
@@ -23,6 +24,8 @@ export interface Room extends HttpDeps {
   readonly renderings: Renderings;
   readonly runningKeys: RunningKeys;
   readonly streams: Streams;
+  /** For long answers that are no streams. */
+  readonly revocation: Pick<Revocation, 'follow'>;
   readonly rates: Rates;
   /** Browser tools of Workspaces: who may use them, and which run. */
   readonly visits: Visits;

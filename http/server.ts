@@ -94,6 +94,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     authenticator,
     addresses,
     newcomers,
+    revocation,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
     deadlines,

@@ -26,7 +26,8 @@ export async function serveOutputs(x: Exchange, room: Room, caller: Caller, targ
   const { uid } = job.metadata;
   if (output === undefined) {
     x.verb = 'list';
-    return streamList(x, room.outputs.list(address, uid, x.gone));
+    const unfollow = room.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
+    return streamList(x, room.outputs.list(address, uid, x.gone)).finally(unfollow);
   }
   x.verb = 'transfer';
   const { index } = readLogRequest(x, job.spec.completions ?? 1, room.clock());

@@ -2,7 +2,7 @@
  * What is open ends when the credential that opened it ends: every kind of stream, each way in which a credential can lose what
  * it could. (SSH, which knows no credential but keys, has its own cases in test/ssh.)
  */
-import { request } from 'node:http';
+import { request as askHttp } from 'node:http';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -146,7 +146,7 @@ async function openTool(door: Door, headers: Readonly<Record<string, string>>): 
   const url = text(await json(link), 'url');
   const begun = await fetch(url, { redirect: 'manual' });
   const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
-  const asked = request(url.replace(/\?.*/, 'endless'), { headers: { cookie } });
+  const asked = askHttp(url.replace(/\?.*/, 'endless'), { headers: { cookie } });
   asked.end();
   const [answer] = (await once(asked, 'response')) as [AsyncIterable<Buffer> & { statusCode: number }];
   const { statusCode } = answer;
@@ -303,4 +303,26 @@ test('a key that ends while a stream of it is being opened ends that stream, too
   );
   if (outcome !== undefined) await until('it ends', () => outcome.ended !== undefined, SOON_MS);
   t.pass();
+});
+
+test('a list that is still being sent ends with its key', async (t) => {
+  const door = await openDoor(t);
+  const { list } = door.stage;
+  door.stage.list = async (request) => {
+    const page = await list(request);
+    return {
+      ...page,
+      items: (async function* () {
+        yield* page.items;
+        await once(request.signal, 'abort');
+      })(),
+    };
+  };
+  await door.make('Sandbox', 'sandboxes', 'box');
+  const listed = follow('list', await door.call(`${IN_DEFAULT}/sandboxes`));
+  await until('it has begun', () => listed.heard().includes('"box"'));
+  door.credentials.clear();
+  door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+  await until('it ends', () => listed.ended !== undefined, SOON_MS);
+  t.is(listed.ended, 'cut');
 });

@@ -326,9 +326,9 @@ test('the ids that a client gives its request come back and stand in the log, un
   t.is(answer.headers.get('x-request-id'), 'client-7');
   const refused = await door.call(`${IN_DEFAULT}/secrets/none`, { headers: { ...bearer(KEYS.owner), ...headers } });
   t.is(at(await json(refused), 'requestId'), 'client-7');
-  const lines = door.logged.filter((line) => line.includes('client-7'));
+  const lines = door.logged.filter((written) => written.includes('client-7'));
   t.is(lines.length, 2);
-  for (const line of lines) t.regex(line, new RegExp(`^request .*"traceId":"${trace}".*"org":"acme"`));
+  for (const written of lines) t.regex(written, new RegExp(`^request .*"traceId":"${trace}".*"org":"acme"`));
   t.regex(lines[0] ?? '', /"method":"GET","path":"[^"?]*\/secrets\/a","status":200/);
   t.false(door.logged.join().includes('hidden'));
   t.false(door.logged.join().includes(KEYS.owner));
