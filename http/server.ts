@@ -26,6 +26,7 @@ import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
 import { drainServers } from './drain.js';
+import { hasTwoHosts, refuseCheaply } from './early-refusals.js';
 import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
@@ -280,38 +281,6 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
 function isHealth(path: string): boolean {
   return path === '/livez' || path === '/readyz' || path === '/healthz' || path === '/metrics';
 }
-
-/** RFC 9112, 3.2: to be refused, since each end of a proxy might take another one. Node keeps the first and says nothing. */
-function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  return hosts > 1;
-}
-
-/** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */
-function refuseCheaply(res: ServerResponse): void {
-  res.shouldKeepAlive = false;
-  res.writeHead(429, SPENT_HEADERS);
-  res.end(SPENT);
-}
-
-const SPENT = JSON.stringify({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  message: 'this address sends too many requests without a known key',
-  reason: 'TooManyRequests',
-  details: { retryAfterSeconds: 1 },
-  code: 429,
-});
-const SPENT_HEADERS = [
-  ...['content-type', 'application/json', 'content-length', String(Buffer.byteLength(SPENT))],
-  ...['retry-after', '1', 'cache-control', 'no-store'],
-];
 
 /** A path without any route, or one that has routes for other methods. */
 function nothingThere(x: Exchange, router: Router): Error {
