@@ -3,6 +3,7 @@
  * Resource bodies are read here and not by koa-body: their parser must see the bytes (duplicate members, surrogates,
  * `__proto__`), YAML must be possible, and koa-body leaves `body` undefined for merge patches and unknown types.
  *
+ * While it waits, the request has no place in flight, and what is kept of all bodies is bounded (`admission.ts`).
  * I10: at most `usual` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB), or 32 MiB of a list; more is answered 413. A body that
  * trickles in is cut after BODY_MS: a slow client must not hold a place in flight. A body that says beforehand that it is
  * too large is thrown away as it comes, up to MAX_DISCARDED; all others close the connection, because the rest of the
@@ -86,8 +87,18 @@ function tooLarge(limit: number): Error {
   return refuse('RequestEntityTooLarge', `the request body is larger than ${limit} bytes`);
 }
 
+function noRoom(): Error {
+  return refuse('TooManyRequests', 'too many request bodies are held in memory at once', { retryAfterSeconds: 1 });
+}
+
 function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buffer> {
-  const { req, res } = x;
+  const { req, res, place } = x;
+  try {
+    place?.awaitBody();
+  } catch (error) {
+    res.setHeader('connection', 'close');
+    return Promise.reject(error);
+  }
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
     let first: Buffer | undefined;
@@ -111,11 +122,18 @@ function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buf
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       if (size > limit) entry.cut(tooLarge(limit));
+      else if (place?.hold(chunk.length) === false) entry.cut(noRoom());
       else if (first === undefined) first = chunk;
       else (chunks ??= [first]).push(chunk);
     };
     const onEnd = (): void => {
       finish();
+      try {
+        place?.resume();
+      } catch (error) {
+        reject(error);
+        return;
+      }
       resolve(chunks ? Buffer.concat(chunks, size) : (first ?? EMPTY));
     };
     const onCut = (): void => {

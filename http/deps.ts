@@ -207,19 +207,27 @@ export interface HttpConfig {
   readonly publicUrl?: string | undefined;
   /** Below it the tools of each Workspace have an origin of their own; undefined: they share this one. */
   readonly toolDomain?: string | undefined;
+  /** Whether `/metrics` needs no key. */
+  readonly metricsOpen: boolean;
+  /** A line for each answered request. */
+  readonly accessLog: boolean;
   readonly limits: {
     /** Largest request body, bytes. */
     readonly bodyBytes: number;
     /** A request that is not a stream is answered within this, or 503. */
     readonly requestSeconds: number;
-    /** Requests worked on at once, streams apart; one more is 429. */
-    readonly inFlightRequests: number;
+    /** Requests worked on at once, streams apart, in all, of one org and of one credential; one more is 429. */
+    readonly inFlight: { readonly all: number; readonly org: number; readonly key: number };
+    /** Bodies held in memory at once, bytes; one org may hold half of it; more are 429. */
+    readonly bodyMemoryBytes: number;
     /** Watches, followed logs and transfers open at once; one more is 429. */
     readonly streams: number;
     /** Of them, those of one credential. */
     readonly streamsPerKey: number;
-    /** Requests a second, of one credential and of one org; more are 429. */
-    readonly rates: { readonly key: number; readonly org: number };
+    /** Requests a second, of one credential, of one org, and without a known one of one client address; more are 429. */
+    readonly rates: { readonly key: number; readonly org: number; readonly address: number };
+    /** Connections of one address on which no known key has been seen; absent: as `newcomers.ts` has it. */
+    readonly newcomersPerAddress?: number | undefined;
     /** How long a drain waits for requests under way. */
     readonly drainSeconds: number;
     /** How often a quiet watch with allowWatchBookmarks is told the version reached; 60 as in Kubernetes when absent. */

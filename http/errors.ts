@@ -102,7 +102,10 @@ function explain(x: Exchange, error: unknown, log: HttpLog): Answer {
   }
   const foreign = foreignStatus(error);
   if (foreign !== undefined) return refusalAnswer(x, foreignRefusal(foreign));
-  log.error({ requestId: x.requestId, verb: x.verb, resource: x.resource, ...traceOf(error) }, 'request failed');
+  log.error(
+    { requestId: x.requestId, traceId: x.traceId, verb: x.verb, resource: x.resource, ...traceOf(error) },
+    'request failed',
+  );
   return refusalAnswer(x, { code: 'InternalError', message: 'an internal error occurred' });
 }
 

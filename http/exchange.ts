@@ -9,6 +9,9 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../actors/stage.js';
+import type { Place } from './admission.js';
+import type { Identity } from './auth/authenticator.js';
+import { readTraceId } from './trace.js';
 import type { Upgrade } from './upgrade.js';
 
 export class Exchange {
@@ -23,13 +26,15 @@ export class Exchange {
   /** Set when the request asks to leave HTTP on a path that can be left. */
   readonly upgrade: Upgrade | undefined;
   /** Set by authentication. */
-  caller: Caller | undefined = undefined;
+  identity: Identity | undefined = undefined;
+  /** Among the requests in flight; set with the caller. */
+  place: Place | undefined = undefined;
   /** Words for metrics; bounded by the registry's plurals and the fixed routes. */
   verb = 'other';
   resource = 'other';
   /** `Warning: 299` texts of this answer. */
   readonly warnings: string[] = [];
-  /** Gives the place among the requests in flight free; set by the front door, harmless twice. */
+  /** The request is a stream from now on and holds no place in flight; set by the front door, harmless twice. */
   leaveFlight: () => void = () => undefined;
   readonly #search: string;
   readonly #publicUrl: string | undefined;
@@ -50,6 +55,20 @@ export class Exchange {
     this.startedAt = performance.now();
     this.upgrade = upgrade;
     this.#publicUrl = publicUrl;
+  }
+
+  get caller(): Caller | undefined {
+    return this.identity?.caller;
+  }
+
+  /** Address of the client's end of the connection; empty when it is gone already. */
+  get from(): string {
+    return this.req.socket.remoteAddress ?? '';
+  }
+
+  /** Of the trace that the client counts this request to, for the log. */
+  get traceId(): string | undefined {
+    return readTraceId(this.header('traceparent'));
   }
 
   get hasQuery(): boolean {
@@ -102,6 +121,11 @@ export class Exchange {
     return this.#left;
   }
 
+  /** Ends the connection without another word: what was sent of the answer is not whole. */
+  cut(): void {
+    (this.upgrade?.socket ?? this.res).destroy();
+  }
+
   /** Takes the connection of an upgrade: what is written to it from now on is the caller's. */
   leaveHttp(upgrade: Upgrade): void {
     this.#left = true;
@@ -119,4 +143,17 @@ export class Exchange {
     else (socket ?? this.res).once('close', () => controller.abort());
     return controller;
   }
+}
+
+const exchanges = new WeakMap<ServerResponse, Exchange>();
+
+/** For handlers that Koa calls, which see the answer only. */
+export function rememberExchange(x: Exchange): void {
+  exchanges.set(x.res, x);
+}
+
+export function exchangeOf(res: ServerResponse): Exchange {
+  const x = exchanges.get(res);
+  if (x === undefined) throw new Error('a request came in beside the front door');
+  return x;
 }

@@ -4,6 +4,7 @@
  */
 import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/stage.js';
+import { admit } from './auth/admit.js';
 import { offeredCredential } from './auth/offered.js';
 import type { Exchange } from './exchange.js';
 import { checkQueryNames } from './query-names.js';
@@ -58,20 +59,19 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
   if (target === undefined) {
     gate(x, room);
     // A path that does not exist is told to anybody who has a key; without one the answer is Unauthorized.
-    await room.authenticator.authenticate(x.req.headers.authorization);
+    await admit(x, room, x.req.headers.authorization);
     throw noSuchPath(x);
   }
   if (target.at === 'discovery') {
     x.verb = 'discovery';
     x.resource = 'discovery';
+    if (!room.authenticator.known(x.req.headers.authorization)) room.addresses.demand(x.from);
     if (!deps.discovery(x, target.segments)) throw noSuchPath(x);
     return;
   }
   x.resource = target.at === 'extra' ? target.name : target.kind.plural;
   gate(x, room);
-  const caller = await room.authenticator.authenticate(offeredCredential(x.req, x.upgrade !== undefined));
-  x.caller = caller;
-  room.rates.demand(caller);
+  const caller = await admit(x, room, offeredCredential(x.req, x.upgrade !== undefined));
   switch (target.at) {
     case 'collection':
       return serveCollection(x, room, caller, target);

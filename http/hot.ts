@@ -32,11 +32,13 @@ export function openHotPath(
     if (!kind.operations.has('read') || isProjectKind(kind)) return false;
     const form = acceptForm(headers.accept);
     if (form === undefined || form.form !== 'object' || form.yaml) return false;
+    if (headers['if-none-match'] !== undefined) return false;
     if (!room.health.active()) return false;
     const caller = room.authenticator.known(headers.authorization);
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
     const body = room.stage.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
     if (body === undefined || !room.rates.take(caller)) return false;
+    room.newcomers.welcome(req.socket);
     res.writeHead(200, [
       'content-type',
       'application/json',
@@ -46,6 +48,8 @@ export function openHotPath(
       `"${etagOf(body)}"`,
       'cache-control',
       'no-cache, private',
+      'vary',
+      'Accept',
       'x-request-id',
       requestId,
     ]);

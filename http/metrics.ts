@@ -16,8 +16,8 @@ interface Series {
   readonly buckets: Float64Array;
 }
 
-/** Seconds. From a cached read to the longest request. */
-const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+/** Seconds. From a cached read to the longest request; few, since each is a series for every verb and resource. */
+const BOUNDS = [0.001, 0.01, 0.1, 1, 10];
 
 const DURATION = 'troupe_http_request_duration_seconds';
 const DURATION_HELP = 'Time from the arrival of a request to its answer, streams left out.';

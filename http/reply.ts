@@ -33,10 +33,19 @@ export function replyJson(x: Exchange, status: number, value: unknown, headers: 
   reply(x, status, JSON.stringify(value), headers);
 }
 
+/** The client has the object of this tag already. */
+export function replyNotModified(x: Exchange, etag: string): void {
+  x.res.writeHead(304, { ...objectHeaders(etag), 'x-request-id': x.requestId });
+  x.res.end();
+}
+
+function objectHeaders(etag: string): Headers {
+  // One version is the same tag in every form, so caches have to tell the forms apart.
+  return { etag: `"${etag}"`, 'cache-control': 'no-cache, private', vary: 'Accept' };
+}
+
 /** An object's stamped bytes. */
 export function replyObject(x: Exchange, status: number, body: Buffer, etag: string, headers: Headers = {}): void {
   headers['content-type'] ??= JSON_TYPE;
-  headers['etag'] = `"${etag}"`;
-  headers['cache-control'] = 'no-cache, private';
-  reply(x, status, body, headers);
+  reply(x, status, body, Object.assign(headers, objectHeaders(etag)));
 }

@@ -1,22 +1,31 @@
 /** Owns what all handlers share: the dependencies and the few things made of them once, at start. */
 import type { Bodies } from './body.js';
+import type { Admission } from './admission.js';
+import type { Addresses } from './auth/addresses.js';
 import type { Authenticator } from './auth/authenticator.js';
 import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import type { RunningKeys } from './resources/running-keys.js';
 import type { Renderings } from './table/rendering.js';
+import type { Newcomers } from './newcomers.js';
 import type { Rates } from './rate.js';
+import type { Revocation } from './revocation.js';
 import type { Streams } from './streams.js';
 import type { Runs } from './tools/runs.js';
 import type { Visits } from './tools/visits.js';
 
 export interface Room extends HttpDeps {
   readonly authenticator: Authenticator;
+  readonly addresses: Addresses;
+  readonly newcomers: Newcomers;
+  readonly admission: Admission;
   readonly bodies: Bodies;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;
   readonly runningKeys: RunningKeys;
   readonly streams: Streams;
+  /** For long answers that are no streams. */
+  readonly revocation: Pick<Revocation, 'follow'>;
   readonly rates: Rates;
   /** Browser tools of Workspaces: who may use them, and which run. */
   readonly visits: Visits;

@@ -6,8 +6,10 @@
  * (@koa/router). A request that asks to leave HTTP goes by `upgrade.ts`.
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
- * connections 75 s, connections MAX_CONNECTIONS; requests in flight, streams, and requests a second by setting. When those are full the
- * answer is 429 with Retry-After; connections beyond the bound are closed.
+ * connections 75 s, connections MAX_CONNECTIONS; one request at a time on a connection (`pipelining.ts`); requests in flight
+ * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
+ * (`auth/addresses.ts`) by setting; connections of one address without a known key (`newcomers.ts`). When those are full the answer is 429 with Retry-After; connections beyond the bound are
+ * closed. Health is outside of all bounds.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -15,22 +17,30 @@ import type { AddressInfo, Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
+import { openAccessLog } from './access-log.js';
+import { openAdmission } from './admission.js';
+import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
 import { openBodies } from './body.js';
 import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
 import { drainServers } from './drain.js';
+import { hasTwoHosts, refuseCheaply } from './early-refusals.js';
 import { answerError } from './errors.js';
-import { Exchange } from './exchange.js';
+import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
+import { openNewcomers } from './newcomers.js';
+import { holdConnection, OneAtATime } from './pipelining.js';
+import { methodNotAllowed } from './resources/dispatch.js';
 import { openRunningKeys } from './resources/running-keys.js';
 import { fixedRoutes } from './routes/fixed.js';
 import type { Room } from './room.js';
 import { openRates } from './rate.js';
+import { openRevocation } from './revocation.js';
 import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
@@ -38,19 +48,21 @@ import { openRuns } from './tools/runs.js';
 import { isTool, placeOf } from './tools/place.js';
 import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
+import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
 /** File descriptors are the limit behind it. */
 const MAX_CONNECTIONS = 30_000;
 const MAX_HEADER_BYTES = 32 * 1024;
+const HANDSHAKE_MS = 15_000;
 
 export interface Http {
   readonly httpPort: number;
   /** Undefined when TLS is off. */
   readonly httpsPort: number | undefined;
-  /** For changes of API keys, members and ServiceAccounts: `forget(address)`. */
-  readonly authenticator: Authenticator;
+  /** For changes of API keys, members and ServiceAccounts: `forget(address)`. Streams that end by it are ended, too. */
+  readonly authenticator: Pick<Authenticator, 'forget' | 'forgetAll'>;
   /** A renewed certificate, for connections from now on. */
   renewCertificate(tls: { readonly key: string | Buffer; readonly cert: string | Buffer }): void;
   /** No new writes, watches end cleanly, requests under way finish; bounded by the setting. */
@@ -61,23 +73,30 @@ export interface Http {
 
 export async function openHttp(deps: HttpDeps): Promise<Http> {
   let draining = false;
-  let inFlight = 0;
+  /** Requests whose answer is not complete, streams left out: what a drain waits for. */
+  let working = 0;
   const { limits } = deps.config;
   const deadlines = openDeadlines(limits.requestSeconds);
   const bodies = openBodies(limits.bodyBytes);
-  const streams = openStreams(limits.streams, limits.streamsPerKey);
+  const addresses = openAddresses(limits.rates.address);
+  const newcomers = openNewcomers(limits.newcomersPerAddress);
   const authenticator = openAuthenticator({
-    credentials: deps.credentials,
-    clock: deps.clock,
+    ...{ credentials: deps.credentials, clock: deps.clock, addresses },
     onUse: deps.onCredentialUse,
     async principals(address) {
       const body = deps.stage.peek(address) ?? (await deps.stage.read(address, deadlines.current()));
       return body && decodeObject(body);
     },
   });
+  const revocation = openRevocation({ authenticator, clock: deps.clock });
+  const streams = openStreams(limits.streams, limits.streamsPerKey, revocation);
   const room: Room = {
     ...deps,
     authenticator,
+    addresses,
+    newcomers,
+    revocation,
+    admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
     deadlines,
     streams,
@@ -93,34 +112,33 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     runningKeys: openRunningKeys(),
     draining: () => draining,
   };
-  const metrics = openMetrics(deps.metrics, { inFlight: () => inFlight, streams: () => streams.count });
+  const metrics = openMetrics(deps.metrics, { inFlight: () => working, streams: () => streams.count });
+  const accessLog = deps.config.accessLog ? openAccessLog(deps.log) : undefined;
   const extras = openExtras(room);
   const targets = openTargets(deps.config.group, deps.kinds, new Set(extras.beside.keys()));
   const routed: HandleDeps = { room, targets, extras, discovery: openDiscovery(room) };
   const hot = openHotPath(room, targets, metrics);
 
-  /** Counts a request in, and answers whatever `serve` throws: the one funnel. */
+  /** Answers whatever `serve` throws: the one funnel. */
   async function funnel(x: Exchange, serve: () => Promise<number>): Promise<void> {
     let status: number;
-    if (inFlight >= limits.inFlightRequests) {
-      const refusal = refuse('TooManyRequests', 'too many requests at once', { retryAfterSeconds: 1 });
-      status = answerError(x, refusal, deps.log);
-    } else {
-      inFlight += 1;
-      let counted = true;
-      x.leaveFlight = () => {
-        if (counted) inFlight -= 1;
-        counted = false;
-      };
-      try {
-        status = await serve();
-      } catch (error) {
-        status = answerError(x, error, deps.log);
-      } finally {
-        x.leaveFlight();
-      }
+    let counted = true;
+    working += 1;
+    x.leaveFlight = () => {
+      if (counted) working -= 1;
+      counted = false;
+      x.place?.leave();
+    };
+    try {
+      status = await serve();
+    } catch (error) {
+      status = answerError(x, error, deps.log);
+    } finally {
+      x.leaveFlight();
+      x.place?.end();
     }
     observeExchange(metrics, x, status);
+    accessLog?.(x, status);
   }
 
   const app = new Koa();
@@ -130,8 +148,9 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     const x = exchangeOf(ctx.res);
     await funnel(x, async () => {
       ctx.set('x-request-id', x.requestId);
+      if (!isHealth(x.path) && !room.authenticator.known(x.header('authorization'))) addresses.demand(x.from);
       await next();
-      if (ctx.status === 404 && ctx.body === undefined) throw noSuchPath(x);
+      if (ctx.status === 404 && ctx.body === undefined) throw nothingThere(x, router);
       return ctx.status;
     });
     // A refusal has been written past Koa.
@@ -160,12 +179,19 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const serveKoa = app.callback();
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
-  const nextId = (): string => `${prefix}-${(counter++).toString(36)}`;
+  const idOf = ({ headers }: IncomingMessage): string =>
+    readRequestId(headers['x-request-id']) ?? `${prefix}-${(counter++).toString(36)}`;
   const { publicUrl } = deps.config;
   const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
     new Exchange(req, res, requestId, publicUrl, upgrade);
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
-    const requestId = nextId();
+    holdConnection(req.socket, res);
+    const requestId = idOf(req);
+    if (hasTwoHosts(req)) {
+      res.shouldKeepAlive = false;
+      answerError(exchange(req, res, requestId), refuse('BadRequest', 'the request has more than one Host'), deps.log);
+      return;
+    }
     const query = req.url?.indexOf('?') ?? -1;
     if (query >= 0 && req.url?.includes('%00', query)) {
       // Postgres keeps no U+0000, so nothing can be meant by it in a selector or a cursor. (In a path it names nothing.)
@@ -174,12 +200,17 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       return;
     }
     try {
-      if (hot(req, res, requestId)) return;
+      // A line costs as much as the hot path saves.
+      if (accessLog === undefined && hot(req, res, requestId)) return;
     } catch (error) {
       answerError(exchange(req, res, requestId), error, deps.log);
       return;
     }
     const x = exchange(req, res, requestId);
+    if (addresses.isSpent(x.from) && !isHealth(x.path) && !authenticator.known(req.headers.authorization)) {
+      refuseCheaply(res);
+      return;
+    }
     if (isApi(x.path)) {
       serveApi(x);
       return;
@@ -188,26 +219,32 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       serveTools(x);
       return;
     }
-    exchanges.set(res, x);
+    rememberExchange(x);
     void serveKoa(req, res);
   }
 
   const plain = createServer(SERVER_OPTIONS, onRequest);
   const { tls } = deps.config;
   const secure =
-    tls && createTlsServer({ ...SERVER_OPTIONS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] }, onRequest);
+    tls &&
+    createTlsServer(
+      { ...SERVER_OPTIONS, handshakeTimeout: HANDSHAKE_MS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] },
+      onRequest,
+    );
   const servers: Server[] = secure ? [plain, secure] : [plain];
   for (const server of servers) bound(server);
   const upgrades = openUpgrades({
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {
-      const x = exchange(req, res, nextId(), upgrade);
+      const x = exchange(req, res, idOf(req), upgrade);
       if (isTool(x.path)) serveTools(x);
       else serveApi(x);
     },
   });
-  upgrades.follow(plain, 'connection');
-  if (secure) upgrades.follow(secure, 'secureConnection');
+  for (const each of [newcomers, upgrades]) {
+    each.follow(plain, 'connection');
+    if (secure) each.follow(secure, 'secureConnection');
+  }
   const httpPort = await listen(plain, deps.config.host, deps.config.port);
   const httpsPort = secure && tls ? await listen(secure, deps.config.host, tls.port) : undefined;
 
@@ -224,14 +261,32 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   return {
     httpPort,
     httpsPort,
-    authenticator,
+    authenticator: {
+      forget(address) {
+        authenticator.forget(address);
+        revocation.changed(address);
+      },
+      forgetAll: () => authenticator.forgetAll(),
+    },
     renewCertificate: (renewed) => secure?.setSecureContext({ key: renewed.key, cert: renewed.cert }),
     async drain() {
       draining = true;
-      await drainServers({ servers, streams, inFlight: () => inFlight, seconds: limits.drainSeconds });
+      await drainServers({ servers, streams, inFlight: () => working, seconds: limits.drainSeconds });
     },
     close,
   };
+}
+
+/** Asked for by what watches this process: outside of all bounds. */
+function isHealth(path: string): boolean {
+  return path === '/livez' || path === '/readyz' || path === '/healthz' || path === '/metrics';
+}
+
+/** A path without any route, or one that has routes for other methods. */
+function nothingThere(x: Exchange, router: Router): Error {
+  const routes = router.match(x.path, x.method).path.filter(({ methods }) => methods.length > 0);
+  if (routes.length === 0) return noSuchPath(x);
+  return methodNotAllowed(x, [...new Set(routes.flatMap(({ methods }) => methods))].toSorted());
 }
 
 /** Answers of the API are ready-made bytes; Koa's context and the listeners it adds would be a twentieth of a write. */
@@ -239,16 +294,8 @@ function isApi(path: string): boolean {
   return path.startsWith('/apis/') || path.startsWith('/api/') || path === '/api' || path === '/apis';
 }
 
-const exchanges = new WeakMap<ServerResponse, Exchange>();
-
-/** The exchange that `onRequest` made for this answer. */
-export function exchangeOf(res: ServerResponse): Exchange {
-  const x = exchanges.get(res);
-  if (x === undefined) throw new Error('a request came in beside the front door');
-  return x;
-}
-
 const SERVER_OPTIONS = {
+  IncomingMessage: OneAtATime,
   maxHeaderSize: MAX_HEADER_BYTES,
   /** Slow headers: a client that sends them a byte at a time is cut. Bodies have bounds of their own (`body.ts`, blobs). */
   headersTimeout: 30_000,

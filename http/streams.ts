@@ -3,11 +3,14 @@
  *
  * I10: at most `max` at once (10 to 20 kB each), and `perKey` of one credential; one more is 429 with Retry-After. A sweep each second gives every stream
  * its turn for what is due (bookmark, timeout, slowness), so that ten thousand watches need one timer and not thirty thousand.
+ *
+ * A stream outlives its request's check, so each says what its caller must be allowed, and `revocation.ts` asks again.
  */
 import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
+import type { Revocable, Revocation } from './revocation.js';
 
-export interface Stream {
+export interface Stream extends Revocable {
   /** Called once a second. `now` is performance.now(). */
   sweep?(now: number): void;
   /** The service drains: end the answer as if it had come to its end, unless it will soon. */
@@ -30,19 +33,20 @@ export interface Streams {
   close(): void;
 }
 
-export function openStreams(max: number, perKey: number): Streams {
+export function openStreams(max: number, perKey: number, revocation: Pick<Revocation, 'follow' | 'sweep'>): Streams {
   const open = new Set<Stream>();
   const counts = new Map<string, number>();
   const timer = setInterval(() => {
     const now = performance.now();
     for (const stream of open) stream.sweep?.(now);
+    revocation.sweep(now);
   }, 1000);
   timer.unref();
 
   return {
     add(x, stream) {
       if (open.size >= max) throw refuse('TooManyRequests', 'too many streams are open', { retryAfterSeconds: 5 });
-      const holder = x.caller?.holder ?? '';
+      const holder = `${x.caller?.org ?? ''}/${x.caller?.holder ?? ''}`;
       const held = counts.get(holder) ?? 0;
       if (held >= perKey) {
         const message = `this credential has ${held} streams open, which is its limit`;
@@ -51,8 +55,10 @@ export function openStreams(max: number, perKey: number): Streams {
       open.add(stream);
       counts.set(holder, held + 1);
       x.leaveFlight();
+      const unfollow = revocation.follow(x, stream);
       return () => {
         if (!open.delete(stream)) return;
+        unfollow();
         const left = (counts.get(holder) ?? 1) - 1;
         if (left > 0) counts.set(holder, left);
         else counts.delete(holder);

@@ -11,6 +11,7 @@
  */
 import { ServerResponse, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { refusePipelined } from './pipelining.js';
 
 /** A connection whose request asked to leave HTTP. */
 export interface Upgrade {
@@ -58,6 +59,7 @@ export function openUpgrades(deps: UpgradeDeps): Upgrades {
   return {
     follow(server, event) {
       server.on('upgrade', (req: IncomingMessage, socket: Socket, head: Buffer) => {
+        if (refusePipelined(req, socket)) return;
         // Nobody else listens on a connection that has left its server.
         const onError = (): void => void socket.destroy();
         socket.on('error', onError);

@@ -66,7 +66,7 @@ export function acceptWebSocket(x: Exchange, subprotocols: readonly string[]): W
 }
 
 /** For `Streams`: pings, ends a peer that is silent, and ends all at a drain. */
-export function heartbeat(webSocket: WebSocket): Required<Omit<Stream, 'cut'>> {
+export function heartbeat(webSocket: WebSocket): Required<Pick<Stream, 'sweep' | 'end'>> {
   let heard = performance.now();
   let pinged = heard;
   let waiting = 0;

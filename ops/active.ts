@@ -25,6 +25,7 @@ import { locateOutput } from '../src/kinds/job/outputs.js';
 import type { Doors } from '../src/kinds/machine.js';
 import { LOCAL_NODE } from '../src/kinds/node/local.js';
 import type { CommittedChange } from '../storage/commit/member.js';
+import { countPhases } from '../storage/phases.js';
 import { openAdmissionSwitch } from '../storage/admissions.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Store } from '../storage/open.js';
@@ -192,6 +193,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     onFenced: () => ending.abort(),
     onChange(change) {
       webhooks.committed(change);
+      metrics.work.committed(change);
       deps.onChange(change);
     },
     observe: metrics.observe,
@@ -222,6 +224,7 @@ async function furnish(
 ): Promise<Active> {
   const { store, engine, metrics } = deps;
   metrics.follow(actors, webhooks);
+  metrics.work.follow(actors.stage, () => countPhases(store.postgres));
   const orgs: OrgDeps = {
     ...{ rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes },
     // Operators have their keys in the bootstrap org.

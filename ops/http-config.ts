@@ -42,7 +42,7 @@ function optionsOf({ dataDir, host, publicUrl, toolDomain, tlsCert: cert, tlsKey
 }
 
 export async function httpConfig(config: Config, certificate: ServerCertificate | undefined): Promise<HttpConfig> {
-  const { bodyBytes, requestSeconds, inFlightRequests, drainSeconds, watchers: streams, tlsPort } = config;
+  const { bodyBytes, requestSeconds, drainSeconds, watchers: streams, tlsPort } = config;
   return {
     host: config.host,
     port: config.port,
@@ -50,11 +50,24 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
     group: API_GROUP,
     productVersion: await readVersion(),
     publicUrl: config.publicUrl,
+    metricsOpen: config.metrics === 'open' || (config.metrics === 'auto' && isLocal(config)),
+    accessLog: config.accessLog === 'on',
     toolDomain: config.toolDomain,
     limits: {
-      ...{ bodyBytes, requestSeconds, inFlightRequests, streams, drainSeconds },
+      ...{ bodyBytes, requestSeconds, streams, drainSeconds },
+      inFlight: { all: config.inFlightRequests, org: config.orgInFlightRequests, key: config.keyInFlightRequests },
+      bodyMemoryBytes: config.bodyMemoryBytes,
       streamsPerKey: config.keyWatchers,
-      rates: { key: config.keyRequestsPerSecond, org: config.orgRequestsPerSecond },
+      rates: {
+        key: config.keyRequestsPerSecond,
+        org: config.orgRequestsPerSecond,
+        address: config.addressRequestsPerSecond,
+      },
     },
   };
+}
+
+/** Only this machine reaches it, not by a proxy either. */
+function isLocal({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): boolean {
+  return publicUrl === undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host);
 }

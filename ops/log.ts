@@ -18,7 +18,14 @@ const SECRET_PATHS = [
 
 export function openLog(level: string): Log {
   return pino(
-    { level, base: { pid: process.pid }, redact: { paths: SECRET_PATHS, censor: '[cut]' } },
+    {
+      level,
+      base: { pid: process.pid },
+      formatters: { level: (name) => ({ level: name }) },
+      // RFC 3339.
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: SECRET_PATHS, censor: '[cut]' },
+    },
     process.stderr.isTTY
       ? { write: (line: string) => process.stderr.write(plainLine(line)) }
       : pino.destination({ fd: 2, sync: false }),
@@ -28,10 +35,9 @@ export function openLog(level: string): Log {
 /** `12:00:01 info  started Postgres port=5432`, from a line of JSON. */
 export function plainLine(line: string): string {
   const { time, level, msg, pid: _, ...fields } = JSON.parse(line) as Record<string, unknown>;
-  const clock = new Date(Number(time)).toTimeString().slice(0, 8);
-  const name = pino.levels.labels[Number(level)] ?? 'info';
+  const clock = new Date(String(time)).toTimeString().slice(0, 8);
   const rest = Object.entries(fields).map(
     ([field, value]) => ` ${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
-  return `${clock} ${name.padEnd(5)} ${typeof msg === 'string' ? msg : ''}${rest.join('')}\n`;
+  return `${clock} ${String(level).padEnd(5)} ${typeof msg === 'string' ? msg : ''}${rest.join('')}\n`;
 }

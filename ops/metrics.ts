@@ -4,9 +4,11 @@ import type { ActorObserver, Actors } from '../actors/open.js';
 import type { Webhooks } from '../actors/delivery/open.js';
 import type { DiskWatch } from './disk-space.js';
 import type { Log } from './log.js';
+import { openWorkMetrics, type WorkMetrics } from './work-metrics.js';
 
 export interface Metrics {
   readonly registry: Registry;
+  readonly work: WorkMetrics;
   readonly observe: ActorObserver & {
     /** An attempt to deliver a webhook has ended. */
     delivery(phase: string): void;
@@ -18,9 +20,19 @@ export interface Metrics {
   followDisk(disk: Pick<DiskWatch, 'free'>): void;
 }
 
-export function openMetrics(log: Log): Metrics {
+export interface MetricsOptions {
+  readonly log: Log;
+  /** As `/version` has it. */
+  readonly version: string;
+  /** Connections for reads. */
+  readonly pool: { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
+  /** Whether this process is the active one. */
+  active(): boolean;
+}
+
+export function openMetrics({ log, version, pool, active }: MetricsOptions): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: 'troupe_' });
+  collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const crashes = new Counter({
     name: 'troupe_actor_crashes_total',
@@ -41,7 +53,7 @@ export function openMetrics(log: Log): Metrics {
     registers,
   });
   const overdue = new Gauge({
-    name: 'troupe_overdue_row_ms',
+    name: 'troupe_overdue_row_seconds',
     help: 'Time for which the oldest row that should be gone has been there, by the sweep that removes it.',
     labelNames: ['sweep'],
     registers,
@@ -63,9 +75,20 @@ export function openMetrics(log: Log): Metrics {
       },
     });
   };
+  new Gauge({
+    name: 'troupe_build_info',
+    help: 'Version of the program; the value is always 1.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.version }, 1);
+  gauge('troupe_leader', 'Whether this process is the active one (1) or a standby (0).', () => Number(active()));
+  gauge('troupe_database_connections', 'Connections to Postgres for reads.', () => pool.totalCount);
+  gauge('troupe_database_connections_idle', 'Of them, those without a statement.', () => pool.idleCount);
+  gauge('troupe_database_reads_waiting', 'Reads that wait for a connection.', () => pool.waitingCount);
 
   return {
     registry,
+    work: openWorkMetrics(registry),
     observe: {
       crash(address, errorClass, parked) {
         crashes.inc({ kind: address.kind, parked: String(parked) });
@@ -73,7 +96,7 @@ export function openMetrics(log: Log): Metrics {
       },
       effect: (type, outcome) => effects.inc({ type, outcome }),
       delivery: (phase) => deliveries.inc({ phase }),
-      overdue: (sweep, ms) => overdue.set({ sweep }, ms),
+      overdue: (sweep, ms) => overdue.set({ sweep }, seconds(ms)),
       problem(message) {
         problems.inc();
         log.warn({ message }, 'a problem behind the front door');
@@ -88,16 +111,22 @@ export function openMetrics(log: Log): Metrics {
       gauge('troupe_cached_objects', 'Objects in the cache.', () => actors.sizes().cached);
       gauge('troupe_cache_bytes', 'Bytes in the cache.', () => actors.sizes().cacheBytes);
       gauge('troupe_effects_in_hand', 'Effects not yet carried out.', () => actors.health().effects);
-      gauge('troupe_oldest_message_ms', 'Age of the oldest unhandled message.', () => actors.health().oldestMessageMs);
-      gauge(
-        'troupe_oldest_effect_ms',
-        'Time since the last try of the effect that was tried longest ago.',
-        () => actors.health().oldestEffectMs,
+      gauge('troupe_oldest_message_seconds', 'Age of the oldest unhandled message.', () =>
+        seconds(actors.health().oldestMessageMs),
+      );
+      gauge('troupe_oldest_effect_seconds', 'Time since the last try of the effect that was tried longest ago.', () =>
+        seconds(actors.health().oldestEffectMs),
       );
       gauge('troupe_webhooks_waiting', 'Due deliveries in memory.', () => webhooks.state().waiting);
       gauge('troupe_webhooks_in_hand', 'Attempts under way.', () => webhooks.state().inHand);
       gauge('troupe_commits_waiting', 'Commits waiting for a transaction.', () => actors.health().commitsWaiting);
-      gauge('troupe_oldest_commit_ms', 'Age of the oldest waiting commit.', () => actors.health().oldestCommitMs);
+      gauge('troupe_oldest_commit_seconds', 'Age of the oldest waiting commit.', () =>
+        seconds(actors.health().oldestCommitMs),
+      );
     },
   };
+}
+
+function seconds(ms: number): number {
+  return ms / 1_000;
 }

@@ -20,6 +20,7 @@ import { privateOnce } from '../ops/private-file.js';
 import { refusedStart } from '../ops/refused-start.js';
 import { stopSignal } from '../ops/signals.js';
 import { openSsh, type Ssh } from '../ops/ssh.js';
+import { readVersion } from '../ops/version.js';
 import { openVisitKey } from '../ops/visit-key.js';
 import { serveTerms } from '../ops/terms.js';
 import { readWebhookCa } from '../ops/webhook-ca.js';
@@ -77,8 +78,9 @@ async function serve(
     now: store.clock,
   });
 
-  const metrics = openMetrics(log);
   const front = openFront(store, blobs);
+  const version = await readVersion();
+  const metrics = openMetrics({ log, version, pool, active: () => front.health.active() });
   const certificate = await certificateOf(config);
   const http = await openHttp({
     ...front,

@@ -1,13 +1,15 @@
 /**
- * Owns who a request comes from. A credential is looked up by its SHA-256 and what was found is kept, so that a known
+ * Finds who a request comes from. A credential is looked up by its SHA-256 and what was found is kept, so that a known
  * key costs one hash and one Map look-up per request, without a promise.
  *
  * What makes a kept answer wrong: its key or token ends, its member or ServiceAccount changes or goes, its time is over.
  * The first two arrive through `forget` (called for each committed change of those kinds) and, from another process,
- * after TTL at the latest; the time is looked at on every use.
+ * after TTL_MS at the latest; the time is looked at on every use. From REFRESH_MS on, a use starts the next look-up and is
+ * served meanwhile.
  *
- * I10: at most MAX_KNOWN callers; the least recently used go. At most MAX_LOOKUPS look-ups run at once (a flood of made-up
- * keys must not take Postgres from the others); one more is 503.
+ * I10: at most MAX_KNOWN callers; the least recently used go. Known credentials have look-ups of their own, at most one
+ * each. All others share MAX_LOOKUPS, MAX_LOOKUPS_PER_ADDRESS of them for one client address, and each that fails counts
+ * against its address (`addresses.ts`): a flood of made-up keys takes neither Postgres nor its place from the others.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -15,27 +17,46 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
 import type { CredentialSource } from '../deps.js';
+import type { Addresses } from './addresses.js';
 import { bearerHash } from './bearer.js';
 import { makeCaller, type KnownCaller, type Principals } from './caller.js';
 
 /** About 1.5 kB each. */
 const MAX_KNOWN = 10_000;
-/** How long another process's change may go unnoticed, in ms. */
-const TTL = 15_000;
+/** How long another process's change may go unnoticed. */
+const TTL_MS = 15_000;
+const REFRESH_MS = 10_000;
 const MAX_LOOKUPS = 64;
+const MAX_LOOKUPS_PER_ADDRESS = 16;
 
-interface Entry extends KnownCaller {
+/** A caller, and the credential that proved it. */
+export interface Identity extends KnownCaller {
+  /** Of the credential. */
+  readonly sha256: string;
+}
+
+interface Entry extends Identity {
   readonly digest: Buffer;
+  /** `now` at which its look-up began; -Infinity once it may be wrong. */
+  readAt: number;
+}
+
+interface Lookup {
+  /** `forgotten` at its beginning. */
+  readonly before: number;
+  readonly found: Promise<Entry | undefined>;
 }
 
 export interface Authenticator {
   /** The caller, when the credential is known already and good. Costs no wait. */
   known(header: string | undefined): Caller | undefined;
-  /** The caller, or Unauthorized. */
-  authenticate(header: string | undefined): Promise<Caller>;
-  /** The caller behind a credential that was good before, by its SHA-256: as he is now, or Unauthorized. */
-  again(sha256: string): Promise<Caller>;
-  /** This object has changed or is gone: whoever was read from it is read again. */
+  /** Who sends this header from this client address, or Unauthorized. */
+  authenticate(header: string | undefined, from: string): Promise<Identity>;
+  /** Who is behind a credential that was good before, by its SHA-256: as it is now, or Unauthorized. */
+  again(sha256: string): Promise<Identity>;
+  /** Whether nothing has made this answer doubtful since. */
+  isCurrent(identity: Identity): boolean;
+  /** This object has changed or is gone: the callers that were read from it are read again. */
   forget(address: Address): void;
   /** Everything may have changed meanwhile: a standby has become the active process. */
   forgetAll(): void;
@@ -44,35 +65,50 @@ export interface Authenticator {
 export interface AuthenticatorDeps {
   readonly credentials: CredentialSource;
   readonly principals: Principals;
+  readonly addresses: Addresses;
   readonly clock: () => number;
-  /** Called for a use of a credential, at most once per TTL and credential (lastUsedTime is someone else's matter). */
+  /** Called for a use of a credential, at most once per look-up (lastUsedTime is the credential's own matter). */
   readonly onUse?: ((address: Address, uid: string) => void) | undefined;
+  /** Monotonic, ms. */
+  readonly now?: (() => number) | undefined;
 }
 
 const BAD_KEY = 'the API key is not valid';
 
 export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const known = new LRUCache<string, Entry>({ max: MAX_KNOWN, ttl: TTL });
-  const lookups = new Map<string, Promise<Entry | undefined>>();
-  /** Grows with every `forget`, so that a look-up that began before it is not kept. */
+  const { addresses, now = () => performance.now() } = deps;
+  /** Also what has to be read again: that it was good once gives it a look-up of its own. */
+  const known = new LRUCache<string, Entry>({ max: MAX_KNOWN });
+  const lookups = new Map<string, Lookup>();
+  /** Look-ups of unknown credentials under way, by client address. */
+  const strangers = new Map<string, number>();
+  let strangersInAll = 0;
+  /** Grows with every `forget`, so that a look-up that began before it is neither kept nor joined. */
   let forgotten = 0;
 
-  function usable(sha256: string): Caller | undefined {
+  function usable(sha256: string): Entry | undefined {
     const entry = known.get(sha256);
     if (entry === undefined) return undefined;
     if (entry.expires !== undefined && entry.expires <= deps.clock()) return undefined;
+    const age = now() - entry.readAt;
+    if (age >= TTL_MS) return undefined;
+    // Should it fail, the answer is good until its time is over; then the requests wait for a look-up and see why.
+    if (age >= REFRESH_MS && !lookups.has(sha256)) void shared(sha256).catch(() => undefined);
     // Found by its hash already; compared once more in constant time, so that no index decides alone.
-    return timingSafeEqual(entry.digest, Buffer.from(sha256, 'hex')) ? entry.caller : undefined;
+    return timingSafeEqual(entry.digest, Buffer.from(sha256, 'hex')) ? entry : undefined;
   }
 
   async function lookUp(sha256: string): Promise<Entry | undefined> {
     const before = forgotten;
+    const readAt = now();
     const credential = await deps.credentials.find(sha256);
-    if (credential === undefined) return undefined;
-    if (credential.expires !== undefined && credential.expires <= deps.clock()) return undefined;
-    const made = await makeCaller(sha256, credential, deps.principals);
-    if (made === undefined) return undefined;
-    const entry: Entry = { ...made, digest: Buffer.from(sha256, 'hex') };
+    const expired = credential?.expires !== undefined && credential.expires <= deps.clock();
+    const made = credential && !expired ? await makeCaller(sha256, credential, deps.principals) : undefined;
+    if (credential === undefined || made === undefined) {
+      known.delete(sha256);
+      return undefined;
+    }
+    const entry: Entry = { ...made, sha256, digest: Buffer.from(sha256, 'hex'), readAt };
     if (before === forgotten) known.set(sha256, entry);
     deps.onUse?.(credential.address, credential.uid);
     return entry;
@@ -80,44 +116,72 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
 
   function shared(sha256: string): Promise<Entry | undefined> {
     const running = lookups.get(sha256);
-    if (running) return running;
-    if (lookups.size >= MAX_LOOKUPS)
-      throw refuse('Unavailable', 'too many unknown keys at once', { retryAfterSeconds: 1 });
-    const mine = lookUp(sha256).finally(() => lookups.delete(sha256));
+    if (running?.before === forgotten) return running.found;
+    const mine: Lookup = {
+      before: forgotten,
+      found: lookUp(sha256).finally(() => {
+        if (lookups.get(sha256) === mine) lookups.delete(sha256);
+      }),
+    };
     lookups.set(sha256, mine);
-    return mine;
+    return mine.found;
   }
 
-  async function again(sha256: string): Promise<Caller> {
-    const at = usable(sha256) ?? (await shared(sha256))?.caller;
-    if (at === undefined) throw refuse('Unauthorized', BAD_KEY);
-    return at;
+  /** Of a credential that is not known from a use before. */
+  async function lookUpStranger(sha256: string, from: string): Promise<Entry | undefined> {
+    const running = strangers.get(from) ?? 0;
+    if (running >= MAX_LOOKUPS_PER_ADDRESS || strangersInAll >= MAX_LOOKUPS) {
+      throw refuse('Unavailable', 'too many unknown keys at once', { retryAfterSeconds: 1 });
+    }
+    strangers.set(from, running + 1);
+    strangersInAll += 1;
+    try {
+      return await shared(sha256);
+    } finally {
+      strangersInAll -= 1;
+      const left = (strangers.get(from) ?? 1) - 1;
+      if (left > 0) strangers.set(from, left);
+      else strangers.delete(from);
+    }
+  }
+
+  async function again(sha256: string): Promise<Identity> {
+    const found = usable(sha256) ?? (await shared(sha256));
+    if (found === undefined) throw refuse('Unauthorized', BAD_KEY);
+    return found;
   }
 
   return {
     known(header) {
       const sha256 = bearerHash(header);
-      return sha256 === undefined ? undefined : usable(sha256);
+      return sha256 === undefined ? undefined : usable(sha256)?.caller;
     },
-    async authenticate(header) {
+    async authenticate(header, from) {
       const sha256 = bearerHash(header);
       if (sha256 === undefined) {
+        addresses.demand(from);
         const message =
           header === undefined ? 'no API key was sent' : 'the Authorization header holds no bearer credential';
         throw refuse('Unauthorized', message, { fix: 'Send the header "Authorization: Bearer <API key>".' });
       }
-      return again(sha256);
+      if (known.has(sha256)) return again(sha256);
+      addresses.demand(from);
+      const found = await lookUpStranger(sha256, from);
+      if (found === undefined) throw refuse('Unauthorized', BAD_KEY);
+      addresses.giveBack(from);
+      return found;
     },
     again,
+    isCurrent: (identity) => known.peek(identity.sha256) === identity && usable(identity.sha256) !== undefined,
     forget(address) {
       forgotten += 1;
       const key = addressKey(address);
       // A change of a member is rare and the cache is small: a walk beats an index that every caller pays for.
-      for (const [sha256, entry] of known.entries()) if (entry.sources.includes(key)) known.delete(sha256);
+      for (const entry of known.values()) if (entry.sources.includes(key)) entry.readAt = -Infinity;
     },
     forgetAll() {
       forgotten += 1;
-      known.clear();
+      for (const entry of known.values()) entry.readAt = -Infinity;
     },
   };
 }

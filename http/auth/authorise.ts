@@ -70,6 +70,18 @@ export function addressOf(
   return { org: homeOrg(caller, kind, project), kind: kind.kind, project, name };
 }
 
+/** What `authorise` asked, to be asked again of the caller of a stream as long as it is open. */
+export function stillMay(
+  kind: KindDefinition,
+  project: string,
+  name: string,
+  verb: AccessVerb,
+): (caller: Caller) => boolean {
+  const scope = scopeOf(kind.plural, verb);
+  const place = placeOf(kind, project, name);
+  return (caller) => caller.may(scope, place);
+}
+
 /**
  * The projects whose objects a list over every project shows: undefined for all of them, else only these.
  * Refuses when the caller may read none.

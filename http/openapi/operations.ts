@@ -4,6 +4,7 @@ import { batchComponent, gvkOf, listComponent, patchComponent } from './componen
 import {
   DELETE_PARAMETERS,
   ETAG,
+  IF_NONE_MATCH,
   LIST_PARAMETERS,
   NAME,
   NAMESPACE,
@@ -18,6 +19,11 @@ const YAML_TYPE = 'application/yaml';
 export function failure(): Node {
   return { description: 'What went wrong.', content: { [JSON_TYPE]: { schema: ref('Status') } } };
 }
+
+/** Of a conditional read. */
+const UNCHANGED: Readonly<Record<string, Node>> = {
+  304: { description: 'The client has this version already.', headers: ETAG },
+};
 
 function object(name: string, description: string): Node {
   return {
@@ -142,12 +148,13 @@ export function kindPaths(group: string, kind: KindDefinition): Record<string, N
     const draft = {
       verb: 'get',
       action: 'get',
+      parameters: [IF_NONE_MATCH],
       id: idOf('read', kind, 'Status'),
       summary: `Read the status of a ${name}`,
     };
     paths[`${scoped}/{name}/status`] = {
       parameters: [...place, NAME],
-      get: make({ ...draft, success: { 200: object(name, 'The object, with its status.') } }),
+      get: make({ ...draft, success: { 200: object(name, 'The object, with its status.'), ...UNCHANGED } }),
     };
   }
   for (const action of kind.actions ?? []) {
@@ -168,7 +175,17 @@ function objectPath(
   const { kind: name } = kind;
   const ok = { 200: object(name, 'The object.') };
   const drafts: readonly (readonly [Operation, Draft])[] = [
-    ['read', { verb: 'get', action: 'get', id: idOf('read', kind), summary: `Read a ${name}`, success: ok }],
+    [
+      'read',
+      {
+        verb: 'get',
+        action: 'get',
+        id: idOf('read', kind),
+        summary: `Read a ${name}`,
+        parameters: [IF_NONE_MATCH],
+        success: { ...ok, ...UNCHANGED },
+      },
+    ],
     [
       'replace',
       {

@@ -70,4 +70,10 @@ export const WRITE_HEADERS: readonly Parameter[] = [
   header('If-Match', 'ETag of the object that is to be changed; another version is 412.'),
 ];
 
+/** Of a read. */
+export const IF_NONE_MATCH: Parameter = header(
+  'If-None-Match',
+  'ETag of what the client has already; 304 while that is the newest version.',
+);
+
 export const ETAG: Node = { ETag: { description: 'Version of the object, in quotes.', schema: { type: 'string' } } };

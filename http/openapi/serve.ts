@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { isHeldAlready } from '../conditional.js';
 import { refuse } from '../../src/api/refusal.js';
 import { versionsOf } from '../discovery/legacy.js';
 import type { Room } from '../room.js';
@@ -43,13 +44,9 @@ function answer(ctx: Context, { body, hash }: Made): void {
   ctx.set('vary', 'Accept');
   ctx.set('cache-control', named ? `public, max-age=${FOR_EVER}, immutable` : 'public, max-age=0, must-revalidate');
   ctx.type = 'application/json';
-  if (holds(ctx.get('if-none-match'), hash)) ctx.status = 304;
+  // Koa's own `fresh` gives in to `no-cache`, which fetch adds.
+  if (isHeldAlready(ctx.get('if-none-match'), hash)) ctx.status = 304;
   else ctx.body = body;
-}
-
-/** Also one of several tags, and one that a proxy has made weak. (Koa's own `fresh` gives in to `no-cache`, which fetch adds.) */
-function holds(tags: string, hash: string): boolean {
-  return tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === `"${hash}"`);
 }
 
 export function openapiRoutes(router: Router, room: Room): void {

@@ -8,6 +8,7 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Caller } from '../../actors/stage.js';
 import type { PortConnection } from '../../actors/work/commands.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { plainSubprotocols } from '../auth/offered.js';
@@ -18,6 +19,8 @@ import { splice } from './splice.js';
 
 export interface ProxyTarget extends Passage {
   connect(signal: AbortSignal): Promise<PortConnection>;
+  /** What its caller must be allowed as long as it is open. */
+  allows(caller: Caller): boolean;
   /** Names and values that each answer gets besides. */
   readonly more: readonly string[];
 }
@@ -41,6 +44,7 @@ export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget):
   const end = (): void => life.abort();
   x.gone.addEventListener('abort', end, { once: true });
   const release = streams.add(x, {
+    allows: target.allows,
     end() {
       end();
       (x.upgrade?.socket ?? x.res).destroy();

@@ -30,7 +30,12 @@ export async function listObjects(
   const request = readListRequest(x.query, scan.range.project);
   const page = await openPage(room, scan, request, x.gone);
   if (request.limit === undefined) {
-    await streamList(x, rendering, matching(page, scan), { before: `{"resourceVersion":"${page.version}"}` });
+    const unfollow = room.revocation.follow(x, { allows: scan.allows });
+    try {
+      await streamList(x, rendering, matching(page, scan), { before: `{"resourceVersion":"${page.version}"}` });
+    } finally {
+      unfollow();
+    }
   } else await answerPage(x, page, scan, rendering, request.limit);
 }
 

@@ -1,4 +1,5 @@
 /** Owns what a list, watch or deletecollection ranges over, after authorisation. */
+import { RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, Range } from '../../actors/stage.js';
 import { authorise, homeOrg, isProjectKind, visibleProjects, type AccessVerb } from '../auth/authorise.js';
@@ -8,6 +9,8 @@ import { readSelection, type Selection } from './selection.js';
 export interface Scan {
   readonly range: Range;
   readonly selection: Selection;
+  /** Whether a caller may see all that this scan shows; for one that goes on, as a watch does. */
+  allows(caller: Caller): boolean;
 }
 
 export function readScan(
@@ -21,7 +24,22 @@ export function readScan(
   const selection = readSelection(x, kind, project, visible);
   const org = homeOrg(caller, kind, project ?? '');
   // A selector on metadata.namespace narrows the read as a path would.
-  return { range: { org, kind, project: project ?? selection.project, name: selection.name }, selection };
+  return {
+    range: { org, kind, project: project ?? selection.project, name: selection.name },
+    selection,
+    allows: (asked) => showsAtLeast(visible, () => scopeOfScan(asked, kind, project, verb)),
+  };
+}
+
+/** Whether what is visible now covers what was; undefined stands for everything. */
+function showsAtLeast(was: readonly string[] | undefined, now: () => readonly string[] | undefined): boolean {
+  try {
+    const visible = now();
+    return visible === undefined || (was?.every((project) => visible.includes(project)) ?? false);
+  } catch (error) {
+    if (error instanceof RefusalError) return false;
+    throw error;
+  }
 }
 
 /** The projects (for Namespaces: the names) to which the scan is cut; undefined: no cut. */

@@ -5,7 +5,9 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Address } from '../../src/api/address.js';
 import { addressOf } from '../auth/authorise.js';
 import { tooLargeVersion } from '../errors.js';
+import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
+import { replyNotModified } from '../reply.js';
 import type { Room } from '../room.js';
 import { answerObject, etagOf, readForm } from './answer.js';
 import { readVersionNumber } from './versions.js';
@@ -19,11 +21,6 @@ export async function readBytes(room: Room, kind: KindDefinition, address: Addre
   const body = room.stage.peek(address) ?? (await room.stage.read(address, room.deadlines.current()));
   if (body === undefined) throw notFound(kind, address.name);
   return body;
-}
-
-/** Whether the client has this version: one of several tags, or one that a proxy has made weak. */
-function isKnown(tags: string | undefined, etag: string): boolean {
-  return tags?.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === `"${etag}"`) ?? false;
 }
 
 export async function readObject(
@@ -41,9 +38,6 @@ export async function readObject(
   const body = await readBytes(room, kind, address);
   const etag = etagOf(body);
   // Of a Table the ETag says nothing: ages pass.
-  if (form.form === 'object' && isKnown(x.header('if-none-match'), etag)) {
-    x.res.writeHead(304, { etag: `"${etag}"`, 'cache-control': 'no-cache, private', 'x-request-id': x.requestId });
-    return void x.res.end();
-  }
-  answerObject(x, room, kind, form, 200, body, etag);
+  if (form.form === 'object' && isHeldAlready(x.header('if-none-match'), etag)) replyNotModified(x, etag);
+  else answerObject(x, room, kind, form, 200, body, etag);
 }

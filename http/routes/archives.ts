@@ -1,5 +1,6 @@
 /** Owns `…/files/archive` of running Sandboxes and Workspaces: a directory as a tar, and a tar into a directory. Source: decisions, "Routes not shown". */
 import { refuse } from '../../src/api/refusal.js';
+import type { Caller } from '../../actors/stage.js';
 import type { FilePlace } from '../../actors/work/files/open.js';
 import type { Exchange } from '../exchange.js';
 import { replyJson } from '../reply.js';
@@ -11,19 +12,24 @@ const TAR = 'application/x-tar';
 /** What a tar may be sent as. */
 const TAR_TYPES: ReadonlySet<string> = new Set([TAR, 'application/tar', 'application/octet-stream', '']);
 
-export async function serveArchive(x: Exchange, room: Room, place: FilePlace): Promise<void> {
-  if (x.method === 'GET') return send(x, room, place);
+export async function serveArchive(
+  x: Exchange,
+  room: Room,
+  place: FilePlace,
+  allows: (caller: Caller) => boolean,
+): Promise<void> {
+  if (x.method === 'GET') return send(x, room, place, allows);
   const type = (x.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (!TAR_TYPES.has(type)) throw refuse('UnsupportedMediaType', `an archive is sent as ${TAR}, uncompressed`);
-  await takeBody(x, room, async (body) => {
+  await takeBody(x, room, allows, async (body) => {
     const { files } = await room.files.unpack(place, body, x.gone);
     replyJson(x, 200, { path: place.path, files });
   });
 }
 
-async function send(x: Exchange, room: Room, place: FilePlace): Promise<void> {
+async function send(x: Exchange, room: Room, place: FilePlace, allows: (caller: Caller) => boolean): Promise<void> {
   const { res } = x;
-  const release = room.streams.add(x, { end: () => res.destroy() });
+  const release = room.streams.add(x, { allows, end: () => res.destroy() });
   try {
     await room.files.pack(
       place,

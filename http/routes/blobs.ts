@@ -11,6 +11,8 @@ import { methodNotAllowed } from '../resources/dispatch.js';
 import type { Room } from '../room.js';
 import { sendBytes } from './transfer.js';
 
+const READ = 'blobs:read';
+const WRITE = 'blobs:write';
 /** An upload that brings nothing for this long is cut, ms. It may take as long as it likes otherwise. */
 const IDLE_MS = 60_000;
 
@@ -25,13 +27,14 @@ export async function serveBlobs(x: Exchange, room: Room, caller: Caller, target
   }
   if (x.method !== 'GET' && x.method !== 'HEAD') throw methodNotAllowed(x, ['GET', 'HEAD']);
   x.verb = x.method === 'HEAD' ? 'get' : 'transfer';
-  requireScope(caller, 'blobs:read', project);
+  requireScope(caller, READ, project);
   const found = await room.blobs.head(caller.org, digest, project);
   if (found === undefined) throw notFound(digest);
   return sendBytes(x, room, {
     size: found.size,
     sha256: found.digest.replace(/^sha256:/, ''),
     headers: {},
+    allows: (asked) => asked.may(READ, project),
     async open(range) {
       const blob = await room.blobs.get(caller.org, digest, range, project);
       if (blob === undefined) throw notFound(digest);
@@ -60,7 +63,7 @@ async function requireProject(x: Exchange, room: Room, org: string, project: str
 async function upload(x: Exchange, room: Room, caller: Caller, project: string): Promise<void> {
   x.verb = 'transfer';
   if (project === CATALOG_PROJECT) throw catalogIsReadOnly();
-  requireScope(caller, 'blobs:write', project);
+  requireScope(caller, WRITE, project);
   await requireProject(x, room, caller.org, project);
   if (x.header('idempotency-key') !== undefined) {
     throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');
@@ -68,7 +71,7 @@ async function upload(x: Exchange, room: Room, caller: Caller, project: string):
   if (x.header('content-encoding') !== undefined) {
     throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are stored as they are sent');
   }
-  const release = room.streams.add(x, { end: () => undefined });
+  const release = room.streams.add(x, { allows: (asked) => asked.may(WRITE, project), end: () => undefined });
   x.req.setTimeout(IDLE_MS, () => x.req.destroy());
   try {
     const made = await room.blobs.put(caller.org, x.req, {

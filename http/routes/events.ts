@@ -14,6 +14,7 @@ import { readBoolean, readLimit } from '../resources/versions.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
 
+const SCOPE = 'events:read';
 /** Events of a page when the client does not say. */
 const PAGE = 100;
 /** How often a follower's new events are looked for, ms: an indexed read of one org. */
@@ -24,7 +25,7 @@ export async function serveEvents(x: Exchange, room: Room, caller: Caller, targe
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   const { project } = target;
   x.verb = 'list';
-  requireScope(caller, 'events:read', project ?? '');
+  requireScope(caller, SCOPE, project ?? '');
   if (target.group === 'core') {
     replyJson(x, 200, {
       kind: 'EventList',
@@ -52,6 +53,7 @@ async function follow(x: Exchange, room: Room, caller: Caller, query: EventQuery
   const { res } = x;
   let ended = false;
   const release = room.streams.add(x, {
+    allows: (asked) => asked.may(SCOPE, query.project ?? ''),
     end() {
       ended = true;
       res.end();

@@ -7,11 +7,11 @@
  * Source: decisions, "Routes not shown", Command.
  */
 import { fixOfCommand } from './not-executed.js';
-import { refuse, type RefusalError } from '../../src/api/refusal.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
 import { notRunning } from '../../actors/work/entrance.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
@@ -37,12 +37,20 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
   const { command, stdin } = await readCommand(x, room.bodies, await room.bodies.read(x));
   const stopping = new AbortController();
   // Most commands end within the time of a drain. One that does not ends with the service, and its caller is told.
-  const release = room.streams.add(x, { end: () => undefined, cut: () => stopping.abort(shuttingDown()) });
+  const release = room.streams.add(x, {
+    allows: stillMay(kind, project, name, 'exec'),
+    revoke: (why) => stopping.abort(why),
+    end: () => undefined,
+    cut: () => stopping.abort(shuttingDown()),
+  });
   try {
     const begun = performance.now();
     const execution = await room.commands.start(address, command, AbortSignal.any([x.gone, stopping.signal]));
     const fed = feed(execution, stdin);
-    const over = (): RefusalError => (stopping.signal.aborted ? shuttingDown() : notRunning(address, STOPPED));
+    const over = (): RefusalError => {
+      const { reason }: { readonly reason: unknown } = stopping.signal;
+      return reason instanceof RefusalError ? reason : notRunning(address, STOPPED);
+    };
     if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, execution, over);
     else await sendWhole(x, execution, over, begun);
     await fed;

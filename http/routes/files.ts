@@ -11,7 +11,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { rfc3339 } from '../../src/api/time.js';
 import type { Entry, FilePlace } from '../../actors/work/files/open.js';
 import type { Caller } from '../../actors/stage.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
@@ -22,6 +22,8 @@ import { serveArchive } from './archives.js';
 import { readEpoch, readWait } from './epoch.js';
 import { answerBytes } from './transfer.js';
 import { takeBody } from './upload.js';
+
+type Allows = (caller: Caller) => boolean;
 
 /** The kernel's own bound of a path. */
 const PATH_BYTES = 4_096;
@@ -37,14 +39,15 @@ export async function serveFiles(x: Exchange, room: Room, caller: Caller, target
   x.verb = 'transfer';
   const owner = addressOf(caller, kind, project, name, 'exec');
   const place: FilePlace = { owner, path: readPath(x), epoch: readEpoch(x), waitMs: readWait(x) };
-  if (below === 'archive') return serveArchive(x, room, place);
+  const allows = stillMay(kind, project, name, 'exec');
+  if (below === 'archive') return serveArchive(x, room, place, allows);
   switch (x.method) {
     case 'PUT':
-      return upload(x, room, place);
+      return upload(x, room, place, allows);
     case 'DELETE':
-      return remove(x, room, place);
+      return remove(x, room, place, allows);
     default:
-      return readBoolean(x.query, 'list') === true ? list(x, room, place) : download(x, room, place);
+      return readBoolean(x.query, 'list') === true ? list(x, room, place, allows) : download(x, room, place, allows);
   }
 }
 
@@ -63,8 +66,8 @@ function readPath(x: Exchange): string {
   });
 }
 
-async function download(x: Exchange, room: Room, place: FilePlace): Promise<void> {
-  const release = room.streams.add(x, { end: () => x.res.destroy() });
+async function download(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
+  const release = room.streams.add(x, { allows, end: () => x.res.destroy() });
   try {
     await room.files.read(
       place,
@@ -86,8 +89,8 @@ async function download(x: Exchange, room: Room, place: FilePlace): Promise<void
   }
 }
 
-async function list(x: Exchange, room: Room, place: FilePlace): Promise<void> {
-  const release = room.streams.add(x, { end: () => x.res.destroy() });
+async function list(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
+  const release = room.streams.add(x, { allows, end: () => x.res.destroy() });
   try {
     const { entries, truncated } = await room.files.list(place, x.gone);
     const base = place.path.endsWith('/') ? place.path : `${place.path}/`;
@@ -101,7 +104,7 @@ function told({ name, type, size, mode, modified, target }: Entry, base: string)
   return { name, path: base + name, type, size, mode, modifiedTime: rfc3339(modified), target };
 }
 
-async function upload(x: Exchange, room: Room, place: FilePlace): Promise<void> {
+async function upload(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
   const mode = x.query.get('mode') ?? undefined;
   if (mode !== undefined && !/^[0-7]{3,4}$/.test(mode)) {
     throw refuse('BadRequest', 'mode must be three or four octal digits', {
@@ -112,7 +115,7 @@ async function upload(x: Exchange, room: Room, place: FilePlace): Promise<void> 
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256)) {
     throw refuse('BadRequest', 'X-Content-SHA256 must be 64 hexadecimal digits');
   }
-  await takeBody(x, room, async (body, length) => {
+  await takeBody(x, room, allows, async (body, length) => {
     const written = await room.files.write(place, { mode, sha256, length }, body, x.gone);
     replyJson(x, 200, {
       path: place.path,
@@ -125,8 +128,8 @@ async function upload(x: Exchange, room: Room, place: FilePlace): Promise<void> 
   });
 }
 
-async function remove(x: Exchange, room: Room, place: FilePlace): Promise<void> {
-  const release = room.streams.add(x, { end: () => undefined });
+async function remove(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
+  const release = room.streams.add(x, { allows, end: () => undefined });
   try {
     await room.files.remove(place, x.gone);
     replyJson(x, 200, { path: place.path });

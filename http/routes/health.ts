@@ -1,8 +1,11 @@
 /**
- * Serves `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They need no key and tell no
- * tenant's data. An orchestrator kills what is not live, so liveness is the event loop alone: it answers, or it does not (I13).
+ * Serves `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They tell no tenant's data, and need no key but
+ * `/metrics`, by setting. An orchestrator kills what is not live, so liveness is the event loop alone: it answers, or it does not (I13).
  */
 import type Router from '@koa/router';
+import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
+import { requireScope } from '../auth/authorise.js';
+import { exchangeOf } from '../exchange.js';
 import type { Room } from '../room.js';
 
 export function healthRoutes(router: Router, room: Room): void {
@@ -18,6 +21,11 @@ export function healthRoutes(router: Router, room: Room): void {
     ctx.body = { ready: missing.length === 0, missing, behind: room.health.behind(), ...room.health.facts() };
   });
   router.get('metrics', '/metrics', async (ctx) => {
+    if (!room.config.metricsOpen) {
+      const { authorization } = ctx.req.headers;
+      const { caller } = await room.authenticator.authenticate(authorization, exchangeOf(ctx.res).from);
+      requireScope(caller, OPERATOR_SCOPE, '');
+    }
     ctx.set('content-type', room.metrics.contentType);
     ctx.body = await room.metrics.metrics();
   });

@@ -8,7 +8,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { parseTime, rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/stage.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { LogRequest } from '../deps.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
@@ -42,7 +42,10 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
   const timestamps = readBoolean(x.query, 'timestamps') ?? false;
   const most = readCount(x, 'limitBytes', Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY;
 
-  const release = room.streams.add(x, { end: () => x.res.end() });
+  const release = room.streams.add(x, {
+    allows: stillMay(kind, project, name, 'read'),
+    end: () => x.res.end(),
+  });
   const early = request.follow ? setTimeout(() => begin(x), CONNECTED_MS) : undefined;
   try {
     const lines = await room.logs.open(address, owner.metadata.uid, request, x.gone);

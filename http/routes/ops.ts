@@ -11,7 +11,9 @@ import { BOOTSTRAP_ORG } from '../../src/api/access/role.js';
 import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
 import { refuse } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
+import { admit } from '../auth/admit.js';
 import { requireScope } from '../auth/authorise.js';
+import { exchangeOf } from '../exchange.js';
 import { readInput } from '../input.js';
 import { checkQueryNames } from '../query-names.js';
 import type { Room } from '../room.js';
@@ -81,8 +83,7 @@ export function opsRoutes(router: Router, room: Room): void {
     if (room.draining() && ctx.method !== 'GET') {
       throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
     }
-    const caller = await room.authenticator.authenticate(ctx.req.headers.authorization);
-    room.rates.demand(caller);
+    const caller = await admit(exchangeOf(ctx.res), room, ctx.req.headers.authorization);
     requireScope(caller, OPERATOR_SCOPE, '');
     callers.set(ctx.req, caller);
     checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring));

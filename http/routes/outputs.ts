@@ -2,7 +2,7 @@
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { JSON_TYPE } from '../reply.js';
@@ -26,7 +26,8 @@ export async function serveOutputs(x: Exchange, room: Room, caller: Caller, targ
   const { uid } = job.metadata;
   if (output === undefined) {
     x.verb = 'list';
-    return streamList(x, room.outputs.list(address, uid, x.gone));
+    const unfollow = room.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
+    return streamList(x, room.outputs.list(address, uid, x.gone)).finally(unfollow);
   }
   x.verb = 'transfer';
   const { index } = readLogRequest(x, job.spec.completions ?? 1, room.clock());
@@ -42,6 +43,7 @@ export async function serveOutputs(x: Exchange, room: Room, caller: Caller, targ
   return sendBytes(x, room, {
     size: entry.size,
     sha256: entry.sha256.replace(/^sha256:/, ''),
+    allows: stillMay(kind, project, name, 'read'),
     headers: { 'content-disposition': `attachment; filename="${file}"` },
     async open(range) {
       const blob = await room.blobs.get(address.org, entry.sha256, range);

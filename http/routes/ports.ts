@@ -7,7 +7,7 @@
  */
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { proxy } from '../proxy/proxy.js';
@@ -33,6 +33,7 @@ export async function servePorts(x: Exchange, room: Room, caller: Caller, target
     port,
     prefix: x.path.slice(0, x.path.length - behind.length).replace(/\/$/, ''),
     path: `${behind === '' ? '/' : behind}${query === '' ? '' : `?${query}`}`,
+    allows: stillMay(kind, project, name, 'exec'),
     connect: (signal) => room.commands.connect(address, { port, epoch }, signal),
     more: OWN_ORIGIN,
   });

@@ -2,6 +2,7 @@
  * Owns `GET …/processes/{id}/output`: what a process has written, from the beginning, as frames; when following, until it ends. The
  * last frame has the exit code, says that it runs on, or why nothing more is known. A client that reads slowly is waited for.
  */
+import type { Caller } from '../../actors/stage.js';
 import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
@@ -19,10 +20,11 @@ export async function sendOutput(
   address: Address,
   process: ProcessName,
   look: () => Promise<ProcessState>,
+  allows: (caller: Caller) => boolean,
 ): Promise<void> {
   const { res } = x;
   const follow = readBoolean(x.query, 'follow') ?? false;
-  const release = room.streams.add(x, { end: () => res.end() });
+  const release = room.streams.add(x, { allows, end: () => res.end() });
   try {
     const lines = await room.commands.readProcess(address, process, follow, x.gone);
     const out = new Outflow(res);

@@ -17,7 +17,7 @@ import { rfc3339Millis } from '../../src/api/time.js';
 import type { ProcessState } from '../../src/engines/compute/engine.js';
 import { COMMAND_SIGNALS } from '../../src/engines/compute/signals.js';
 import { delay } from '../../actors/wait.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { replyJson } from '../reply.js';
@@ -64,7 +64,14 @@ export async function serveProcesses(x: Exchange, room: Room, caller: Caller, ta
     case 'output':
       // An id that names nothing is refused before the answer begins.
       await find(place, process);
-      return sendOutput(x, room, place.address, process, async () => find(place, process));
+      return sendOutput(
+        x,
+        room,
+        place.address,
+        process,
+        async () => find(place, process),
+        stillMay(kind, project, name, 'exec'),
+      );
     case 'stdin':
       return write(place, process);
     default:

@@ -4,7 +4,7 @@
  *
  * The close says how it ended: 1000 with reason `{"exitCode":0}`; else 4000 + the HTTP status of a code, with reason
  * `{"reason","message"}`: 4400 a frame that is not understood, 4409 the epoch ended, 4422 the program could not be
- * executed. 1001: the service shuts down; 1009: a frame was too large.
+ * executed; 4401, 4403 the key ended or no longer allows it. 1001: the service shuts down; 1009: a frame was too large.
  *
  * I10: a client that reads slowly pauses the program once MAX_UNSENT waits for it; one that sends faster than the program
  * reads is read no further once MAX_UNREAD waits. Input is activity, a connection alone is none (`actors/work/commands.ts`).
@@ -20,7 +20,7 @@ import { refuse, type Refusal } from '../../src/api/refusal.js';
 import { API_GROUP } from '../../src/brand.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
 import { commandLine } from '../../src/kinds/shapes/argument.js';
-import { addressOf } from '../auth/authorise.js';
+import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { readInput } from '../input.js';
@@ -57,16 +57,28 @@ export async function serveTerminal(x: Exchange, room: Room, caller: Caller, tar
   const command = asked.length === 0 ? SHELL : readInput(commandInput, { command: asked }).command;
   demandWebSocket(x);
 
-  let stream: Stream = { end: () => x.upgrade?.socket.destroy() };
-  const release = room.streams.add(x, { sweep: (now) => stream.sweep?.(now), end: () => stream.end() });
+  let webSocket: WebSocket | undefined;
+  let stream: Pick<Stream, 'sweep' | 'end'> = { end: () => x.cut() };
+  const revoked = new AbortController();
+  const release = room.streams.add(x, {
+    allows: stillMay(kind, project, name, 'exec'),
+    revoke(why) {
+      // First the program: nothing that is typed from now on reaches it.
+      revoked.abort(why);
+      if (webSocket === undefined) x.cut();
+      else closeWith(webSocket, why.refusal);
+    },
+    sweep: (now) => stream.sweep?.(now),
+    end: () => stream.end(),
+  });
   try {
     // Before the handshake, so that a refusal is a plain answer.
     const order = { command, env: { TERM: 'xterm-256color' }, terminal, epoch, waitMs: readWait(x) };
-    const execution = await room.commands.start(address, order, x.gone);
-    if (x.abandoned) return;
-    const webSocket = acceptWebSocket(x, [TERMINAL_PROTOCOL]);
+    const execution = await room.commands.start(address, order, AbortSignal.any([x.gone, revoked.signal]));
+    if (x.abandoned || revoked.signal.aborted) return;
+    webSocket = acceptWebSocket(x, [TERMINAL_PROTOCOL]);
     stream = heartbeat(webSocket);
-    takeInput(webSocket, execution);
+    takeInput(webSocket, execution, revoked.signal);
     await sendOutput(webSocket, execution, address);
   } finally {
     release();
@@ -82,7 +94,7 @@ function readSide(x: Exchange, name: string, usual: number): number {
   return Number(text);
 }
 
-function takeInput(webSocket: WebSocket, execution: Execution): void {
+function takeInput(webSocket: WebSocket, execution: Execution, revoked: AbortSignal): void {
   let unread = 0;
   const write = async (data: Buffer): Promise<void> => {
     unread += data.length;
@@ -92,6 +104,7 @@ function takeInput(webSocket: WebSocket, execution: Execution): void {
     if (unread <= MAX_UNREAD && webSocket.isPaused) webSocket.resume();
   };
   webSocket.on('message', (data, binary) => {
+    if (revoked.aborted) return;
     const bytes = bytesOf(data);
     if (binary) void write(bytes).catch(() => webSocket.terminate());
     else if (!takeControl(bytes, execution)) {

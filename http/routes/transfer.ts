@@ -4,6 +4,8 @@
  */
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
+import type { Caller } from '../../actors/stage.js';
+import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
 import type { Headers } from '../reply.js';
 import type { Room } from '../room.js';
@@ -13,12 +15,16 @@ export interface Range {
   readonly end: number;
 }
 
-/** One range of `Range: bytes=…`; `unsatisfiable` when it lies outside; undefined: send the whole. */
+/**
+ * One range of `Range: bytes=…`; `unsatisfiable` when it lies outside; undefined: send the whole, as for a range that makes no
+ * sense, whose end comes before its beginning (RFC 9110, 14.1.1 and 14.2).
+ */
 export function readRange(header: string | undefined, size: number): Range | 'unsatisfiable' | undefined {
   const parts = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '');
   if (parts === null) return undefined;
   const [, from = '', to = ''] = parts;
   if (from === '' && to === '') return undefined;
+  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined;
   const start = from === '' ? Math.max(0, size - Number(to)) : Number(from);
   const end = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1);
   return start > end || start >= size ? 'unsatisfiable' : { start, end };
@@ -32,8 +38,13 @@ export interface Sendable {
   open(range: Range | undefined): Promise<Readable>;
 }
 
-export async function sendBytes(x: Exchange, room: Room, what: Sendable): Promise<void> {
-  const release = room.streams.add(x, { end: () => x.res.destroy() });
+/** What its caller must be allowed as long as it is sent. */
+export interface Guarded extends Sendable {
+  allows(caller: Caller): boolean;
+}
+
+export async function sendBytes(x: Exchange, room: Room, what: Guarded): Promise<void> {
+  const release = room.streams.add(x, { allows: what.allows, end: () => x.res.destroy() });
   try {
     await answerBytes(x, what);
   } finally {
@@ -54,7 +65,7 @@ export async function answerBytes(x: Exchange, what: Sendable): Promise<void> {
     'x-request-id': x.requestId,
     ...what.headers,
   };
-  if (x.header('if-none-match') === etag) {
+  if (isHeldAlready(x.header('if-none-match'), what.sha256)) {
     res.writeHead(304, base).end();
     return;
   }

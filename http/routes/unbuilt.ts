@@ -5,8 +5,9 @@
 import type { Router } from '@koa/router';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/stage.js';
+import { admit } from '../auth/admit.js';
 import { addressOf, requireScope } from '../auth/authorise.js';
-import type { Exchange } from '../exchange.js';
+import { exchangeOf, type Exchange } from '../exchange.js';
 import type { BelowTarget, ExtraTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
@@ -70,8 +71,7 @@ export function unbuiltRoutes(router: Router, room: Room): void {
       at.replaceAll(/\{(\w+)\}/g, ':$1'),
       [method],
       async (ctx) => {
-        const caller = await room.authenticator.authenticate(ctx.get('authorization'));
-        room.rates.demand(caller);
+        const caller = await admit(exchangeOf(ctx.res), room, ctx.req.headers.authorization);
         if (scope !== undefined) requireScope(caller, scope, ctx.params['project'] ?? '');
         throw notServed(method, at);
       },

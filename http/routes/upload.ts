@@ -1,5 +1,6 @@
 /** Owns taking a body as a stream: the headers that such a body cannot have, the end of an upload that brings nothing, and of its connection when it fails. */
 import { refuse } from '../../src/api/refusal.js';
+import type { Caller } from '../../actors/stage.js';
 import type { Exchange } from '../exchange.js';
 import type { Room } from '../room.js';
 
@@ -10,6 +11,7 @@ const IDLE_MS = 60_000;
 export async function takeBody(
   x: Exchange,
   room: Room,
+  allows: (caller: Caller) => boolean,
   take: (body: AsyncIterator<Uint8Array>, length: number | undefined) => Promise<void>,
 ): Promise<void> {
   if (x.header('idempotency-key') !== undefined) {
@@ -19,7 +21,7 @@ export async function takeBody(
     throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are taken as they are sent');
   }
   const promised = x.header('content-length');
-  const release = room.streams.add(x, { end: () => undefined });
+  const release = room.streams.add(x, { allows, end: () => undefined });
   x.req.setTimeout(IDLE_MS, () => x.req.destroy());
   try {
     const body = x.req.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;

@@ -41,6 +41,8 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   setMaxListeners(0, ended.signal);
   let guest: Guest | undefined;
   let failures = 0;
+  /** performance.now() at which it was last known to be welcome. */
+  let verifiedAt = performance.now();
   let channels = 0;
   const streams = new Set<Channel>();
 
@@ -162,6 +164,8 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   async function reconsider(): Promise<void> {
     if (guest === undefined) return;
     const standing = await guests.standing(guest).catch(() => undefined);
+    if (standing !== undefined) verifiedAt = performance.now();
+    else if (performance.now() - verifiedAt > bounds.unverifiedMs) end('this key could not be verified again');
     // One who came while nothing ran is told so by his session.
     const over = standing?.standing === 'NotRunning' && guest.epoch !== undefined;
     if (standing?.standing === 'Unwelcome' || over) end(standing.message);

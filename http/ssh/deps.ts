@@ -89,6 +89,10 @@ export interface SshBounds {
   readonly tries: number;
   /** Sessions and forwarded connections of one connection. */
   readonly channels: number;
+  /** How often each connection is looked at again, whether or not a change was heard of, ms. */
+  readonly checkMs: number;
+  /** A connection that could not be looked at for this long ends, ms. */
+  readonly unverifiedMs: number;
 }
 
 export const BOUNDS: SshBounds = {
@@ -98,4 +102,6 @@ export const BOUNDS: SshBounds = {
   loginMs: 30_000,
   tries: 6,
   channels: 32,
+  checkMs: 15_000,
+  unverifiedMs: 60_000,
 };

@@ -108,6 +108,11 @@ export async function openSshDoor(deps: SshDeps): Promise<SshDoor> {
       resolve((server.address() as AddressInfo).port);
     });
   });
+  // What another process has changed is heard of by nobody here.
+  const checking = setInterval(() => {
+    for (const visit of visits) void visit.reconsider();
+  }, bounds.checkMs);
+  checking.unref();
   server.on('error', (error) => deps.log.warn({ error: error.name }, 'the SSH door'));
 
   return {
@@ -124,6 +129,7 @@ export async function openSshDoor(deps: SshDeps): Promise<SshDoor> {
       for (const visit of visits) visit.end(why);
     },
     close() {
+      clearInterval(checking);
       return new Promise((resolve) => {
         server.close(() => resolve());
         for (const socket of sockets) socket.destroy();

@@ -10,6 +10,7 @@ import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import { BROWSER_TOOLS } from '../../src/kinds/workspace/connect.js';
 import type { WorkspaceSpec } from '../../src/kinds/workspace/schema.js';
+import { admitAs } from '../auth/admit.js';
 import { requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import { gate } from '../handle.js';
@@ -46,9 +47,7 @@ export async function serveTool(x: Exchange, room: Room): Promise<void> {
   }
   const visit = visitOf(x, room, at);
   if (visit === undefined) throw noVisit();
-  const caller = await room.authenticator.again(visit.credential);
-  x.caller = caller;
-  room.rates.demand(caller);
+  const caller = admitAs(x, room, await room.authenticator.again(visit.credential));
   requireScope(caller, SCOPE, place.owner.project);
   await demandTool(room, visit);
   let over = false;
@@ -75,6 +74,7 @@ function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, on
   const prefix = path.slice(0, -1);
   return proxy(x, room.streams, {
     ...{ port, prefix, more: MORE },
+    allows: (caller) => caller.may(SCOPE, visit.owner.project),
     path: `${keepsPrefix ? prefix : ''}${behind}${query}`,
     async connect(signal) {
       const connection = await room.commands.connect(visit.owner, { port, epoch: visit.epoch }, signal);

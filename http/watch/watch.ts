@@ -51,6 +51,8 @@ export async function watchObjects(
   let sender: Sender | undefined;
 
   const release = room.streams.add(x, {
+    allows: scan.allows,
+    revoke: () => (sender === undefined ? x.cut() : sender.end()),
     sweep(now) {
       if (sender === undefined) return;
       if (now >= endAt) sender.end();

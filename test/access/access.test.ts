@@ -87,11 +87,29 @@ test('a key does what its scopes say, in its projects, and is Forbidden the rest
   t.false(everywhere.text.includes('"namespace":"other"'));
 });
 
+/** Less than the time after which every open stream is looked at anyway. */
+const AT_ONCE_MS = 10_000;
+
+/** A watch, and the wait for its end. */
+async function openWatch({ key }: Client): Promise<() => Promise<boolean>> {
+  const url = new URL(`${ACCOUNTS}?watch=true&timeoutSeconds=300`, service.url);
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  if (answer.status !== 200) throw new Error(`the watch answered ${answer.status}`);
+  let over = false;
+  void answer
+    .text()
+    .catch(() => undefined)
+    .then(() => (over = true));
+  return () => until('the watch ends', () => over, AT_ONCE_MS);
+}
+
 test('a key that is deleted is Unauthorized at once', async (t) => {
   const made = await owner.post(KEYS, objectOf('APIKey', 'short-lived', {}));
   const key = clientWith(service.url, textAt(made.body, 'status', 'key'));
   t.is((await key.get(ACCOUNTS)).status, 200);
+  const ends = await openWatch(key);
   t.is((await owner.remove(`${KEYS}/short-lived`)).status, 200);
+  t.true(await ends(), 'what is open ends with it');
   t.is((await key.get(ACCOUNTS)).status, 401);
 });
 
@@ -99,8 +117,10 @@ test('a key ends at its expirationTime', async (t) => {
   const expirationTime = new Date(Math.ceil(Date.now() / 1000) * 1000 + 3000).toISOString().replace('.000Z', 'Z');
   const key = await keyOf({ expirationTime });
   t.is((await key.get(ACCOUNTS)).status, 200);
+  const ends = await openWatch(key);
   await until('it is refused', async () => (await key.get(ACCOUNTS)).status === 401);
   t.true(Date.now() >= Date.parse(expirationTime));
+  t.true(await ends(), 'what is open ends with it');
 });
 
 test('a key acts within the role its member has now', async (t) => {
@@ -110,8 +130,10 @@ test('a key acts within the role its member has now', async (t) => {
   t.is((await owner.merge(`${MEMBERS}/${name}`, { spec: { role: 'Viewer' } })).status, 200);
   t.is((await key.post(ACCOUNTS, objectOf('ServiceAccount', 'by-viewer', {}))).status, 403);
   t.is((await key.get(MEMBERS)).status, 200);
+  const ends = await openWatch(key);
   t.is((await owner.remove(`${MEMBERS}/${name}`)).status, 200);
   t.true([401, 403].includes((await key.get(MEMBERS)).status), 'the key of a member who is gone is worth nothing');
+  t.true(await ends(), 'what is open ends with it');
 });
 
 test('an Admin makes no Owner, and no key of his is an operator', async (t) => {

@@ -246,7 +246,7 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
       }),
   },
   TooManyRequests: {
-    options: { limits: { rates: { key: 1, org: 1 } } },
+    options: { limits: { rates: { key: 1, org: 1, address: 1_000_000 } } },
     async raise(door) {
       const burst = await Promise.all(Array.from({ length: 50 }, () => door.call(`${IN_DEFAULT}/secrets`)));
       return burst.find(({ status }) => status === 429) ?? burst[0] ?? Response.error();

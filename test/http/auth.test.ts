@@ -1,6 +1,9 @@
 /** Who may do what at the front door. The rules themselves are tested in test/api/access. */
 import test from 'ava';
 import { CATALOG_ORG } from '../../src/brand.js';
+import { networkOf, openAddresses } from '../../http/auth/addresses.js';
+import { openAuthenticator, type Authenticator } from '../../http/auth/authenticator.js';
+import type { FoundCredential } from '../../http/deps.js';
 import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256 } from './support/door.js';
 import { at, json, list } from './support/json.js';
 
@@ -131,4 +134,138 @@ test('a revoked key is refused at once when it is forgotten', async (t) => {
   door.credentials.clear();
   door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
   t.is((await door.call(`${SECRETS}/a`)).status, 401);
+});
+
+interface Lookups {
+  readonly authenticator: Authenticator;
+  /** Hashes that are being looked up, in order; `answer` ends a look-up. */
+  readonly asked: string[];
+  answer(hash: string): void;
+  now: number;
+}
+
+/** An authenticator whose look-ups wait for the test; `svc_good` is the one key that there is. */
+function lookups(): Lookups {
+  const asked: string[] = [];
+  const waiting = new Map<string, (found: FoundCredential | undefined) => void>();
+  const good = credential('acme', 'owner');
+  let now = 0;
+  const authenticator = openAuthenticator({
+    credentials: {
+      find(hash) {
+        asked.push(hash);
+        return new Promise((resolve) => waiting.set(hash, resolve));
+      },
+    },
+    principals: async ({ kind }) =>
+      kind === 'Member'
+        ? object('Member', 'owner', '', { role: 'Owner', email: 'a@b.test' })
+        : object('APIKey', 'owner-key', ''),
+    addresses: openAddresses(10, () => now),
+    clock: () => 1_000_000,
+    now: () => now,
+  });
+  return {
+    authenticator,
+    asked,
+    answer: (hash) => waiting.get(hash)?.(hash === sha256('svc_good') ? good : undefined),
+    get now() {
+      return now;
+    },
+    set now(value) {
+      now = value;
+    },
+  };
+}
+
+const GOOD = 'Bearer svc_good';
+
+test('a known key is served while it is looked up again, and neither waits behind made-up ones', async (t) => {
+  const l = lookups();
+  const hash = sha256('svc_good');
+  const first = l.authenticator.authenticate(GOOD, '10.0.0.1');
+  l.answer(hash);
+  t.is((await first).caller.org, 'acme');
+  // From four addresses, so that all look-ups of unknown keys are taken.
+  const flood = Array.from({ length: 80 }, async (_, i) =>
+    l.authenticator.authenticate(`Bearer made-up-${i}`, `10.0.1.${i % 5}`).catch((error: Error) => error.message),
+  );
+  t.is(l.asked.length, 65);
+  l.now = 12_000;
+  t.is(l.authenticator.known(GOOD)?.org, 'acme');
+  t.is(l.asked.at(-1), hash, 'it is looked up again meanwhile');
+  t.is((await l.authenticator.authenticate(GOOD, '10.0.1.0')).caller.org, 'acme');
+  t.is(l.asked.length, 66, 'once');
+  l.now = 16_000;
+  t.is(l.authenticator.known(GOOD), undefined);
+  const late = l.authenticator.authenticate(GOOD, '10.0.1.0');
+  l.answer(hash);
+  t.is((await late).caller.org, 'acme');
+  for (const asked of l.asked) l.answer(asked);
+  const said = await Promise.all(flood);
+  t.is(said.filter((message) => message === 'Unavailable: too many unknown keys at once').length, 16);
+});
+
+test('one address takes a part of the look-ups of unknown keys, and what fails counts against it alone', async (t) => {
+  const l = lookups();
+  const guess = async (i: number, from: string): Promise<string> =>
+    l.authenticator.authenticate(`Bearer guess-${i}`, from).then(
+      () => 'let in',
+      (error: Error) => error.message.split(':')[0] ?? '',
+    );
+  const running = Array.from({ length: 20 }, (_, i) => guess(i, '10.0.0.1'));
+  t.is(l.asked.length, 16);
+  const elsewhere = l.authenticator.authenticate(GOOD, '10.0.0.2');
+  l.answer(sha256('svc_good'));
+  t.is((await elsewhere).caller.org, 'acme');
+  for (const asked of l.asked) l.answer(asked);
+  t.is((await Promise.all(running)).filter((code) => code === 'Unauthorized').length, 16);
+  const outcomes: string[] = [];
+  for (let i = 100; i < 220; i += 1) {
+    const outcome = guess(i, '10.0.0.1');
+    l.answer(sha256(`guess-${i}`));
+    outcomes.push(await outcome);
+  }
+  t.is(outcomes.filter((code) => code === 'Unauthorized').length, 80, 'ten seconds of its rate, in all');
+  t.is(outcomes.at(-1), 'TooManyRequests');
+  t.is(l.asked.length, 16 + 1 + 80, 'what is refused is not looked up');
+  t.is((await l.authenticator.authenticate(GOOD, '10.0.0.1')).caller.org, 'acme', 'a known key goes on from there');
+});
+
+test('a look-up that began before a key ended is not what a later request is judged by', async (t) => {
+  const l = lookups();
+  const hash = sha256('svc_good');
+  const before = l.authenticator.authenticate(GOOD, '10.0.0.1');
+  l.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+  const answerBefore = l.answer;
+  const after = l.authenticator.authenticate(GOOD, '10.0.0.1');
+  t.is(l.asked.length, 2);
+  answerBefore(hash);
+  await after;
+  t.is(l.authenticator.isCurrent(await after), true);
+  void before.catch(() => undefined);
+});
+
+test('an IPv6 client counts by its /64, and one of IPv4 by itself', (t) => {
+  t.is(networkOf('2001:db8:1:2:3:4:5:6'), networkOf('2001:db8:1:2:ffff::1'));
+  t.is(networkOf('2001:db8::1'), networkOf('2001:db8:0:0:9::1'));
+  t.not(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:3::1'));
+  t.is(networkOf('::1'), '0:0:0:0::/64');
+  t.not(networkOf('::ffff:10.0.0.1'), networkOf('::ffff:10.0.0.2'));
+  t.is(networkOf('10.0.0.1'), '10.0.0.1');
+  t.is(networkOf(''), '');
+});
+
+test('an address that asks too much without a key is refused, but for health; with a key it goes on', async (t) => {
+  const door = await openDoor(t, { limits: { rates: { key: 1_000_000, org: 1_000_000, address: 0.1 } } });
+  await door.make('Secret', 'secrets', 'a');
+  t.is((await fetch(`${door.url}/nothing`)).status, 404);
+  for (const path of [SECRETS, '/apis', '/openapi.json', '/version']) {
+    const refused = await fetch(door.url + path);
+    t.is(refused.status, 429, path);
+    t.truthy(refused.headers.get('retry-after'));
+    t.is(at(await json(refused), 'reason'), 'TooManyRequests');
+  }
+  for (const path of ['/livez', '/readyz', '/metrics']) t.is((await fetch(door.url + path)).status, 200, path);
+  for (const path of [SECRETS, `${SECRETS}/a`, '/apis', '/version']) t.is((await door.call(path)).status, 200, path);
 });

@@ -1,7 +1,9 @@
 /** Bounds of the front door: sizes, places, slowness, standby and drain. What is over them is said, and nothing breaks. */
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import test from 'ava';
-import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { until } from '../e2e/until.js';
+import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
 import { watching } from './support/watching.js';
 
@@ -12,7 +14,7 @@ function raw(door: Door, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
     let got = '';
-    socket.setTimeout(5_000, () => {
+    socket.setTimeout(20_000, () => {
       socket.destroy();
       reject(new Error(`no answer; got ${got}`));
     });
@@ -55,7 +57,7 @@ test('compressed bodies are refused, and bad HTTP gets a Status', async (t) => {
 });
 
 test('one request too many is 429 with Retry-After, and a watch does not hold a place', async (t) => {
-  const door = await openDoor(t, { limits: { inFlightRequests: 2, streams: 3 } });
+  const door = await openDoor(t, { limits: { inFlight: { all: 2, org: 2, key: 2 }, streams: 3 } });
   const watchers = await Promise.all(
     Array.from({ length: 3 }, () => watching((signal) => door.call(`${SECRETS}?watch=1`, { signal }))),
   );
@@ -178,4 +180,174 @@ test('a wait that outlasts the request is 503, not a hanging client', async (t) 
     });
   const answer = await door.call(`${SECRETS}/a`, { headers: bearer(KEYS.owner) });
   t.is(answer.status, 503);
+});
+
+/** How many requests have been answered, by the service's own count. */
+async function answered(door: Door): Promise<number> {
+  const lines = (await (await door.call('/metrics')).text()).split('\n');
+  const counts = lines.filter((line) => line.startsWith('troupe_http_requests_total{'));
+  return counts.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+test('of 64 KiB of pipelined requests one is served, and the connection ends with its answer', async (t) => {
+  const door = await openDoor(t);
+  const before = await answered(door);
+  const one = 'GET /x HTTP/1.1\r\nhost: x\r\n\r\n';
+  const many = one.repeat(Math.floor((64 * 1024) / one.length));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => raw(door, many)));
+  for (const answer of answers) {
+    t.is(answer.match(/HTTP\/1.1 \d+/g)?.length, 1);
+    t.regex(answer, /connection: close/i);
+  }
+  t.is((await answered(door)) - before, 20 + 1);
+});
+
+test('an answer that is long under way comes whole, though a second request was sent behind the first', async (t) => {
+  const size = 8 * 1024 * 1024;
+  const door = await openDoor(t);
+  const name = 'big';
+  const pad = 'x'.repeat(size);
+  await door.stage.put(
+    { org: 'acme', kind: 'Secret', project: 'default', name },
+    object('Secret', name, 'default', { pad }),
+  );
+  const get = `GET ${SECRETS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`;
+  const answer = await raw(door, get + get);
+  t.is(answer.match(/HTTP\/1.1 \d+/g)?.length, 1);
+  t.true(answer.length > size);
+  t.regex(answer, /0\r\n\r\n$/);
+});
+
+/** A create whose body is promised and not sent; resolves once the service waits for it, or has refused it. */
+async function halfSent(door: Door, key: string, sent = '{'): Promise<{ readonly socket: Socket; said(): string }> {
+  const socket = connect(door.http.httpPort, '127.0.0.1');
+  let said = '';
+  socket.on('data', (data: Buffer) => (said += data.toString()));
+  socket.on('error', () => undefined);
+  const head = `POST ${SECRETS} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nauthorization: Bearer ${key}\r\n`;
+  socket.write(`${head}content-type: application/json\r\ncontent-length: 100000\r\n\r\n${sent}`);
+  await until('it is waited for or refused', () => said !== '');
+  return { socket, said: () => said };
+}
+
+test('bodies that do not come take the places of their own key and org, and neither those of others nor health', async (t) => {
+  const door = await openDoor(t, { limits: { inFlight: { all: 4, org: 3, key: 2 } } });
+  const waiting = [await halfSent(door, KEYS.owner), await halfSent(door, KEYS.owner)];
+  const third = await halfSent(door, KEYS.owner);
+  await until('it is refused', () => third.said().includes('HTTP/1.1 429 '));
+  t.regex(third.said(), /retry-after/i);
+  // Requests in flight are counted apart.
+  t.is((await door.call(SECRETS)).status, 200);
+  t.is((await door.call(SECRETS, { headers: bearer(KEYS.viewer) })).status, 200);
+  t.is((await door.call(SECRETS, { headers: bearer(KEYS.other) })).status, 200);
+  for (const path of ['/readyz', '/livez', '/metrics']) t.is((await door.call(path)).status, 200, path);
+  for (const { socket } of waiting) socket.destroy();
+  await until('their places are free', async () => {
+    const again = await halfSent(door, KEYS.owner);
+    again.socket.destroy();
+    return !again.said().includes('429');
+  });
+});
+
+test('requests in flight are bounded for a key and for an org, and the rest is for the others', async (t) => {
+  const door = await openDoor(t, { limits: { inFlight: { all: 4, org: 3, key: 2 } } });
+  const second = 'svc_second-acme';
+  await door.stage.put(
+    { org: 'acme', kind: 'APIKey', project: '', name: 'more-key' },
+    object('APIKey', 'more-key', ''),
+  );
+  const address = { org: 'acme', kind: 'APIKey', project: '', name: 'more-key' };
+  door.credentials.set(sha256(second), { ...credential('acme', 'owner'), address, uid: 'uid-APIKey-more-key' });
+  const release = door.stage.hold();
+  const create = (key: string, name: string): Promise<Response> =>
+    door.call(SECRETS, {
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json' },
+      body: JSON.stringify({ metadata: { name } }),
+    });
+  const held = [create(KEYS.owner, 'a'), create(KEYS.owner, 'b')];
+  await until('they are under way', () => door.stage.requests.length === 2);
+  t.is((await create(KEYS.owner, 'c')).status, 429, 'of the key');
+  held.push(create(second, 'd'));
+  await until('it is under way', () => door.stage.requests.length === 3);
+  t.is((await create(second, 'e')).status, 429, 'of the org');
+  held.push(create(KEYS.other, 'f'));
+  await until('another org is served', () => door.stage.requests.length === 4);
+  t.is((await create(KEYS.other, 'g')).status, 429, 'in all');
+  t.is((await door.call('/readyz')).status, 200);
+  release();
+  for (const answer of held) t.is((await answer).status, 201);
+  t.is((await create(KEYS.owner, 'h')).status, 201);
+});
+
+test('bodies that are held in memory are bounded in all, half of it for one org, until their requests are over', async (t) => {
+  const door = await openDoor(t, { limits: { bodyMemoryBytes: 400_000 } });
+  const release = door.stage.hold();
+  const create = (key: string, name: string): Promise<Response> =>
+    door.call(SECRETS, {
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json' },
+      body: JSON.stringify({ metadata: { name }, spec: { pad: 'x'.repeat(150_000) } }),
+    });
+  const first = create(KEYS.owner, 'a');
+  await until('it is under way', () => door.stage.requests.length === 1);
+  t.is((await create(KEYS.owner, 'b')).status, 429);
+  const other = create(KEYS.other, 'c');
+  await until('another org is served', () => door.stage.requests.length === 2);
+  release();
+  t.is((await first).status, 201);
+  t.is((await other).status, 201);
+  t.is((await create(KEYS.owner, 'd')).status, 201);
+});
+
+test('more than one Host is refused, whatever it says', async (t) => {
+  const door = await openDoor(t);
+  for (const path of ['/livez', SECRETS]) {
+    const hosts = 'host: a\r\nHOST: a\r\n';
+    t.regex(await raw(door, `GET ${path} HTTP/1.1\r\n${hosts}\r\n`), /^HTTP\/1.1 400 [^]*more than one Host/);
+  }
+});
+
+test('a method that a fixed path does not have is 405 with those that it has', async (t) => {
+  const door = await openDoor(t);
+  for (const [path, method] of [
+    ['/livez', 'POST'],
+    ['/readyz', 'DELETE'],
+    ['/version', 'PUT'],
+    ['/openapi.json', 'POST'],
+  ] as const) {
+    const answer = await door.call(path, { method });
+    t.is(answer.status, 405, path);
+    t.is(answer.headers.get('allow'), 'GET, HEAD');
+    t.is(at(await json(answer), 'reason'), 'MethodNotAllowed');
+  }
+  t.is((await door.call('/nothing', { method: 'POST' })).status, 404);
+});
+
+test('connections without a known key are bounded for an address, and do not keep out those that have shown one', async (t) => {
+  const door = await openDoor(t, { limits: { newcomersPerAddress: 3 } });
+  const open = async (): Promise<Socket> => {
+    const socket = connect(door.http.httpPort, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.resume();
+    await once(socket, 'connect');
+    return socket;
+  };
+  const shown = await open();
+  const get = `GET ${SECRETS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`;
+  shown.write(get);
+  await once(shown, 'data');
+  const strangers = [await open(), await open(), await open()];
+  const fourth = await open();
+  await until('one too many is closed', () => fourth.closed);
+  t.true([...strangers, shown].every(({ closed }) => !closed));
+  shown.write(get);
+  await once(shown, 'data');
+  strangers[0]?.destroy();
+  await until('there is room again', async () => {
+    const next = await open();
+    next.write(get);
+    return Promise.race([once(next, 'data').then(() => true), once(next, 'close').then(() => false)]);
+  });
+  for (const socket of [shown, ...strangers]) socket.destroy();
 });

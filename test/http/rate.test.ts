@@ -41,7 +41,7 @@ test('what is refused takes nothing, and a credential looked up anew keeps its b
 });
 
 test('too many requests of one key are 429 with Retry-After, on the short way of reads too, and other keys go on', async (t) => {
-  const door = await openDoor(t, { limits: { rates: { key: 1, org: 1_000 } } });
+  const door = await openDoor(t, { limits: { rates: { key: 1, org: 1_000, address: 1_000_000 } } });
   await door.make('Secret', 'secrets', 'a');
   const statuses: number[] = [];
   for (let i = 0; i < 15; i += 1) statuses.push((await door.call(`${SECRETS}/a`)).status);

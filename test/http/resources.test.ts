@@ -339,3 +339,33 @@ test('a stored answer is marked as replayed', async (t) => {
   const answer = await door.make('Secret', 'secrets', 'a');
   t.is(answer.headers.get('idempotency-replayed'), 'true');
 });
+
+test('a read of a version that the client has already is 304, in every form and on the status too', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  const path = `${IN_DEFAULT}/secrets/a`;
+  const etag = (await door.call(path)).headers.get('etag') ?? '';
+  t.regex(etag, /^"\d+"$/);
+  for (const [where, accept] of [
+    [path, 'application/json'],
+    [path, 'application/yaml'],
+    [path, AS_TABLE],
+    [`${path}/status`, 'application/json'],
+    [`${path}?resourceVersion=0`, 'application/json'],
+  ] as const) {
+    for (const held of [etag, `W/${etag}`, `"1", ${etag}`, '*']) {
+      const same = await door.call(where, { headers: { accept, 'if-none-match': held } });
+      t.is(same.status, 304, `${where} ${accept} ${held}`);
+      t.is(same.headers.get('etag'), etag);
+      t.is(same.headers.get('vary'), 'Accept');
+      t.is(await same.text(), '');
+    }
+    t.is((await door.call(where, { headers: { accept, 'if-none-match': '"1"' } })).status, 200);
+  }
+  await door.call(path, {
+    method: 'PATCH',
+    body: '{"metadata":{"labels":{"a":"b"}}}',
+    headers: { 'content-type': 'application/merge-patch+json' },
+  });
+  t.is((await door.call(path, { headers: { 'if-none-match': etag } })).status, 200);
+});

@@ -7,6 +7,7 @@ import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { readTraceId } from '../../http/trace.js';
 import { at, json, list } from './support/json.js';
 
 const JOB = `${IN_DEFAULT}/jobs/j`;
@@ -187,6 +188,11 @@ test('a blob goes in, is asked for, and comes out whole or in part', async (t) =
   t.is(await part.text(), 'world');
   t.is(await (await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-3' } })).text(), 'rld');
   t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=50-' } })).status, 416);
+  t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-0' } })).status, 416);
+  // A range that makes no sense is as good as none.
+  for (const range of ['bytes=5-2', 'bytes=-', 'bytes=x-', 'lines=1-2', 'bytes=0-1,3-4']) {
+    t.is((await door.call(`${path}/${digest}`, { headers: { range } })).status, 200, range);
+  }
   t.is((await door.call(`${path}/sha256:nope`)).status, 404);
   t.is((await door.call(path, { method: 'POST', body: 'x', headers: bearer(KEYS.viewer) })).status, 403);
   t.is((await door.call(`${BASE}/blobs`, { method: 'POST', body: 'x' })).status, 404);
@@ -331,4 +337,39 @@ test('every error code has its page, and every answer counts in the metrics', as
   t.regex(metrics, /troupe_http_requests_total\{verb="get",resource="secrets",status="200"\} 3/);
   t.regex(metrics, /troupe_http_requests_total\{verb="get",resource="secrets",status="404"\} 1/);
   t.regex(metrics, /troupe_http_request_duration_seconds_bucket\{le="\+Inf",verb="create",resource="secrets"\} 1/);
+});
+
+test('the ids that a client gives its request come back and stand in the log, unless they are no ids', async (t) => {
+  const door = await openDoor(t, { config: { accessLog: true } });
+  const trace = '0af7651916cd43dd8448eb211c80319c';
+  const headers = { 'x-request-id': 'client-7', traceparent: `00-${trace}-b7ad6b7169203331-01` };
+  await door.make('Secret', 'secrets', 'a');
+  const answer = await door.call(`${IN_DEFAULT}/secrets/a?token=hidden`, {
+    headers: { ...bearer(KEYS.owner), ...headers },
+  });
+  t.is(answer.headers.get('x-request-id'), 'client-7');
+  const refused = await door.call(`${IN_DEFAULT}/secrets/none`, { headers: { ...bearer(KEYS.owner), ...headers } });
+  t.is(at(await json(refused), 'requestId'), 'client-7');
+  const lines = door.logged.filter((written) => written.includes('client-7'));
+  t.is(lines.length, 2);
+  for (const written of lines) t.regex(written, new RegExp(`^request .*"traceId":"${trace}".*"org":"acme"`));
+  t.regex(lines[0] ?? '', /"method":"GET","path":"[^"?]*\/secrets\/a","status":200/);
+  t.false(door.logged.join().includes('hidden'));
+  t.false(door.logged.join().includes(KEYS.owner));
+  for (const bad of ['', 'a b', 'x'.repeat(129), '{"a":1}', '-a']) {
+    const own = await door.call(`${IN_DEFAULT}/secrets/a`, { headers: { ...bearer(KEYS.owner), 'x-request-id': bad } });
+    t.regex(own.headers.get('x-request-id') ?? '', /^[0-9a-f]{10}-[0-9a-z]+$/, bad);
+  }
+  t.is(readTraceId(headers.traceparent), trace);
+  for (const bad of ['', '00-1-2-3', `ff-${trace}-b7ad6b7169203331-01`, `00-${'0'.repeat(32)}-b7ad6b7169203331-01`]) {
+    t.is(readTraceId(bad), undefined, bad);
+  }
+});
+
+test('metrics need the key of an operator where the setting says so', async (t) => {
+  const door = await openDoor(t, { config: { metricsOpen: false } });
+  t.is((await fetch(`${door.url}/metrics`)).status, 401);
+  t.is((await door.call('/metrics', { headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await door.call('/metrics')).status, 403, 'an Owner of an org is no operator');
+  t.is((await fetch(`${door.url}/livez`)).status, 200);
 });

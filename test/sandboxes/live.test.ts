@@ -5,7 +5,7 @@
 import { connect as connectTls } from 'node:tls';
 import test from 'ava';
 import { WebSocket } from 'ws';
-import { listAt, numberAt, textAt, valueAt, type Answer } from '../e2e/client.js';
+import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
@@ -35,10 +35,10 @@ interface Terminal {
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 }
 
-async function terminal(name: string, query: string): Promise<Terminal> {
+async function terminal(name: string, query: string, headers = bearer()): Promise<Terminal> {
   const url = new URL(`${SANDBOXES}/${name}/terminal${query}`, boxes.service.url);
   url.protocol = 'ws:';
-  const socket = new WebSocket(url, { headers: bearer() });
+  const socket = new WebSocket(url, { headers });
   let text = '';
   socket.on('message', (data) => (text += (data as Buffer).toString()));
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
@@ -284,3 +284,47 @@ test.serial(
     t.is((await client().get(`${SANDBOXES}/box/ports/8000/`)).status, 503);
   },
 );
+
+test.serial('a key that is deleted ends its terminal, and nothing that is typed afterwards runs', async (t) => {
+  const owner = boxes.client();
+  const made = await owner.post(path('apikeys', ''), objectOf('APIKey', 'passing', {}));
+  const shell = await terminal('box', '?command=/bin/sh', {
+    authorization: `Bearer ${textAt(made.body, 'status', 'key')}`,
+  });
+  shell.type('echo $((20+22))\n');
+  await shell.until(/42/);
+  t.is((await owner.remove(`${path('apikeys', '')}/passing`)).status, 200);
+  shell.type('touch /tmp/afterwards\n');
+  t.is((await shell.closed).code, 4401);
+  const looked = await owner.post(`${SANDBOXES}/box/exec`, { command: ['ls', '/tmp'] });
+  t.false(textAt(looked.body, 'stdout').includes('afterwards'), looked.text);
+});
+
+test.serial('metrics tell the work, the machine and the process, in base units', async (t) => {
+  const at = new URL('/metrics', boxes.service.url);
+  const names = [
+    /^troupe_attempt_queue_seconds_count\{owner="Sandbox"\} [1-9]/m,
+    /^troupe_attempt_start_seconds_count\{owner="Sandbox"\} [1-9]/m,
+    /^troupe_objects_active\{kind="Sandbox",phase="Running"\} [1-9]/m,
+    /^troupe_objects_active\{kind="Attempt",phase="Running"\} [1-9]/m,
+    /^troupe_node_allocatable\{resource="memory"\} [1-9]/m,
+    /^troupe_node_allocated\{resource="cpu"\} 0\.[1-9]/m,
+    /^troupe_attempts_waiting 0$/m,
+    /^troupe_leader 1$/m,
+    /^troupe_build_info\{version="v[0-9.]+",node="v[0-9.]+"\} 1$/m,
+    /^troupe_database_connections [1-9]/m,
+    /^process_cpu_seconds_total /m,
+    /^nodejs_eventloop_lag_seconds /m,
+  ];
+  await until(
+    'all of them are there',
+    async () => {
+      const said = await (await fetch(at)).text();
+      const missing = names.filter((name) => !name.test(said));
+      if (missing.length > 0) throw new Error(`${missing.join()} in ${said.replace(/^#.*\n/gm, '').slice(0, 6_000)}`);
+      t.notRegex(said, /^troupe_\w+_(ms|milliseconds)\b/m);
+      return true;
+    },
+    40_000,
+  );
+});

@@ -155,6 +155,26 @@ withSsh('a key that is taken away ends what it has opened, and says so', async (
   t.regex(client.said.stderr, /the key has gone/);
 });
 
+withSsh(
+  'a key that is taken away without a word about it is found out, and one that nobody can judge ends as well',
+  async (t) => {
+    const watchful = await openDoor({ checkMs: 50, unverifiedMs: 100 });
+    t.teardown(() => watchful.close());
+    for (const user of ['unheard', 'unjudged']) house.keys.set(user, [await kit.publicKey('mine')]);
+    const [unheard, unjudged] = ['unheard', 'unjudged'].map((user) =>
+      kit.begin('ssh', [...kit.options(watchful.port, 'mine'), `${user}@127.0.0.1`, 'echo in; sleep 60']),
+    );
+    for (const client of [unheard, unjudged]) await until('it is inside', () => client?.said.stdout.includes('in'));
+    house.keys.set('unheard', []);
+    house.unjudged = 'unjudged';
+    t.teardown(() => (house.unjudged = undefined));
+    t.is((await unheard?.ended)?.code, 255);
+    t.regex(unheard?.said.stderr ?? '', /the key has gone/);
+    t.is((await unjudged?.ended)?.code, 255);
+    t.regex(unjudged?.said.stderr ?? '', /could not be verified/);
+  },
+);
+
 test.serial('garbage, silence and too many do not reach beyond their own connections', async (t) => {
   const small = await openDoor({ loginMs: 700, connectionsPerAddress: 3 });
   t.teardown(() => small.close());

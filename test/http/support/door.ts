@@ -31,6 +31,7 @@ export interface Door {
 export type DoorOptions = Partial<Omit<HttpDeps, 'config'>> & {
   readonly limits?: Partial<HttpConfig['limits']>;
   readonly tls?: HttpConfig['tls'];
+  readonly config?: Partial<HttpConfig>;
 };
 
 export const KEYS = { owner: 'svc_owner-acme', viewer: 'svc_viewer-acme', other: 'svc_owner-globex' };
@@ -99,15 +100,16 @@ function unwired(): never {
 const LIMITS: HttpConfig['limits'] = {
   bodyBytes: 3 * 1024 * 1024,
   requestSeconds: 10,
-  inFlightRequests: 100,
+  inFlight: { all: 100, org: 100, key: 100 },
+  bodyMemoryBytes: 2 ** 30,
   streams: 100,
   streamsPerKey: 100,
-  rates: { key: 1_000_000, org: 1_000_000 },
+  rates: { key: 1_000_000, org: 1_000_000, address: 1_000_000 },
   drainSeconds: 2,
 };
 
 export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: DoorOptions = {}): Promise<Door> {
-  const { limits, tls, ...rest } = options;
+  const { limits, tls, config, ...rest } = options;
   const stage = openMapStage();
   await person(stage, 'acme', 'owner', { role: 'Owner' });
   await person(stage, 'acme', 'viewer', { role: 'Viewer', projects: ['default'] });
@@ -129,6 +131,9 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       group: API_GROUP,
       productVersion: 'v0.1.0',
       tls,
+      metricsOpen: true,
+      accessLog: false,
+      ...config,
       limits: { ...LIMITS, ...limits },
     },
     stage,

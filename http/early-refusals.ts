@@ -1,0 +1,34 @@
+/** What is refused before anything is made for a request: a second Host, and addresses that have spent their rate. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** RFC 9112, 3.2: to be refused, since each end of a proxy might take another one. Node keeps the first and says nothing. */
+export function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}
+
+/** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */
+export function refuseCheaply(res: ServerResponse): void {
+  res.shouldKeepAlive = false;
+  res.writeHead(429, SPENT_HEADERS);
+  res.end(SPENT);
+}
+
+const SPENT = JSON.stringify({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message: 'this address sends too many requests without a known key',
+  reason: 'TooManyRequests',
+  details: { retryAfterSeconds: 1 },
+  code: 429,
+});
+const SPENT_HEADERS = [
+  ...['content-type', 'application/json', 'content-length', String(Buffer.byteLength(SPENT))],
+  ...['retry-after', '1', 'cache-control', 'no-store'],
+];
