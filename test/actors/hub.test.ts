@@ -34,7 +34,7 @@ function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0): Hub {
     start: 0,
     ring: { maxBytes: 1_000_000_000, maxChanges },
     log: {
-      after: async (_org, _kind, from, limit) => {
+      after: async (_org, _kind, from, { changes: limit }) => {
         if (from < floor) return { outcome: 'Expired' };
         const all = log.filter(({ version }) => version > from);
         const changes = all.slice(0, limit);
