@@ -51,6 +51,7 @@ export function openStreams(max: number, perKey: number): Streams {
       open.add(stream);
       counts.set(holder, held + 1);
       x.leaveFlight();
+      x.cutWhenStalled();
       return () => {
         if (!open.delete(stream)) return;
         const left = (counts.get(holder) ?? 1) - 1;
