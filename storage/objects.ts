@@ -79,7 +79,7 @@ export function openObjects(
     async keys(range) {
       const where = rangeOf(range, 'o');
       const rows = await postgres.readRows<[number, number | null, ...KeyRow]>(
-        { name: `keys ${where.name}`, text: keysText(where, range.project === undefined) },
+        { name: `keys ${where.name}`, text: keysText(where, range.project !== undefined) },
         [...where.values, range.limit],
       );
       const [version = 0, count = 0] = rows[0] ?? [];
@@ -91,7 +91,7 @@ export function openObjects(
     async keysAt(range, version) {
       const where = rangeOf(range, 'o');
       const rows = await postgres.readRows<[number, string | null, string | null, ...KeyRow]>(
-        { name: `keys at ${where.name}`, text: keysAtText(where, rangeOf(range, 'h')) },
+        { name: `keys at ${where.name}`, text: keysAtText(where, rangeOf(range, 'h'), range.project !== undefined) },
         [...where.values, range.limit, version, freshChanges],
       );
       const [floor, project, name] = rows[0] ?? [Infinity, null, null];
@@ -165,8 +165,19 @@ function upcastPrivate(stored: string | null, format: number, formats: Formats):
 interface RangeText {
   /** Which parts the range has: the statement's name. */
   readonly name: string;
+  /** Without where it begins. */
+  readonly whole: string;
   readonly text: string;
   readonly values: unknown[];
+}
+
+/**
+ * Compares places in key order. Within one project by name alone: an index scan does not begin at a row comparison whose
+ * first column is fixed already, and would read the project from its start.
+ */
+function compare(inProject: boolean, table: string, operator: '>' | '<=', project: string, name: string): string {
+  if (inProject) return `${table}.name ${operator} ${name}`;
+  return `(${table}.project, ${table}.name) ${operator} (${project}, ${name})`;
 }
 
 /** I12: the org is the first condition of every range. */
@@ -184,21 +195,24 @@ function rangeOf(range: KeyRange, table: string): RangeText {
     parts.push(`${table}.name = $${values.length}`);
     name += 'n';
   }
+  const whole = parts.join(' AND ');
   if (range.after !== undefined) {
-    values.push(range.after.project, range.after.name);
-    parts.push(`(${table}.project, ${table}.name) > ($${values.length - 1}, $${values.length})`);
+    const inProject = range.project !== undefined;
+    if (!inProject) values.push(range.after.project);
+    values.push(range.after.name);
+    parts.push(compare(inProject, table, '>', `$${values.length - 1}`, `$${values.length}`));
     name += 'a';
   }
-  return { name, text: parts.join(' AND '), values };
+  return { name, whole, text: parts.join(' AND '), values };
 }
 
 const KEY_ORDER = (table: string): string => `ORDER BY ${table}.org, ${table}.kind, ${table}.project, ${table}.name`;
 
 // One statement, one snapshot: the version is the one at which exactly these keys are true.
-function keysText(where: RangeText, inAll: boolean): string {
+function keysText(where: RangeText, inProject: boolean): string {
   return `
 SELECT c.version,
-  (SELECT sum(n.objects)::bigint FROM collection_counts n WHERE n.org = $1 AND n.kind = $2${inAll ? '' : ' AND n.project = $3'}),
+  (SELECT sum(n.objects)::bigint FROM collection_counts n WHERE n.org = $1 AND n.kind = $2${inProject ? ' AND n.project = $3' : ''}),
   k.*
 FROM clock c LEFT JOIN LATERAL (
   SELECT o.project, o.name, o.version, octet_length(o.body) FROM objects o WHERE ${where.text}
@@ -218,10 +232,12 @@ const LAST = "U&'\\+10FFFF'";
  * rows: as long as few changes of the kind are newer than V, by going through these (`fresh`); else by hopping from key
  * to key in the log (`hops`), which does not depend on how often anything was changed, and may end short of `present`.
  */
-function keysAtText(at: RangeText, log: RangeText): string {
+function keysAtText(at: RangeText, log: RangeText, inProject: boolean): string {
   const [limit, version, fresh] = [1, 2, 3].map((n) => `$${at.values.length + n}::bigint`);
-  // Above every name when `present` has come to its end. A row comparison alone is a bound that an index scan stops at.
-  const within = `(h.project, h.name) <= (coalesce((SELECT project FROM present_end), ${LAST}), coalesce((SELECT name FROM present_end), ''))`;
+  // A comparison with one value is a bound at which an index scan stops: above every name when `present` is at its end.
+  const end = (column: string): string => `coalesce((SELECT ${column} FROM present_end), ${LAST})`;
+  const within = compare(inProject, 'h', '<=', end('project'), end('name'));
+  const beyond = compare(inProject, 'h', '>', 'p.project', 'p.name');
   return `
 WITH RECURSIVE present AS MATERIALIZED (
   SELECT o.project, o.name, o.version, octet_length(o.body) AS bytes FROM objects o WHERE ${at.text}
@@ -240,7 +256,7 @@ WITH RECURSIVE present AS MATERIALIZED (
   UNION ALL
   SELECT n.project, n.name, p.hop + 1 FROM hops p CROSS JOIN LATERAL (
     SELECT h.project, h.name FROM changes h
-    WHERE ${log.text} AND (h.project, h.name) > (p.project, p.name) AND ${within}
+    WHERE ${log.whole} AND ${beyond} AND ${within}
     ${KEY_ORDER('h')} LIMIT 1
   ) n WHERE p.hop < ${limit}
 ), hops_end AS MATERIALIZED (
