@@ -28,8 +28,8 @@ const KEYS_AT_ONCE = 1_000;
 const GROUP_OBJECTS = 250;
 const GROUP_BYTES = 512 * 1024;
 /**
- * A full cache takes one in so many of the bodies that a list reads: a list larger than the cache would else push out
- * everything, itself included, and find nothing of it the next time.
+ * Behind the first keys of a collection, a full cache takes one in so many of the bodies that a list reads: a list larger
+ * than the cache would else push out everything, itself included, and find nothing of it the next time.
  */
 const ADMIT_ONE_IN = 16;
 
@@ -79,15 +79,18 @@ async function* bodies(
 ): AsyncGenerator<readonly Buffer[]> {
   let { keys, reached } = first;
   let left = limit;
+  // First pages are asked for again and again.
+  let admitOneIn = range.after === undefined ? 1 : ADMIT_ONE_IN;
   for (;;) {
     for (const group of groupsOf(keys)) {
       if (signal.aborted) return;
-      yield await groupBodies(range, version, group, deps);
+      yield await groupBodies(range, version, group, admitOneIn, deps);
     }
     left -= keys.length;
     if (reached === undefined || left <= 0 || signal.aborted) return;
     const next = { ...range, after: reached, limit: Math.min(left, KEYS_AT_ONCE) };
     ({ keys, reached } = await keysAt(next, version, deps));
+    admitOneIn = ADMIT_ONE_IN;
   }
 }
 
@@ -115,6 +118,7 @@ async function groupBodies(
   range: KeyRange,
   version: number,
   keys: readonly ObjectKey[],
+  admitOneIn: number,
   deps: ListDeps,
 ): Promise<readonly Buffer[]> {
   const { org, kind } = range;
@@ -127,7 +131,7 @@ async function groupBodies(
   }
   // A read gives others their turn; where there is none, this does.
   if (missing.length === 0) await new Promise((resolve) => setImmediate(resolve));
-  else await deps.turn(() => readMissing(range, version, missing, found, deps));
+  else await deps.turn(() => readMissing(range, version, missing, found, admitOneIn, deps));
   return keys.flatMap((key) => found.get(nameOf(key)) ?? []);
 }
 
@@ -137,12 +141,13 @@ async function readMissing(
   version: number,
   missing: readonly ObjectKey[],
   found: Map<string, Buffer>,
+  admitOneIn: number,
   { cache, objects }: ListDeps,
 ): Promise<void> {
   const begun = cache.version();
   for (const [at, row] of (await objects.readMany(org, kind, missing)).entries()) {
     found.set(nameOf(row.address), row.body);
-    if (at % ADMIT_ONE_IN === 0 || cache.bytes + row.body.length < cache.maxBytes) cache.fill(row, begun);
+    if (at % admitOneIn === 0 || cache.bytes + row.body.length < cache.maxBytes) cache.fill(row, begun);
   }
   const changed = missing.filter((key) => !found.has(nameOf(key)));
   if (changed.length === 0) return;

@@ -1,6 +1,6 @@
 /** Bounds of the front door: sizes, places, slowness, standby and drain. What is over them is said, and nothing breaks. */
 import { connect } from 'node:net';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
 import { watching } from './support/watching.js';
@@ -103,6 +103,63 @@ test('a watcher that does not read is cut, and the others see everything', async
   t.true(made < 60);
   lazy.destroy();
   good.stop();
+});
+
+/** Asks and takes nothing; `read` takes a piece of what has come, `whole` says that all has. */
+function lazyClient(t: ExecutionContext, door: Door, query: string) {
+  const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  let taken = 0;
+  let end = '';
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk) => {
+    end = chunk.toString('latin1', Math.max(0, chunk.length - 5));
+    taken += chunk.length;
+    if (taken > 256 * 1024) socket.pause();
+  });
+  socket.pause();
+  socket.write(`GET ${SECRETS}${query} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`);
+  return {
+    read(): void {
+      taken = 0;
+      socket.resume();
+    },
+    whole: () => end === '0\r\n\r\n',
+  };
+}
+
+test('clients that take nothing of a list, a page or an initial state are cut; one that reads slowly and a quiet watch are not', async (t) => {
+  const door = await openDoor(t, { limits: { stalledSeconds: 0.5 } });
+  // More than the system's own buffers hold.
+  const pad = 'x'.repeat(512 * 1024);
+  for (let i = 0; i < 60; i++) {
+    const address = { org: 'acme', kind: 'Secret', project: 'default', name: `s${String(i).padStart(2, '0')}` };
+    await door.stage.put(address, object('Secret', address.name, 'default', { pad }));
+  }
+  const quiet = await watching((signal) =>
+    door.call(`${SECRETS}?watch=1&resourceVersion=${door.stage.version()}`, { signal }),
+  );
+  const asked: AbortSignal[] = [];
+  const { list: listed } = door.stage;
+  door.stage.list = (request) => {
+    asked.push(request.signal);
+    return listed(request);
+  };
+  const slow = lazyClient(t, door, '');
+  while (asked.length < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const query of ['', '?limit=1000', '?watch=1', '?labelSelector=!none']) lazyClient(t, door, query);
+  const deadline = Date.now() + 20_000;
+  while (asked.slice(1).filter(({ aborted }) => aborted).length < 4 && Date.now() < deadline) {
+    slow.read();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const [slowest, ...others] = asked.map(({ aborted }) => aborted);
+  t.deepEqual(others, [true, true, true, true]);
+  t.true(slowest === false || slow.whole());
+  await door.make('Secret', 'secrets', 'late');
+  await quiet.until(1);
+  t.deepEqual(quiet.seen(), ['ADDED late']);
+  quiet.stop();
 });
 
 test('a standby answers 503 with Retry-After to every API request, and says why it is not ready', async (t) => {

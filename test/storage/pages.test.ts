@@ -5,6 +5,7 @@ import { readVersion } from '../../src/api/encode.js';
 import type { Committer } from '../../storage/commit/member.js';
 import { FORMATS } from '../../storage/formats.js';
 import { openObjects } from '../../storage/objects.js';
+import type { Postgres } from '../../storage/postgres.js';
 import type { Objects, Place, StoredObject } from '../../storage/store.js';
 import { address, bodyOf, insert, member, openFixture, remove, update, versionOf } from './fixtures.js';
 
@@ -183,4 +184,118 @@ test('many objects are read in the order asked, without the missing ones, and ne
   t.deepEqual((await f.store.objects.keys({ ...range, limit: 2 })).reached, b);
   await f.committer.commit(remove('b', b.version), undefined);
   t.is((await f.store.objects.keys(range)).count, 2);
+});
+
+/** Rows that the scans of a plan read, with those that they threw away. */
+function rowsRead(plan: Plan): number {
+  const loops = plan['Actual Loops'];
+  const own = plan['Node Type'].includes('Index')
+    ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * loops
+    : 0;
+  return (plan.Plans ?? []).reduce((sum, below) => sum + rowsRead(below), own);
+}
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+test('a page reads a bounded number of rows: at its first and last place, in a collection of any size, after any number of changes', async (t) => {
+  const f = await openFixture(t);
+  const { postgres } = f.store;
+  const body = bodyOf(address('any'), 'u').toString();
+  const LIMIT = 50;
+  let asked: { name: string; text: string; values: readonly unknown[] } | undefined;
+  const heard: Postgres = {
+    ...postgres,
+    readRows(statement, values = []) {
+      asked = { ...statement, values };
+      return postgres.readRows(statement, values);
+    },
+  };
+  const objects = openObjects(heard);
+  const client = await postgres.pool.connect();
+  t.teardown(() => client.release(true));
+
+  async function read(run: () => Promise<unknown>): Promise<number> {
+    await run();
+    const text = `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${asked?.text}`;
+    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(text, [...(asked?.values ?? [])]);
+    return rowsRead(rows[0]?.['QUERY PLAN'][0]?.Plan ?? raise());
+  }
+
+  const place = (i: number): Place => ({ project: 'default', name: `n${String(i).padStart(6, '0')}` });
+  let version = 0;
+  for (const [kind, count] of [
+    ['Small', 500],
+    ['Large', 10_000],
+  ] as const) {
+    const rows = `$1::bigint + i, 'o-1', '${kind}', 'default', 'n' || lpad(i::text, 6, '0'), 'u' || i`;
+    const from = `generate_series(1, ${count}) i`;
+    await postgres.pool.query(
+      `INSERT INTO objects (version, org, kind, project, name, uid, active, private_format, body) SELECT ${rows}, false, 1, $2 FROM ${from}`,
+      [version, body],
+    );
+    await postgres.pool.query(
+      `INSERT INTO changes (version, org, kind, project, name, uid, type, after) SELECT ${rows}, 'A', $2 FROM ${from}`,
+      [version, body],
+    );
+    version += count;
+  }
+  await postgres.pool.query('UPDATE clock SET version = $1', [version]);
+
+  async function bounded(label: string, most: number): Promise<void> {
+    for (const [kind, count] of [
+      ['Small', 500],
+      ['Large', 10_000],
+    ] as const) {
+      for (const project of ['default', undefined]) {
+        const range = { org: 'o-1', kind, project, limit: LIMIT };
+        const reads = { first: await read(() => objects.keys(range)), at: [] as number[] };
+        for (const begin of [0, count / 2, count - LIMIT - 1]) {
+          reads.at.push(await read(() => objects.keysAt({ ...range, after: place(begin) }, version)));
+        }
+        t.true(reads.first <= LIMIT + 5, `${label}, ${kind}, ${project}: keys read ${reads.first} rows`);
+        t.true(Math.max(...reads.at) <= most, `${label}, ${kind}, ${project}: pages read ${reads.at.join()} rows`);
+      }
+    }
+  }
+  await bounded('quiet', LIMIT + 10);
+
+  // One object of the middle is changed again and again, after the version that is read.
+  await postgres.pool.query(
+    `INSERT INTO changes (version, org, kind, project, name, uid, type, replaced, before, after)
+     SELECT $1::bigint + i, 'o-1', 'Large', 'default', $2, 'u', 'M', CASE WHEN i = 1 THEN 5500 ELSE $1::bigint + i - 1 END, $3, $3
+     FROM generate_series(1, 20000) i`,
+    [version, place(5_000).name, body],
+  );
+  await postgres.pool.query('UPDATE clock SET version = version + 20000');
+  await postgres.pool.query(`UPDATE objects SET version = $1 WHERE kind = 'Large' AND name = $2`, [
+    version + 20_000,
+    place(5_000).name,
+  ]);
+  await bounded('after many changes', 1_001 + 6 * LIMIT);
+  const busy = await objects.keysAt({ org: 'o-1', kind: 'Large', limit: LIMIT, after: place(4_999) }, version);
+  t.is(busy.outcome === 'Keys' ? busy.keys[0]?.version : undefined, 5_500, 'as it was');
+});
+
+function raise(): never {
+  throw new Error('no plan');
+}
+
+test('the log is read no further than its bytes allow, and always a change', async (t) => {
+  const f = await openFixture(t);
+  for (let i = 0; i < 6; i++) await f.committer.commit(insert(`n-${i}`, {}, 'x'.repeat(100_000)), undefined);
+  const versions = async (from: number, bytes: number) => {
+    const read = await f.store.changes.after('o-1', 'Job', from, { changes: 100, bytes });
+    if (read.outcome === 'Expired') throw new Error('expired');
+    return { versions: read.changes.map(({ version }) => version), through: read.through };
+  };
+  t.deepEqual(await versions(0, 1), { versions: [1], through: 1 });
+  t.deepEqual(await versions(0, 150_000), { versions: [1, 2], through: 2 });
+  t.deepEqual(await versions(2, 1_000_000), { versions: [3, 4, 5, 6], through: 6 });
+  t.deepEqual(await versions(6, 1), { versions: [], through: 6 });
 });
