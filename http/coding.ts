@@ -3,7 +3,6 @@
  * sent now must arrive now.
  */
 import { createGzip, type Gzip } from 'node:zlib';
-import type { Headers } from './reply.js';
 
 /** Shorter answers are sent as they are: compressing them costs both sides more than it saves. As kube-apiserver. */
 export const COMPRESS_FROM = 128 * 1024;
@@ -17,7 +16,7 @@ export function openGzip(): Gzip {
 }
 
 /** The headers of an answer of at least COMPRESS_FROM bytes; `gzip`: it is compressed. */
-export function describeCoding(headers: Headers, gzip: boolean): void {
+export function describeCoding(headers: Record<string, string | number | string[]>, gzip: boolean): void {
   headers['vary'] = headers['vary'] === undefined ? 'Accept-Encoding' : `${String(headers['vary'])}, Accept-Encoding`;
   if (!gzip) return;
   headers['content-encoding'] = 'gzip';
