@@ -32,6 +32,8 @@ const GROUP_BYTES = 512 * 1024;
  * than the cache would else push out everything, itself included, and find nothing of it the next time.
  */
 const ADMIT_ONE_IN = 16;
+/** Share of its bytes from which the cache counts as full here. */
+const FULL = 0.9;
 
 export async function readObject(address: Address, deps: ReadDeps): Promise<Buffer | undefined> {
   const cached = deps.cache.get(address);
@@ -147,7 +149,7 @@ async function readMissing(
   const begun = cache.version();
   for (const [at, row] of (await objects.readMany(org, kind, missing)).entries()) {
     found.set(nameOf(row.address), row.body);
-    if (at % admitOneIn === 0 || cache.bytes + row.body.length < cache.maxBytes) cache.fill(row, begun);
+    if (at % admitOneIn === 0 || cache.bytes < cache.maxBytes * FULL) cache.fill(row, begun);
   }
   const changed = missing.filter((key) => !found.has(nameOf(key)));
   if (changed.length === 0) return;
