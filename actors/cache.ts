@@ -37,6 +37,7 @@ export interface ObjectCache {
   forget(address: Address): void;
   clear(): void;
   readonly bytes: number;
+  readonly maxBytes: number;
   readonly size: number;
 }
 
@@ -90,6 +91,7 @@ export function openCache(maxBytes: number, recentCommits = RECENT_COMMITS): Obj
     clear() {
       entries.clear();
     },
+    maxBytes,
     get bytes() {
       return entries.calculatedSize;
     },

@@ -22,6 +22,7 @@ import { openActivity } from './work/activity.js';
 import { openCommands, type Commands } from './work/commands.js';
 import { openFiles, type Files } from './work/files/open.js';
 import { openHub } from './hub/hub.js';
+import { openListTurns } from './list-turns.js';
 import { openNextChange } from './next-change.js';
 import { openOperators, type Operators } from './operators.js';
 import { openOrgTurns } from './org-turns.js';
@@ -129,17 +130,20 @@ export interface Actors {
 }
 
 const RING_CHANGES = 100_000;
+/** Lists that read from Postgres at once; the other readers are left to single objects. */
+const LISTS_READING = 4;
 const PASSIVATE_EVERY_MS = 5_000;
 
 export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const { kinds, clock, objects, stopping } = deps;
   const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
   const cache = openCache(deps.settings.cacheBytes);
+  const lists = { cache, objects, turn: openListTurns(LISTS_READING) };
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
   const admission = openAdmission({
     kindOf,
     read,
-    search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, { cache, objects }),
+    search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, lists),
     secrets: deps.secrets,
     neverDialled: deps.neverDialled ?? (() => undefined),
   });
@@ -300,7 +304,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     write: (address, request, signal) => abortable(write(address, request), signal),
     read: (address) => read(address),
     peek: (address) => cache.get(address)?.body,
-    list: (request) => listObjects(request, { cache, objects }),
+    list: (request) => listObjects(request, lists),
     version: () => hub.version,
     settled: () => hub.settled,
     floor: () => floor,

@@ -1,12 +1,16 @@
 /**
- * Owns reads of the front door: single objects and lists. Keys and versions always come from Postgres, bodies from the
- * cache where its version is the listed one; so a list is one exact snapshot, sees every acknowledged write, and holds
- * no more than a chunk of bodies in memory.
+ * Reads for HTTP and admission: single objects and lists. Keys and versions always come from Postgres, bodies from the
+ * cache where its version is the listed one; so a list is one exact snapshot and sees every acknowledged write.
+ *
+ * A list is read in steps: some keys after the last one, then their bodies in groups. Every step is bounded in rows and
+ * bytes, is read only when the step before it has been taken, and costs the same at any place of a collection of any
+ * size. So a list holds one step of keys and one group of bodies, and others get their turn in between.
  */
 import type { Address } from '../src/api/address.js';
-import type { KeyRange, ObjectKey, Objects, StoredObject } from '../storage/store.js';
+import type { KeyRange, Keys, ObjectKey, Objects } from '../storage/store.js';
 import { refuse } from '../src/api/refusal.js';
 import type { ObjectCache } from './cache.js';
+import type { ListTurn } from './list-turns.js';
 import type { ListPage, PageRequest } from './stage.js';
 
 export interface ReadDeps {
@@ -14,8 +18,22 @@ export interface ReadDeps {
   readonly objects: Objects;
 }
 
-/** Bodies fetched and handed on at once: about 1 MiB of 2 KB objects. */
-const CHUNK = 500;
+export interface ListDeps extends ReadDeps {
+  readonly turn: ListTurn;
+}
+
+/** Keys read at once. One takes about 150 bytes. */
+const KEYS_AT_ONCE = 1_000;
+/** Bodies handed on at once: few enough that parsing them all takes a few milliseconds. One is always handed on. */
+const GROUP_OBJECTS = 250;
+const GROUP_BYTES = 512 * 1024;
+/**
+ * Behind the first keys of a collection, a full cache takes one in so many of the bodies that a list reads: a list larger
+ * than the cache would else push out everything, itself included, and find nothing of it the next time.
+ */
+const ADMIT_ONE_IN = 16;
+/** Share of its bytes from which the cache counts as full here. */
+const FULL = 0.9;
 
 export async function readObject(address: Address, deps: ReadDeps): Promise<Buffer | undefined> {
   const cached = deps.cache.get(address);
@@ -26,93 +44,118 @@ export async function readObject(address: Address, deps: ReadDeps): Promise<Buff
   return stored?.body;
 }
 
-export async function listObjects(request: PageRequest, deps: ReadDeps): Promise<ListPage> {
-  const range: KeyRange = {
-    org: request.range.org,
-    kind: request.range.kind.kind,
-    project: request.range.project,
-    name: request.range.name,
-    after: request.after,
-    limit: request.limit,
+export async function listObjects(request: PageRequest, deps: ListDeps): Promise<ListPage> {
+  const { range: asked, version, after, limit = Number.POSITIVE_INFINITY, signal } = request;
+  const { org, project, name } = asked;
+  const range = { org, kind: asked.kind.kind, project, name, after, limit: Math.min(limit, KEYS_AT_ONCE) };
+  if (version !== undefined) {
+    const first = await keysAt(range, version, deps);
+    return { version, items: bodies(range, version, first, limit, signal, deps) };
+  }
+  const first = await deps.turn(() => deps.objects.keys(range));
+  return {
+    version: first.version,
+    count: first.count,
+    items: bodies(range, first.version, first, limit, signal, deps),
   };
-  if (request.version !== undefined) return olderPage(range, request.version, deps);
-  const { version, keys } = await deps.objects.keys(range);
-  return { version, count: keys.length, items: bodies(range, version, keys, request.signal, deps) };
 }
 
-/** Every object of the range, as it is now. */
+/** Every object of a project, as it is now. */
 export async function* searchObjects(
-  range: KeyRange,
+  range: Pick<KeyRange, 'org' | 'kind' | 'project'>,
   signal: AbortSignal,
-  deps: ReadDeps,
+  deps: ListDeps,
 ): AsyncGenerator<readonly Buffer[]> {
-  const { version, keys } = await deps.objects.keys(range);
-  yield* bodies(range, version, keys, signal, deps);
+  const first = await deps.turn(() => deps.objects.keys({ ...range, limit: KEYS_AT_ONCE }));
+  yield* bodies({ ...range, limit: KEYS_AT_ONCE }, first.version, first, Number.POSITIVE_INFINITY, signal, deps);
 }
 
+/** At most `limit` bodies at `version`, beginning with the keys that have been read. */
 async function* bodies(
   range: KeyRange,
   version: number,
-  keys: readonly ObjectKey[],
+  first: Keys,
+  limit: number,
   signal: AbortSignal,
-  deps: ReadDeps,
+  deps: ListDeps,
 ): AsyncGenerator<readonly Buffer[]> {
-  for (let i = 0; i < keys.length && !signal.aborted; i += CHUNK) {
-    yield await chunk(range, version, keys.slice(i, i + CHUNK), deps);
+  let { keys, reached } = first;
+  let left = limit;
+  // First pages are asked for again and again.
+  let admitOneIn = range.after === undefined ? 1 : ADMIT_ONE_IN;
+  for (;;) {
+    for (const group of groupsOf(keys)) {
+      if (signal.aborted) return;
+      yield await groupBodies(range, version, group, admitOneIn, deps);
+    }
+    left -= keys.length;
+    if (reached === undefined || left <= 0 || signal.aborted) return;
+    const next = { ...range, after: reached, limit: Math.min(left, KEYS_AT_ONCE) };
+    ({ keys, reached } = await keysAt(next, version, deps));
+    admitOneIn = ADMIT_ONE_IN;
   }
 }
 
-async function chunk(
+async function keysAt(range: KeyRange, version: number, deps: ListDeps): Promise<Keys> {
+  const read = await deps.turn(() => deps.objects.keysAt(range, version));
+  if (read.outcome === 'Expired') throw expired(version);
+  return read;
+}
+
+function* groupsOf(keys: readonly ObjectKey[]): Generator<readonly ObjectKey[]> {
+  let from = 0;
+  let bytes = 0;
+  for (const [at, key] of keys.entries()) {
+    if (at > from && (at - from === GROUP_OBJECTS || bytes + key.bytes > GROUP_BYTES)) {
+      yield keys.slice(from, at);
+      from = at;
+      bytes = 0;
+    }
+    bytes += key.bytes;
+  }
+  if (from < keys.length) yield keys.slice(from);
+}
+
+async function groupBodies(
   range: KeyRange,
   version: number,
   keys: readonly ObjectKey[],
-  deps: ReadDeps,
+  admitOneIn: number,
+  deps: ListDeps,
 ): Promise<readonly Buffer[]> {
   const { org, kind } = range;
-  const found = new Map<ObjectKey, Buffer>();
+  const found = new Map<string, Buffer>();
   const missing: ObjectKey[] = [];
   for (const key of keys) {
     const cached = deps.cache.get({ org, kind, project: key.project, name: key.name });
-    if (cached?.version === key.version) found.set(key, cached.body);
+    if (cached?.version === key.version) found.set(nameOf(key), cached.body);
     else missing.push(key);
   }
-  if (missing.length > 0) {
-    const begun = deps.cache.version();
-    const rows = new Map((await deps.objects.readMany(org, kind, missing)).map((row) => [nameOf(row.address), row]));
-    for (const key of missing) {
-      const body = await bodyAt(range, version, key, rows.get(nameOf(key)), begun, deps);
-      if (body) found.set(key, body);
-    }
-  }
-  return keys.flatMap((key) => found.get(key) ?? []);
+  // A read gives others their turn; where there is none, this does.
+  if (missing.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  else await deps.turn(() => readMissing(range, version, missing, found, admitOneIn, deps));
+  return keys.flatMap((key) => found.get(nameOf(key)) ?? []);
 }
 
-/** The listed state of one object, also when it changed while the list was on its way. */
-async function bodyAt(
-  range: KeyRange,
+/** The listed states, also of objects that have changed since, or change while the list is on its way. */
+async function readMissing(
+  { org, kind }: KeyRange,
   version: number,
-  key: ObjectKey,
-  row: StoredObject | undefined,
-  begun: number,
-  deps: ReadDeps,
-): Promise<Buffer | undefined> {
-  if (row?.version === key.version) {
-    deps.cache.fill(row, begun);
-    return row.body;
+  missing: readonly ObjectKey[],
+  found: Map<string, Buffer>,
+  admitOneIn: number,
+  { cache, objects }: ListDeps,
+): Promise<void> {
+  const begun = cache.version();
+  for (const [at, row] of (await objects.readMany(org, kind, missing)).entries()) {
+    found.set(nameOf(row.address), row.body);
+    if (at % admitOneIn === 0 || cache.bytes < cache.maxBytes * FULL) cache.fill(row, begun);
   }
-  const one = { org: range.org, kind: range.kind, project: key.project, name: key.name };
-  const page = await deps.objects.pageAt(one, version);
-  if (page.outcome === 'Expired') throw expired(version);
-  return page.objects[0]?.body;
-}
-
-async function olderPage(range: KeyRange, version: number, deps: ReadDeps): Promise<ListPage> {
-  const page = await deps.objects.pageAt(range, version);
-  if (page.outcome === 'Expired') throw expired(version);
-  async function* items(objects: readonly StoredObject[]): AsyncGenerator<readonly Buffer[]> {
-    for (let i = 0; i < objects.length; i += CHUNK) yield objects.slice(i, i + CHUNK).map(({ body }) => body);
-  }
-  return { version, count: page.objects.length, items: items(page.objects) };
+  const changed = missing.filter((key) => !found.has(nameOf(key)));
+  if (changed.length === 0) return;
+  const states = await objects.statesAt(org, kind, changed, version);
+  if (states.outcome === 'Expired') throw expired(version);
+  for (const { address, body } of states.objects) found.set(nameOf(address), body);
 }
 
 function expired(version: number): Error {

@@ -76,9 +76,9 @@ export interface Range {
 export interface ListPage {
   /** The version at which the list is true. */
   readonly version: number;
-  /** How many objects `items` will yield, when that is known without reading them. */
+  /** How many objects of the kind the project (or the org) has, whatever the page begins after; known for the newest state. */
   readonly count?: number | undefined;
-  /** Stamped bytes of each object in (namespace, name) order, streamed. */
+  /** Stamped bytes of each object in (namespace, name) order: read as they are taken, in groups bounded in number and bytes. */
   readonly items: AsyncIterable<readonly Buffer[]>;
 }
 
@@ -87,7 +87,7 @@ export interface PageRequest {
   /** Exact snapshot; undefined: now. */
   readonly version?: number | undefined;
   readonly after?: { readonly project: string; readonly name: string } | undefined;
-  /** At most so many objects; undefined: all, streamed. */
+  /** At most so many objects; undefined: all. */
   readonly limit?: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -99,6 +99,8 @@ export interface Watcher {
    * stream is true. Return false when the receiver is too slow: the stream is ended (I10).
    */
   onChanges(changes: readonly CommittedChange[], version: number): boolean;
+  /** Resolves when more may be handed over, or the receiver is gone. Asked while catching up: live changes never wait. */
+  drained?(signal: AbortSignal): Promise<void>;
   /** The hub ends the watch: drain, or the version asked for is compacted (`Expired`). */
   onEnd(reason: 'Draining' | 'Expired' | 'Slow'): void;
 }

@@ -232,6 +232,8 @@ export interface HttpConfig {
     readonly drainSeconds: number;
     /** How often a quiet watch with allowWatchBookmarks is told the version reached; 60 as in Kubernetes when absent. */
     readonly bookmarkSeconds?: number | undefined;
+    /** A client that takes nothing of an answer for so long is cut; 30 when absent. */
+    readonly stalledSeconds?: number | undefined;
   };
 }
 

@@ -36,11 +36,14 @@ export class Exchange {
   readonly warnings: string[] = [];
   /** The request is a stream from now on and holds no place in flight; set by the front door, harmless twice. */
   leaveFlight: () => void = () => undefined;
+  /** An answer of which the client takes nothing for so long is cut; ms. */
+  stallMs = 30_000;
   readonly #search: string;
   readonly #publicUrl: string | undefined;
   #query: URLSearchParams | undefined;
   #gone: AbortController | undefined;
   #left = false;
+  #stallsAreCut = false;
 
   /** `publicUrl`: as in `HttpConfig`. */
   constructor(req: IncomingMessage, res: ServerResponse, requestId: string, publicUrl?: string, upgrade?: Upgrade) {
@@ -132,6 +135,19 @@ export class Exchange {
     this.res.detachSocket(upgrade.socket);
     // For metrics alone.
     this.res.statusCode = 101;
+  }
+
+  /**
+   * From now on the connection is cut when bytes wait and none of them is taken for `stallMs` to twice that: the socket's
+   * timer counts each byte that the system takes. For answers that are streamed or long; a quiet watch has nothing waiting.
+   */
+  cutWhenStalled(): void {
+    if (this.upgrade !== undefined || this.#stallsAreCut) return;
+    this.#stallsAreCut = true;
+    const { res } = this;
+    res.setTimeout(this.stallMs, () => {
+      if ((res.socket?.writableLength ?? res.writableLength) > 0) res.destroy();
+    });
   }
 
   #watchClient(): AbortController {

@@ -55,6 +55,7 @@ export function gate(x: Exchange, room: Room): void {
 
 export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
   const { room, targets, extras } = deps;
+  if (room.config.limits.stalledSeconds !== undefined) x.stallMs = room.config.limits.stalledSeconds * 1_000;
   const target = targets.resolve(x.path);
   if (target === undefined) {
     gate(x, room);

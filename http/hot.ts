@@ -9,6 +9,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { scopeOf } from '../src/api/access/scope.js';
 import { acceptForm } from './accept.js';
 import { homeOrg, isProjectKind } from './auth/authorise.js';
+import { COMPRESS_FROM } from './coding.js';
 import type { HttpMetrics } from './metrics.js';
 import { etagOf } from './resources/answer.js';
 import type { Room } from './room.js';
@@ -37,7 +38,8 @@ export function openHotPath(
     const caller = room.authenticator.known(headers.authorization);
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
     const body = room.stage.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
-    if (body === undefined || !room.rates.take(caller)) return false;
+    // A long one may have to be compressed.
+    if (body === undefined || body.length > COMPRESS_FROM || !room.rates.take(caller)) return false;
     room.newcomers.welcome(req.socket);
     res.writeHead(200, [
       'content-type',

@@ -1,7 +1,11 @@
 /**
- * Owns how a complete answer is written: status, headers, one write. Streams write themselves (`stream.ts`).
+ * Owns how a complete answer is written: status, headers, one write; a long one is compressed for clients that ask for it.
+ * Streams write themselves (`stream.ts`).
  * Koa's own response is bypassed here: an answer is ready-made bytes, and its length and type are known.
  */
+import { pipeline } from 'node:stream';
+import { acceptsGzip } from './accept-encoding.js';
+import { COMPRESS_FROM, describeCoding, openGzip } from './coding.js';
 import type { Exchange } from './exchange.js';
 
 export const JSON_TYPE = 'application/json';
@@ -18,13 +22,30 @@ export function warningHeaders(warnings: readonly string[]): string[] {
 }
 
 export function reply(x: Exchange, status: number, body: Buffer | string, headers: Headers): void {
-  const { res } = x;
+  if (body.length > COMPRESS_FROM && x.method !== 'HEAD') {
+    x.cutWhenStalled();
+    const gzip = acceptsGzip(x.req.headers['accept-encoding']);
+    describeCoding(headers, gzip);
+    if (gzip) {
+      writeHead(x, status, headers);
+      const packed = openGzip();
+      // A client that leaves ends both.
+      pipeline(packed, x.res, () => undefined);
+      packed.end(body);
+      return;
+    }
+  }
   headers['content-length'] = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  writeHead(x, status, headers);
+  if (x.method === 'HEAD') x.res.end();
+  else x.res.end(body);
+}
+
+/** Status and headers of an answer, with what every answer has. */
+export function writeHead(x: Exchange, status: number, headers: Headers): void {
   headers['x-request-id'] = x.requestId;
   if (x.warnings.length > 0) headers['warning'] = warningHeaders(x.warnings);
-  res.writeHead(status, headers);
-  if (x.method === 'HEAD') res.end();
-  else res.end(body);
+  x.res.writeHead(status, headers);
 }
 
 /** A plain value as JSON. */

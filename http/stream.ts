@@ -2,15 +2,15 @@
  * Owns writing a long answer with back-pressure: one `drain` and one `close` listener per answer for its whole life
  * (a pair per chunk leaks thousands of them on a long list). `write` says whether to wait, `drained` waits.
  */
-import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 
 export class Outflow {
-  readonly #res: ServerResponse;
+  readonly #res: Writable;
   #wake: (() => void) | undefined;
   #closed = false;
   #full = false;
 
-  constructor(res: ServerResponse) {
+  constructor(res: Writable) {
     this.#res = res;
     this.#closed = res.destroyed;
     res.on('drain', () => {

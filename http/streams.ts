@@ -55,6 +55,7 @@ export function openStreams(max: number, perKey: number, revocation: Pick<Revoca
       open.add(stream);
       counts.set(holder, held + 1);
       x.leaveFlight();
+      x.cutWhenStalled();
       const unfollow = revocation.follow(x, stream);
       return () => {
         if (!open.delete(stream)) return;

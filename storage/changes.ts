@@ -27,6 +27,7 @@ const REMOVED_AT_ONCE = 5_000;
 type ChangeRow = [
   floor: number,
   head: number,
+  cut: boolean | null,
   version: number | null,
   type: 'A' | 'M' | 'D',
   project: string,
@@ -47,11 +48,11 @@ export function openChangesLog(postgres: Postgres, settings: CompactionSettings 
 
   return {
     async after(org, kind, from, limit) {
-      const rows = await postgres.readRows<ChangeRow>(AFTER, [org, kind, from, limit]);
-      const [floor, head] = rows[0] ?? [0, 0];
+      const rows = await postgres.readRows<ChangeRow>(AFTER, [org, kind, from, limit.changes, limit.bytes]);
+      const [floor, head, cut] = rows[0] ?? [0, 0, false];
       if (from < floor) return { outcome: 'Expired' };
       const changes: CommittedChange[] = [];
-      for (const [, , version, type, project, name, uid, replaced, before, after] of rows) {
+      for (const [, , , version, type, project, name, uid, replaced, before, after] of rows) {
         if (version === null) continue;
         changes.push({
           version,
@@ -66,7 +67,7 @@ export function openChangesLog(postgres: Postgres, settings: CompactionSettings 
       return {
         outcome: 'Changes',
         changes,
-        through: changes.length < limit || last === undefined ? head : last.version,
+        through: cut === true && last !== undefined ? last.version : head,
       };
     },
 
@@ -106,13 +107,23 @@ async function newFloor(
 const CLOCK: Statement = { name: 'clock', text: 'SELECT floor, version FROM clock' };
 
 // The floor is of the same snapshot as the rows, so a compaction beside it cannot make a gap look like an end.
+// Sizes are known without reading the bodies (a long one lies outside of its row): only those that fit are read.
 const AFTER: Statement = {
   name: 'changes after',
   text: `
-SELECT c.floor, c.version, h.version, h.type, h.project, h.name, h.uid, h.replaced, h.before, h.after
+SELECT c.floor, c.version, s.cut, h.version, h.type, h.project, h.name, h.uid, h.replaced, h.before, h.after
 FROM clock c LEFT JOIN LATERAL (
-  SELECT * FROM changes WHERE org = $1 AND kind = $2 AND version > $3::bigint ORDER BY version LIMIT $4
-) h ON c.floor <= $3::bigint
+  SELECT version, upto - size < $5::bigint AS fits, bool_or(place = $4 OR upto - size >= $5::bigint) OVER () AS cut
+  FROM (
+    SELECT version, size, sum(size) OVER (ORDER BY version) AS upto, row_number() OVER (ORDER BY version) AS place
+    FROM (
+      SELECT version, octet_length(after) + coalesce(octet_length(before), 0) AS size
+      FROM changes WHERE org = $1 AND kind = $2 AND version > $3::bigint ORDER BY version LIMIT $4
+    ) sizes
+  ) sums
+) s ON c.floor <= $3::bigint
+LEFT JOIN changes h ON h.version = s.version AND s.fits
+WHERE s.fits IS DISTINCT FROM false
 ORDER BY h.version`,
 };
 

@@ -17,10 +17,16 @@ export interface StoredObject {
   readonly private: string | null;
 }
 
-export interface ObjectKey {
+/** Where an object stands in the order of its kind within an org. */
+export interface Place {
   readonly project: string;
   readonly name: string;
+}
+
+export interface ObjectKey extends Place {
   readonly version: number;
+  /** Bytes of the body, known without reading it: who reads bodies bounds them by it. */
+  readonly bytes: number;
 }
 
 export interface KeyRange {
@@ -29,8 +35,16 @@ export interface KeyRange {
   readonly project?: string | undefined;
   readonly name?: string | undefined;
   /** Keys after this one, in (project, name) order. */
-  readonly after?: { readonly project: string; readonly name: string } | undefined;
-  readonly limit?: number | undefined;
+  readonly after?: Place | undefined;
+  /** Most keys that are read: no range is read whole. */
+  readonly limit: number;
+}
+
+/** Some keys of a range, in order. */
+export interface Keys {
+  readonly keys: readonly ObjectKey[];
+  /** Up to here the keys are complete: the next ones are read after it. Undefined: there are no more. */
+  readonly reached: Place | undefined;
 }
 
 /** One stored row of later effects: all effects of one commit of one object. */
@@ -69,15 +83,28 @@ export interface StoredResponse {
 
 export interface Objects {
   read(address: Address): Promise<StoredObject | undefined>;
-  /** Many at once (cache misses of one list chunk); order as asked, missing ones absent. */
+  /** Those of these keys that are still at their version; order as asked. The caller bounds the keys by their bytes. */
   readMany(org: string, kind: string, keys: readonly ObjectKey[]): Promise<StoredObject[]>;
-  /** The keys of a range and the version at which they are true, in one snapshot. */
-  keys(range: KeyRange): Promise<{ version: number; keys: ObjectKey[] }>;
-  /** Bodies as they were at `version`, for a page of an older snapshot (keys and bodies; from objects and the changes log). */
-  pageAt(
-    range: KeyRange,
+  /**
+   * The first keys of a range as they are now, in one snapshot with the version at which they are true; and how many
+   * objects the org's kind has then in the range's project (or in all).
+   */
+  keys(range: KeyRange): Promise<Keys & { readonly version: number; readonly count: number }>;
+  /**
+   * The first keys of a range as they were at `version`. There may be fewer than the limit though more follow: `reached`
+   * says. The cost depends on the limit, not on where the range begins nor on how much has changed since.
+   */
+  keysAt(range: KeyRange, version: number): Promise<({ outcome: 'Keys' } & Keys) | { outcome: 'Expired' }>;
+  /**
+   * The states of objects at `version` that have changed since then, by the changes log; order as asked, absent where
+   * there was none (or nothing has changed). The caller bounds the keys by their bytes.
+   */
+  statesAt(
+    org: string,
+    kind: string,
+    keys: readonly ObjectKey[],
     version: number,
-  ): Promise<{ outcome: 'Page'; objects: StoredObject[] } | { outcome: 'Expired' }>;
+  ): Promise<{ outcome: 'States'; objects: StoredObject[] } | { outcome: 'Expired' }>;
   /** Objects that name this uid as an owner, in the order of kind, project and name, those behind `after`. */
   ownedBy(org: string, uid: string, limit: number, after?: Address): Promise<Address[]>;
   slots(org: string, uid: string): Promise<SlotRow[]>;
@@ -89,17 +116,23 @@ export interface Objects {
   count(org: string): Promise<number>;
 }
 
+export interface LogLimit {
+  readonly changes: number;
+  /** Of bodies, before and after. */
+  readonly bytes: number;
+}
+
 export interface ChangesLog {
   /**
-   * Changes above `from`, oldest first, at most `limit`; of one org and kind. `through`: the answer holds every such change
-   * up to this version (the log's head, or the last change's version when the limit cut it). `Expired` when `from` is
-   * below the floor.
+   * Changes above `from`, oldest first, of one org and kind: at most `limit.changes` of them, and no more than
+   * `limit.bytes` of bodies (but always one). `through`: the answer holds every such change up to this version (the log's
+   * head, or the last change's version when a limit cut it). `Expired` when `from` is below the floor.
    */
   after(
     org: string,
     kind: string,
     from: number,
-    limit: number,
+    limit: LogLimit,
   ): Promise<{ outcome: 'Changes'; changes: CommittedChange[]; through: number } | { outcome: 'Expired' }>;
   head(): Promise<number>;
   floor(): Promise<number>;

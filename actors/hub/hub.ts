@@ -2,15 +2,15 @@
  * Owns the fan-out of committed changes to watchers. Fed by the committer in version order, before each
  * acknowledgement; it never waits for a watcher.
  *
- * I4: a watcher gets the changes of its range in version order with no gap and no repeat. It is registered as catching
- * up, reads the log until the ring covers the rest, and goes live in the same turn in which it has taken the ring's tail.
+ * I4: a watcher gets the changes of its range in version order with no gap and no repeat. It catches up in steps of
+ * bounded size, from the log and then from the ring, and goes live in the same turn in which it has taken the last step.
  * I10: a watcher whose receiver does not keep up (`onChanges` answers false or throws) is ended without an ERROR; it resumes at
  * the version it read last. Live watchers hold no queue of their own: their position is an index into this tick's batch.
  *
  * A fixed tick coalesces: every 10 ms all new changes of a range are handed over at once (measured: facts, "HTTP").
  */
 import type { CommittedChange } from '../../storage/commit/member.js';
-import type { ChangesLog } from '../../storage/store.js';
+import type { ChangesLog, LogLimit } from '../../storage/store.js';
 import type { Range, Watcher } from '../stage.js';
 import { openRing, type RingLimits } from './ring.js';
 
@@ -39,12 +39,17 @@ interface Live {
   ended: boolean;
 }
 
+interface Step {
+  readonly changes: readonly CommittedChange[];
+  readonly through: number;
+}
+
 /** Milliseconds between flushes: beats waiting for the last flush to end (p99 34 against 70 ms, measured). */
 const TICK_MS = 10;
 /** Watchers served before other work gets its turn. */
 const YIELD_EVERY = 500;
-/** Changes read from the log per step of catching up. */
-const CATCH_UP_STEP = 1_000;
+/** Read from the ring or the log, and handed over, per step of catching up; the receiver drains in between. */
+const CATCH_UP_STEP: LogLimit = { changes: 1_000, bytes: 1024 * 1024 };
 
 export function openHub(deps: HubDeps): Hub {
   const ring = openRing(deps.start, deps.ring);
@@ -133,10 +138,12 @@ export function openHub(deps: HubDeps): Hub {
     return true;
   }
 
-  /** Hands over everything above `from` up to the ring's end and registers, in one turn. False: the ring begins above. */
+  /** Hands over everything above `from` up to the ring's end and registers, in one turn. False: that is more than a step. */
   function goLive(entry: Live, from: number): boolean {
     if (from < ring.start) return false;
-    const missed = ring.after(from).filter((change) => inBucket(entry.range, change) && inRange(entry.range, change));
+    const rest = ring.after(from, CATCH_UP_STEP.bytes);
+    if ((rest.at(-1)?.version ?? ring.end) < ring.end) return false;
+    const missed = rest.filter((change) => inBucket(entry.range, change) && inRange(entry.range, change));
     // I4: a list may be ahead of the hub (it reads Postgres), and what it has shown must not come again.
     positions.set(entry, Math.max(from, ring.end));
     const bucket = bucketOf(entry.range.org, entry.range.kind.kind);
@@ -149,21 +156,33 @@ export function openHub(deps: HubDeps): Hub {
     return true;
   }
 
+  /** The next changes of the range above `from`, and how far they reach. */
+  async function nextStep(range: Range, from: number): Promise<Step | 'Expired'> {
+    if (from >= ring.start) {
+      const all = ring.after(from, CATCH_UP_STEP.bytes);
+      const changes = all.filter((change) => inBucket(range, change) && inRange(range, change));
+      return { changes, through: all.at(-1)?.version ?? from };
+    }
+    const read = await deps.log.after(range.org, range.kind.kind, from, CATCH_UP_STEP);
+    if (read.outcome === 'Expired') return 'Expired';
+    return { changes: read.changes.filter((change) => inRange(range, change)), through: read.through };
+  }
+
   return {
     publish,
     async watch(range, from, watcher, signal) {
       const entry: Live = { range, watcher, ended: false };
       let position = from;
       while (!signal.aborted && !goLive(entry, position)) {
-        const read = await deps.log.after(range.org, range.kind.kind, position, CATCH_UP_STEP);
-        if (read.outcome === 'Expired') return 'Expired';
-        const mine = read.changes.filter((change) => inRange(range, change));
-        position = Math.max(position, read.through);
-        if (mine.length > 0 && !hand(entry, mine, position)) {
+        const step = await nextStep(range, position);
+        if (step === 'Expired') return 'Expired';
+        position = Math.max(position, step.through);
+        if (step.changes.length > 0 && !hand(entry, step.changes, position)) {
           entry.ended = true;
           watcher.onEnd('Slow');
           return 'Watching';
         }
+        await watcher.drained?.(signal);
       }
       if (signal.aborted) remove(entry);
       else signal.addEventListener('abort', () => remove(entry), { once: true });

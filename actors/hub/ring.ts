@@ -11,8 +11,11 @@ export interface Ring {
   /** Changes above `version` are all here when this is at most `version`. */
   readonly start: number;
   readonly end: number;
-  /** Changes above `version`, oldest first. Only sound when `start <= version`. */
-  after(version: number): readonly CommittedChange[];
+  /**
+   * Changes above `version`, oldest first, until they hold `maxBytes`: all of them when the last one's version is `end`.
+   * Only sound when `start <= version`.
+   */
+  after(version: number, maxBytes: number): readonly CommittedChange[];
 }
 
 export interface RingLimits {
@@ -55,7 +58,7 @@ export function openRing(start: number, limits: RingLimits): Ring {
     get end() {
       return last;
     },
-    after(version) {
+    after(version, maxBytes) {
       let low = head;
       let high = changes.length;
       while (low < high) {
@@ -63,7 +66,12 @@ export function openRing(start: number, limits: RingLimits): Ring {
         if ((changes[middle]?.version ?? 0) <= version) low = middle + 1;
         else high = middle;
       }
-      return changes.slice(low);
+      let end = low;
+      for (let held = 0; end < changes.length && held < maxBytes; end += 1) {
+        const change = changes[end];
+        if (change) held += sizeOf(change);
+      }
+      return changes.slice(low, end);
     },
   };
 }

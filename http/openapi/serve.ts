@@ -4,11 +4,14 @@
  * The making takes tenths of a second, a few ms at a time, so that nobody else's request waits for it.
  */
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip as gzipWhole } from 'node:zlib';
 import { setImmediate as turn } from 'node:timers/promises';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { isHeldAlready } from '../conditional.js';
 import { refuse } from '../../src/api/refusal.js';
+import { acceptsGzip } from '../accept-encoding.js';
 import { versionsOf } from '../discovery/legacy.js';
 import type { Room } from '../room.js';
 import { makingGroupVersion, makingWhole, type DocumentFacts, type Making } from './document.js';
@@ -16,7 +19,11 @@ import { makingGroupVersion, makingWhole, type DocumentFacts, type Making } from
 interface Made {
   readonly body: Buffer;
   readonly hash: string;
+  /** Compressed when it is first asked for. */
+  packed(): Promise<Buffer>;
 }
+
+const compress = promisify<Buffer, Buffer>(gzipWhole);
 
 /** Whoever asks while it is made waits for the same one. */
 function lazily(begin: () => Making): () => Promise<Made> {
@@ -29,7 +36,12 @@ async function make(under: Making): Promise<Made> {
     const step = under.next();
     if (step.done === true) {
       const body = Buffer.from(JSON.stringify(step.value));
-      return { body, hash: createHash('sha256').update(body).digest('hex').toUpperCase() };
+      let packed: Promise<Buffer> | undefined;
+      return {
+        body,
+        hash: createHash('sha256').update(body).digest('hex').toUpperCase(),
+        packed: () => (packed ??= compress(body)),
+      };
     }
     await turn();
   }
@@ -38,15 +50,21 @@ async function make(under: Making): Promise<Made> {
 /** A year, in seconds: an address that names the hash of what it answers never answers anything else. */
 const FOR_EVER = 31_536_000;
 
-function answer(ctx: Context, { body, hash }: Made): void {
+async function answer(ctx: Context, { body, hash, packed }: Made): Promise<void> {
+  const gzip = acceptsGzip(ctx.req.headers['accept-encoding']);
   const named = new URLSearchParams(ctx.querystring).get('hash') === hash;
-  ctx.set('etag', `"${hash}"`);
-  ctx.set('vary', 'Accept');
+  // Compressed, it is the same document and not the same bytes.
+  ctx.set('etag', `${gzip ? 'W/' : ''}"${hash}"`);
+  ctx.set('vary', 'Accept, Accept-Encoding');
   ctx.set('cache-control', named ? `public, max-age=${FOR_EVER}, immutable` : 'public, max-age=0, must-revalidate');
   ctx.type = 'application/json';
   // Koa's own `fresh` gives in to `no-cache`, which fetch adds.
-  if (isHeldAlready(ctx.get('if-none-match'), hash)) ctx.status = 304;
-  else ctx.body = body;
+  if (isHeldAlready(ctx.get('if-none-match'), hash)) {
+    ctx.status = 304;
+    return;
+  }
+  if (gzip) ctx.set('content-encoding', 'gzip');
+  ctx.body = gzip ? await packed() : body;
 }
 
 export function openapiRoutes(router: Router, room: Room): void {
@@ -78,6 +96,6 @@ export function openapiRoutes(router: Router, room: Room): void {
     const name = ctx.path.slice('/openapi/v3/'.length);
     const made = parts.get(name);
     if (made === undefined) throw refuse('NotFound', `there is no OpenAPI document for ${name.slice(0, 128)}`);
-    answer(ctx, await made());
+    await answer(ctx, await made());
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the `continue` token: which version the list is true at and the last key that was shown. Opaque to clients and
+ * Owns the `continue` token: which version the list is true at, the last key that was shown, and how many are left. Opaque to clients and
  * checked on return; it grants nothing (org and project come from the request), so it needs no signature.
  */
 import { refuse } from '../../src/api/refusal.js';
@@ -9,13 +9,17 @@ export interface PageMark {
   readonly version: number;
   readonly project: string;
   readonly name: string;
+  /** Objects after it, when that is known. */
+  readonly left?: number | undefined;
 }
 
 /** Changes when the meaning changes; older tokens are then BadRequest. */
 const FORMAT = 1;
 
-export function writeContinue({ version, project, name }: PageMark): string {
-  return Buffer.from(JSON.stringify([FORMAT, version, project, name])).toString('base64url');
+export function writeContinue({ version, project, name, left }: PageMark): string {
+  return Buffer.from(JSON.stringify([FORMAT, version, project, name, ...(left === undefined ? [] : [left])])).toString(
+    'base64url',
+  );
 }
 
 function parse(token: string): unknown {
@@ -29,8 +33,8 @@ function parse(token: string): unknown {
 /** `project` is the one listed, or undefined for every project: a token of another place is refused. */
 export function readContinue(token: string, project: string | undefined): PageMark {
   const read = token.length <= 1024 ? parse(token) : undefined;
-  if (Array.isArray(read) && read.length === 4) {
-    const [format, version, at, name] = read as unknown[];
+  if (Array.isArray(read) && (read.length === 4 || read.length === 5)) {
+    const [format, version, at, name, left] = read as unknown[];
     if (
       format === FORMAT &&
       typeof version === 'number' &&
@@ -40,9 +44,10 @@ export function readContinue(token: string, project: string | undefined): PageMa
       (at === '' || isName(at)) &&
       (project === undefined || at === project) &&
       typeof name === 'string' &&
-      isName(name)
+      isName(name) &&
+      (left === undefined || (typeof left === 'number' && Number.isSafeInteger(left) && left > 0))
     ) {
-      return { version, project: at, name };
+      return { version, project: at, name, left };
     }
   }
   throw refuse('BadRequest', 'continue key is not valid', {

@@ -43,7 +43,7 @@ export async function deleteCollection(
   const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
 
   const after = (): string => `{"resourceVersion":"${room.stage.version()}"}`;
-  await streamList(x, rendering, removals(), { after });
+  await streamList(x, rendering, removals(), { after }, 'AtOnce');
 
   // Each group is deleted when it is asked for: when the client leaves, what is left of the collection stays.
   async function* removals(): AsyncGenerator<readonly Buffer[]> {

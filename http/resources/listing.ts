@@ -1,6 +1,6 @@
 /**
- * Owns producing the matching objects of a list in order, page by page, without holding more than one batch. What a
- * batch looks like on the wire is `list.ts`'s matter.
+ * Producing the matching objects of a list in order, without reading more than is taken and holding more than one group.
+ * What a group looks like on the wire is `list.ts`'s matter.
  */
 import { refuse } from '../../src/api/refusal.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -36,7 +36,9 @@ export async function openPage(room: Room, scan: Scan, request: ListRequest, sig
   if (mark !== undefined && mark.version > newest) throw refuse('BadRequest', 'continue key is not valid');
   const exact = mark?.version ?? (version.at === 'exact' ? version.version : undefined);
   if (exact !== undefined && exact < room.stage.floor()) throw expired(mark !== undefined);
-  return room.stage.list({ range: scan.range, version: exact, after: mark, signal });
+  // One more says whether there is more. How far a selection reaches is known only by looking: a group after the other.
+  const limit = request.limit === undefined || !scan.selection.all ? undefined : request.limit + 1;
+  return room.stage.list({ range: scan.range, version: exact, after: mark, limit, signal });
 }
 
 /** 410, in kube-apiserver's words: its clients look for the code and start the list again. */

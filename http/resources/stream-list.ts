@@ -1,10 +1,10 @@
 /**
- * Owns answering a list whose length nobody knows before: groups of bodies are sent as they come, with back-pressure, and
- * are never held together. When the client leaves, no further group is asked for.
+ * Answering a list whose length nobody knows before: groups of bodies are sent as they come, with back-pressure, and are
+ * never held together. When the client leaves, no further group is asked for.
  */
 import type { Exchange } from '../exchange.js';
+import { LongAnswer, type Begins } from '../long-answer.js';
 import { JSON_TYPE } from '../reply.js';
-import { Outflow } from '../stream.js';
 import type { Rendering } from '../table/rendering.js';
 
 /** JSON of the list's metadata: in front of the items where it is known then, else behind them. */
@@ -13,37 +13,32 @@ export type ListMeta = { readonly before: string } | { readonly after: () => str
 export async function streamList(
   x: Exchange,
   rendering: Rendering,
-  groups: AsyncGenerator<readonly Buffer[]>,
+  groups: AsyncIterable<readonly Buffer[]>,
   meta: ListMeta,
+  begins: Begins = 'WhenLong',
 ): Promise<void> {
-  const { res } = x;
-  // The first group comes before the head is sent, so that what fails at once can still be said properly.
-  let next = await groups.next();
-  const out = new Outflow(res);
-  if (!out.closed) {
-    const headers = { 'content-type': JSON_TYPE, 'cache-control': 'no-cache, private', 'x-request-id': x.requestId };
-    res.writeHead(200, headers);
-  }
-  out.write(rendering.open('before' in meta ? meta.before : undefined));
-  let first = true;
-  while (next.done !== true && !out.closed) {
-    if (next.value.length > 0) {
-      if (!out.write(joined(next.value, rendering, first))) await out.drained();
-      first = false;
+  const answer = new LongAnswer(x, { 'content-type': JSON_TYPE, 'cache-control': 'no-cache, private' }, begins);
+  try {
+    let head = rendering.open('before' in meta ? meta.before : undefined);
+    for await (const group of groups) {
+      if (answer.closed) return;
+      if (group.length === 0) continue;
+      await answer.write(joined(group, rendering, head));
+      head = '';
     }
-    if (!out.closed) next = await groups.next();
+    await answer.end(head + rendering.close('after' in meta ? meta.after() : undefined));
+  } catch (error) {
+    answer.abandon();
+    throw error;
   }
-  await groups.return(undefined);
-  if (!out.closed) res.end(rendering.close('after' in meta ? meta.after() : undefined));
 }
 
 const COMMA = Buffer.from(',');
 
-function joined(bodies: readonly Buffer[], rendering: Rendering, first: boolean): Buffer {
+/** `head`: what stands before the first element of all. */
+function joined(bodies: readonly Buffer[], rendering: Rendering, head: string): Buffer {
   const parts: Buffer[] = [];
-  for (const body of bodies) {
-    if (!first || parts.length > 0) parts.push(COMMA);
-    parts.push(rendering.element(body));
-  }
+  for (const body of bodies) parts.push(COMMA, rendering.element(body));
+  if (head !== '') parts[0] = Buffer.from(head);
   return Buffer.concat(parts);
 }

@@ -9,6 +9,8 @@
  */
 import type { ServerResponse } from 'node:http';
 
+/** Waiting for a receiver when the next piece of what is already there (initial state, history) is read. */
+const AHEAD_BYTES = 256 * 1024;
 const SOFT_BYTES = 2 * 1024 * 1024;
 const HARD_BYTES = 16 * 1024 * 1024;
 const SLOW_MS = 5_000;
@@ -56,10 +58,13 @@ export class Sender {
     return waiting > HARD_BYTES || now - this.#slowSince > SLOW_MS;
   }
 
-  /** Resolves when less than SOFT_BYTES wait, or it is over. For the initial state only: changes are never held back. */
+  /**
+   * Resolves when the next piece may be read, or it is over. For the initial state and for catching up: live changes are
+   * never held back. A receiver that takes nothing at all is cut (`Exchange.cutWhenStalled`), which ends the wait.
+   */
   async drained(signal: AbortSignal): Promise<void> {
     const { socket } = this.#res;
-    if (socket === null || signal.aborted || socket.writableLength <= SOFT_BYTES) return;
+    if (socket === null || signal.aborted || socket.writableLength <= AHEAD_BYTES || !this.open) return;
     await new Promise<void>((resolve) => {
       const done = (): void => {
         socket.off('drain', done);

@@ -111,6 +111,7 @@ function watcherOf(
       if (last !== undefined) onHanded(last.version);
       return out.offer(tickChunk(changes, scan.selection, rendering));
     },
+    drained: (signal) => out.drained(signal),
     onEnd(reason) {
       switch (reason) {
         case 'Draining':

@@ -18,6 +18,16 @@ export function bareIsolate(): Promise<number> {
   });
 }
 
+/** Whether the machine makes such isolates at all: it may lack the program, or refuse it user namespaces. */
+export async function isolatesByItself(): Promise<boolean> {
+  try {
+    await bareIsolate();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** So many of these a second, when there are always `atOnce`. */
 export async function bareIsolates(atOnce: number, seconds: number): Promise<number> {
   let made = 0;

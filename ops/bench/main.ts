@@ -14,7 +14,9 @@ import { jobs } from './parts/jobs.js';
 import { hostile } from './parts/hostile.js';
 import { list } from './parts/list.js';
 import { memory } from './parts/memory.js';
+import { crowds } from './parts/crowds.js';
 import { openapi } from './parts/openapi.js';
+import { pages } from './parts/pages.js';
 import { sandboxes } from './parts/sandboxes.js';
 import { start } from './parts/start.js';
 import { validate } from './parts/validate.js';
@@ -30,6 +32,8 @@ const PARTS: readonly Part[] = [
   patch,
   watch,
   list,
+  pages,
+  crowds,
   openapi,
   validate,
   memory,

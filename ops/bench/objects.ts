@@ -16,6 +16,12 @@ export const SERVICE_ACCOUNT: BenchKind = {
   body: (name) => filled('ServiceAccount', name, { description: 'measured' }),
 };
 
+/** As large, of text as people write it: it repeats itself. */
+export const DESCRIBED_ACCOUNT: BenchKind = {
+  plural: 'serviceaccounts',
+  body: (name) => filled('ServiceAccount', name, { description: 'measured' }, prose),
+};
+
 /** The largest machine, at rest. */
 export const SUSPENDED_JOB: BenchKind = {
   plural: 'jobs',
@@ -42,9 +48,14 @@ export function sandboxBody(name: string): string {
   return JSON.stringify({ ...head('Sandbox', name, {}), spec: { image: 'svc/agent-tools', resources } });
 }
 
-function filled(kind: string, name: string, spec: object): string {
+function filled(
+  kind: string,
+  name: string,
+  spec: object,
+  text: (seed: string, length: number) => string = noise,
+): string {
   const bare = JSON.stringify({ ...head(kind, name, { fill: '' }), spec });
-  const fill = noise(name, BODY_BYTES - Buffer.byteLength(bare));
+  const fill = text(name, BODY_BYTES - Buffer.byteLength(bare));
   return JSON.stringify({ ...head(kind, name, { fill }), spec });
 }
 
@@ -61,4 +72,8 @@ function noise(seed: string, length: number): string {
   for (let i = 0; i < seed.length; i += 1) at = (at * 31 + seed.charCodeAt(i)) >>> 0;
   at %= NOISE.length - length;
   return NOISE.slice(at, at + length);
+}
+
+function prose(name: string, length: number): string {
+  return `The account ${name} reads what its jobs have written and writes what they read. `.repeat(30).slice(0, length);
 }

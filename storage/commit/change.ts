@@ -16,7 +16,7 @@ export interface Change {
   valuesOf(member: Member): readonly unknown[];
   /** The head of the statement that changes `objects o` by `given g`, whose condition follows. */
   readonly head: string;
-  /** More common table expressions, which may read `done (i, org)`; each begins with a comma. */
+  /** More common table expressions, which may read `done (i, org, kind, project)`; each begins with a comma. */
   readonly more?: string | undefined;
 }
 
@@ -70,7 +70,7 @@ logged AS (
 ), done AS (
   ${head}
   WHERE ${MEANT}
-  RETURNING g.i, g.org
+  RETURNING g.i, g.org, g.kind, g.project
 )${more}
 SELECT i FROM done`;
 }

@@ -1,4 +1,4 @@
-/** The removal of objects: their rows, their changes and the org's count, in one statement; and what hangs on their uids. */
+/** The removal of objects: their rows, their changes, and the counts of org and collection, in one statement; and what hangs on their uids. */
 import { usedUntilNow } from './blob-refs.js';
 import { changeObjects, type Change } from './change.js';
 import type { Entry } from './entry.js';
@@ -13,6 +13,10 @@ const DELETE: Change = {
   more: `, counted AS (
   UPDATE org_counts c SET objects = c.objects - d.objects
   FROM (SELECT org, count(*) AS objects FROM done GROUP BY org) d WHERE c.org = d.org
+), collected AS (
+  UPDATE collection_counts c SET objects = c.objects - d.objects
+  FROM (SELECT org, kind, project, count(*) AS objects FROM done GROUP BY org, kind, project) d
+  WHERE (c.org, c.kind, c.project) = (d.org, d.kind, d.project)
 )`,
 };
 

@@ -1,4 +1,4 @@
-/** Owns the creation of objects: their rows, their changes and the org's count, in one statement. */
+/** Owns the creation of objects: their rows, their changes, and the counts of org and collection, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { Entry } from './entry.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
@@ -57,7 +57,7 @@ WITH made AS (
   SELECT org, kind, project, name, uid, $1::bigint + i, active, ${CURRENT_FORMAT.private}, private, body
   FROM ${given} WHERE uid IS NOT NULL
   ON CONFLICT DO NOTHING
-  RETURNING version, org
+  RETURNING version, org, kind, project
 ), logged AS (
   INSERT INTO changes (version, type, org, kind, project, name, uid, after)
   SELECT $1::bigint + i, 'A', org, kind, project, name, uid, body
@@ -66,6 +66,10 @@ WITH made AS (
   INSERT INTO org_counts (org, objects) SELECT org, count(*) FROM made GROUP BY org
   ON CONFLICT (org) DO UPDATE SET objects = org_counts.objects + excluded.objects
   RETURNING org, objects
+), collected AS (
+  INSERT INTO collection_counts (org, kind, project, objects)
+  SELECT org, kind, project, count(*) FROM made GROUP BY org, kind, project
+  ON CONFLICT (org, kind, project) DO UPDATE SET objects = collection_counts.objects + excluded.objects
 )
 SELECT version - $1::bigint, NULL, NULL FROM made
 UNION ALL

@@ -208,8 +208,8 @@ test('a collection of a project that is carried out again spares another project
     objects: {
       ...deps.objects,
       keys: async ({ after }) => ({
-        version: 1,
-        keys: after ? [] : names.map((name) => ({ project: 'p', name, version: 1 })),
+        ...{ version: 1, count: names.length, reached: undefined },
+        keys: after ? [] : names.map((name) => ({ project: 'p', name, version: 1, bytes: 1 })),
       }),
     },
     async write({ kind, name }) {

@@ -34,10 +34,14 @@ function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0): Hub {
     start: 0,
     ring: { maxBytes: 1_000_000_000, maxChanges },
     log: {
-      after: async (_org, _kind, from, limit) => {
+      after: async (_org, _kind, from, { changes: limit, bytes: most }) => {
         if (from < floor) return { outcome: 'Expired' };
         const all = log.filter(({ version }) => version > from);
-        const changes = all.slice(0, limit);
+        let bytes = 0;
+        const changes = all.slice(0, limit).filter(({ after, before }, i) => {
+          bytes += after.length + (before?.length ?? 0);
+          return i === 0 || bytes <= most;
+        });
         const through = changes.length < all.length ? (changes.at(-1)?.version ?? from) : (log.at(-1)?.version ?? from);
         return { outcome: 'Changes', changes, through };
       },
@@ -124,6 +128,42 @@ test('a watcher of one project or name is not shown its neighbours', async (t) =
   hub.publish([change(1), change(2, Buffer.from('{}'), other), change(3)]);
   await until(() => one.versions.length >= 2);
   t.deepEqual(one.versions, [1, 3]);
+});
+
+test('a watcher that catches up gets steps of bounded size, from log and ring, and the next when it has drained', async (t) => {
+  const body = Buffer.alloc(200 * 1024, 'x');
+  const log = Array.from({ length: 40 }, (_, i) => change(i + 1, body));
+  const hub = hubOver(log, 25);
+  hub.publish(log);
+  const steps: number[] = [];
+  const seen = watcher();
+  let release: (() => void) | undefined;
+  const slow: Watcher = {
+    onChanges(changes, version) {
+      steps.push(changes.reduce((sum, { after, before }) => sum + after.length + (before?.length ?? 0), 0));
+      return seen.onChanges(changes, version);
+    },
+    onEnd: (reason) => seen.onEnd(reason),
+    drained: () => new Promise((resolve) => (release = resolve)),
+  };
+  const stop = new AbortController();
+  const watching = hub.watch(RANGE, 0, slow, stop.signal);
+  while (seen.versions.length < 40) {
+    const before = steps.length;
+    await until(() => release !== undefined || seen.versions.length === 40);
+    t.true(steps.length - before <= 1, 'one step for each time it has drained');
+    const drained = release;
+    release = undefined;
+    drained?.();
+    await until(() => steps.length > before || seen.versions.length === 40);
+  }
+  release?.();
+  await watching;
+  t.deepEqual(
+    seen.versions,
+    log.map(({ version }) => version),
+  );
+  t.true(Math.max(...steps) < 2 * 1024 * 1024, `steps of ${steps.join()} bytes`);
 });
 
 test('a drain ends every watch cleanly', async (t) => {

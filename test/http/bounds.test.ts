@@ -1,7 +1,7 @@
 /** Bounds of the front door: sizes, places, slowness, standby and drain. What is over them is said, and nothing breaks. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { until } from '../e2e/until.js';
 import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
@@ -105,6 +105,43 @@ test('a watcher that does not read is cut, and the others see everything', async
   t.true(made < 60);
   lazy.destroy();
   good.stop();
+});
+
+/** Asks and takes nothing of the answer. */
+function askAndTakeNothing(t: ExecutionContext, door: Door, query: string): void {
+  const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => undefined);
+  socket.pause();
+  socket.write(`GET ${SECRETS}${query} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`);
+}
+
+test('clients that take nothing of a list, a page or an initial state are cut, and a quiet watch is not', async (t) => {
+  const door = await openDoor(t, { limits: { stalledSeconds: 0.5 } });
+  // More than the system's own buffers hold.
+  const pad = 'x'.repeat(512 * 1024);
+  for (let i = 0; i < 60; i++) {
+    const address = { org: 'acme', kind: 'Secret', project: 'default', name: `s${String(i).padStart(2, '0')}` };
+    await door.stage.put(address, object('Secret', address.name, 'default', { pad }));
+  }
+  const quiet = await watching((signal) =>
+    door.call(`${SECRETS}?watch=1&resourceVersion=${door.stage.version()}`, { signal }),
+  );
+  const asked: AbortSignal[] = [];
+  const { list: listed } = door.stage;
+  door.stage.list = (request) => {
+    asked.push(request.signal);
+    return listed(request);
+  };
+  for (const query of ['', '?limit=1000', '?watch=1', '?labelSelector=!none']) askAndTakeNothing(t, door, query);
+  const deadline = Date.now() + 20_000;
+  const cut = (): number => asked.filter(({ aborted }) => aborted).length;
+  while (cut() < 4 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+  t.is(cut(), 4);
+  await door.make('Secret', 'secrets', 'late');
+  await quiet.until(1);
+  t.deepEqual(quiet.seen(), ['ADDED late']);
+  quiet.stop();
 });
 
 test('a standby answers 503 with Retry-After to every API request, and says why it is not ready', async (t) => {

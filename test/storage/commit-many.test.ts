@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openCommitter } from '../../storage/commit/committer.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import { sweepSlots } from '../../storage/slots-left.js';
-import { address, insert, openFixture, remove, seal, update, versionOf } from './fixtures.js';
+import { address, insert, logLimit, openFixture, remove, seal, update, versionOf } from './fixtures.js';
 
 test('versions are gapless in commit order, and a tailer of the log never sees one come late', async (t) => {
   const f = await openFixture(t);
@@ -18,7 +18,7 @@ test('versions are gapless in commit order, and a tailer of the log never sees o
     let from = 0;
     for (;;) {
       const last = !running;
-      const log = await f.store.changes.after('o-1', 'Job', from, 500);
+      const log = await f.store.changes.after('o-1', 'Job', from, logLimit(500));
       if (log.outcome === 'Expired') throw new Error('expired');
       for (const change of log.changes) tailed.push(change.version);
       from = log.through;
@@ -209,7 +209,7 @@ test('backends killed in the middle of everything: what was answered is there on
   done.abort();
   await killer;
   t.true(kills > 5, `${kills} kills`);
-  const { keys } = await f.store.objects.keys({ org: 'o-1', kind: 'Job' });
+  const { keys } = await f.store.objects.keys({ org: 'o-1', kind: 'Job', limit: 100_000 });
   t.deepEqual(Object.fromEntries(keys.map(({ name, version }) => [name, version])), Object.fromEntries(committed));
   t.deepEqual(
     f.published.map(({ version }) => version),

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { decodeObject, readVersion } from '../../src/api/encode.js';
 import type { MemberResult } from '../../storage/commit/member.js';
-import { address, insert, openFixture, remove, update, versionOf } from './fixtures.js';
+import { address, insert, logLimit, openFixture, remove, update, versionOf } from './fixtures.js';
 
 test('a created object is read back with its version stamped, and the same bytes were published before the answer', async (t) => {
   const f = await openFixture(t);
@@ -42,7 +42,7 @@ test('an update replaces exactly the version that it names, and the log keeps wh
   const stored = await f.store.objects.read(address('a'));
   t.deepEqual(stored?.body, second.write.body);
   t.is(stored?.private, '{"x":2}');
-  const log = await f.store.changes.after('o-1', 'Job', 0, 10);
+  const log = await f.store.changes.after('o-1', 'Job', 0, logLimit(10));
   t.is(log.outcome, 'Changes');
   if (log.outcome === 'Changes') {
     t.deepEqual(

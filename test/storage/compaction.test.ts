@@ -2,7 +2,7 @@
 import test from 'ava';
 import { openChangesLog } from '../../storage/changes.js';
 import { until } from '../e2e/until.js';
-import { insert, openFixture, update, versionOf, type Fixture } from './fixtures.js';
+import { insert, logLimit, openFixture, update, versionOf, type Fixture } from './fixtures.js';
 
 async function write(f: Fixture, count: number, text = ''): Promise<void> {
   for (let i = 0; i < count; i++) {
@@ -34,8 +34,8 @@ test('changes older than the age go, younger ones stay, and a reader from below 
     await rows(f),
     Array.from({ length: 13 }, (_, i) => i + 8),
   );
-  t.deepEqual(await f.store.changes.after('o-1', 'Job', 6, 10), { outcome: 'Expired' });
-  const kept = await f.store.changes.after('o-1', 'Job', 7, 5);
+  t.deepEqual(await f.store.changes.after('o-1', 'Job', 6, logLimit(10)), { outcome: 'Expired' });
+  const kept = await f.store.changes.after('o-1', 'Job', 7, logLimit(5));
   t.is(kept.outcome, 'Changes');
   if (kept.outcome === 'Changes') {
     t.deepEqual(
@@ -44,11 +44,11 @@ test('changes older than the age go, younger ones stay, and a reader from below 
     );
     t.is(kept.through, 12);
   }
-  const none = await f.store.changes.after('o-1', 'Secret', 7, 5);
+  const none = await f.store.changes.after('o-1', 'Secret', 7, logLimit(5));
   t.deepEqual(none, { outcome: 'Changes', changes: [], through: 20 });
-  t.deepEqual(await f.store.objects.pageAt({ org: 'o-1', kind: 'Job' }, 6), { outcome: 'Expired' });
-  const page = await f.store.objects.pageAt({ org: 'o-1', kind: 'Job' }, 7);
-  t.is(page.outcome === 'Page' ? page.objects.length : -1, 4);
+  t.deepEqual(await f.store.objects.keysAt({ org: 'o-1', kind: 'Job', limit: 100 }, 6), { outcome: 'Expired' });
+  const page = await f.store.objects.keysAt({ org: 'o-1', kind: 'Job', limit: 100 }, 7);
+  t.is(page.outcome === 'Keys' ? page.keys.length : -1, 4);
   t.is(await f.store.changes.compact(), 7, 'nothing more to do');
 });
 
@@ -80,7 +80,7 @@ test('a reader beside a compaction gets everything or Expired, never a gap', asy
   const reader = (async () => {
     while (!stop.signal.aborted) {
       for (const from of [0, 50, 100, 150]) {
-        const log = await f.store.changes.after('o-1', 'Job', from, 1_000);
+        const log = await f.store.changes.after('o-1', 'Job', from, logLimit(1_000));
         if (log.outcome === 'Expired') continue;
         reads += 1;
         t.is(log.changes[0]?.version, from + 1);

@@ -4,7 +4,7 @@ import { encodeObject } from '../../src/api/encode.js';
 import { openCommitter } from '../../storage/commit/committer.js';
 import type { CommittedChange, Committer, Member, ObjectWrite } from '../../storage/commit/member.js';
 import { openStore, type Store } from '../../storage/open.js';
-import type { Lease } from '../../storage/store.js';
+import type { Lease, LogLimit } from '../../storage/store.js';
 import { openTestDatabase } from '../support/postgres.js';
 
 export interface Fixture {
@@ -125,4 +125,9 @@ export function versionOf(result: { readonly outcome: string; readonly version?:
   if (result.outcome !== 'Committed' || result.version === undefined)
     throw new Error(`not committed: ${JSON.stringify(result)}`);
   return result.version;
+}
+
+/** So many changes, whatever their size. */
+export function logLimit(changes: number): LogLimit {
+  return { changes, bytes: Number.MAX_SAFE_INTEGER };
 }

@@ -3,8 +3,11 @@ import test from 'ava';
 import fc from 'fast-check';
 import { readVersion } from '../../src/api/encode.js';
 import type { Committer } from '../../storage/commit/member.js';
-import type { Objects } from '../../storage/store.js';
-import { address, bodyOf, insert, member, openFixture, update, versionOf } from './fixtures.js';
+import { FORMATS } from '../../storage/formats.js';
+import { openObjects } from '../../storage/objects.js';
+import type { Postgres } from '../../storage/postgres.js';
+import type { Objects, Place, StoredObject } from '../../storage/store.js';
+import { address, bodyOf, insert, member, openFixture, remove, update, versionOf } from './fixtures.js';
 
 type Step = { readonly project: string; readonly name: string; readonly act: 'put' | 'delete' };
 
@@ -47,17 +50,24 @@ async function play(committer: Committer, org: string, steps: readonly Step[]): 
   return states;
 }
 
-/** All pages at a version, each of at most `limit`. */
+/** All pages at a version, each of at most `limit`, as a list reads them: keys, what is still there, what has changed. */
 async function pages(objects: Objects, org: string, version: number, limit: number, project?: string) {
   const all: { key: string; state: State }[] = [];
-  for (let after: { project: string; name: string } | undefined; ;) {
-    const page = await objects.pageAt({ org, kind: 'Job', project, after, limit }, version);
+  for (let after: Place | undefined; ;) {
+    const page = await objects.keysAt({ org, kind: 'Job', project, after, limit }, version);
     if (page.outcome === 'Expired') throw new Error('expired');
-    for (const { address: at, uid, body, version: v } of page.objects)
-      all.push({ key: `${at.project}/${at.name}`, state: { uid, body, version: v } });
-    const last = page.objects.at(-1);
-    if (last === undefined || page.objects.length < limit) return all;
-    after = { project: last.address.project, name: last.address.name };
+    const same = await objects.readMany(org, 'Job', page.keys);
+    const older = await objects.statesAt(org, 'Job', page.keys, version);
+    if (older.outcome === 'Expired') throw new Error('expired');
+    for (const { project: of, name, version: v, bytes } of page.keys) {
+      const is = (found: StoredObject): boolean => found.address.project === of && found.address.name === name;
+      const found = [...same, ...older.objects].filter(is);
+      if (found[0]?.version !== v || found[0].body.length !== bytes)
+        throw new Error(`${of}/${name}: ${found.length} states`);
+      all.push({ key: `${of}/${name}`, state: { uid: found[0].uid, body: found[0].body, version: v } });
+    }
+    if (page.reached === undefined) return all;
+    after = page.reached;
   }
 }
 
@@ -95,10 +105,19 @@ test('every page at an older version is what the model had then, while others wr
           const org = `run-${run}`;
           const half = Math.ceil(steps.length / 2);
           const states = await play(f.committer, org, steps.slice(0, half));
+          const { store } = f;
+          // Changes since then are gone through, or too many for that: both ways find the same.
+          const ways = [
+            store.objects,
+            openObjects(store.postgres, FORMATS, 0),
+            openObjects(store.postgres, FORMATS, 3),
+          ];
           const more = play(f.committer, `beside-${run}`, steps.slice(half));
           for (const [version, model] of states) {
-            t.deepEqual(await pages(f.store.objects, org, version, limit), ordered(model));
-            t.deepEqual(await pages(f.store.objects, org, version, limit, 'b'), ordered(model, 'b'));
+            for (const objects of ways) {
+              t.deepEqual(await pages(objects, org, version, limit), ordered(model));
+              t.deepEqual(await pages(objects, org, version, limit, 'b'), ordered(model, 'b'));
+            }
           }
           await more;
         },
@@ -113,7 +132,10 @@ test('every page at an older version is what the model had then, while others wr
 
 test('the keys of a range are true at the version that comes with them, and an empty range has a version too', async (t) => {
   const f = await openFixture(t);
-  t.deepEqual(await f.store.objects.keys({ org: 'o-1', kind: 'Job' }), { version: 0, keys: [] });
+  t.deepEqual(await f.store.objects.keys({ org: 'o-1', kind: 'Job', limit: 9 }), {
+    ...{ version: 0, count: 0 },
+    ...{ keys: [], reached: undefined },
+  });
   // A pair that is always written in one order: whoever sees the second at n sees the first at n - 1.
   let first = versionOf(await f.committer.commit(insert('first'), undefined));
   let second = versionOf(await f.committer.commit(insert('second'), undefined));
@@ -125,7 +147,7 @@ test('the keys of a range are true at the version that comes with them, and an e
     }
   })();
   for (let i = 0; i < 200; i++) {
-    const { version, keys } = await f.store.objects.keys({ org: 'o-1', kind: 'Job' });
+    const { version, keys } = await f.store.objects.keys({ org: 'o-1', kind: 'Job', limit: 9 });
     t.deepEqual(
       keys.map(({ name }) => name),
       ['first', 'second'],
@@ -141,28 +163,144 @@ test('many objects are read in the order asked, without the missing ones, and ne
   const f = await openFixture(t);
   await Promise.all(['a', 'b', 'c'].map((name) => f.committer.commit(insert(name, {}, name), undefined)));
   await f.committer.commit(insert('d', { address: address('d', { org: 'o-2' }) }), undefined);
-  const key = (name: string) => ({ project: 'default', name, version: 0 });
-  const found = await f.store.objects.readMany('o-1', 'Job', ['c', 'd', 'a', 'missing'].map(key));
+  const range = { org: 'o-1', kind: 'Job', limit: 9 };
+  const { keys, count } = await f.store.objects.keys(range);
+  t.is(count, 3);
+  const [a, b, c] = keys;
+  if (a === undefined || b === undefined || c === undefined) throw new Error('three keys');
+  const found = await f.store.objects.readMany('o-1', 'Job', [c, { ...a, name: 'd' }, { ...b, version: 1_000 }, a]);
   t.deepEqual(
     found.map(({ address: { name } }) => name),
     ['c', 'a'],
   );
   for (const { body, version } of found) t.is(readVersion(body), version);
+  t.is(found[1]?.body.length, a.bytes);
   t.is(await f.store.objects.read(address('d')), undefined);
-  t.deepEqual(
-    (await f.store.objects.keys({ org: 'o-1', kind: 'Job', after: { project: 'default', name: 'a' } })).keys.map(
-      ({ name }) => name,
-    ),
-    ['b', 'c'],
+  const names = async (more: object) =>
+    (await f.store.objects.keys({ ...range, ...more })).keys.map(({ name }) => name);
+  t.deepEqual(await names({ after: a }), ['b', 'c']);
+  t.deepEqual(await names({ project: 'default', limit: 1 }), ['a']);
+  t.deepEqual(await names({ name: 'c' }), ['c']);
+  t.deepEqual((await f.store.objects.keys({ ...range, limit: 2 })).reached, b);
+  await f.committer.commit(remove('b', b.version), undefined);
+  t.is((await f.store.objects.keys(range)).count, 2);
+});
+
+/** Rows that the scans of a plan read, with those that they threw away. */
+function rowsRead(plan: Plan): number {
+  const loops = plan['Actual Loops'];
+  const own = plan['Node Type'].includes('Index')
+    ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * loops
+    : 0;
+  return (plan.Plans ?? []).reduce((sum, below) => sum + rowsRead(below), own);
+}
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly Plan[];
+}
+
+test('a page reads a bounded number of rows: at its first and last place, in a collection of any size, after any number of changes', async (t) => {
+  const f = await openFixture(t);
+  const { postgres } = f.store;
+  const body = bodyOf(address('any'), 'u').toString();
+  const LIMIT = 50;
+  let asked: { name: string; text: string; values: readonly unknown[] } | undefined;
+  const heard: Postgres = {
+    ...postgres,
+    readRows(statement, values = []) {
+      asked = { ...statement, values };
+      return postgres.readRows(statement, values);
+    },
+  };
+  const objects = openObjects(heard);
+  const client = await postgres.pool.connect();
+  t.teardown(() => client.release(true));
+
+  async function read(run: () => Promise<unknown>): Promise<{ rows: number; blocks: number }> {
+    await run();
+    const text = `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${asked?.text}`;
+    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(text, [...(asked?.values ?? [])]);
+    const plan = rows[0]?.['QUERY PLAN'][0]?.Plan ?? raise();
+    // Entries of an index that are passed over count in neither plan; the blocks that hold them do.
+    return { rows: rowsRead(plan), blocks: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] };
+  }
+
+  const place = (i: number): Place => ({ project: 'default', name: `n${String(i).padStart(6, '0')}` });
+  let version = 0;
+  for (const [kind, count] of [
+    ['Small', 500],
+    ['Large', 10_000],
+  ] as const) {
+    const rows = `$1::bigint + i, 'o-1', '${kind}', 'default', 'n' || lpad(i::text, 6, '0'), 'u' || i`;
+    const from = `generate_series(1, ${count}) i`;
+    await postgres.pool.query(
+      `INSERT INTO objects (version, org, kind, project, name, uid, active, private_format, body) SELECT ${rows}, false, 1, $2 FROM ${from}`,
+      [version, body],
+    );
+    await postgres.pool.query(
+      `INSERT INTO changes (version, org, kind, project, name, uid, type, after) SELECT ${rows}, 'A', $2 FROM ${from}`,
+      [version, body],
+    );
+    version += count;
+  }
+  await postgres.pool.query('UPDATE clock SET version = $1', [version]);
+
+  async function bounded(label: string, most: number, mostBlocks: number): Promise<void> {
+    for (const [kind, count] of [
+      ['Small', 500],
+      ['Large', 10_000],
+    ] as const) {
+      for (const project of ['default', undefined]) {
+        const range = { org: 'o-1', kind, project, limit: LIMIT };
+        const first = await read(() => objects.keys(range));
+        t.true(first.rows <= LIMIT + 5, `${label}, ${kind}, ${project}: keys read ${first.rows} rows`);
+        for (const begin of [0, count / 2, count - LIMIT - 1]) {
+          const page = await read(() => objects.keysAt({ ...range, after: place(begin) }, version));
+          const where = `${label}, ${kind}, ${project}, after ${begin}: ${page.rows} rows, ${page.blocks} blocks`;
+          t.true(page.rows <= most && page.blocks <= mostBlocks, where);
+        }
+      }
+    }
+  }
+  await bounded('quiet', LIMIT + 10, 30);
+
+  // One object of the middle is changed again and again, after the version that is read.
+  await postgres.pool.query(
+    `INSERT INTO changes (version, org, kind, project, name, uid, type, replaced, before, after)
+     SELECT $1::bigint + i, 'o-1', 'Large', 'default', $2, 'u', 'M', CASE WHEN i = 1 THEN 5500 ELSE $1::bigint + i - 1 END, $3, $3
+     FROM generate_series(1, 20000) i`,
+    [version, place(5_000).name, body],
   );
-  t.deepEqual(
-    (await f.store.objects.keys({ org: 'o-1', kind: 'Job', project: 'default', limit: 1 })).keys.map(
-      ({ name }) => name,
-    ),
-    ['a'],
-  );
-  t.deepEqual(
-    (await f.store.objects.keys({ org: 'o-1', kind: 'Job', name: 'c' })).keys.map(({ name }) => name),
-    ['c'],
-  );
+  await postgres.pool.query('UPDATE clock SET version = version + 20000');
+  await postgres.pool.query(`UPDATE objects SET version = $1 WHERE kind = 'Large' AND name = $2`, [
+    version + 20_000,
+    place(5_000).name,
+  ]);
+  await bounded('after many changes', 1_001 + 6 * LIMIT, 700);
+  const busy = await objects.keysAt({ org: 'o-1', kind: 'Large', limit: LIMIT, after: place(4_999) }, version);
+  t.is(busy.outcome === 'Keys' ? busy.keys[0]?.version : undefined, 5_500, 'as it was');
+});
+
+function raise(): never {
+  throw new Error('no plan');
+}
+
+test('the log is read no further than its bytes allow, and always a change', async (t) => {
+  const f = await openFixture(t);
+  for (let i = 0; i < 6; i++) await f.committer.commit(insert(`n-${i}`, {}, 'x'.repeat(100_000)), undefined);
+  const versions = async (from: number, bytes: number) => {
+    const read = await f.store.changes.after('o-1', 'Job', from, { changes: 100, bytes });
+    if (read.outcome === 'Expired') throw new Error('expired');
+    return { versions: read.changes.map(({ version }) => version), through: read.through };
+  };
+  t.deepEqual(await versions(0, 1), { versions: [1], through: 1 });
+  t.deepEqual(await versions(0, 150_000), { versions: [1, 2], through: 2 });
+  t.deepEqual(await versions(2, 1_000_000), { versions: [3, 4, 5, 6], through: 6 });
+  t.deepEqual(await versions(6, 1), { versions: [], through: 6 });
 });

@@ -87,14 +87,19 @@ export function patchBody(n: number): string {
   return `{"metadata":{"annotations":{"bench/seq":"${String(n).padStart(7, '0')}"}}}`;
 }
 
-/** Creates exactly so many objects, `nameOf(0)` and on. */
-export async function fill(service: Service, kind: BenchKind, count: number): Promise<LoadResult> {
+/** Creates exactly so many objects, `nameOf(from)` and on. */
+export async function fill(
+  service: Service,
+  kind: BenchKind,
+  count: number,
+  { from = 0, path = service.path(kind.plural) }: { readonly from?: number; readonly path?: string } = {},
+): Promise<LoadResult> {
   return load(service, {
     connections: Math.min(64, count),
     warmUpSeconds: 0,
     seconds: 600,
     most: count,
-    request: (n) => service.request('POST', service.path(kind.plural), kind.body(nameOf(n))),
+    request: (n) => service.request('POST', path, kind.body(nameOf(from + n))),
     expect: 201,
   });
 }

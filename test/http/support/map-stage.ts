@@ -173,7 +173,7 @@ export function openMapStage(): MapStage {
       return current.get(addressKey(address))?.body;
     },
     peek: (address) => current.get(addressKey(address))?.body,
-    async list({ range, version: asked, after }: PageRequest) {
+    async list({ range, version: asked, after, limit }: PageRequest) {
       const at = asked ?? version;
       const all = stateAt(at)
         .filter(({ address }) => inRange(range, address))
@@ -188,11 +188,13 @@ export function openMapStage(): MapStage {
             ? Number(a.address.name > b.address.name) - 0.5
             : Number(a.address.project > b.address.project) - 0.5,
         )
-        .map(({ body }) => body);
+        .map(({ body }) => body)
+        .slice(0, limit);
       async function* items(): AsyncGenerator<readonly Buffer[]> {
         for (let from = 0; from < all.length; from += 500) yield all.slice(from, from + 500);
       }
-      return { version: at, count: all.length, items: items() };
+      const count = stateAt(at).filter(({ address }) => inRange(range, address)).length;
+      return { version: at, count, items: items() };
     },
     version: () => version,
     settled: () => version,

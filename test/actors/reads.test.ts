@@ -1,0 +1,168 @@
+/** Lists read in steps: how much each reads and holds, counted over a store that tells. */
+import test from 'ava';
+import { openCache } from '../../actors/cache.js';
+import { openListTurns } from '../../actors/list-turns.js';
+import { listObjects, type ListDeps } from '../../actors/reads.js';
+import type { Address } from '../../src/api/address.js';
+import { encodeObject, stampVersion } from '../../src/api/encode.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { KeyRange, Keys, ObjectKey, Objects, StoredObject } from '../../storage/store.js';
+
+const RANGE = { org: 'acme', kind: { kind: 'Job' } as KindDefinition, project: 'default' };
+const MIB = 1024 * 1024;
+
+interface Told {
+  keys: number;
+  bodies: number;
+  statements: number;
+  /** Most bytes of bodies that one statement answered. */
+  mostBytes: number;
+}
+
+interface World {
+  readonly deps: ListDeps;
+  readonly told: Told;
+  readonly objects: StoredObject[];
+  /** These were changed after the list's version. */
+  readonly changed: Set<string>;
+}
+
+function stored(i: number, pad: number): StoredObject {
+  const address: Address = { org: 'acme', kind: 'Job', project: 'default', name: `j${String(i).padStart(6, '0')}` };
+  const metadata = { name: address.name, namespace: 'default', uid: `u-${i}`, generation: 1 };
+  const object = {
+    apiVersion: 'svc.dev/v1',
+    kind: 'Job',
+    metadata: { ...metadata, creationTimestamp: '2026-01-02T03:04:05Z' },
+    spec: { pad: 'x'.repeat(pad) },
+    status: {},
+  };
+  return { address, uid: `u-${i}`, version: i + 1, body: stampVersion(encodeObject(object), i + 1), private: null };
+}
+
+function worldOf(count: number, pad: number, cacheBytes = MIB): World {
+  const objects = Array.from({ length: count }, (_, i) => stored(i, pad));
+  const told: Told = { keys: 0, bodies: 0, statements: 0, mostBytes: 0 };
+  const changed = new Set<string>();
+  const keyOf = ({ address, version, body }: StoredObject): ObjectKey => ({
+    ...{ project: address.project, name: address.name },
+    ...{ version, bytes: body.length },
+  });
+  function keys({ after, limit }: KeyRange): Keys {
+    const from = after === undefined ? 0 : objects.findIndex(({ address }) => address.name > after.name);
+    const found = from < 0 ? [] : objects.slice(from, from + limit).map(keyOf);
+    told.statements += 1;
+    told.keys += found.length;
+    return { keys: found, reached: found.length < limit ? undefined : found.at(-1) };
+  }
+  function bodies(asked: readonly ObjectKey[], which: (name: string) => boolean): StoredObject[] {
+    const wanted = new Set(asked.map(({ name }) => name).filter(which));
+    const found = objects.filter(({ address }) => wanted.has(address.name));
+    told.statements += 1;
+    told.bodies += found.length;
+    told.mostBytes = Math.max(
+      told.mostBytes,
+      found.reduce((sum, { body }) => sum + body.length, 0),
+    );
+    return found;
+  }
+  const store: Pick<Objects, 'keys' | 'keysAt' | 'readMany' | 'statesAt'> = {
+    keys: async (range) => ({ ...keys(range), version: count, count }),
+    keysAt: async (range) => ({ outcome: 'Keys', ...keys(range) }),
+    readMany: async (_org, _kind, asked) => bodies(asked, (name) => !changed.has(name)),
+    statesAt: async (_org, _kind, asked) => ({
+      outcome: 'States',
+      objects: bodies(asked, (name) => changed.has(name)),
+    }),
+  };
+  const deps = { cache: openCache(cacheBytes), objects: store as Objects, turn: openListTurns(4) };
+  return { deps, told, objects, changed };
+}
+
+async function names(items: AsyncIterable<readonly Buffer[]>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const group of items)
+    for (const body of group) found.push(/"name":"([^"]+)"/.exec(body.toString())?.[1] ?? '');
+  return found;
+}
+
+test('a page reads as many keys and bodies as it shows, wherever it begins and however many objects there are', async (t) => {
+  for (const count of [2_000, 20_000]) {
+    const world = worldOf(count, 10);
+    const { signal } = new AbortController();
+    const nameAt = (i: number): string => world.objects[i]?.address.name ?? '';
+    for (const begin of [0, count / 2, count - 501]) {
+      Object.assign(world.told, { keys: 0, bodies: 0, statements: 0 });
+      const after = begin === 0 ? undefined : { project: 'default', name: nameAt(begin - 1) };
+      const page = await listObjects({ range: RANGE, version: count, after, limit: 501, signal }, world.deps);
+      const shown = await names(page.items);
+      t.is(shown.length, 501);
+      t.is(shown[0], nameAt(begin));
+      t.is(world.told.keys, 501);
+      t.true(world.told.bodies <= 501, `${world.told.bodies} bodies`);
+      t.true(world.told.statements <= 4, `${world.told.statements} statements`);
+    }
+  }
+});
+
+test('a list reads on only when what it has read is taken', async (t) => {
+  const world = worldOf(20_000, 10);
+  const { items } = await listObjects({ range: RANGE, signal: new AbortController().signal }, world.deps);
+  const reading = items[Symbol.asyncIterator]();
+  await reading.next();
+  t.is(world.told.keys, 1_000, 'the first keys');
+  t.true(world.told.bodies <= 250);
+  await reading.return?.();
+  t.is(world.told.keys, 1_000);
+});
+
+test('large objects are read one by one, however many a page may have', async (t) => {
+  const world = worldOf(12, 3 * MIB, 8 * MIB);
+  const { signal } = new AbortController();
+  const { items } = await listObjects({ range: RANGE, limit: 501, signal }, world.deps);
+  t.is((await names(items)).length, 12);
+  t.true(world.told.mostBytes < 4 * MIB, `${world.told.mostBytes} bytes at once`);
+});
+
+test('what was changed after the version of a list is shown as it was', async (t) => {
+  const world = worldOf(1_500, 10);
+  for (const i of [0, 700, 1_499]) world.changed.add(world.objects[i]?.address.name ?? '');
+  const { items } = await listObjects({ range: RANGE, signal: new AbortController().signal }, world.deps);
+  t.deepEqual(
+    await names(items),
+    world.objects.map(({ address }) => address.name),
+  );
+});
+
+test('a list larger than the cache leaves in it most of what was there', async (t) => {
+  const world = worldOf(10_000, 1_000, 4 * MIB);
+  for (const object of world.objects.slice(5_000, 7_000)) world.deps.cache.fill(object, 0);
+  const kept = (): number =>
+    world.objects.slice(5_000, 7_000).filter(({ address }) => world.deps.cache.get(address) !== undefined).length;
+  const before = kept();
+  const after = { project: 'default', name: world.objects[7_000]?.address.name ?? '' };
+  const { signal } = new AbortController();
+  await names((await listObjects({ range: RANGE, version: 10_000, after, signal }, world.deps)).items);
+  t.true(kept() > before * 0.8, `${kept()} of ${before}`);
+});
+
+test('lists read a few at a time, in the order in which they asked, and one that fails gives its turn on', async (t) => {
+  const turn = openListTurns(2);
+  const begun: number[] = [];
+  const ends: (() => void)[] = [];
+  const read = (n: number) => (): Promise<number> => {
+    begun.push(n);
+    return new Promise((resolve, reject) => ends.push(() => (n === 1 ? reject(new Error('no')) : resolve(n))));
+  };
+  const all = [0, 1, 2, 3].map((n) => turn(read(n)).catch(() => -1));
+  t.deepEqual(begun, [0, 1]);
+  ends[1]?.();
+  await all[1];
+  t.deepEqual(begun, [0, 1, 2]);
+  for (let n = 0; n < 4; n += 1) {
+    ends[n]?.();
+    if (n === 2) await all[2];
+    if (n === 0) await all[0];
+  }
+  t.deepEqual(await Promise.all(all), [0, -1, 2, 3]);
+});
