@@ -101,7 +101,7 @@ export async function migrate(postgres: Postgres, options: MigrateOptions = {}):
     const applied: string[] = [];
     for (const migration of migrations) {
       if (there.has(migration.number)) continue;
-      if (!beside) await apply(client, migration);
+      if (!beside) await applyOne(client, migration);
       else if (migration.apply === 'WithLease' || !(await applyBeside(client, migration))) break;
       applied.push(migration.name);
     }
@@ -111,7 +111,7 @@ export async function migrate(postgres: Postgres, options: MigrateOptions = {}):
   }
 }
 
-async function apply(client: Client, { sql, number, name }: Migration, limits?: string): Promise<void> {
+async function applyOne(client: Client, { sql, number, name }: Migration, limits?: string): Promise<void> {
   await client.query('BEGIN');
   if (limits !== undefined) await client.query(limits);
   await client.query(sql);
@@ -125,7 +125,7 @@ async function applyBeside(client: Client, migration: Migration): Promise<boolea
   for (let tried = 0; tried < TRIES; tried++) {
     if (tried > 0) await sleep(PAUSE * 2 ** tried);
     try {
-      await apply(client, migration, limits);
+      await applyOne(client, migration, limits);
       return true;
     } catch (error) {
       if (classify(error) !== 'TryAgain') throw error;
