@@ -37,6 +37,8 @@ const pieces = fc.array(
     data: fc.oneof(
       fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\0', 'ü'), maxLength: 40 }),
       fc.integer({ min: 1, max: 40_000 }).map((length) => 'x'.repeat(length)),
+      // More lines at once than are written together.
+      fc.tuple(fc.nat(3_000), fc.nat(60)).map(([lines, length]) => `${'y'.repeat(length)}\n`.repeat(lines)),
     ),
   }),
   { maxLength: 30 },

@@ -230,9 +230,9 @@ export class LogWriter {
     from: number,
     to: number,
   ): void {
-    const { draft } = this;
     // A group never exceeds a segment, so that segments keep their size; one piece always fits.
-    if (draft.size + to - from + FRAME_OVERHEAD > GROUP) this.seal();
+    if (this.draft.size + to - from + FRAME_OVERHEAD > GROUP) this.seal();
+    const { draft } = this;
     draft.size = writeFrame(scratch, draft.size, stream, time, partial, source, from, to);
     if (!partial) draft.lines++;
     draft.bytes += to - from;
