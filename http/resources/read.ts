@@ -38,6 +38,6 @@ export async function readObject(
   const body = await readBytes(room, kind, address);
   const etag = etagOf(body);
   // Of a Table the ETag says nothing: ages pass.
-  if (form.form === 'object' && isHeldAlready(x.header('if-none-match'), etag)) replyNotModified(x, etag);
+  if (form.form !== 'table' && isHeldAlready(x.header('if-none-match'), etag)) replyNotModified(x, etag);
   else answerObject(x, room, kind, form, 200, body, etag);
 }

@@ -340,7 +340,7 @@ test('a stored answer is marked as replayed', async (t) => {
   t.is(answer.headers.get('idempotency-replayed'), 'true');
 });
 
-test('a read of a version that the client has already is 304, in every form and on the status too', async (t) => {
+test('a read of a version that the client has already is 304, in every form but a Table, and on the status too', async (t) => {
   const door = await openDoor(t);
   await door.make('Secret', 'secrets', 'a');
   const path = `${IN_DEFAULT}/secrets/a`;
@@ -349,7 +349,6 @@ test('a read of a version that the client has already is 304, in every form and 
   for (const [where, accept] of [
     [path, 'application/json'],
     [path, 'application/yaml'],
-    [path, AS_TABLE],
     [`${path}/status`, 'application/json'],
     [`${path}?resourceVersion=0`, 'application/json'],
   ] as const) {
@@ -362,6 +361,8 @@ test('a read of a version that the client has already is 304, in every form and 
     }
     t.is((await door.call(where, { headers: { accept, 'if-none-match': '"1"' } })).status, 200);
   }
+  const table = await door.call(path, { headers: { accept: AS_TABLE, 'if-none-match': etag } });
+  t.is(table.status, 200, 'the ages that it shows pass');
   await door.call(path, {
     method: 'PATCH',
     body: '{"metadata":{"labels":{"a":"b"}}}',
