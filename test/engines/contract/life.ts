@@ -93,7 +93,9 @@ export const lifeCases: readonly ContractCase[] = [
     name: 'an image that the engine does not have fails the start',
     run: async (t, h) => {
       const state = await h.run(order(['true'], { image: 'registry.example/none:1' }));
-      t.like(state, { phase: 'StartFailed', reason: 'ImageNotFound' });
+      t.is(state.phase, 'StartFailed');
+      // An engine that pulls cannot know what a registry has that it cannot look up.
+      t.regex(state.reason ?? '', /^Image(NotFound|PullFailed)$/);
     },
   },
   {
