@@ -37,6 +37,30 @@ test('keys of which nobody can prove that he has them are refused', (t) => {
   for (const key of refused) t.deepEqual(complaints([sshKey(), key]), ['sshKeys.1'], key);
 });
 
+test('a key of a curve that does not exist is refused, and ends no process', (t) => {
+  // Node asserts that a curve is there when it is asked about such a key.
+  const field = (bytes: Uint8Array | string): Buffer => {
+    const content = Buffer.from(bytes as string);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(content.length);
+    return Buffer.concat([length, content]);
+  };
+  const type = 'ecdsa-sha2-nistp256';
+  for (const point of [
+    [],
+    [4],
+    [0],
+    Array(65).fill(0),
+    [4, ...Array<number>(64).fill(0)],
+    [2, ...Array<number>(32).fill(1)],
+  ]) {
+    for (const curve of ['', 'nistp256', 'nistp384', 'nistp000']) {
+      const blob = Buffer.concat([field(type), field(curve), field(Uint8Array.from(point as number[]))]);
+      t.deepEqual(complaints([`${type} ${blob.toString('base64')}`]), ['sshKeys.0'], `${curve} ${point.length}`);
+    }
+  }
+});
+
 const TYPES = ['ssh-ed25519', 'ssh-rsa', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'];
 const field = fc.oneof(
   fc.uint8Array({ maxLength: 140 }),
