@@ -196,7 +196,8 @@ export function invalid(
   };
 }
 
-function valueAt(root: unknown, keys: readonly PropertyKey[]): unknown {
+/** The value at this path; undefined where there is none. */
+export function valueAt(root: unknown, keys: readonly PropertyKey[]): unknown {
   let value = root;
   for (const key of keys) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;

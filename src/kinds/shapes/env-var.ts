@@ -1,6 +1,9 @@
 /** Owns one environment variable of work. Source: spec, "Conventions" 7. */
 import { z } from 'zod';
 import { ENV_PREFIX } from '../../brand.js';
+import { isSecretKey } from '../secret/schema.js';
+import { complain, rules } from './complain.js';
+import { objectName } from './object-name.js';
 import { MOST_ENV } from './sizes.js';
 
 export const envVar = z
@@ -16,9 +19,14 @@ export const envVar = z
       .object({
         secretKeyRef: z
           .object({
-            name: z.string().min(1).describe('Name of a Secret in the project.'),
-            key: z.string().min(1).optional().describe("Key in the Secret; the variable's own name when unset."),
+            name: objectName('Name of a Secret in the project.'),
+            key: z
+              .string()
+              .refine(isSecretKey, "must consist of alphanumeric characters, '-', '_' or '.', for example password")
+              .optional()
+              .describe('Key in the Secret. Required on write, which the interface leaves open.'),
           })
+          .check(rules(({ value, issues }) => requireKey(value, issues)))
           .describe('A key of a Secret.'),
       })
       .optional()
@@ -33,6 +41,11 @@ export const envVar = z
 export const environment = z.array(envVar).max(MOST_ENV);
 
 export type EnvVar = z.infer<typeof envVar>;
+
+/** An object that was stored without it keeps the name of its variable (`planned-env.ts`), so the type stays as it was. */
+function requireKey({ key }: { readonly key?: string | undefined }, issues: z.core.ParsePayload['issues']): void {
+  if (key === undefined) complain(issues, ['key'], 'must name a key of the Secret', 'FieldValueRequired');
+}
 
 /** Neither an environment nor an argument can carry one: the kernel ends the text there. */
 export function hasNoNul(text: string): boolean {

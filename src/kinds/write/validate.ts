@@ -12,6 +12,7 @@ import { CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../kind.js';
 import { METADATA, METADATA_SHAPE, planOf } from './plan.js';
 import type { Target, WriteContext } from './prepared.js';
+import { ratchet } from './ratchet.js';
 
 /** `status` may be sent back and is ignored whatever is in it. */
 const MEMBERS = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
@@ -48,8 +49,11 @@ export function readMetadata(given: unknown, complaints: Complaints): MetadataIn
   return undefined;
 }
 
-/** The spec with its defaults; undefined when it is not valid. A missing spec is an empty one. */
-export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints): unknown {
+/**
+ * The spec with its defaults; undefined when it is not valid. A missing spec is an empty one. `stored` is the spec that the
+ * write replaces: what breaks a rule there already may stay as it is.
+ */
+export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints, stored?: unknown): unknown {
   const { spec: schema, specShape } = planOf(kind);
   const spec = given ?? {};
   const long = tooMany(specShape, spec, 'spec');
@@ -60,7 +64,10 @@ export function readSpec(kind: KindDefinition, given: unknown, complaints: Compl
   const withoutNulls = dropNulls(specShape, spec);
   const again = withoutNulls === spec ? parsed : schema.safeParse(withoutNulls);
   if (again.success) return again.data;
-  complaints.causes.push(...causesOf(again.error.issues, withoutNulls, 'spec'));
+  const { issues } = again.error;
+  const left = stored === undefined ? { issues, spec: undefined } : ratchet(kind.schema.spec, withoutNulls, stored, issues);
+  if (left.issues.length === 0) return left.spec;
+  complaints.causes.push(...causesOf(left.issues, withoutNulls, 'spec'));
   return undefined;
 }
 

@@ -319,7 +319,7 @@ test('Job: what it names is looked for, each by the path of its field', (t) => {
     placement: { pool: 'rack' },
     secrets: ['a'],
     serviceAccountName: 'ci',
-    sidecars: [{ name: 's', command: ['a'], env: [{ name: 'Y', valueFrom: { secretKeyRef: { name: 'd' } } }] }],
+    sidecars: [{ name: 's', command: ['a'], env: [{ name: 'Y', valueFrom: { secretKeyRef: { name: 'd', key: 'k' } } }] }],
     volumes: [{ volume: 'data', mountPath: '/data' }],
   });
   t.deepEqual(

@@ -41,8 +41,26 @@ export const ENV: readonly Limit[] = [
   },
   {
     rule: 'a key of a Secret has the name of the Secret',
-    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's' } } }]],
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }]],
     beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { key: 'k' } } }]],
+    field: 'spec.env[0].valueFrom.secretKeyRef.name',
+  },
+  {
+    rule: 'a key of a Secret is named',
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'A' } } }]],
+    beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's' } } }]],
+    field: 'spec.env[0].valueFrom.secretKeyRef.key',
+  },
+  {
+    rule: 'a key of a Secret has the form of one',
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: '.a_b-C' } } }]],
+    beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'a/b' } } }]],
+    field: 'spec.env[0].valueFrom.secretKeyRef.key',
+  },
+  {
+    rule: 'a Secret of a variable has the name of an object',
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 'my-keys', key: 'k' } } }]],
+    beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 'My keys', key: 'k' } } }]],
     field: 'spec.env[0].valueFrom.secretKeyRef.name',
   },
 ];
@@ -59,6 +77,12 @@ export const SECRETS: readonly Limit[] = [
     rule: 'a secret has a name',
     within: [['spec.secrets', [{ name: 'a' }]]],
     beyond: [['spec.secrets', [{ version: 1 }]]],
+    field: 'spec.secrets[0].name',
+  },
+  {
+    rule: 'a secret has the name of an object',
+    within: [['spec.secrets', ['my-keys']]],
+    beyond: [['spec.secrets', ['My keys']]],
     field: 'spec.secrets[0].name',
   },
   {

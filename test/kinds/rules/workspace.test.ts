@@ -165,7 +165,7 @@ test('Workspace: what it names is looked for, each by the path of its field', (t
   const workspace = objectOf(workspaceKind, {
     volume: 'home',
     connections: ['db'],
-    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c' } } }],
+    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c', key: 'k' } } }],
     image: 'svc/nothing',
     imagePullSecrets: ['pull'],
     placement: { pool: 'rack' },
