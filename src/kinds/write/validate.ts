@@ -65,7 +65,8 @@ export function readSpec(kind: KindDefinition, given: unknown, complaints: Compl
   const again = withoutNulls === spec ? parsed : schema.safeParse(withoutNulls);
   if (again.success) return again.data;
   const { issues } = again.error;
-  const left = stored === undefined ? { issues, spec: undefined } : ratchet(kind.schema.spec, withoutNulls, stored, issues);
+  const left =
+    stored === undefined ? { issues, spec: undefined } : ratchet(kind.schema.spec, withoutNulls, stored, issues);
   if (left.issues.length === 0) return left.spec;
   complaints.causes.push(...causesOf(left.issues, withoutNulls, 'spec'));
   return undefined;
