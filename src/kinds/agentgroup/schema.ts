@@ -75,7 +75,7 @@ export const agentGroupSpec = z.object({
     .describe('Cancelled cancels every member that has not finished.'),
 });
 
-const count = (description: string): z.ZodInt => z.int().describe(description);
+const count = (description: string): z.ZodInt32 => z.int32().describe(description);
 
 export const agentGroupStatus = z.object({
   blockedReasons: z

@@ -43,7 +43,10 @@ const fields = z.object({
     .object({
       bucket: z
         .string()
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/, 'must be a bucket of 3 to 63 characters')
+        .regex(
+          /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/,
+          'must be a bucket name: 3 to 63 letters, digits, dots, hyphens or underscores, for example datasets',
+        )
         .describe('Name of the bucket.'),
       endpoint: httpsUrl.optional().describe('https URL of a store that speaks S3.'),
       prefix: z.string().max(1024).optional().describe('Only what lies below it; the whole bucket when empty.'),

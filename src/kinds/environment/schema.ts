@@ -11,6 +11,7 @@ import { complainOfRepeats, complainUnlessOne, rules } from '../shapes/complain.
 import { hubModel } from '../shapes/hub-model.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { imageName } from '../shapes/image-name.js';
+import { objectName } from '../shapes/object-name.js';
 import { pinnedImage } from '../shapes/pinned-image.js';
 import { semVer } from '../shapes/semver.js';
 
@@ -32,7 +33,7 @@ const example = z.object({
   measuredOn: z
     .object({
       date: z.iso.date('must be a date such as 2026-01-02').optional().describe('YYYY-MM-DD.'),
-      offering: name.optional().describe('Offering that it ran on.'),
+      offering: objectName('Name of the Offering that it ran on.').optional(),
     })
     .optional()
     .describe('When and where it was measured.'),

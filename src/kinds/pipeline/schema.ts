@@ -12,7 +12,8 @@ import { JOB_PHASES } from '../job/status.js';
 import { rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
-import { STANDING_OUTPUT } from '../shapes/output.js';
+import { INPUT_NAME, SAY_INPUT_NAME } from '../shapes/input.js';
+import { outputName, STANDING_OUTPUT } from '../shapes/output.js';
 import { checkGraph } from './graph.js';
 import { checkStages } from './stages.js';
 
@@ -22,15 +23,8 @@ const MOST_STAGES = 256;
 
 const stageInput = z.object({
   fromStage: zName({ form: 'label', description: 'The stage that makes it.' }),
-  name: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'must match ^[A-Za-z][A-Za-z0-9_]{0,63}$')
-    .describe('Name below the inputs directory; unique in the stage.'),
-  output: z
-    .string()
-    .regex(/^[a-z0-9._-]{1,64}$/, 'must match ^[a-z0-9._-]{1,64}$')
-    .default(STANDING_OUTPUT.name)
-    .describe('Name of the output of that stage.'),
+  name: z.string().regex(INPUT_NAME, SAY_INPUT_NAME).describe('Name below the inputs directory; unique in the stage.'),
+  output: outputName.default(STANDING_OUTPUT.name).describe('Name of the output of that stage.'),
 });
 
 const stage = z.object({

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { NETWORK_PRESETS } from './network-presets.js';
 
-const HOST = /^(?:\*\.)?(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\.)*[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/i;
+/** Labels of at most 63 characters. The last one is not a number: that would be an IP address. */
+const HOST = /^(?:\*\.)?(?:[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\.)*(?![0-9]+$)[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/i;
 
 const known = [...NETWORK_PRESETS.keys()].join(', ');
 
@@ -16,7 +17,7 @@ export const network = z.object({
           'What may be reached, by HTTP, CONNECT and SOCKS5 through the proxy that the environment names. Deny: nothing. AllowList: the names of allow and presets, on any port. Open (default): every public name and address. Private and other special addresses never are.',
         ),
       allow: z
-        .array(z.string().max(253).regex(HOST, 'must be a DNS name or *.suffix'))
+        .array(z.string().max(253).regex(HOST, 'must be a DNS name or *.suffix, for example pypi.org or *.example.org'))
         .max(128)
         .optional()
         .describe(
@@ -30,11 +31,11 @@ export const network = z.object({
     })
     .refine((egress) => egress.allow === undefined || egress.allow.length === 0 || egress.policy === 'AllowList', {
       path: ['allow'],
-      message: 'is for policy AllowList only',
+      message: 'may only be set with policy AllowList',
     })
     .refine((egress) => egress.presets === undefined || egress.presets.length === 0 || egress.policy === 'AllowList', {
       path: ['presets'],
-      message: 'are for policy AllowList only',
+      message: 'may only be set with policy AllowList',
     })
     .optional()
     .describe('Connections from the work to the outside.'),

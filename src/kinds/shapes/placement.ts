@@ -2,10 +2,17 @@
 import { z } from 'zod';
 import { parseDuration } from '../../api/duration.js';
 import { zDuration, zUsd } from '../../api/schema.js';
+import { objectName } from './object-name.js';
 import { MOST_NAMES } from './sizes.js';
 
 /** Waits for a place this long when nothing is said. */
 const DEFAULT_QUEUE_TIMEOUT = '24h';
+
+export const regionClass = z
+  .string()
+  .max(63)
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be a region class, for example eu-central')
+  .meta({ example: 'eu-central' });
 
 export const placement = z.object({
   dedicated: z.literal(true).optional().describe('Reserved; only true is accepted.'),
@@ -14,15 +21,19 @@ export const placement = z.object({
     .optional()
     .describe('Whether interruptible capacity may be used.'),
   maxRateUSDPerHour: zUsd().optional().describe('Highest rate that may be paid.'),
-  offerings: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Only these Offerings.'),
-  pool: z.string().min(1).optional().describe('A Pool of the project.'),
+  offerings: z
+    .array(objectName('Name of an Offering.'))
+    .max(MOST_NAMES)
+    .optional()
+    .describe('Only these Offerings; any when empty.'),
+  pool: objectName('Name of a Pool in the project.').optional(),
   profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('What placement weighs most.'),
   queueTimeout: zDuration()
     .optional()
     .describe(
       'Longest wait for a place, 24h when unset; 0s waits for ever. On expiry the work fails with CapacityUnavailable.',
     ),
-  regions: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
+  regions: z.array(regionClass).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
 });
 
 export type Placement = z.infer<typeof placement>;

@@ -11,6 +11,7 @@ import { commandLine } from '../shapes/argument.js';
 import { boundedObject } from '../shapes/bounded.js';
 import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { initCommand } from '../shapes/init-command.js';
+import { declaredOutputName } from '../shapes/output.js';
 import { collectedPath } from '../shapes/paths.js';
 import { pinnedImage } from '../shapes/pinned-image.js';
 import { resources } from '../shapes/resources.js';
@@ -75,10 +76,7 @@ export const trainingRuntimeSpec = z
     outputs: z
       .array(
         z.object({
-          name: z
-            .string()
-            .regex(/^[a-z0-9._-]{1,64}$/, 'must match ^[a-z0-9._-]{1,64}$')
-            .describe('Unique in the runtime.'),
+          name: declaredOutputName.describe('Unique in the runtime.'),
           path: collectedPath.describe('Absolute.'),
         }),
       )
