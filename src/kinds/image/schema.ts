@@ -49,7 +49,14 @@ const fields = z.object({
     .describe('Version of Python inside; detected from the base when unset.'),
   steps: z.array(imageStep).max(128).optional().describe('What is done to the base, in this order.'),
   tags: z
-    .array(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/, 'must match ^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$'))
+    .array(
+      z
+        .string()
+        .regex(
+          /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/,
+          'must be 1 to 128 letters, digits, dots, underscores or hyphens, and begin with none of . and -, for example v1.2',
+        ),
+    )
     .max(128)
     .optional()
     .describe('Names for the digest, such as latest.'),

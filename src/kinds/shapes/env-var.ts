@@ -6,13 +6,22 @@ import { complain, rules } from './complain.js';
 import { objectName } from './object-name.js';
 import { MOST_ENV } from './sizes.js';
 
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const SAY_NAME = 'must be letters, digits and underscores, and must not begin with a digit, for example LOG_LEVEL';
+
+/** A name that every shell takes. */
+export const variableName = z.string().regex(NAME, SAY_NAME);
+
+/** The same, for variables of a spec: the service's own are not taken. */
+export const ownVariableName = variableName.refine(
+  (name) => !name.startsWith(ENV_PREFIX),
+  `must not begin with ${ENV_PREFIX}, which is reserved for variables that the service sets`,
+);
+
 export const envVar = z
   .object({
-    name: z
-      .string()
-      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must match ^[A-Za-z_][A-Za-z0-9_]*$')
+    name: ownVariableName
       .max(1024)
-      .refine((name) => !name.startsWith(ENV_PREFIX), `the prefix ${ENV_PREFIX} is reserved for the service`)
       .describe(`Name of the variable. The prefix ${ENV_PREFIX} is reserved for variables that the service sets.`),
     value: z.string().refine(hasNoNul, 'must not contain a NUL character').optional().describe('The value.'),
     valueFrom: z

@@ -14,7 +14,7 @@ export const webhookEndpointSpec = z.object({
   description: z.string().max(1024).optional().describe('What it is for.'),
   enabled: z.boolean().default(true).describe('False pauses it: pending deliveries are dropped and none are made.'),
   eventTypes: z
-    .array(z.string().regex(EVENT_PATTERN, 'must be an event type such as job.failed, a prefix such as job.*, or *'))
+    .array(z.string().regex(EVENT_PATTERN, 'must be "<kind>.<reason>", "<kind>.*" or "*", for example "job.succeeded"'))
     .max(MOST_PATTERNS)
     .optional()
     .describe('Exact types, prefixes such as job.*, or *. None named: every event.'),

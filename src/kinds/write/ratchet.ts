@@ -4,7 +4,7 @@
  * Pure.
  */
 import type { z } from 'zod';
-import { causesOf, valueAt } from '../../api/causes.js';
+import { causesOf, TELLING, valueAt } from '../../api/causes.js';
 import { equalJson } from '../../api/equal.js';
 
 type Issue = z.core.$ZodIssue;
@@ -18,7 +18,7 @@ export interface Ratcheted {
 
 /** `issues` are those of reading `given`. One is dropped where the stored spec breaks the same rule with the same value. */
 export function ratchet(schema: z.ZodType, given: unknown, stored: unknown, issues: readonly Issue[]): Ratcheted {
-  const before = schema.safeParse(stored);
+  const before = schema.safeParse(stored, TELLING);
   if (before.success) return { issues, spec: undefined };
   const known = new Set(before.error.issues.map((issue) => wordsOf(issue, stored)));
   const spec = readLoosely(schema, given);

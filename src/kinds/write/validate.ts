@@ -2,7 +2,7 @@
  * Owns reading the client's half of a body: metadata and spec against their schemas, with defaults, and the members that
  * nobody knows or that stand there twice. All complaints of one body are collected, so that one answer tells them all.
  */
-import { causesOf, duplicateField, unknownField } from '../../api/causes.js';
+import { causesOf, duplicateField, TELLING, unknownField } from '../../api/causes.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import { below } from '../../api/path.js';
 import type { Cause, Refusal } from '../../api/refusal.js';
@@ -45,7 +45,8 @@ export function readMetadata(given: unknown, complaints: Complaints): MetadataIn
   const parsed = METADATA.safeParse(metadata);
   complaints.unknown.push(...unknownFields(METADATA_SHAPE, metadata, 'metadata'));
   if (parsed.success) return parsed.data;
-  complaints.causes.push(...causesOf(parsed.error.issues, metadata, 'metadata'));
+  const { issues = [] } = METADATA.safeParse(metadata, TELLING).error ?? {};
+  complaints.causes.push(...causesOf(issues, metadata, 'metadata'));
   return undefined;
 }
 
@@ -62,7 +63,7 @@ export function readSpec(kind: KindDefinition, given: unknown, complaints: Compl
   const parsed = schema.safeParse(spec);
   if (parsed.success) return parsed.data;
   const withoutNulls = dropNulls(specShape, spec);
-  const again = withoutNulls === spec ? parsed : schema.safeParse(withoutNulls);
+  const again = schema.safeParse(withoutNulls, TELLING);
   if (again.success) return again.data;
   const { issues } = again.error;
   const left =
