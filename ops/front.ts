@@ -58,7 +58,10 @@ export function openFront(store: Store, blobs: Blobs): Front {
   let now: FrontState = { state: 'Waiting', missing: 'starting' };
   const active = (): Active => {
     if (now.state === 'Active') return now.active;
-    throw refuse('Unavailable', `this process is not the active one: ${now.missing}`, { retryAfterSeconds: 1 });
+    throw refuse('Unavailable', `this server is not active (${now.missing})`, {
+      retryAfterSeconds: 1,
+      fix: 'Try again in a second; if the error persists, use the address of the active server.',
+    });
   };
   const stage = (): Stage => active().actors.stage;
   const commands = (): Commands => active().actors.commands;

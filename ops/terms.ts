@@ -22,12 +22,12 @@ export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine'> {
 export async function serveTerms(options: TermsOptions, stopping: AbortSignal): Promise<void> {
   const { front, log, holder, store, config } = options;
   while (!stopping.aborted) {
-    front.set({ state: 'Waiting', missing: 'the lease: another process is the active one, this one is its standby' });
+    front.set({ state: 'Waiting', missing: 'standby: another server holds the lease' });
     const onWaiting = (by: string): void => log.info({ by }, 'standby: another process is the active one');
     const ttl = config.leaseSeconds * 1_000;
     const lease = await store.acquire({ holder, ttl, onWaiting }, stopping).catch(() => undefined);
     if (!lease) return;
-    front.set({ state: 'Waiting', missing: 'taking up what was under way' });
+    front.set({ state: 'Waiting', missing: 'recovering the work that was running' });
     let engine: ComputeEngine | undefined;
     try {
       engine = await openEngine(config, store.clusterId, lease.epoch, log);
