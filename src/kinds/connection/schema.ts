@@ -99,11 +99,11 @@ export const connectionStatus = z.object({
     .describe('The installation at the git host.'),
   installURL: z.string().optional().describe('Where to install it, while a GitHost Connection is Pending.'),
   lastVerifiedTime: zTimestamp('When it was last found to work.').optional(),
-  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Where it is in its life.'),
+  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Lifecycle phase.'),
   reason: z
     .enum(['VerificationFailed', 'InstallationRemoved'])
     .optional()
-    .describe('Why it is in this phase, as one word.'),
+    .describe('Reason for the phase, one CamelCase word.'),
 });
 
 export type ConnectionStatus = z.infer<typeof connectionStatus>;

@@ -156,10 +156,10 @@ const manifest = z.object({
 export const environmentStatus = z.object({
   conditions: z.array(conditionField).optional().describe('Verified.'),
   digest: z.string().optional().describe('Digest of the image that it resolved to.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Phase of the Environment.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
   splits: z
     .object({
       test: manifest.optional().describe('Held-out tasks.'),

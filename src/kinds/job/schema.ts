@@ -67,7 +67,7 @@ export const jobFields = z.object({
   imageRef: objectName('Name of an Image object in the project.').optional(),
   initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),
   inputs: z.array(input).max(MOST_INPUTS).optional().describe('Mounted read-only below /svc/inputs.'),
-  maxCostUSD: zUsd().optional().describe('Most that the Job may cost. May only be raised.'),
+  maxCostUSD: zUsd().optional().describe('Cost cap of the Job. Can only be raised.'),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   outputs: z.array(output).max(32).optional().describe('Collected when the program has ended.'),
   parallelism: z
@@ -78,9 +78,9 @@ export const jobFields = z.object({
     .describe(
       'Indexes that run at the same time; at most completions. Mutable: when lowered, running indexes run to their end.',
     ),
-  placement: placement.optional().describe('Where the work may run.'),
-  recovery: recovery.optional().describe('What follows when capacity is lost.'),
-  resources: resources.optional().describe('What each Attempt gets.'),
+  placement: placement.optional().describe('Placement constraints.'),
+  recovery: recovery.optional().describe('How lost capacity is recovered.'),
+  resources: resources.optional().describe('Resources of each Attempt.'),
   scaledownWindow: zDuration({ max: '20m' }).optional().describe('Warm reuse after the Job ends.'),
   secrets: z
     .array(secretMount)
@@ -89,7 +89,7 @@ export const jobFields = z.object({
     .describe('Mounted whole: each key as an environment variable and as a file below /run/secrets.'),
   serviceAccountName: objectName('Name of a ServiceAccount in the project: the identity of the work.').optional(),
   sidecars: sidecars.optional().describe('Programs that run beside the main one.'),
-  source: source.optional().describe('Program text, unpacked before the start.'),
+  source: source.optional().describe('Source code, unpacked before the start.'),
   state: z
     .enum(['Running', 'Suspended', 'Cancelled'])
     .default('Running')

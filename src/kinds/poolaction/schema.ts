@@ -38,19 +38,19 @@ export const poolActionSpec = z.object({
 
 export const poolActionStatus = z.object({
   completionTime: zTimestamp('When it was through.').optional(),
-  conditions: z.array(conditionField).optional().describe('What is known of it.'),
+  conditions: z.array(conditionField).optional().describe('Conditions.'),
   executed: z.boolean().optional().describe('True only when something was changed.'),
   handledRequests: z
     .record(z.string(), z.string())
     .optional()
-    .describe('By annotation that asks for something: the last value that was carried out.'),
+    .describe('Last value carried out, by request annotation.'),
   phase: z.string().optional().describe('Such as Pending, Approved or Rejected.'),
   previous: routing.optional().describe('What the change replaced.'),
   reason: z.string().optional().describe('Such as Expired, Rejected or KillSwitch.'),
   results: z
     .array(
       z.object({
-        message: z.string().optional().describe('What happened, for people.'),
+        message: z.string().optional().describe('Human-readable result.'),
         outcome: z.enum(['Applied', 'Skipped', 'Failed', 'Reverted']).optional().describe('What became of it.'),
         target: z.string().optional().describe('What it was done to.'),
       }),

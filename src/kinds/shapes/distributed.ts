@@ -11,9 +11,9 @@ export const distributed = z.object({
   launcher: z
     .enum(['Plain', 'Torchrun', 'Ray', 'Verl', 'Accelerate', 'Deepspeed'])
     .optional()
-    .describe('What starts the ranks.'),
-  maxAssemblyRetries: z.int32().min(0).max(5).optional().describe('2 when unset.'),
-  network: z.enum(['Colocated', 'Regional', 'Global']).optional().describe('How near the nodes must be.'),
+    .describe('Launcher of the ranks.'),
+  maxAssemblyRetries: z.int32().min(0).max(5).optional().describe('Retries of assembling the gang; 2 when unset.'),
+  network: z.enum(['Colocated', 'Regional', 'Global']).optional().describe('How close together the nodes must be.'),
   nodes: z
     .int32()
     .min(2)
@@ -22,7 +22,9 @@ export const distributed = z.object({
     .describe(
       'Number of nodes, at most 8 during the beta. Exactly one of nodes and totalGPUs; resources.nodes is its short form.',
     ),
-  startupTimeout: zDuration({ min: '5m', max: '60m' }).optional().describe('15m when unset.'),
+  startupTimeout: zDuration({ min: '5m', max: '60m' })
+    .optional()
+    .describe('Time limit for assembling the gang; 15m when unset.'),
   totalGPUs: z
     .int32()
     .min(2)

@@ -19,13 +19,13 @@ const UNREADABLE = below(['/dev', '/proc', '/run', '/sys']);
 /** Where something of the client's may be mounted. */
 export const mountPath: z.ZodType<string, string> = zAbsolutePath().refine(
   (path) => !isRoot(path) && !isBelow(path, SYSTEM),
-  'is a system path',
+  'must not be a system path such as /, /etc or /proc; use a path such as /data',
 );
 
 /** What may be collected as an output. */
 export const collectedPath: z.ZodType<string, string> = zAbsolutePath().refine(
   (path) => !isRoot(path) && !isBelow(path, UNREADABLE),
-  'is a system path',
+  'must not be a system path such as /, /etc or /proc; use a path such as /data',
 );
 
 const LONGEST_PATH = 4096;

@@ -20,18 +20,18 @@ export const placement = z.object({
     .enum(['Never', 'Allow', 'Prefer'])
     .optional()
     .describe('Whether interruptible capacity may be used.'),
-  maxRateUSDPerHour: zUsd().optional().describe('Highest rate that may be paid.'),
+  maxRateUSDPerHour: zUsd().optional().describe('Highest accepted hourly rate.'),
   offerings: z
     .array(objectName('Name of an Offering.'))
     .max(MOST_NAMES)
     .optional()
     .describe('Only these Offerings; any when empty.'),
   pool: objectName('Name of a Pool in the project.').optional(),
-  profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('What placement weighs most.'),
+  profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('Placement objective.'),
   queueTimeout: zDuration()
     .optional()
     .describe(
-      'Longest wait for a place, 24h when unset; 0s waits for ever. On expiry the work fails with CapacityUnavailable.',
+      'Longest wait for capacity, 24h when unset; 0s waits without limit. On expiry the work fails with CapacityUnavailable.',
     ),
   regions: z.array(regionClass).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
 });
@@ -46,5 +46,8 @@ export function queueTimeoutMs(placed: Placement | undefined): number | undefine
 /** Why work fails whose wait for a place was too long. */
 export function noPlace(placed: Placement | undefined): { readonly reason: string; readonly message: string } {
   const limit = placed?.queueTimeout ?? DEFAULT_QUEUE_TIMEOUT;
-  return { reason: 'CapacityUnavailable', message: `no place was found within placement.queueTimeout ${limit}` };
+  return {
+    reason: 'CapacityUnavailable',
+    message: `no capacity became available within placement.queueTimeout ${limit}`,
+  };
 }

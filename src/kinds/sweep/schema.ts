@@ -61,7 +61,8 @@ export const sweepSpec = z
       .optional()
       .describe('What differs from cell to cell; an empty dimension keeps the value of the template.'),
     maxCostUSD: zUsd({
-      description: 'One cap that all cells share; reaching it suspends every running cell.',
+      description:
+        'Cost cap shared by all cells; every running cell is suspended when it is reached. Can only be raised.',
     }).optional(),
     maxParallel: z.int32().min(1).max(256).default(4).describe('Cells that run at the same time. Mutable.'),
     repetitions: z.int32().min(1).max(64).default(1).describe('How often each combination is run.'),
@@ -122,15 +123,15 @@ export const sweepStatus = z.object({
     )
     .optional()
     .describe('The cells, by index.'),
-  completionTime: zTimestamp('When it ended.').optional(),
-  conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
-  cost: cost.optional().describe('What it has cost.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  completionTime: zTimestamp('When it finished.').optional(),
+  conditions: z.array(conditionField).optional().describe('Conditions, such as Funded.'),
+  cost: cost.optional().describe('Cost so far.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(JOB_PHASES).optional().describe('Phase of the Sweep.'),
   reason: z.string().optional().describe('Why it is in this phase: MaxCostReached, say.'),
-  startTime: zTimestamp('When it began.').optional(),
+  startTime: zTimestamp('When it started.').optional(),
 });
 
 export type SweepSpec = z.infer<typeof sweepSpec>;

@@ -67,7 +67,7 @@ export const trainingJobSpec = z.object({
     .optional()
     .describe("Parameters, as the runtime's JSON Schema has them."),
   overrides: overrides.optional().describe("Fields of the stages' Jobs that differ from the runtime's."),
-  maxCostUSD: zUsd({ description: 'Most that all stages together may cost.' }).optional(),
+  maxCostUSD: zUsd({ description: 'Cost cap of all stages together. Can only be raised.' }).optional(),
   state: z
     .enum(['Running', 'Suspended', 'Cancelled'])
     .default('Running')

@@ -71,7 +71,7 @@ export const trainingRuntimeSpec = z
     launcher: z
       .enum(['Plain', 'Torchrun', 'Accelerate', 'Deepspeed'])
       .default('Plain')
-      .describe('What starts the ranks.'),
+      .describe('Launcher of the ranks.'),
     modes: z.array(z.enum(MODES)).min(1).max(2).default(['Train']).describe('What it can do.'),
     outputs: z
       .array(
@@ -127,10 +127,10 @@ export const trainingRuntimeStatus = z.object({
   imageDigest: z.string().optional().describe('Digest of its image.'),
   imageUser: z.string().optional().describe('User that the image names.'),
   managed: z.boolean().optional().describe('True for the runtimes of the catalog.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Phase of the runtime.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
 });
 
 export type TrainingRuntimeSpec = z.infer<typeof trainingRuntimeSpec>;
