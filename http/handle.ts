@@ -2,6 +2,7 @@
  * Owns the long way of a request below `/api` and `/apis`: gate, target, caller, handler. Everything that fails is thrown
  * to the one funnel.
  */
+import { notActive } from './not-active.js';
 import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/stage.js';
 import { admit } from './auth/admit.js';
@@ -43,7 +44,7 @@ export function noSuchPath(x: Exchange): Error {
 /** Standby and drain: decided before anything is read or looked up. */
 export function gate(x: Exchange, room: Room): void {
   if (!room.health.active()) {
-    throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
+    throw notActive(room.health.missing());
   }
   // What is upgraded would stay longer than the service does.
   if (room.draining() && ((x.method !== 'GET' && x.method !== 'HEAD') || x.upgrade !== undefined)) {

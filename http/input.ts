@@ -1,6 +1,6 @@
 /** Owns the check of what a request says that is no object of the API: the body of a call, options, a report of progress. */
 import type { z } from 'zod';
-import { causeLine, causesOf } from '../src/api/causes.js';
+import { causeLine, causesOf, TELLING } from '../src/api/causes.js';
 import { refuse } from '../src/api/refusal.js';
 import { compileShape, type Shape } from '../src/api/shape.js';
 import { tooMany } from '../src/api/sizes.js';
@@ -16,7 +16,7 @@ function shapeOf(schema: z.ZodType): Shape {
 /** The value as the schema has it. Throws Invalid with a cause for each field; `what` is the subject of the message. */
 export function readInput<Input>(schema: z.ZodType<Input>, value: unknown, what = 'the request is'): Input {
   const long = tooMany(shapeOf(schema), value);
-  const read = long.length > 0 ? undefined : schema.safeParse(value);
+  const read = long.length > 0 ? undefined : schema.safeParse(value, TELLING);
   if (read?.success === true) return read.data;
   const causes = read === undefined ? long : causesOf(read.error.issues, value, '');
   throw refuse('Invalid', `${what} not valid: ${causes.map(causeLine).join('; ')}`, { causes });

@@ -40,14 +40,14 @@ export function demandWebSocket(x: Exchange): void {
   }
   if (headers['sec-websocket-version'] !== '13') {
     x.res.setHeader('sec-websocket-version', '13');
-    throw refuse('BadRequest', 'the version of the WebSocket protocol is not 13');
+    throw refuse('BadRequest', 'Sec-WebSocket-Version must be 13');
   }
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
     throw refuse('BadRequest', 'Sec-WebSocket-Key is not 16 bytes in base64');
   }
   const offered = plainSubprotocols(x.req);
   if (new Set(offered).size < offered.length || !offered.every((name) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name))) {
-    throw refuse('BadRequest', 'Sec-WebSocket-Protocol is no list of different names');
+    throw refuse('BadRequest', 'Sec-WebSocket-Protocol must be a list of distinct names');
   }
 }
 

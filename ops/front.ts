@@ -2,6 +2,7 @@
  * Owns what the front door sees of the rooms behind it, which come and go with the lease: the same interfaces all the
  * time, served by the active process's parts, and `Unavailable` while there are none (standby, take-over, drain).
  */
+import { notActive } from '../http/not-active.js';
 import { createOrg, recoverOrg } from '../actors/orgs.js';
 import type { Stage } from '../actors/stage.js';
 import type { Commands } from '../actors/work/commands.js';
@@ -11,7 +12,6 @@ import type { SshDoor } from '../http/ssh/server.js';
 import type { Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/member.js';
 import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../http/deps.js';
-import { refuse } from '../src/api/refusal.js';
 import { kindByName } from '../src/kinds/index.js';
 import { jobOutputs, locateOutput } from '../src/kinds/job/outputs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
@@ -58,7 +58,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
   let now: FrontState = { state: 'Waiting', missing: 'starting' };
   const active = (): Active => {
     if (now.state === 'Active') return now.active;
-    throw refuse('Unavailable', `this process is not the active one: ${now.missing}`, { retryAfterSeconds: 1 });
+    throw notActive([now.missing]);
   };
   const stage = (): Stage => active().actors.stage;
   const commands = (): Commands => active().actors.commands;

@@ -32,8 +32,8 @@ export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine' | 'log
   leave(): Promise<void>;
 }
 
-const STARTING = 'the lease: this process has just started';
-const STANDBY = 'the lease: another process is the active one, this one is its standby';
+const STARTING = 'starting: waiting for the lease';
+const STANDBY = 'standby: another server holds the lease';
 const NO_ANSWER = 'Postgres does not answer';
 const DISK_FULL = 'the disk of the data directory is full';
 
@@ -74,7 +74,7 @@ async function serveTerm(options: TermsOptions, stopping: AbortSignal): Promise<
   const { front, log, store, config } = options;
   const lease = await takeLease(options, stopping);
   if (lease === undefined) return;
-  front.set({ state: 'Waiting', missing: 'taking up what was under way' });
+  front.set({ state: 'Waiting', missing: 'recovering the work that was running' });
   let engine: ComputeEngine | undefined;
   let ahead: number | undefined;
   try {

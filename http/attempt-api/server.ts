@@ -89,7 +89,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
     bucket.at = now;
     rates.set(work, bucket);
     if (bucket.tokens < 1) {
-      throw refuse('TooManyRequests', 'this attempt reports more than once a second', { retryAfterSeconds: 1 });
+      throw refuse('TooManyRequests', 'an Attempt may report progress once a second', { retryAfterSeconds: 1 });
     }
     bucket.tokens -= 1;
   }
@@ -101,14 +101,14 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
         demand(work);
         const outcome = await deps.progress(work, parse(await bodies.read(x)));
         if (outcome === 'Gone') throw notItsToken();
-        if (outcome === 'Later') throw refuse('Unavailable', 'the report was not taken', { retryAfterSeconds: 1 });
+        if (outcome === 'Later') throw refuse('Unavailable', 'the report was not accepted', { retryAfterSeconds: 1 });
         return replyJson(x, 200, {});
       }
       case 'POST /attempt/v1/checkpoints':
       case 'GET /attempt/v1/rendezvous':
         throw refuse('Unsupported', `${x.method} ${x.path} is not served yet`);
       default:
-        throw refuse('NotFound', `there is no ${x.method} ${x.path.slice(0, 256)} here`);
+        throw refuse('NotFound', `${x.method} ${x.path.slice(0, 256)} does not exist`);
     }
   }
 
@@ -160,7 +160,7 @@ function parse(body: Buffer): Progress {
 }
 
 function notItsToken(): Error {
-  return refuse('Unauthorized', 'this takes the token of an attempt that runs, and of its present epoch', {
+  return refuse('Unauthorized', 'the token must belong to the current epoch of a running Attempt', {
     fix: 'Send the header "Authorization: Bearer $SVC_TOKEN", with the SVC_TOKEN of the running process.',
   });
 }

@@ -95,7 +95,7 @@ export function openapiRoutes(router: Router, room: Room): void {
   router.get('openapi-part', '/openapi/v3/*part', async (ctx) => {
     const name = ctx.path.slice('/openapi/v3/'.length);
     const made = parts.get(name);
-    if (made === undefined) throw refuse('NotFound', `there is no OpenAPI document for ${name.slice(0, 128)}`);
+    if (made === undefined) throw refuse('NotFound', `no OpenAPI document for ${name.slice(0, 128)}`);
     await answer(ctx, await made());
   });
 }

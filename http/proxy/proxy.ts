@@ -38,7 +38,7 @@ export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget):
   const { 'content-length': length = '0', 'transfer-encoding': coding } = x.req.headers;
   if (x.upgrade && (length !== '0' || coding !== undefined)) {
     // Where the body ends and the other protocol begins could be seen differently inside.
-    throw refuse('BadRequest', 'a request that asks for an upgrade has no body');
+    throw refuse('BadRequest', 'an upgrade request must not have a body');
   }
   const life = new AbortController();
   const end = (): void => life.abort();
@@ -145,7 +145,7 @@ function ask(x: Exchange, target: ProxyTarget, stream: Duplex): ClientRequest {
     });
   } catch {
     stream.destroy();
-    throw refuse('BadRequest', 'the path cannot be asked for inside');
+    throw refuse('BadRequest', 'the path is not valid');
   }
   // Told by `answerOf`; afterwards by the answer that breaks off.
   asked.on('error', () => undefined);
@@ -210,18 +210,18 @@ async function join(
 }
 
 function nobody(port: number): Error {
-  return refuse('Unavailable', `nothing listens on port ${port} inside`, {
+  return refuse('Unavailable', `no program listens on port ${port}`, {
     retryAfterSeconds: 1,
     fix: `Start a program that listens on 127.0.0.1:${port} or on all addresses, and ask again.`,
   });
 }
 
 function silent(port: number): Error {
-  return refuse('Unavailable', `port ${port} inside does not answer`, { retryAfterSeconds: 1 });
+  return refuse('Unavailable', `port ${port} does not respond`, { retryAfterSeconds: 1 });
 }
 
 function garbled(port: number): Error {
-  return refuse('Unavailable', `what listens on port ${port} inside did not answer in HTTP`, {
+  return refuse('Unavailable', `the program on port ${port} did not respond with HTTP`, {
     retryAfterSeconds: 1,
     fix: 'Look at what the program writes: it has closed the connection, or speaks another protocol.',
   });

@@ -5,6 +5,7 @@ import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
 import { zAbsolutePath, zDuration, zMap } from '../../src/api/schema.js';
 import { argument, commandLine } from '../../src/kinds/shapes/argument.js';
+import { variableName } from '../../src/kinds/shapes/env-var.js';
 import { MOST_ENV } from '../../src/kinds/shapes/sizes.js';
 import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
@@ -14,7 +15,7 @@ import { readEpoch, readWait } from './epoch.js';
 
 const body = z.strictObject({
   command: commandLine,
-  env: zMap(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument, MOST_ENV).default({}),
+  env: zMap(variableName, argument, MOST_ENV).default({}),
   workingDir: zAbsolutePath().optional(),
   stdin: z.string().optional(),
   timeout: zDuration({ min: '1s', max: '24h' }).optional(),

@@ -64,10 +64,10 @@ async function replay(
   const address = addressOf(caller, kind, project, name, 'write');
   const bytes = await room.bodies.read(x);
   if (bytes.length > 0 && Object.keys((await parseObject(x, room.bodies, bytes)).value).length > 0) {
-    throw refuse('BadRequest', 'a replay takes no fields');
+    throw refuse('BadRequest', 'the body of a replay must be empty');
   }
   const { dryRun, idempotency } = readWriteOptions(x, bytes);
-  if (dryRun) throw refuse('BadRequest', 'a replay cannot be rehearsed: it changes nothing but sends');
+  if (dryRun) throw refuse('BadRequest', 'dryRun is not supported for replays');
   const { metadata, spec } = decodeObject<{ readonly enabled: boolean }>(await readBytes(room, kind, address));
   if (!spec.enabled) {
     const fix = 'Set spec.enabled to true first.';

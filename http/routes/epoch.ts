@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 60_000;
 export function readEpoch(x: Exchange): number | undefined {
   const text = x.query.get('epoch');
   if (text === null || text === '') return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw refuse('BadRequest', 'epoch must be a whole number from 1');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw refuse('BadRequest', 'epoch must be a number of at least 1');
   return Number(text);
 }
 

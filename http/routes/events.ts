@@ -21,7 +21,7 @@ const PAGE = 100;
 const POLL_MS = 500;
 
 export async function serveEvents(x: Exchange, room: Room, caller: Caller, target: ExtraTarget): Promise<void> {
-  if (target.rest.length > 0) throw refuse('NotFound', 'events cannot be read one by one');
+  if (target.rest.length > 0) throw refuse('NotFound', 'single events cannot be read; list them');
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   const { project } = target;
   x.verb = 'list';

@@ -30,7 +30,7 @@ type Over = () => RefusalError;
 
 export async function serveExec(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name, rest } = target;
-  if (rest.length > 0) throw refuse('NotFound', 'there is nothing below exec');
+  if (rest.length > 0) throw refuse('NotFound', 'exec has no subpaths');
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'exec';
   const address = addressOf(caller, kind, project, name, 'exec');
@@ -61,7 +61,7 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
 
 /** Clients try again by themselves where they are told when: but nobody else than the caller knows whether a command may be run twice. */
 function shuttingDown(): RefusalError {
-  return refuse('Unavailable', 'the service is shutting down, and stopped the command before it had ended', {
+  return refuse('Unavailable', 'the service is shutting down and stopped the command before it finished', {
     retryAfterSeconds: 'Never',
     fix: 'Look at what the command has done, then decide whether to run it again.',
   });

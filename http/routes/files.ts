@@ -32,7 +32,7 @@ export async function serveFiles(x: Exchange, room: Room, caller: Caller, target
   const { kind, project, name, rest } = target;
   const [below, ...more] = rest;
   if (more.length > 0 || (below !== undefined && below !== 'archive')) {
-    throw refuse('NotFound', 'there is nothing of that name below files');
+    throw refuse('NotFound', 'files has no such subpath; the only one is files/archive');
   }
   const methods = below === 'archive' ? ['GET', 'POST'] : ['GET', 'HEAD', 'PUT', 'DELETE'];
   if (!methods.includes(x.method)) throw methodNotAllowed(x, methods);

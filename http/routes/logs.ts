@@ -32,7 +32,7 @@ const OF_PROCESS = 'process-';
 
 export async function serveLogs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name } = target;
-  if (target.rest.length > 0) throw refuse('NotFound', 'there is nothing below logs');
+  if (target.rest.length > 0) throw refuse('NotFound', 'logs has no subpaths');
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'logs';
   const address = addressOf(caller, kind, project, name, 'read');
@@ -108,7 +108,7 @@ function ofProcess(request: LogRequest, uid: string): LogRequest {
   const process = parseProcessId(request.container.slice(OF_PROCESS.length));
   if (process === undefined) return request;
   const { id, epoch } = process;
-  if (process.uid !== uid || (request.epoch ?? epoch) !== epoch) throw refuse('NotFound', 'there is no such process');
+  if (process.uid !== uid || (request.epoch ?? epoch) !== epoch) throw refuse('NotFound', 'process not found');
   return { ...request, epoch, container: `${OF_PROCESS}${id}` };
 }
 
@@ -160,12 +160,12 @@ function atMostOne(x: Exchange, names: readonly string[]): void {
 export function readLogRequest(x: Exchange, indexes: number, now: number): LogRequest {
   const index = readCount(x, 'index', Number.MAX_SAFE_INTEGER);
   if (index === undefined && indexes > 1) {
-    throw refuse('OutputIndexRequired', `the Job has ${indexes} indexes; say which one`, {
+    throw refuse('OutputIndexRequired', `the Job has ${indexes} indexes; select one with index=<n>`, {
       fix: `Add ?index=<0 to ${indexes - 1}>.`,
     });
   }
   if (index !== undefined && index >= indexes) {
-    throw refuse('NotFound', `there is no index ${index}: the indexes are 0 to ${indexes - 1}`, {
+    throw refuse('NotFound', `index ${index} does not exist; the Job has indexes 0 to ${indexes - 1}`, {
       fix: indexes === 1 ? 'Use ?index=0, or leave it out.' : `Use ?index=<0 to ${indexes - 1}>.`,
     });
   }
@@ -175,7 +175,8 @@ export function readLogRequest(x: Exchange, indexes: number, now: number): LogRe
   if (!['', 'All'].includes(x.query.get('stream') ?? '')) {
     throw refuse('BadRequest', 'stream must be All: output and errors are one log');
   }
-  if (container.length > LONGEST_CONTAINER) throw refuse('BadRequest', 'container is no name');
+  if (container.length > LONGEST_CONTAINER)
+    throw refuse('BadRequest', 'container must be the name of a container, for example main');
   return {
     index: index ?? 0,
     epoch: readCount(x, 'epoch', Number.MAX_SAFE_INTEGER),

@@ -3,6 +3,7 @@
  * Bodies are read by koa-body: they are small, flat and JSON only. Its traps: it leaves `body` undefined without an error
  * for a missing or another content type (answered 415 here), and it reads an empty body as `{}` (the schema decides).
  */
+import { notActive } from '../not-active.js';
 import type { Router, RouterContext, RouterMiddleware } from '@koa/router';
 import { z } from 'zod';
 import type { IncomingMessage } from 'node:http';
@@ -78,8 +79,7 @@ export function opsRoutes(router: Router, room: Room): void {
   const { operators } = room;
   const callers = new WeakMap<IncomingMessage, Caller>();
   router.use('/ops/v1', async (ctx, next) => {
-    if (!room.health.active())
-      throw refuse('Unavailable', 'this process is not the active one', { retryAfterSeconds: 1 });
+    if (!room.health.active()) throw notActive(room.health.missing());
     if (room.draining() && ctx.method !== 'GET') {
       throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
     }

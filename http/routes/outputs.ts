@@ -19,7 +19,7 @@ const OUTPUT_NAME = /^[a-z0-9._-]{1,64}$/;
 export async function serveOutputs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name } = target;
   const [output, ...rest] = target.rest;
-  if (rest.length > 0) throw refuse('NotFound', 'there is nothing below an output');
+  if (rest.length > 0) throw refuse('NotFound', 'an output has no subpaths');
   if (x.method !== 'GET' && !(x.method === 'HEAD' && output !== undefined)) throw methodNotAllowed(x, ['GET']);
   const address = addressOf(caller, kind, project, name, 'read');
   const job = decodeObject<{ readonly completions?: number }>(await readBytes(room, kind, address));

@@ -41,7 +41,7 @@ export async function servePorts(x: Exchange, room: Room, caller: Caller, target
 
 function readPort(text: string): number {
   const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw refuse('BadRequest', 'a port is a whole number from 1 to 65535');
+  if (port < 1 || port > 65_535) throw refuse('BadRequest', 'port must be a number from 1 to 65535');
   return port;
 }
 

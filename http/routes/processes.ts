@@ -49,9 +49,10 @@ interface Place {
 export async function serveProcesses(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name, rest } = target;
   const [id, part, ...more] = rest;
-  if (more.length > 0) throw refuse('NotFound', 'there is nothing here');
+  if (more.length > 0) throw refuse('NotFound', 'no such subpath of processes');
   const method = part === 'stdin' || part === 'signals' ? 'POST' : 'GET';
-  if (part !== undefined && method === 'GET' && part !== 'output') throw refuse('NotFound', 'there is nothing here');
+  if (part !== undefined && method === 'GET' && part !== 'output')
+    throw refuse('NotFound', 'no such subpath of processes');
   const allowed = id === undefined ? ['GET', 'POST'] : [method];
   if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
   x.verb = part === 'output' ? 'logs' : 'exec';
@@ -80,7 +81,7 @@ export async function serveProcesses(x: Exchange, room: Room, caller: Caller, ta
 }
 
 function unknown(): Error {
-  return refuse('NotFound', 'there is no such process', { fix: 'List the processes; the newest 100 are kept.' });
+  return refuse('NotFound', 'process not found', { fix: 'List the processes; the newest 100 are kept.' });
 }
 
 function nameOf(x: Exchange, id: string): ProcessName {
@@ -167,7 +168,7 @@ async function feed(place: Place, process: ProcessName, data: Buffer): Promise<v
   const written = await give(place, process, data, true);
   if (written === data.length) return;
   await room.commands.signalProcess(address, process, 'SIGKILL', room.deadlines.current());
-  throw refuse('StdinBackpressure', `the process took ${written} bytes of its input and no more; it was ended`, {
+  throw refuse('StdinBackpressure', `the process read only ${written} bytes of its input and was killed`, {
     fix: 'Start it without `stdin`, and send its input in parts to …/stdin.',
     retryAfterSeconds: 1,
   });
@@ -175,12 +176,13 @@ async function feed(place: Place, process: ProcessName, data: Buffer): Promise<v
 
 async function write(place: Place, process: ProcessName): Promise<void> {
   const { x, room } = place;
-  if (x.header('idempotency-key') !== undefined) throw refuse('BadRequest', 'a stream takes no Idempotency-Key');
+  if (x.header('idempotency-key') !== undefined)
+    throw refuse('BadRequest', 'Idempotency-Key is not supported for streamed bodies');
   const end = readBoolean(x.query, 'end') ?? false;
   const data = await room.bodies.read(x);
   const written = await give(place, process, data, end);
   if (written === 0 && data.length > 0) {
-    throw refuse('StdinBackpressure', 'the process does not read its input', { retryAfterSeconds: 1 });
+    throw refuse('StdinBackpressure', 'the process is not reading its input', { retryAfterSeconds: 1 });
   }
   replyJson(x, 200, { written });
 }

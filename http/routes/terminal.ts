@@ -47,7 +47,7 @@ const commandInput = z.strictObject({ command: commandLine });
 
 export async function serveTerminal(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name, rest } = target;
-  if (rest.length > 0) throw refuse('NotFound', 'there is nothing below terminal');
+  if (rest.length > 0) throw refuse('NotFound', 'terminal has no subpaths');
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'terminal';
   const address = addressOf(caller, kind, project, name, 'exec');

@@ -69,7 +69,7 @@ interface Answer {
 async function bySsh(room: Room, address: Address, spec: WorkspaceSpec, { connect }: WorkspaceStatus): Promise<Answer> {
   const keys = await keysOf(spec, address, membersOf(room.stage));
   if (keys.length === 0) {
-    throw refuse('NoSSHKey', `nobody has a key for Workspace "${address.name}"`, { target: ofWorkspace(address) });
+    throw refuse('NoSSHKey', `no SSH key may open Workspace "${address.name}"`, { target: ofWorkspace(address) });
   }
   // Refuses unless it runs.
   (await room.commands.stay(address, undefined)).leave();
@@ -88,7 +88,7 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
     throw unavailable(owner, `its image has none of ${names.join(', ')}`, fix);
   }
   const credential = bearerHash(x.req.headers.authorization);
-  if (credential === undefined) throw refuse('Unauthorized', 'no API key was sent');
+  if (credential === undefined) throw refuse('Unauthorized', 'no API key in the request');
   const value = room.visits.invite({ owner, uid, epoch, tool: word, program, credential });
   return {
     url: `${toolOrigin(x.base, uid, room.config.toolDomain)}${toolPath(owner, word)}?${LINK}=${value}`,

@@ -35,7 +35,7 @@ export async function serveTool(x: Exchange, room: Room): Promise<void> {
   x.verb = 'tool';
   gate(x, room);
   const place = readPlace(x.path);
-  if (place === undefined) throw refuse('NotFound', 'this is the path of no tool');
+  if (place === undefined) throw refuse('NotFound', 'tool not found');
   if (x.method === 'TRACE') throw methodNotAllowed(x, ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
   refuseStrangers(x, place);
   const at = placeAsked(x.req.headers.host ?? '', place, room.config.toolDomain);
@@ -95,11 +95,12 @@ function refuseStrangers(x: Exchange, { owner }: Place): void {
   const leads = x.method === 'GET' && x.header('sec-fetch-mode') === 'navigate' && x.upgrade === undefined;
   const foreign = (site === 'cross-site' || site === 'same-site') && !leads;
   if (foreign || (origin !== undefined && hostOf(origin) !== host)) {
-    throw refuse('Forbidden', 'a page of another site asked for this');
+    throw refuse('Forbidden', 'requests from pages of other sites are not allowed');
   }
   const from = referer === undefined ? undefined : parsed(referer);
   if (from?.host !== host || !isTool(from.pathname)) return;
-  if (!from.pathname.startsWith(homeOf(owner))) throw refuse('Forbidden', 'a page of another Workspace asked for this');
+  if (!from.pathname.startsWith(homeOf(owner)))
+    throw refuse('Forbidden', 'requests from pages of other Workspaces are not allowed');
 }
 
 function parsed(url: string): URL | undefined {
@@ -132,7 +133,7 @@ function welcome(x: Exchange, { path }: Place, value: string): void {
 }
 
 function noVisit(): Error {
-  return refuse('Unauthorized', 'this tool is opened by a link, which can be used once', {
+  return refuse('Unauthorized', 'open this tool with a link; each link works once', {
     fix: 'POST …/workspaces/{name}/tools/{tool}/links answers one.',
   });
 }

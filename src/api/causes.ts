@@ -3,7 +3,7 @@
  * reasons and messages, and causes become the one refusal `Invalid`. A bad value is named only where it helps and is no
  * secret (I11): short scalars, and never below a field that carries values of secrets or environment.
  */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { fieldPath } from './path.js';
 import type { Cause, Refusal } from './refusal.js';
 
@@ -46,6 +46,23 @@ export function causesOf(issues: readonly Issue[], root: unknown, base: string):
   return causes;
 }
 
+/** To be given to a parse whose issues become causes: lists are told with their elements, and integers as such. */
+export const TELLING: { readonly error: z.core.$ZodErrorMap } = {
+  error: (issue) => {
+    if (issue.code !== 'invalid_type') return undefined;
+    const schema: unknown = issue.inst;
+    if (schema instanceof z.ZodNumberFormat) return 'must be an integer';
+    return schema instanceof z.ZodArray ? `must be a list${elementsOf(schema.element)}` : undefined;
+  },
+};
+
+function elementsOf(element: z.core.$ZodType): string {
+  if (element instanceof z.ZodPipe) return elementsOf(element.out);
+  if (element instanceof z.ZodString || element instanceof z.ZodEnum) return ' of strings';
+  if (element instanceof z.ZodNumber) return ' of numbers';
+  return element instanceof z.ZodObject ? ' of objects' : '';
+}
+
 function addCauses(issue: Issue, keys: readonly PropertyKey[], root: unknown, base: string, causes: Cause[]): void {
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -72,11 +89,8 @@ function word(issue: PlainIssue, value: unknown, shown: string): Words {
   const bad = `Invalid value${shown === '' ? '' : `: ${shown}`}`;
   switch (issue.code) {
     case 'invalid_type':
-      if (value === undefined) return required(`must be ${typeName(issue.expected)}`);
-      return {
-        reason: 'FieldValueTypeInvalid',
-        message: `${bad}: must be ${typeName(issue.expected)}, and is ${typeOf(value)}`,
-      };
+      if (value === undefined) return required(typeRule(issue));
+      return { reason: 'FieldValueTypeInvalid', message: `${bad}: ${typeRule(issue)}${butNot(issue, value)}` };
     case 'invalid_value':
       if (value === undefined) return required(`must be ${oneOf(issue.values)}`);
       return {
@@ -108,7 +122,7 @@ function wordTooBig(issue: Extract<Issue, { code: 'too_big' }>, value: unknown, 
   if (isCollection(issue.origin)) {
     return {
       reason: 'FieldValueTooMany',
-      message: `Too many: ${sizeOf(value)}must have at most ${issue.maximum} items`,
+      message: `Too many: ${sizeOf(value)}must have at most ${sayItems(issue.maximum)}`,
     };
   }
   return wrong(bad, `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`);
@@ -118,7 +132,8 @@ function wordTooSmall(issue: Extract<Issue, { code: 'too_small' }>, value: unkno
   if (issue.origin === 'string') {
     return value === '' ? required('must not be empty') : wrong(bad, `must have at least ${issue.minimum} characters`);
   }
-  if (isCollection(issue.origin)) return wrong('Too few', `${sizeOf(value)}must have at least ${issue.minimum} items`);
+  if (isCollection(issue.origin))
+    return wrong('Too few', `${sizeOf(value)}must have at least ${sayItems(issue.minimum)}`);
   return wrong(bad, `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`);
 }
 
@@ -149,11 +164,17 @@ function addUnion(
   const types = options.flatMap((option) => option.map(expectedType)).filter((type) => type !== '');
   const words = [...new Set(types)].join(' or ');
   if (value === undefined) causes.push({ field, ...required(words === '' ? '' : `must be ${words}`) });
-  else if (words === '') causes.push({ field, ...wrong('Invalid value', issue.message) });
+  else if (words === '') causes.push({ field, ...wrong('Invalid value', unionRule(issue)) });
   else {
-    const message = `Invalid value: must be ${words}, and is ${typeOf(value)}`;
+    const message = `Invalid value: must be ${words}, not ${typeOf(value)}`;
     causes.push({ field, reason: 'FieldValueTypeInvalid', message });
   }
+}
+
+/** Of a union whose options are told apart by one member. */
+function unionRule(issue: Extract<Issue, { code: 'invalid_union' }>): string {
+  const options = 'options' in issue && Array.isArray(issue.options) ? issue.options : [];
+  return options.length === 0 ? issue.message : `must be ${oneOf(options)}`;
 }
 
 function depthOfIssues(issues: readonly Issue[]): number {
@@ -196,7 +217,8 @@ export function invalid(
   };
 }
 
-function valueAt(root: unknown, keys: readonly PropertyKey[]): unknown {
+/** The value at this path; undefined where there is none. */
+export function valueAt(root: unknown, keys: readonly PropertyKey[]): unknown {
   let value = root;
   for (const key of keys) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
@@ -213,6 +235,22 @@ function show(value: unknown): string {
 function reasonOf(params: Readonly<Record<string, unknown>> | undefined): string {
   const reason = params?.['reason'];
   return typeof reason === 'string' ? reason : 'FieldValueInvalid';
+}
+
+/** The rule of a schema that has words of its own, else by the type. */
+function typeRule(issue: Extract<Issue, { code: 'invalid_type' }>): string {
+  return issue.message.startsWith('Invalid ') ? `must be ${typeName(issue.expected)}` : issue.message;
+}
+
+/** That 1.5 is a number does not help who was asked for an integer; nor does it after an example. */
+function butNot({ expected, message }: Extract<Issue, { code: 'invalid_type' }>, value: unknown): string {
+  const said = (expected === 'int' && typeof value === 'number') || message.includes('for example');
+  return said ? '' : `, not ${typeOf(value)}`;
+}
+
+/** `1 item`, `2 items`. */
+export function sayItems(count: number | bigint): string {
+  return count === 1 ? '1 item' : `${count} items`;
 }
 
 function typeName(expected: string): string {
@@ -250,6 +288,9 @@ function sizeOf(value: unknown): string {
 }
 
 function formatRule(issue: Extract<Issue, { code: 'invalid_format' }>): string {
+  if (!issue.message.startsWith('Invalid ')) return issue.message;
   if (issue.format === 'regex' && issue.pattern !== undefined) return `must match ${issue.pattern}`;
-  return issue.message.startsWith('Invalid ') ? `must be a valid ${issue.format}` : issue.message;
+  return issue.format === 'email'
+    ? 'must be an email address, for example ada@example.org'
+    : `must be a valid ${issue.format}`;
 }

@@ -32,7 +32,7 @@ export function parseBody(bytes: Buffer, type: BodyType): Parsed<Record<string, 
   if (parsed.outcome === 'Refused') return parsed;
   const { value } = parsed;
   if (isObject(value)) return { outcome: 'Parsed', value, duplicates: parsed.duplicates };
-  return refused(`the body must be an object, and is ${nameOf(value)}`);
+  return refused(`the body must be an object, not ${nameOf(value)}`);
 }
 
 /** A body that has to be a list: JSON patches. */
@@ -41,7 +41,7 @@ export function parseListBody(bytes: Buffer, type: BodyType): Parsed<readonly un
   if (parsed.outcome === 'Refused') return parsed;
   const { value } = parsed;
   if (Array.isArray(value)) return { outcome: 'Parsed', value, duplicates: parsed.duplicates };
-  return refused(`the body must be a list, and is ${nameOf(value)}`);
+  return refused(`the body must be a list of operations, not ${nameOf(value)}`);
 }
 
 function parseAny(bytes: Buffer, type: BodyType): Parsed<unknown> | Refused {

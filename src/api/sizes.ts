@@ -3,6 +3,7 @@
  * every element of a list and then its length, so a list of a million wrong elements would cost a million complaints.
  * The walk visits each element of what is within its bound once, and nothing of what is not.
  */
+import { sayItems } from './causes.js';
 import type { Cause } from './refusal.js';
 import { fieldPath } from './path.js';
 import { isObject } from './safe-value.js';
@@ -15,7 +16,7 @@ export function tooMany(shape: Shape, value: unknown, base = ''): Cause[] {
     found.push({
       field: fieldPath(base, keys),
       reason: 'FieldValueTooMany',
-      message: `Too many: ${size}must have at most ${most} items`,
+      message: `Too many: ${size}must have at most ${sayItems(most)}`,
     });
   });
   return found;

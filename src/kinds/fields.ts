@@ -4,11 +4,11 @@ import { zName, zTimestamp } from '../api/schema.js';
 
 /** `status.conditions[]`. Source: spec, "Conventions" 4. */
 export const conditionField = z.object({
-  type: z.string().describe('What it is about; one condition for each type.'),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
+  type: z.string().describe('Type of the condition; one condition for each type.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   lastTransitionTime: zTimestamp('When the status last changed.'),
-  reason: z.string().describe('Why, as one word.'),
-  message: z.string().describe('Why, for people.'),
+  reason: z.string().describe('Reason, one CamelCase word.'),
+  message: z.string().describe('Human-readable explanation.'),
   observedGeneration: z.int().optional().describe('Generation of the spec that it was found at.'),
 });
 

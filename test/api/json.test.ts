@@ -45,10 +45,10 @@ test('a refusal never quotes the body, which may hold a secret', (t) => {
 });
 
 test('a body that is no object is refused, and so is a patch that is no list', (t) => {
-  t.is(refusal('[1]'), 'BadRequest: the body must be an object, and is a list');
-  t.is(refusal('null'), 'BadRequest: the body must be an object, and is null');
-  t.is(refusal('"x"'), 'BadRequest: the body must be an object, and is a string');
-  t.is(refusal('- a', 'yaml'), 'BadRequest: the body must be an object, and is a list');
+  t.is(refusal('[1]'), 'BadRequest: the body must be an object, not a list');
+  t.is(refusal('null'), 'BadRequest: the body must be an object, not null');
+  t.is(refusal('"x"'), 'BadRequest: the body must be an object, not a string');
+  t.is(refusal('- a', 'yaml'), 'BadRequest: the body must be an object, not a list');
   t.is(parseListBody(Buffer.from('[1]'), 'json').outcome, 'Parsed');
   t.is(parseListBody(Buffer.from('{}'), 'json').outcome, 'Refused');
 });

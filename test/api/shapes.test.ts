@@ -1,6 +1,6 @@
 import test from 'ava';
 import { z } from 'zod';
-import { causesOf, invalid } from '../../src/api/causes.js';
+import { causesOf, TELLING, invalid } from '../../src/api/causes.js';
 import { checkChange, compileGuards } from '../../src/api/immutable.js';
 import {
   zAbsolutePath,
@@ -15,6 +15,7 @@ import {
 } from '../../src/api/schema.js';
 import { compileShape } from '../../src/api/shape.js';
 import { dropNulls, unknownFields } from '../../src/api/strict.js';
+import { commandLine } from '../../src/kinds/shapes/argument.js';
 
 const node: z.ZodType = z.object({
   name: z.string(),
@@ -113,7 +114,7 @@ test('null counts as absent where a member may be absent, and stays where null i
 });
 
 function complaints(type: z.ZodType, value: unknown): string[] {
-  const parsed = type.safeParse(value);
+  const parsed = type.safeParse(value, TELLING);
   if (parsed.success) return [];
   return causesOf(parsed.error.issues, value, 'spec').map(
     (cause) => `${cause.reason} ${cause.field}: ${cause.message}`,
@@ -151,22 +152,45 @@ test('complaints have the paths, reasons and words of Kubernetes', (t) => {
     'FieldValueNotSupported spec.state: Unsupported value: "C": must be one of "A", "B"',
     'FieldValueInvalid spec.count: Invalid value: 9: must be at most 3',
     'FieldValueTooLong spec.text: Too long: may not be more than 2 characters',
-    'FieldValueTooMany spec.list: Too many: 2: must have at most 1 items',
+    'FieldValueTooMany spec.list: Too many: 2: must have at most 1 item',
     'FieldValueInvalid spec.env[1].name: Invalid value: "a": must match /^[A-Z]+$/',
-    'FieldValueTypeInvalid spec.env[2].name: Invalid value: 5: must be a string, and is a number',
-    'FieldValueTypeInvalid spec.mixed.name: Invalid value: 5: must be a string, and is a number',
-    "FieldValueInvalid spec.kind.type: Invalid value: Invalid discriminator value. Expected 'a' | 'b'",
+    'FieldValueTypeInvalid spec.env[2].name: Invalid value: 5: must be a string, not a number',
+    'FieldValueTypeInvalid spec.mixed.name: Invalid value: 5: must be a string, not a number',
+    'FieldValueInvalid spec.kind.type: Invalid value: must be one of "a", "b"',
     'FieldValueInvalid spec.cap: Invalid value: "2000": must be an amount in USD as a decimal string such as 12.50 from 0 to 1000',
-    'FieldValueTypeInvalid spec.map.x: Invalid value: "y": must be a number, and is a string',
+    'FieldValueTypeInvalid spec.map.x: Invalid value: "y": must be an integer, not a string',
   ]);
-  t.deepEqual(complaints(type, 5), [
-    'FieldValueTypeInvalid spec: Invalid value: 5: must be an object, and is a number',
-  ]);
+  t.deepEqual(complaints(type, 5), ['FieldValueTypeInvalid spec: Invalid value: 5: must be an object, not a number']);
   t.deepEqual(complaints(type, { need: '', mixed: 5 }), [
-    'FieldValueTypeInvalid spec.mixed: Invalid value: must be a string or an object, and is a number',
+    'FieldValueTypeInvalid spec.mixed: Invalid value: must be a string or an object, not a number',
   ]);
   t.deepEqual(complaints(z.object({ count: z.int() }), { count: 1.5 }), [
-    'FieldValueTypeInvalid spec.count: Invalid value: 1.5: must be an integer, and is a number',
+    'FieldValueTypeInvalid spec.count: Invalid value: 1.5: must be an integer',
+  ]);
+});
+
+test('what is wrong is told in words, with an example where the form has one', (t) => {
+  const type = z.object({
+    command: commandLine.optional(),
+    names: z.array(z.string()).optional(),
+    ports: z.array(z.int()).optional(),
+    mounts: z.array(z.preprocess((value) => value, z.object({}))).optional(),
+    count: z.int().optional(),
+    word: z
+      .string()
+      .regex(/^[a-z]+$/, 'must be lower case letters, for example abc')
+      .optional(),
+    email: z.email().optional(),
+  });
+  const value = { command: 'sh -c x', names: 'a', ports: 1, mounts: {}, count: '5', word: 'A', email: 'ada' };
+  t.deepEqual(complaints(type, value), [
+    'FieldValueTypeInvalid spec.command: Invalid value: "sh -c x": must be a list of strings, for example ["sh", "-c", "echo hello"]',
+    'FieldValueTypeInvalid spec.names: Invalid value: "a": must be a list of strings, not a string',
+    'FieldValueTypeInvalid spec.ports: Invalid value: 1: must be a list of numbers, not a number',
+    'FieldValueTypeInvalid spec.mounts: Invalid value: must be a list of objects, not an object',
+    'FieldValueTypeInvalid spec.count: Invalid value: "5": must be an integer, not a string',
+    'FieldValueInvalid spec.word: Invalid value: "A": must be lower case letters, for example abc',
+    'FieldValueInvalid spec.email: Invalid value: "ada": must be an email address, for example ada@example.org',
   ]);
 });
 
@@ -272,7 +296,7 @@ test('value formats accept what the spec accepts and keep the text', (t) => {
     [zAbsolutePath(), '/a/.'],
     [zDigest(), `sha256:${'A'.repeat(64)}`],
   ];
-  for (const [type, value] of bad) t.false(type.safeParse(value).success, JSON.stringify(value));
+  for (const [type, value] of bad) t.false(type.safeParse(value, TELLING).success, JSON.stringify(value));
   t.throws(() => zDuration({ min: 'soon' }), undefined, 'a bad bound fails at start');
 });
 

@@ -228,7 +228,7 @@ test('a drain waits for a command that ends in time, and whoever waits for anoth
   t.is(answer.headers.get('retry-after'), null, 'only its caller knows whether it may be run twice');
   const said = await json(answer);
   t.is(at(said, 'reason'), 'Unavailable');
-  t.regex(String(at(said, 'message')), /stopped the command before it had ended/);
+  t.regex(String(at(said, 'message')), /stopped the command before it finished/);
   const lines = (await (await framed.answer).text()).trim().split('\n');
   t.regex(lines.at(-1) ?? '', /^\{"error":\{"reason":"Unavailable"/);
   await drained;

@@ -199,7 +199,7 @@ test('nobody there, nothing in HTTP, too much of a head and no end of one are Un
     const said = await json(answer);
     t.is(answer.status, 503, `case ${index}: ${JSON.stringify(said)}`);
     t.is(at(said, 'reason'), 'Unavailable');
-    t.regex(String(at(said, 'message')), new RegExp(`port ${port} `));
+    t.regex(String(at(said, 'message')), new RegExp(`port ${port}\\b`));
     t.is(answer.headers.get('retry-after'), '1');
   }
   t.is((await door.call(`${PORTS}/${free}/`)).status, 200);

@@ -48,7 +48,7 @@ test('a key that the Secret lacks fails the Attempt and is named', async (t) => 
   const job = await jobs.run('poorly', {
     command: ['true'],
     backoffLimit: 0,
-    env: [{ name: 'TWO', valueFrom: { secretKeyRef: { name: 'poor' } } }],
+    env: [{ name: 'TWO', valueFrom: { secretKeyRef: { name: 'poor', key: 'TWO' } } }],
   });
   t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
   t.regex(saidOf(job), /SecretKeyNotFound.*poor.*TWO/);

@@ -85,7 +85,7 @@ test('what is too long is refused with one cause, and none of its elements is re
     [
       ['spec.list', '100000: must have at most 3 items'],
       ['spec.nested[0].names', '3: must have at most 2 items'],
-      ['spec.either', '2: must have at most 1 items'],
+      ['spec.either', '2: must have at most 1 item'],
     ].map(([field, rule]) => ({ field, reason: 'FieldValueTooMany', message: `Too many: ${rule}` })),
   );
   t.is(read, 0);

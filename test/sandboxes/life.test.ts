@@ -32,6 +32,7 @@ test('A Sandbox runs, stops with its files saved, starts again with them at the 
   t.is(condition(stopped, 'StateSaved'), 'True Saved');
   t.is(condition(stopped, 'Ready'), 'False Requested');
   t.is(textAt(stopped, 'status', 'stopReason'), 'Requested');
+  t.regex(textAt(stopped, 'status', 'message'), /^Stopped by \S+$/);
   t.is(textAt(stopped, 'status', 'snapshot', 'reason'), 'Stop');
   t.deepEqual(valueAt(stopped, 'metadata', 'finalizers'), undefined);
   const [first] = await boxes.attempts('keeps');

@@ -115,6 +115,7 @@ test('What stands in the home is in the Volume when the Workspace is Stopped, co
   const stopped = await phase('desk', 'Stopped');
   t.is(condition(stopped, 'StateSaved'), 'True Saved');
   t.is(condition(stopped, 'Stopped'), 'True Requested');
+  t.regex(textAt(stopped, 'status', 'message'), /^Stopped by \S+$/);
   const saved = (await service.client().get(`${VOLUMES}/home`)).body;
   t.is(textAt(saved, 'status', 'revision'), '1');
   t.is(valueAt(saved, 'status', 'holder'), undefined);

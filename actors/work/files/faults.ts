@@ -14,6 +14,8 @@ export const EXIT = {
   mount: 76,
 } as const;
 
+const WRITABLE = 'Write to a path below /workspace in a Sandbox, or below the home directory in a Workspace.';
+
 const MESSAGE_CHARACTERS = 300;
 
 export function faultOf(exitCode: number, complaint: string, path: string): RefusalError {
@@ -24,18 +26,22 @@ export function faultOf(exitCode: number, complaint: string, path: string): Refu
     case EXIT.directory:
       return refuse('BadRequest', `${at} is a directory`, {
         ...causedBy('FieldValueInvalid', 'is a directory'),
-        fix: 'Add list=true for its entries, or use files/archive for all that is in it.',
+        fix: 'Add list=true for its entries, or use files/archive for its whole content.',
       });
     case EXIT.noDirectory:
-      return refuse('BadRequest', `${at} is no directory`, causedBy('FieldValueInvalid', 'is no directory'));
+      return refuse('BadRequest', `${at} is not a directory`, causedBy('FieldValueInvalid', 'is not a directory'));
     case EXIT.special:
-      return refuse('BadRequest', `${at} is no regular file`, causedBy('FieldValueInvalid', 'is no regular file'));
+      return refuse(
+        'BadRequest',
+        `${at} is not a regular file`,
+        causedBy('FieldValueInvalid', 'is not a regular file'),
+      );
     case EXIT.changed:
-      return refuse('Conflict', `${at} is being changed; ask again`, { fix: 'Ask again when nothing writes to it.' });
+      return refuse('Conflict', `${at} changed while it was read`, { fix: 'Try again when no program writes to it.' });
     case EXIT.mount:
-      return refuse('Conflict', `${at} is a mount point, or holds one: it was left as it is`, {
-        ...causedBy('FieldValueInvalid', 'is a mount point, or holds one'),
-        fix: 'A mount point stays; delete what is in it.',
+      return refuse('Conflict', `${at} is a mount point or contains one; nothing was deleted`, {
+        ...causedBy('FieldValueInvalid', 'is a mount point or contains one'),
+        fix: 'Delete the entries of a mount point one by one; the mount point itself stays.',
       });
     default:
       return ofSystem(exitCode, complaint, at);
@@ -45,43 +51,44 @@ export function faultOf(exitCode: number, complaint: string, path: string): Refu
 function ofSystem(exitCode: number, complaint: string, at: string): RefusalError {
   const said = lastLine(complaint);
   if (isDiskFull(complaint)) return diskFull(at);
-  if (/Read-only file system|Permission denied|Operation not permitted/.test(complaint)) {
-    return refuse('Forbidden', `the system inside does not let this be done with ${at}: ${said}`, {
-      fix: 'Use a path that can be written to, such as one below the working directory.',
-    });
+  if (/Read-only file system/.test(complaint)) {
+    return refuse('Forbidden', `${at} is on a read-only file system`, { fix: WRITABLE });
+  }
+  if (/Permission denied|Operation not permitted/.test(complaint)) {
+    return refuse('Forbidden', `permission denied for ${at}: ${said}`, { fix: WRITABLE });
   }
   if (/No such file or directory/.test(complaint)) return missing(at);
   if (/Device or resource busy/.test(complaint)) {
     return refuse('Conflict', `${at} is in use: ${said}`, {
-      fix: 'A directory that is a mount stays; delete what is in it.',
+      fix: 'A mount point cannot be deleted; delete its content instead.',
     });
   }
   if (
     /File exists|Not a directory|Is a directory|File name too long|Too many levels of symbolic links/.test(complaint)
   ) {
-    return refuse('BadRequest', `${at} cannot be a path here: ${said}`, causedBy('FieldValueInvalid', said));
+    return refuse('BadRequest', `${at} is not a usable path: ${said}`, causedBy('FieldValueInvalid', said));
   }
-  return refuse('Invalid', `this cannot be done with ${at}: ${said === '' ? `exit code ${exitCode}` : said}`, {
+  return refuse('Invalid', `the file operation on ${at} failed: ${said === '' ? `exit code ${exitCode}` : said}`, {
     causes: [{ field: 'path', reason: 'FieldValueInvalid', message: said === '' ? `exit code ${exitCode}` : said }],
   });
 }
 
 function missing(at: string): RefusalError {
-  return refuse('NotFound', `there is no file ${at}`, {
-    ...causedBy('NotFound', 'there is nothing at this path'),
-    fix: 'Check the path; GET .../files with the path of its directory lists what is there.',
+  return refuse('NotFound', `file ${at} not found`, {
+    ...causedBy('NotFound', 'no such file or directory'),
+    fix: 'Check the path. GET .../files with the path of its directory and list=true lists its entries.',
   });
 }
 
 export function diskFull(at: string): RefusalError {
-  return refuse('FileTooLarge', `${at}: there is not enough space left on the disk inside`, {
-    fix: 'Delete files, or make one with more resources.disk.',
+  return refuse('FileTooLarge', `${at}: no space left on the disk of the Sandbox or Workspace`, {
+    fix: 'Delete files, or raise spec.resources.disk.',
   });
 }
 
 export function overTheDisk(path: string, limit: number): RefusalError {
-  return refuse('FileTooLarge', `${quoted(path)}: more than the ${limit} bytes of the disk inside`, {
-    fix: 'Send less, or make one with more resources.disk.',
+  return refuse('FileTooLarge', `${quoted(path)}: larger than the ${limit} bytes of the disk`, {
+    fix: 'Send less, or raise spec.resources.disk.',
   });
 }
 

@@ -57,7 +57,7 @@ export const agentSpec = z.object({
     .describe('Most tokens that one model call may answer; 8192 when zero.'),
   maxToolCalls: z.int32().min(0).default(DEFAULT_MAX_TOOL_CALLS).describe('Most tool calls of one turn; 50 when zero.'),
   model: model.prefault({}).describe('Which models serve the runs.'),
-  perRunMaxCostUSD: zUsd({ min: '0.01', max: '1000', description: 'Most that one run may cost.' }).default('1.00'),
+  perRunMaxCostUSD: zUsd({ min: '0.01', max: '1000', description: 'Cost cap of one run.' }).default('1.00'),
   state: z.enum(['Running', 'Stopped']).default('Running').describe('Stopped refuses new runs and leaves queued ones.'),
   system: boundedText(64 * 1024, '64 KiB')
     .optional()
@@ -65,8 +65,8 @@ export const agentSpec = z.object({
 });
 
 export const agentStatus = z.object({
-  conditions: z.array(conditionField).optional().describe('What is known of the Agent.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  conditions: z.array(conditionField).optional().describe('Conditions of the Agent.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(['Running', 'Stopped']).optional().describe('Whether it takes new runs.'),
   revision: z.string().optional().describe('Names this spec; a run keeps the revision that it was admitted with.'),
 });

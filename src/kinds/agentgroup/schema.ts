@@ -63,7 +63,7 @@ export const agentGroupSpec = z.object({
   evaluation: evaluation.optional().describe("Evaluates the Agent on an Environment's tasks."),
   limits: limits.prefault({}).describe('How many runs at once.'),
   maxCostUSD: zUsd({
-    description: 'Cap on the model usage of all members together; Sandboxes are not counted.',
+    description: 'Cap on the model usage of all members together, without Sandboxes. Can only be raised.',
   }).optional(),
   sealed: z
     .boolean()
@@ -75,7 +75,7 @@ export const agentGroupSpec = z.object({
     .describe('Cancelled cancels every member that has not finished.'),
 });
 
-const count = (description: string): z.ZodInt => z.int().describe(description);
+const count = (description: string): z.ZodInt32 => z.int32().describe(description);
 
 export const agentGroupStatus = z.object({
   blockedReasons: z
@@ -88,8 +88,8 @@ export const agentGroupStatus = z.object({
     .optional()
     .describe('Why runs stay queued.'),
   cleanup: z.enum(['Pending', 'Complete']).optional().describe('Whether what cancelled members had is gone.'),
-  completionTime: zTimestamp('When it ended.').optional(),
-  cost: cost.optional().describe('What it has cost.'),
+  completionTime: zTimestamp('When it finished.').optional(),
+  cost: cost.optional().describe('Cost so far.'),
   counts: z
     .object({
       active: count('Members that run.'),
@@ -122,14 +122,14 @@ export const agentGroupStatus = z.object({
     })
     .optional()
     .describe('What the evaluation has found.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z
     .enum(['Running', 'Cancelling', 'Succeeded', 'Failed', 'Cancelled'])
     .optional()
     .describe('Phase of the group.'),
   reason: z.string().optional().describe('Why it is in this phase: RunsFailed, say.'),
-  startTime: zTimestamp('When it began.').optional(),
+  startTime: zTimestamp('When it started.').optional(),
 });
 
 export type AgentGroupSpec = z.infer<typeof agentGroupSpec>;

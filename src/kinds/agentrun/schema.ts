@@ -78,16 +78,16 @@ export const agentRunStatus = z.object({
     })
     .optional()
     .describe('What it answered.'),
-  completionTime: zTimestamp('When it ended.').optional(),
-  cost: cost.optional().describe('What it has cost.'),
+  completionTime: zTimestamp('When it finished.').optional(),
+  cost: cost.optional().describe('Cost so far.'),
   dispatches: z.int().optional().describe('How often it was started; more than 1 means that it recovered.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(AGENT_RUN_PHASES).optional().describe('Phase of the run.'),
   reason: z.string().optional().describe('Why it is in this phase: WaitingForMessage or MaxCostReached, say.'),
   revision: z.string().optional().describe('Revision of the Agent that it was admitted with.'),
   sandbox: z.string().optional().describe('Its Sandbox, which goes when the run ends.'),
-  startTime: zTimestamp('When it began.').optional(),
+  startTime: zTimestamp('When it started.').optional(),
   steps: z
     .object({ total: z.int().optional().describe('Steps in the journal.') })
     .optional()

@@ -45,7 +45,7 @@ export const appKind: KindDefinition = {
       name: 'Description',
       type: 'string',
       priority: 1,
-      description: 'What it is for.',
+      description: 'Description for people.',
       cell: (object: This) => object.spec.description ?? '',
     },
     reasonColumn(),

@@ -23,7 +23,7 @@ const schedule = z.object({
 });
 
 const fields = z.object({
-  description: z.string().max(1024).optional().describe('What it is for.'),
+  description: z.string().max(1024).optional().describe('Description for people.'),
   functions: z
     .array(objectName('Name of a Function in the project.'))
     .max(MOST_FUNCTIONS)
@@ -61,7 +61,7 @@ export const appStatus = z.object({
     )
     .optional()
     .describe('Its Functions.'),
-  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Where it is in its life.'),
+  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Lifecycle phase.'),
   version: z.string().optional().describe('Version that is deployed.'),
 });
 

@@ -14,17 +14,17 @@ export const attemptSpec = z.object({
       size: z.int().optional().describe('Members of the gang.'),
     })
     .optional()
-    .describe('Its place in a gang that starts and restarts together.'),
+    .describe('Membership in a gang, whose members start and restart together.'),
   restoreFrom: z
     .object({
       seq: z.int().optional().describe('Number of the checkpoint.'),
       cursor: z
         .object({
-          completed: z.int().optional().describe('Units that were done.'),
-          total: z.int().optional().describe('Units in all.'),
+          completed: z.int().optional().describe('Completed units.'),
+          total: z.int().optional().describe('Total units.'),
         })
         .optional()
-        .describe('How far the work had come.'),
+        .describe('Progress at the checkpoint.'),
     })
     .optional()
     .describe('The checkpoint that it starts from.'),
@@ -37,49 +37,49 @@ export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];
 
 /** Timings have milliseconds: most steps take less than a second. */
 const timings = z.object({
-  acquiredTime: zTimestamp('When it got a place.').optional(),
-  billingStartTime: zTimestamp('From when on it is charged.').optional(),
-  bootSeconds: z.number().optional().describe('From the place to the start of the program.'),
+  acquiredTime: zTimestamp('When capacity was acquired.').optional(),
+  billingStartTime: zTimestamp('When billing started.').optional(),
+  bootSeconds: z.number().optional().describe('Seconds from acquiring capacity to the start of the program.'),
   commandStartedTime: zTimestamp('When the program started.').optional(),
-  deletionProvenTime: zTimestamp('When it was proven that nothing of it is left running.').optional(),
+  deletionProvenTime: zTimestamp('When deletion of everything it ran was confirmed.').optional(),
   finishedTime: zTimestamp('When the program ended.').optional(),
-  pullSeconds: z.number().optional().describe('Fetching the image.'),
-  queuedTime: zTimestamp('When it began to wait for a place.').optional(),
-  registeredTime: zTimestamp('When its isolate existed.').optional(),
-  restoreSeconds: z.number().optional().describe('Bringing back the checkpoint.'),
-  teardownSeconds: z.number().optional().describe('From its end to the proof of its deletion.'),
+  pullSeconds: z.number().optional().describe('Seconds spent pulling the image.'),
+  queuedTime: zTimestamp('When it was queued.').optional(),
+  registeredTime: zTimestamp('When its container was created.').optional(),
+  restoreSeconds: z.number().optional().describe('Seconds spent restoring the checkpoint.'),
+  teardownSeconds: z.number().optional().describe('Seconds from its end to confirmed deletion.'),
 });
 
 const placement = z.object({
-  candidates: z.int().optional().describe('Places that were weighed.'),
+  candidates: z.int().optional().describe('Number of candidates.'),
   explain: z
     .object({
-      fallbacks: z.array(z.string()).optional().describe('What would have been taken next.'),
-      profile: z.string().optional().describe('What was weighed most.'),
+      fallbacks: z.array(z.string()).optional().describe('Next best placements.'),
+      profile: z.string().optional().describe('Placement objective.'),
       rejected: z
         .array(
           z.object({
             offeringClass: z.string().optional().describe('Class of capacity.'),
-            reason: z.string().optional().describe('Why it was not taken.'),
+            reason: z.string().optional().describe('Reason for the rejection.'),
           }),
         )
         .max(20)
         .optional()
-        .describe('What was not taken.'),
+        .describe('Rejected placements, at most 20.'),
       scores: z
         .record(z.string(), z.unknown())
         .optional()
         .describe('fit, timeToResult, costToComplete, recoveryValue and health.'),
     })
     .optional()
-    .describe('Why it was placed there.'),
-  hedged: z.boolean().optional().describe('More than one place was asked for at once.'),
-  interruptible: z.boolean().optional().describe('The capacity may be taken away.'),
+    .describe('Why this placement was chosen.'),
+  hedged: z.boolean().optional().describe('Whether capacity was requested in more than one place at once.'),
+  interruptible: z.boolean().optional().describe('Whether the capacity is interruptible.'),
   offering: z.string().optional().describe('The Offering.'),
-  profile: z.string().optional().describe('What placement was asked to weigh most.'),
-  rateUSDPerHour: zUsd({ description: 'Rate of an hour.' }).optional(),
-  regionClass: z.string().optional().describe('Where it is.'),
-  warmReuse: z.boolean().optional().describe('It took over what an earlier Attempt left warm.'),
+  profile: z.string().optional().describe('Placement objective.'),
+  rateUSDPerHour: zUsd({ description: 'Hourly rate.' }).optional(),
+  regionClass: z.string().optional().describe('Region class.'),
+  warmReuse: z.boolean().optional().describe('Whether warm capacity of an earlier Attempt was reused.'),
 });
 
 export const attemptStatus = z.object({
@@ -87,10 +87,10 @@ export const attemptStatus = z.object({
     .object({
       costUSD: zUsd({ description: 'Charged.' }).optional(),
       hours: z.number().optional().describe('Hours from the place to the end.'),
-      segments: costSegments.optional().describe('The cost by what it was for.'),
+      segments: costSegments.optional().describe('Cost by segment.'),
     })
     .optional()
-    .describe('What it came to.'),
+    .describe('Actual cost and duration.'),
   checkpoints: z
     .object({
       count: z.int().optional().describe('Checkpoints that it saved.'),
@@ -102,8 +102,8 @@ export const attemptStatus = z.object({
   exitCode: z.int().optional().describe('Exit code of the program.'),
   interruption: z
     .object({
-      lostSeconds: z.number().optional().describe('Work that has to be done again.'),
-      recoverySeconds: z.number().optional().describe('From the loss until the replacement ran.'),
+      lostSeconds: z.number().optional().describe('Seconds of work that must be repeated.'),
+      recoverySeconds: z.number().optional().describe('Seconds from the loss until the replacement ran.'),
       time: zTimestamp('When it was lost.').optional(),
       trigger: z
         .enum([
@@ -117,15 +117,15 @@ export const attemptStatus = z.object({
           'User',
         ])
         .optional()
-        .describe('What told of it.'),
+        .describe('What detected the interruption.'),
     })
     .optional()
-    .describe('How its capacity was lost.'),
+    .describe('Interruption that ended it.'),
   phase: z
     .enum(ATTEMPT_PHASES)
     .optional()
     .describe('Failed: a real failure or lost capacity. Cancelled: a clean stop.'),
-  placement: placement.optional().describe('Where it runs and why.'),
+  placement: placement.optional().describe('Placement.'),
   predicted: z
     .object({
       costUSD: zUsd({ description: 'Cost.' }).optional(),
@@ -133,25 +133,25 @@ export const attemptStatus = z.object({
       interruptionRate: z.number().optional().describe('Interruptions per hour.'),
     })
     .optional()
-    .describe('What was expected when it was placed.'),
+    .describe('Prediction at placement.'),
   progress: z
     .object({
       stage: z
         .enum(['Pending', 'Placing', 'Acquiring', 'Starting', 'Running', 'Succeeded', 'Failed', 'Lost', 'Stopped'])
         .optional()
-        .describe('What it is doing.'),
-      completed: z.int().optional().describe('Units that are done, as the work itself says.'),
-      total: z.int().optional().describe('Units in all, as the work itself says.'),
+        .describe('Stage.'),
+      completed: z.int().optional().describe('Completed units, as reported by the work.'),
+      total: z.int().optional().describe('Total units, as reported by the work.'),
     })
     .optional()
-    .describe('How far it has come.'),
+    .describe('Progress.'),
   reason: z
     .string()
     .optional()
     .describe('When Failed: such as NodeLost or CustomerExit; when Cancelled: such as Stopped.'),
   signal: z.int().optional().describe('Number of the signal that ended the program.'),
   supersededBy: z.string().optional().describe('Name of the Attempt that has taken the slot.'),
-  timings: timings.optional().describe('When what happened, to the millisecond.'),
+  timings: timings.optional().describe('Timestamps and durations, in milliseconds precision.'),
 });
 
 export type AttemptStatus = z.infer<typeof attemptStatus>;

@@ -7,7 +7,7 @@ import { labelSelector } from '../shapes/labels.js';
 const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
 
 export const budgetSpec = z.object({
-  limitUSD: zUsd({ above: '0', description: "What the period's spend plus holds may reach." }),
+  limitUSD: zUsd({ above: '0', description: "Limit of the period's spend plus holds." }),
   action: z
     .enum(['Block', 'Notify'])
     .default('Block')
@@ -37,7 +37,7 @@ export const budgetSpec = z.object({
         .describe("Recipients besides the org's own billing recipients."),
     })
     .optional()
-    .describe('Who else gets the notices.'),
+    .describe('Recipients of notices.'),
 });
 
 export const budgetStatus = z.object({
@@ -47,15 +47,15 @@ export const budgetStatus = z.object({
     .describe('Exceeded: True with reason LimitReached while nothing is left for a new hold.'),
   currentPeriod: z
     .object({
-      startTime: zTimestamp('When it began.'),
+      startTime: zTimestamp('When it started.'),
       endTime: zTimestamp('When it ends; unset for Total.').optional(),
     })
     .optional()
-    .describe('The period that is counted now.'),
-  heldUSD: zUsd({ description: 'Held for work that runs.' }).optional(),
-  notifiedThresholds: z.array(z.int32()).optional().describe('Thresholds of which notice was given in this period.'),
+    .describe('Current period.'),
+  heldUSD: zUsd({ description: 'Held for running work.' }).optional(),
+  notifiedThresholds: z.array(z.int32()).optional().describe('Thresholds whose notice was sent in this period.'),
   percentUsed: z.int32().describe('Spent, as whole percent of the limit.'),
-  remainingUSD: zUsd({ description: 'The limit less what is spent and held; never below 0.' }).optional(),
+  remainingUSD: zUsd({ description: 'Limit minus spent minus held; never below 0.' }).optional(),
   spentUSD: zUsd({ description: 'Spent in this period.' }).optional(),
 });
 

@@ -131,7 +131,7 @@ export const cloudAccountStatus = z.object({
   handledRequests: z
     .record(z.string(), z.string())
     .optional()
-    .describe('By annotation that asks for something: the last value that was carried out.'),
+    .describe('Last value carried out, by request annotation.'),
   inventory: z
     .object({
       gpus: z.record(z.string(), z.int32()).optional().describe('GPUs by model.'),

@@ -43,7 +43,10 @@ const fields = z.object({
     .object({
       bucket: z
         .string()
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/, 'must be a bucket of 3 to 63 characters')
+        .regex(
+          /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/,
+          'must be a bucket name: 3 to 63 letters, digits, dots, hyphens or underscores, for example datasets',
+        )
         .describe('Name of the bucket.'),
       endpoint: httpsUrl.optional().describe('https URL of a store that speaks S3.'),
       prefix: z.string().max(1024).optional().describe('Only what lies below it; the whole bucket when empty.'),
@@ -96,11 +99,11 @@ export const connectionStatus = z.object({
     .describe('The installation at the git host.'),
   installURL: z.string().optional().describe('Where to install it, while a GitHost Connection is Pending.'),
   lastVerifiedTime: zTimestamp('When it was last found to work.').optional(),
-  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Where it is in its life.'),
+  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Lifecycle phase.'),
   reason: z
     .enum(['VerificationFailed', 'InstallationRemoved'])
     .optional()
-    .describe('Why it is in this phase, as one word.'),
+    .describe('Reason for the phase, one CamelCase word.'),
 });
 
 export type ConnectionStatus = z.infer<typeof connectionStatus>;

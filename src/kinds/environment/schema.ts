@@ -11,6 +11,7 @@ import { complainOfRepeats, complainUnlessOne, rules } from '../shapes/complain.
 import { hubModel } from '../shapes/hub-model.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { imageName } from '../shapes/image-name.js';
+import { objectName } from '../shapes/object-name.js';
 import { pinnedImage } from '../shapes/pinned-image.js';
 import { semVer } from '../shapes/semver.js';
 
@@ -32,7 +33,7 @@ const example = z.object({
   measuredOn: z
     .object({
       date: z.iso.date('must be a date such as 2026-01-02').optional().describe('YYYY-MM-DD.'),
-      offering: name.optional().describe('Offering that it ran on.'),
+      offering: objectName('Name of the Offering that it ran on.').optional(),
     })
     .optional()
     .describe('When and where it was measured.'),
@@ -155,10 +156,10 @@ const manifest = z.object({
 export const environmentStatus = z.object({
   conditions: z.array(conditionField).optional().describe('Verified.'),
   digest: z.string().optional().describe('Digest of the image that it resolved to.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Phase of the Environment.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
   splits: z
     .object({
       test: manifest.optional().describe('Held-out tasks.'),

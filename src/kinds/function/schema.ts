@@ -54,12 +54,7 @@ const code = z.object({
 });
 
 const retries = z.object({
-  backoffCoefficient: z
-    .number()
-    .min(1)
-    .max(100)
-    .optional()
-    .describe('What each delay is multiplied with for the next.'),
+  backoffCoefficient: z.number().min(1).max(100).optional().describe('Factor between consecutive delays.'),
   initialDelay: zDuration().optional().describe('Delay before the first retry.'),
   maxDelay: zDuration().optional().describe('Longest delay.'),
   maxRetries: z.int32().min(0).optional().describe('Retries of a call that fails; none when unset.'),
@@ -74,8 +69,8 @@ const scaling = z.object({
 
 /** As `distributed` of a Job, for each worker. */
 const cluster = z.object({
-  launcher: z.enum(['Plain']).optional().describe('What starts the ranks.'),
-  network: z.enum(['Colocated', 'Regional', 'Global']).optional().describe('How near the nodes must be.'),
+  launcher: z.enum(['Plain']).optional().describe('Launcher of the ranks.'),
+  network: z.enum(['Colocated', 'Regional', 'Global']).optional().describe('How close together the nodes must be.'),
   size: z.int32().min(2).max(16).optional().describe('Nodes of one worker.'),
   transport: z.enum(['Direct', 'Auto']).optional().describe('Auto allows relayed paths.'),
 });
@@ -83,8 +78,8 @@ const cluster = z.object({
 const fields = z.object({
   args: argumentList.optional().describe('Arguments, after those of command.'),
   cluster: cluster.optional().describe('Workers of several nodes (beta).'),
-  code: code.optional().describe('What is called. Either code or a command of your own.'),
-  command: commandLine.optional().describe('Program of the workers, where it is not the one of the service.'),
+  code: code.optional().describe('Code to call. Either code or a command of your own.'),
+  command: commandLine.optional().describe('Program of the workers, instead of the one that the service provides.'),
   connections: z
     .array(objectName('Name of a Connection in the project.'))
     .max(MOST_CONNECTIONS)
@@ -99,17 +94,17 @@ const fields = z.object({
     .describe('Credentials of registries.'),
   imageRef: objectName('Name of an Image object in the project.').optional(),
   initCommand: initCommand.optional().describe('Runs to its end before a worker starts.'),
-  maxCostUSD: zUsd().optional().describe('Most that it may cost. May only be raised.'),
+  maxCostUSD: zUsd().optional().describe('Cost cap. Can only be raised.'),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   placement: placement.optional().describe('Where the workers may run.'),
   python: z
     .enum(['3.10', '3.11', '3.12', '3.13'])
     .optional()
     .describe('Minor version of Python; a caller on another one is refused.'),
-  recovery: recovery.optional().describe('What follows when capacity is lost.'),
-  resources: resources.optional().describe('What each worker gets.'),
-  retries: retries.optional().describe('How calls that fail are tried again.'),
-  scaling: scaling.optional().describe('How many workers there are.'),
+  recovery: recovery.optional().describe('How lost capacity is recovered.'),
+  resources: resources.optional().describe('Resources of each worker.'),
+  retries: retries.optional().describe('Retry policy of failed calls.'),
+  scaling: scaling.optional().describe('Number of workers.'),
   secrets: z
     .array(secretMount)
     .max(32)
@@ -150,12 +145,12 @@ export const functionStatus = z.object({
   ...told,
   appVersion: z.string().optional().describe('Version of the App that it was deployed with.'),
   conditions: z.array(conditionField).optional().describe('Ready and Funded.'),
-  cost: cost.optional().describe('What it has cost.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
+  cost: cost.optional().describe('Cost so far.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
   handledRequests: z
     .record(z.string(), z.string())
     .optional()
-    .describe('Last value that was carried out, by the name of the request annotation.'),
+    .describe('Last value carried out, by request annotation.'),
   image: imageStatus.optional(),
   phase: z
     .enum(['Pending', 'Ready', 'Updating', 'Stopped', 'Failed'])
@@ -170,11 +165,11 @@ export const functionStatus = z.object({
     .describe('Its calls.'),
   workers: z
     .object({
-      busy: z.int().optional().describe('Run calls.'),
-      draining: z.int().optional().describe('Finish their calls and take no new ones.'),
-      idle: z.int().optional().describe('Wait for calls.'),
-      ready: z.int().optional().describe('Can take calls: busy and idle ones.'),
-      starting: z.int().optional().describe('Are on their way.'),
+      busy: z.int().optional().describe('Workers that run calls.'),
+      draining: z.int().optional().describe('Workers that finish their calls and take no new ones.'),
+      idle: z.int().optional().describe('Workers that wait for calls.'),
+      ready: z.int().optional().describe('Workers that can take calls: busy and idle ones.'),
+      starting: z.int().optional().describe('Workers that are starting.'),
     })
     .optional()
     .describe('Its workers.'),

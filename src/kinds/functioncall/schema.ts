@@ -64,8 +64,8 @@ export const FUNCTION_CALL_IMMUTABLE: readonly string[] = [
 export const functionCallStatus = z.object({
   ...told,
   attempts: z.int().optional().describe('Attempts made so far.'),
-  completionTime: zTimestamp('When it ended.').optional(),
-  cost: cost.optional().describe('What it has cost.'),
+  completionTime: zTimestamp('When it finished.').optional(),
+  cost: cost.optional().describe('Cost so far.'),
   error: z
     .object({
       message: z.string().optional().describe('What the error says.'),
@@ -91,10 +91,7 @@ export const functionCallStatus = z.object({
     })
     .optional()
     .describe('What it answered.'),
-  phase: z
-    .enum(['Queued', 'Running', 'Succeeded', 'Failed', 'Cancelled'])
-    .optional()
-    .describe('Where it is in its life.'),
+  phase: z.enum(['Queued', 'Running', 'Succeeded', 'Failed', 'Cancelled']).optional().describe('Lifecycle phase.'),
   startTime: zTimestamp('When a worker first took it.').optional(),
 });
 

@@ -47,9 +47,16 @@ const fields = z.object({
     .regex(/^3\.[0-9]{1,2}(?:\.[0-9]{1,2})?$/, 'must be a version of Python such as 3.12')
     .optional()
     .describe('Version of Python inside; detected from the base when unset.'),
-  steps: z.array(imageStep).max(128).optional().describe('What is done to the base, in this order.'),
+  steps: z.array(imageStep).max(128).optional().describe('Build steps, applied to the base in this order.'),
   tags: z
-    .array(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/, 'must match ^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$'))
+    .array(
+      z
+        .string()
+        .regex(
+          /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/,
+          'must be 1 to 128 letters, digits, dots, underscores or hyphens, and begin with none of . and -, for example v1.2',
+        ),
+    )
     .max(128)
     .optional()
     .describe('Names for the digest, such as latest.'),
@@ -59,7 +66,7 @@ export const imageSpec = fields.check(
   rules(({ value, issues }) => {
     complainUnlessOne(issues, [], value, ORIGINS);
     if (value.base === undefined && (value.steps ?? []).length > 0) {
-      complain(issues, ['steps'], 'are put on a base', 'FieldValueForbidden');
+      complain(issues, ['steps'], 'may only be set together with base', 'FieldValueForbidden');
     }
     complainOfRepeats(issues, ['buildSecrets'], value.buildSecrets);
     complainOfRepeats(issues, ['tags'], value.tags);
@@ -74,16 +81,16 @@ export const imageObjectStatus = z.object({
     .object({
       attempt: z.string().optional().describe('Name of the Attempt that built it.'),
       cached: z.boolean().optional().describe('True: the digest of an identical spec was used again.'),
-      completionTime: zTimestamp('When it ended.').optional(),
+      completionTime: zTimestamp('When it finished.').optional(),
       costUSD: zUsd({ description: 'What the build cost.' }).optional(),
       cpuSeconds: z.number().optional().describe('Seconds of CPU that it took.'),
-      startTime: zTimestamp('When it began.').optional(),
+      startTime: zTimestamp('When it started.').optional(),
     })
     .optional()
     .describe('The last build.'),
   conditions: z.array(conditionField).optional().describe('Ready.'),
   digest: z.string().optional().describe('sha256:<64 hexadecimal digits>'),
-  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Where it is in its life.'),
+  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Lifecycle phase.'),
   progress: z
     .object({ stage: z.enum(['Queued', 'Building', 'Pushing']).optional().describe('What is being done.') })
     .optional()

@@ -1,9 +1,8 @@
 /** Owns one step of the build of an Image: exactly one thing to do. Source: spec, "Image". */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zMap } from '../../api/schema.js';
-import { ENV_PREFIX } from '../../brand.js';
 import { complainUnlessOne, rules } from '../shapes/complain.js';
-import { hasNoNul } from '../shapes/env-var.js';
+import { hasNoNul, ownVariableName } from '../shapes/env-var.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { MOST_ENV } from '../shapes/sizes.js';
 
@@ -21,14 +20,9 @@ const requirement = z
   .regex(/^[^-\s][^\r\n\0]*$/, 'must be one requirement on one line, and no option')
   .meta({ example: 'numpy>=2.0' });
 
-const variableName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must match ^[A-Za-z_][A-Za-z0-9_]*$')
-  .refine((name) => !name.startsWith(ENV_PREFIX), `the prefix ${ENV_PREFIX} is reserved for the service`);
-
 const text = z.string().refine(hasNoNul, 'must not contain a NUL character');
 
-export const textByName = zMap(variableName, text, MOST_ENV);
+export const textByName = zMap(ownVariableName, text, MOST_ENV);
 
 const pip = z.object({
   extraIndexURLs: z.array(httpsUrl).max(16).optional().describe('Package indexes that are looked at as well.'),

@@ -35,7 +35,9 @@ export const inferenceEndpointSpec = z
       })
       .prefault({})
       .describe('Rate limits.'),
-    maxCostUSD: zUsd({ description: 'Total spend; once it is reached, requests are refused.' }).optional(),
+    maxCostUSD: zUsd({
+      description: 'Total spend cap; requests are refused once it is reached. Can only be raised.',
+    }).optional(),
   })
   .check(rules(({ value, issues }) => complainOfRepeats(issues, ['allowedKeys'], value.allowedKeys ?? undefined)));
 
@@ -43,11 +45,11 @@ const count = (description: string): z.ZodInt => z.int().describe(description);
 
 export const inferenceEndpointStatus = z.object({
   conditions: z.array(conditionField).optional().describe('Ready and ModelAvailable.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
   model: z.string().optional().describe('Name of the Model that it resolved to.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(['Running', 'Stopped']).optional().describe('Whether it serves requests.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
   usage24h: z
     .object({
       costUSD: zUsd({ description: 'What was charged.' }),

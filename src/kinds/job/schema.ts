@@ -9,12 +9,13 @@ import { BRAND } from '../../brand.js';
 import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
 import { argumentList, commandLine } from '../shapes/argument.js';
 import { rules } from '../shapes/complain.js';
-import { distributed } from '../shapes/distributed.js';
+import { checkGang, distributed } from '../shapes/distributed.js';
 import { environment } from '../shapes/env-var.js';
 import { imageName } from '../shapes/image-name.js';
 import { initCommand } from '../shapes/init-command.js';
 import { input } from '../shapes/input.js';
 import { network } from '../shapes/network.js';
+import { objectName } from '../shapes/object-name.js';
 import { output } from '../shapes/output.js';
 import { placement } from '../shapes/placement.js';
 import { recovery } from '../shapes/recovery.js';
@@ -49,16 +50,24 @@ export const jobFields = z.object({
     .describe('Program and arguments. `$(NAME)` stands for a variable of the environment, `$$(NAME)` for itself.'),
   completeByTime: zTimestamp().optional().describe('Finish-by hint; never stops the Job.'),
   completions: z.int32().min(1).max(10_000).default(1).describe('Indexes that must succeed.'),
-  connections: z.array(z.string().min(1)).max(MOST_CONNECTIONS).optional().describe('Names of Connections.'),
+  connections: z
+    .array(objectName('Name of a Connection in the project.'))
+    .max(MOST_CONNECTIONS)
+    .optional()
+    .describe('Connections that the work may use.'),
   distributed: distributed.optional().describe('A gang of nodes (beta).'),
   env: environment.optional().describe('Environment of the program.'),
   expectedDuration: zDuration().optional().describe('How long one index is expected to run.'),
   image: imageName.default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
-  imagePullSecrets: z.array(z.string().min(1)).max(4).optional().describe('Names of Secrets of type Registry.'),
-  imageRef: z.string().min(1).optional().describe('Name of an Image object in the project.'),
+  imagePullSecrets: z
+    .array(objectName('Name of a Secret of type Registry.'))
+    .max(4)
+    .optional()
+    .describe('Credentials of registries.'),
+  imageRef: objectName('Name of an Image object in the project.').optional(),
   initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),
   inputs: z.array(input).max(MOST_INPUTS).optional().describe('Mounted read-only below /svc/inputs.'),
-  maxCostUSD: zUsd().optional().describe('Most that the Job may cost. May only be raised.'),
+  maxCostUSD: zUsd().optional().describe('Cost cap of the Job. Can only be raised.'),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   outputs: z.array(output).max(32).optional().describe('Collected when the program has ended.'),
   parallelism: z
@@ -69,18 +78,18 @@ export const jobFields = z.object({
     .describe(
       'Indexes that run at the same time; at most completions. Mutable: when lowered, running indexes run to their end.',
     ),
-  placement: placement.optional().describe('Where the work may run.'),
-  recovery: recovery.optional().describe('What follows when capacity is lost.'),
-  resources: resources.optional().describe('What each Attempt gets.'),
+  placement: placement.optional().describe('Placement constraints.'),
+  recovery: recovery.optional().describe('How lost capacity is recovered.'),
+  resources: resources.optional().describe('Resources of each Attempt.'),
   scaledownWindow: zDuration({ max: '20m' }).optional().describe('Warm reuse after the Job ends.'),
   secrets: z
     .array(secretMount)
     .max(32)
     .optional()
     .describe('Mounted whole: each key as an environment variable and as a file below /run/secrets.'),
-  serviceAccountName: z.string().min(1).optional().describe('Identity of the work.'),
+  serviceAccountName: objectName('Name of a ServiceAccount in the project: the identity of the work.').optional(),
   sidecars: sidecars.optional().describe('Programs that run beside the main one.'),
-  source: source.optional().describe('Program text, unpacked before the start.'),
+  source: source.optional().describe('Source code, unpacked before the start.'),
   state: z
     .enum(['Running', 'Suspended', 'Cancelled'])
     .default('Running')
@@ -188,11 +197,7 @@ export function checkJob(
       complain(['inputs', index, 'fromStage'], 'is for stages of a Pipeline only', 'FieldValueForbidden');
     }
   }
-  const gpus = spec.resources?.gpu?.count;
-  const perNode = spec.distributed?.gpusPerNode;
-  if (gpus !== undefined && perNode !== undefined && gpus !== perNode) {
-    complain(['distributed', 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', perNode);
-  }
+  checkGang(spec, at, issues);
 }
 
 /** What a Job has where nothing is written. */

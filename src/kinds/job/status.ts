@@ -22,12 +22,12 @@ export const jobOutput = z.object({
 export type JobOutput = z.infer<typeof jobOutput>;
 
 export const jobStatus = z.object({
-  phase: z.enum(JOB_PHASES).optional().describe('Where it is in its life.'),
+  phase: z.enum(JOB_PHASES).optional().describe('Lifecycle phase.'),
   reason: z
     .string()
     .optional()
-    .describe('Why it is in this phase, or why the last Attempt failed that is tried again, as one word.'),
-  message: z.string().optional().describe('The same, for people.'),
+    .describe('Reason for the phase, or for the last failure while an index is retried, one CamelCase word.'),
+  message: z.string().optional().describe('Human-readable explanation of the reason.'),
   active: z.int().optional().describe('Attempts that wait, start, run or stop now.'),
   succeeded: z.int().optional().describe('Indexes that have succeeded.'),
   failed: z.int().optional().describe('Attempts that failed by themselves, which backoffLimit counts.'),
@@ -35,7 +35,7 @@ export const jobStatus = z.object({
   completedIndexes: z.string().optional().describe('Indexes that have succeeded, as 1,3-5,7.'),
   failedIndexes: z.string().optional().describe('Indexes that have failed for good, as 1,3-5,7.'),
   startTime: zTimestamp().optional().describe('When the first Attempt was provisioned.'),
-  completionTime: zTimestamp('When it ended.').optional(),
+  completionTime: zTimestamp('When it finished.').optional(),
   conditions: z.array(conditionField).optional().describe('Complete, Failed, Suspended and Funded.'),
   observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   outputs: z
@@ -59,8 +59,8 @@ export const jobStatus = z.object({
     })
     .optional()
     .describe('The image that it runs.'),
-  cost: cost.optional().describe('What it has cost.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
+  cost: cost.optional().describe('Cost so far.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
 });
 
 export type JobStatus = z.infer<typeof jobStatus>;

@@ -28,7 +28,7 @@ export const modelSpec = z
     contextTokens: z.int().min(0).optional().describe('Most tokens of a request and its answer together.'),
     deprecationTime: zTimestamp('When serving it stops, once that is announced.').optional(),
     description: z.string().max(4096).optional().describe('What it is, for people.'),
-    displayName: z.string().max(253).optional().describe('Name for people.'),
+    displayName: z.string().max(253).optional().describe('Display name.'),
     family: z.string().max(253).optional().describe('Family that it belongs to.'),
     id: modelId.optional().describe('Id that a request names; the name of the object when unset.'),
     imageTokenAllowance: z.int().min(0).optional().describe('Tokens that are held for each image of a request.'),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { zQuantity, zTimestamp } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { labels } from '../shapes/labels.js';
+import { objectName } from '../shapes/object-name.js';
 
 export const nodeSpec = z.object({
   unschedulable: z
@@ -10,7 +11,7 @@ export const nodeSpec = z.object({
     .optional()
     .describe('No new Attempt gets a place; those that have one go on. `kubectl patch` it to drain a machine.'),
   labels: labels.optional().describe('What Pools select by.'),
-  pool: z.string().min(1).optional().describe('Pool that the machine belongs to.'),
+  pool: objectName('Name of the Pool that the machine belongs to.').optional(),
 });
 
 export type NodeSpec = z.infer<typeof nodeSpec>;

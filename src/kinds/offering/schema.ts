@@ -25,9 +25,9 @@ export const offeringSpec = z.object({
     .optional()
     .describe('What one host has.'),
   interconnect: z.string().optional().describe('Between the accelerators of a host, such as NVLink.'),
-  interruptible: z.boolean().optional().describe('It may be taken away while it is used.'),
-  multiNode: z.boolean().optional().describe('Several hosts can be had together.'),
-  regionClass: z.string().optional().describe('Where it is.'),
+  interruptible: z.boolean().optional().describe('Whether the capacity can be interrupted.'),
+  multiNode: z.boolean().optional().describe('Whether several hosts can form a gang.'),
+  regionClass: z.string().optional().describe('Region class.'),
   supports: z
     .object({
       gangs: z.boolean().optional().describe('Jobs of several nodes.'),
@@ -41,23 +41,23 @@ export const offeringSpec = z.object({
 });
 
 export const offeringStatus = z.object({
-  availability: z.enum(['Available', 'Limited', 'Unavailable']).optional().describe('Whether it can be had now.'),
-  availableNow: z.int().optional().describe('Hosts that can be had now.'),
+  availability: z.enum(['Available', 'Limited', 'Unavailable']).optional().describe('Availability now.'),
+  availableNow: z.int().optional().describe('Hosts available now.'),
   conditions: z.array(conditionField).optional().describe('Available; False with reason NoCapacity.'),
-  interruptionRatePerHour: z.number().optional().describe('How often it is taken away, per hour of use.'),
+  interruptionRatePerHour: z.number().optional().describe('Interruptions per hour of use.'),
   listPriceUSDPerHour: zUsd({ description: 'Price of an hour.' }).optional(),
-  observedTime: zTimestamp('When this was true.').optional(),
+  observedTime: zTimestamp('When availability and price were observed.').optional(),
   priceUSDPerHour: z
     .object({
       from: zUsd({ description: 'Lowest.' }).optional(),
-      typical: zUsd({ description: 'As it mostly is.' }).optional(),
+      typical: zUsd({ description: 'Typical price.' }).optional(),
     })
     .optional()
     .describe('Live price of an hour.'),
   startup: z
     .object({
-      p50: zDuration({ description: 'Half of the starts are faster.' }).optional(),
-      p90: zDuration({ description: 'Nine of ten starts are faster.' }).optional(),
+      p50: zDuration({ description: 'Median.' }).optional(),
+      p90: zDuration({ description: '90th percentile.' }).optional(),
     })
     .optional()
     .describe('How long a start takes.'),

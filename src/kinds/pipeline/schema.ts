@@ -12,7 +12,8 @@ import { JOB_PHASES } from '../job/status.js';
 import { rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
-import { STANDING_OUTPUT } from '../shapes/output.js';
+import { INPUT_NAME, SAY_INPUT_NAME } from '../shapes/input.js';
+import { outputName, STANDING_OUTPUT } from '../shapes/output.js';
 import { checkGraph } from './graph.js';
 import { checkStages } from './stages.js';
 
@@ -22,15 +23,8 @@ const MOST_STAGES = 256;
 
 const stageInput = z.object({
   fromStage: zName({ form: 'label', description: 'The stage that makes it.' }),
-  name: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, 'must match ^[A-Za-z][A-Za-z0-9_]{0,63}$')
-    .describe('Name below the inputs directory; unique in the stage.'),
-  output: z
-    .string()
-    .regex(/^[a-z0-9._-]{1,64}$/, 'must match ^[a-z0-9._-]{1,64}$')
-    .default(STANDING_OUTPUT.name)
-    .describe('Name of the output of that stage.'),
+  name: z.string().regex(INPUT_NAME, SAY_INPUT_NAME).describe('Name below the inputs directory; unique in the stage.'),
+  output: outputName.default(STANDING_OUTPUT.name).describe('Name of the output of that stage.'),
 });
 
 const stage = z.object({
@@ -47,7 +41,7 @@ export const pipelineSpec = z
       .enum(['FailFast', 'Continue'])
       .default('FailFast')
       .describe('Once a stage has failed: FailFast starts no other one, Continue skips only what needs it.'),
-    maxCostUSD: zUsd({ description: 'Most that all stages together may cost.' }).optional(),
+    maxCostUSD: zUsd({ description: 'Cost cap of all stages together. Can only be raised.' }).optional(),
     maxParallel: z
       .int32()
       .min(1)
@@ -76,12 +70,12 @@ export const pipelineSpec = z
 export const STAGE_PHASES = [...JOB_PHASES, 'Skipped'] as const;
 
 export const pipelineStatus = z.object({
-  completionTime: zTimestamp('When it ended.').optional(),
-  conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
-  cost: cost.optional().describe('What it has cost.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
+  completionTime: zTimestamp('When it finished.').optional(),
+  conditions: z.array(conditionField).optional().describe('Conditions, such as Funded.'),
+  cost: cost.optional().describe('Cost so far.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
   message: z.string().optional().describe('Names the stage that failed.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(JOB_PHASES).optional().describe('Phase of the Pipeline.'),
   reason: z.string().optional().describe('Why it is in this phase: StageFailed or MaxCostReached, say.'),
   stages: z
@@ -100,7 +94,7 @@ export const pipelineStatus = z.object({
     )
     .optional()
     .describe('The stages, as in the spec.'),
-  startTime: zTimestamp('When it began.').optional(),
+  startTime: zTimestamp('When it started.').optional(),
 });
 
 export type PipelineSpec = z.infer<typeof pipelineSpec>;

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { checkJob, laidOver, type JobParts } from '../job/schema.js';
+import { refuseTtl } from '../job/template.js';
 import { complain, complainOfRepeats } from '../shapes/complain.js';
 import { STANDING_OUTPUT } from '../shapes/output.js';
 
@@ -38,6 +39,7 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
   for (const [index, { dependsOn, inputs = [], template = NOTHING }] of stages.entries()) {
     const at = ['stages', index];
     if (dependsOn !== undefined) complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
+    refuseTtl(template, [...at, 'template'], issues);
     const job = laidOver(defaults, template);
     checkJob(job, 'Stage', issues, [...at, 'template']);
     const taken = new Set(inputs.length === 0 ? [] : (job.inputs ?? []).map(({ name }) => name));
@@ -52,6 +54,7 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
       if (fromStage) checkOutput(path, fromStage.stage, fromStage.output);
     }
   }
+  refuseTtl(defaults, ['defaults'], issues);
   // Every stage would take it, the one that makes it too.
   for (const [index, { fromStage }] of (defaults.inputs ?? []).entries()) {
     const path = ['defaults', 'inputs', index, 'fromStage'];

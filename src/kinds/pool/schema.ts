@@ -12,7 +12,7 @@ import { MOST_NAMES } from '../shapes/sizes.js';
 export const POOL_MODES = ['Observe', 'Propose', 'Act'] as const;
 
 export const poolSpec = z.object({
-  displayName: z.string().max(256).optional().describe('Name for people.'),
+  displayName: z.string().max(256).optional().describe('Display name.'),
   selector: labelSelector.optional().describe('Labels of the Nodes that belong to it.'),
   burst: burst.optional().describe('When its work may go to the market.'),
   automation: z
@@ -46,7 +46,7 @@ export const poolStatus = z.object({
   readyNodes: z.int32().optional().describe('Nodes of it that are Ready.'),
   capacity: amounts.optional().describe('What its Nodes have for work.'),
   allocated: amounts.optional().describe('What is promised now.'),
-  conditions: z.array(conditionField).optional().describe('What is known of its health.'),
+  conditions: z.array(conditionField).optional().describe('Conditions of the Pool.'),
   phase: z
     .enum(['Pending', 'Ready', 'Degraded'])
     .optional()

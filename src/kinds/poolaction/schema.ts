@@ -3,7 +3,11 @@ import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { routing } from '../pool/routing.js';
+import { objectName } from '../shapes/object-name.js';
 import { MOST_NAMES } from '../shapes/sizes.js';
+
+/** A kind, and the name of an object of it. */
+const KIND_AND_NAME = /^[A-Za-z][A-Za-z0-9]{0,62}\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 export const poolActionSpec = z.object({
   action: z.string().min(1).optional().describe('What is to be done.'),
@@ -21,8 +25,12 @@ export const poolActionSpec = z.object({
   recommendation: z.string().optional().describe('What the automation recommends, for people.'),
   targets: z
     .object({
-      nodes: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Names of Nodes.'),
-      objects: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Objects as kind/name.'),
+      nodes: z.array(objectName('Name of a Node.')).max(MOST_NAMES).optional().describe('Names of Nodes.'),
+      objects: z
+        .array(z.string().max(317).regex(KIND_AND_NAME, 'must be kind/name, for example Job/train'))
+        .max(MOST_NAMES)
+        .optional()
+        .describe('Objects as kind/name.'),
     })
     .optional()
     .describe('What it is done to.'),
@@ -30,19 +38,19 @@ export const poolActionSpec = z.object({
 
 export const poolActionStatus = z.object({
   completionTime: zTimestamp('When it was through.').optional(),
-  conditions: z.array(conditionField).optional().describe('What is known of it.'),
+  conditions: z.array(conditionField).optional().describe('Conditions.'),
   executed: z.boolean().optional().describe('True only when something was changed.'),
   handledRequests: z
     .record(z.string(), z.string())
     .optional()
-    .describe('By annotation that asks for something: the last value that was carried out.'),
+    .describe('Last value carried out, by request annotation.'),
   phase: z.string().optional().describe('Such as Pending, Approved or Rejected.'),
   previous: routing.optional().describe('What the change replaced.'),
   reason: z.string().optional().describe('Such as Expired, Rejected or KillSwitch.'),
   results: z
     .array(
       z.object({
-        message: z.string().optional().describe('What happened, for people.'),
+        message: z.string().optional().describe('Human-readable result.'),
         outcome: z.enum(['Applied', 'Skipped', 'Failed', 'Reverted']).optional().describe('What became of it.'),
         target: z.string().optional().describe('What it was done to.'),
       }),

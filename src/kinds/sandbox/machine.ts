@@ -10,6 +10,8 @@
  * Attempt that is live, so one that is late or repeated changes nothing (I8). When the Sandbox is opened again it asks its
  * Attempt how it stands, which heals what a crash has dropped.
  */
+import type { Author } from '../../api/access/author.js';
+import { stoppedBy } from '../session/stopped-by.js';
 import { equalJson } from '../../api/equal.js';
 import type { Decision, Machine, Message } from '../machine.js';
 import { pinImage } from '../image/pin.js';
@@ -42,10 +44,10 @@ export const sandboxMachine: Machine<SandboxSpec, SandboxStatus, SandboxPrivate,
 function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>): boolean {
   switch (message.type) {
     case 'Created':
-      takeRequests(draft);
+      takeRequests(draft, message.by);
       return true;
     case 'Updated':
-      takeUpdate(draft, message.before);
+      takeUpdate(draft, message.before, message.by);
       return true;
     case 'DeletionRequested':
       return true;
@@ -81,10 +83,10 @@ function remind(draft: SandboxDraft): void {
   remindAttempt(draft, draft.deleting ? (epoch) => discard(draft, epoch) : undefined);
 }
 
-function takeUpdate(draft: SandboxDraft, before: Sandbox): void {
+function takeUpdate(draft: SandboxDraft, before: Sandbox, by: Author | undefined): void {
   const { spec } = draft.object;
   // Whatever was changed may have mended it, so it is tried again.
   if (!equalJson(spec, before.spec)) draft.keep({ failure: undefined, lost: 0, notBefore: undefined });
-  if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested');
-  takeRequests(draft);
+  if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested', stoppedBy(by));
+  takeRequests(draft, by);
 }

@@ -33,7 +33,7 @@ function explain(
     case 'Recovering':
       return kept.recovering ?? {};
     case 'Stopped':
-      return { reason: status.stopReason };
+      return { reason: status.stopReason, message: kept.stopMessage };
     case 'Pending':
       return kept.live?.wait === undefined ? {} : { reason: 'WaitingForCapacity', message: kept.live.wait };
     default:
@@ -61,7 +61,7 @@ function raise(
       return;
     case 'Stopped':
       // One that was made Stopped has never run.
-      if (draft.private.epoch > 0) draft.effects.push(emit('sandbox.stopped', said));
+      if (draft.private.epoch > 0) draft.effects.push(emit('sandbox.stopped', message ?? reason ?? ''));
       return;
     case 'Failed': {
       const setup = reason === 'StartupFailed' || reason === 'CapacityUnavailable';

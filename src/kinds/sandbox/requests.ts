@@ -2,7 +2,9 @@
  * Owns what is asked of a Sandbox once, by an annotation with a value of the client's choice: `<group>/request-start`, `-stop`
  * and `-restart`. `status.handledRequests` names the last value of each that was carried out.
  */
+import type { Author } from '../../api/access/author.js';
 import { API_GROUP } from '../../brand.js';
+import { stoppedBy } from '../session/stopped-by.js';
 import type { SandboxDraft } from './draft.js';
 import type { Request } from './state.js';
 
@@ -11,7 +13,7 @@ const STOP = `${API_GROUP}/request-stop`;
 const RESTART = `${API_GROUP}/request-restart`;
 
 /** Takes up what is asked now and was not asked before. */
-export function takeRequests(draft: SandboxDraft): void {
+export function takeRequests(draft: SandboxDraft, by: Author | undefined): void {
   const { annotations = {} } = draft.object.metadata;
   for (const name of [START, STOP, RESTART]) {
     const value = annotations[name];
@@ -19,7 +21,7 @@ export function takeRequests(draft: SandboxDraft): void {
     if (draft.private.requests[name]?.value === value) continue;
     draft.keep({ requests: { ...draft.private.requests, [name]: { value, epoch: draft.private.epoch } } });
     if (name === STOP) {
-      draft.stop('Requested');
+      draft.stop('Requested', stoppedBy(by));
     } else {
       draft.state = 'Running';
       draft.keep({ failure: undefined });

@@ -32,7 +32,7 @@ const fields = z.object({
         .describe(`Snapshotted: ${WORKSPACE_DIR} is saved on stop and restored on start. Ephemeral: nothing is kept.`),
     })
     .prefault({})
-    .describe('What a stop keeps.'),
+    .describe('What is kept across stops.'),
   env: environment.optional().describe('Environment of every program.'),
   image: imageName.describe('Image that it runs; pinned to a digest at create. Immutable.'),
   lifecycle: z
@@ -48,13 +48,13 @@ const fields = z.object({
         max: '720h',
         description: 'Time from creation, stopped time included, until it is deleted.',
       }).default('24h'),
-      onIdle: z.enum(['Stop', 'Delete']).default('Stop').describe('What follows when idleTimeout has passed.'),
+      onIdle: z.enum(['Stop', 'Delete']).default('Stop').describe('Action when idleTimeout elapses.'),
     })
     .prefault({})
-    .describe('When it ends by itself.'),
-  maxCostUSD: zUsd().optional().describe('Most that it may cost, over all starts. May only be raised.'),
+    .describe('Automatic stop and deletion.'),
+  maxCostUSD: zUsd().optional().describe('Cost cap over all starts. Can only be raised.'),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
-  resources: resources.optional().describe('What it gets. Sandboxes run on CPU nodes: no GPUs.'),
+  resources: resources.optional().describe('Resources. Sandboxes run on CPU nodes: no GPUs.'),
   secrets: z
     .array(secretMount)
     .max(32)
@@ -92,27 +92,30 @@ export const SANDBOX_PHASES = [
 ] as const;
 
 export const sandboxStatus = z.object({
-  activity: z.enum(['Busy', 'Idle']).optional().describe('Busy while something runs in it or is asked of it.'),
+  activity: z.enum(['Busy', 'Idle']).optional().describe('Busy while a command, file request or terminal is active.'),
   attempt: z
     .object({
-      epoch: z.int().optional().describe('Grows with every start and every recovery.'),
+      epoch: z.int().optional().describe('Increases with every start and every recovery.'),
       name: z.string().optional().describe('Name of the Attempt.'),
     })
     .optional()
     .describe('The Attempt that runs it.'),
   conditions: z.array(conditionField).optional().describe('Scheduled, Funded, Ready, StateSaved, StateRestored.'),
-  cost: cost.optional().describe('What it has cost.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
-  expirationTime: zTimestamp('When it is deleted at the latest.').optional(),
+  cost: cost.optional().describe('Cost so far.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
+  expirationTime: zTimestamp('Latest time of its deletion.').optional(),
   handledRequests: z
     .record(z.string(), z.string())
     .optional()
-    .describe('Last value that was carried out, by the name of the request annotation.'),
+    .describe('Last value carried out, by request annotation.'),
   image: imageStatus.optional(),
-  lastActivityTime: zTimestamp('When something last ran in it or was asked of it.').optional(),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  phase: z.enum(SANDBOX_PHASES).optional().describe('Where it is in its life.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word, such as StartupFailed or NodeLost.'),
+  lastActivityTime: zTimestamp('Time of the last activity.').optional(),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  phase: z.enum(SANDBOX_PHASES).optional().describe('Lifecycle phase.'),
+  reason: z
+    .string()
+    .optional()
+    .describe('Reason for the phase, one CamelCase word, for example StartupFailed or NodeLost.'),
   secretVersionIDs: z.record(z.string(), z.string()).optional().describe('Versions mounted now, by Secret.'),
   secretVersions: z
     .record(z.string(), z.int32())
@@ -123,7 +126,7 @@ export const sandboxStatus = z.object({
       reason: z.enum(['Stop']).optional().describe('Why it was taken.'),
       time: zTimestamp('When it was taken.').optional(),
       digest: z.string().optional().describe('sha256:<64 hexadecimal digits> of the saved files, a tar.zst.'),
-      size: z.int().optional().describe('Bytes of it.'),
+      size: z.int().optional().describe('Size in bytes.'),
     })
     .optional()
     .describe(`The saved ${WORKSPACE_DIR}.`),

@@ -21,7 +21,7 @@ export function settle(draft: SandboxDraft): SandboxPhase {
   if (expires <= draft.now) draft.remove();
   if (hasIdledOut(draft)) {
     if (draft.object.spec.lifecycle.onIdle === 'Delete') draft.remove();
-    else draft.stop('IdleTimeout');
+    else draft.stop('IdleTimeout', `Stopped after ${draft.object.spec.lifecycle.idleTimeout} without activity`);
   }
   if (draft.deleting) {
     letGo(draft);

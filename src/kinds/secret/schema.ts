@@ -65,12 +65,12 @@ export const secretStatus = z.object({
   lastUsedTime: zTimestamp('When it was last mounted.').optional(),
   phase: z.enum(['Ready', 'Failed']).optional().describe('Failed: the values could not be encrypted.'),
   reason: z.string().optional().describe('Why it is in this phase.'),
-  version: z.int().optional().describe('The current version; new attempts pin it.'),
+  version: z.int32().optional().describe('The current version; new Attempts pin it.'),
   versions: z
     .array(
       z.object({
         createTime: zTimestamp('When it was written.'),
-        version: z.int().describe('From 1.'),
+        version: z.int32().describe('Number of the version, from 1.'),
         createdBy: z.string().optional().describe('Who wrote it.'),
         keys: z.array(z.string()).optional().describe('Keys of the version.'),
       }),

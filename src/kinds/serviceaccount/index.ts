@@ -40,7 +40,7 @@ export const serviceAccountKind: KindDefinition = {
       name: 'Description',
       type: 'string',
       priority: 1,
-      description: 'What it is for.',
+      description: 'Description for people.',
       cell: (object: This) => object.spec.description ?? '',
     },
   ],

@@ -4,7 +4,7 @@ import { zDuration, zTimestamp } from '../../api/schema.js';
 import { scopesField } from '../scopes-field.js';
 
 export const serviceAccountSpec = z.object({
-  description: z.string().max(1024).optional().describe('What it is for.'),
+  description: z.string().max(1024).optional().describe('Description for people.'),
   scopes: scopesField
     .nullable()
     .optional()

@@ -90,9 +90,10 @@ export class SessionDraft<
     this.effects.push({ type: 'DeleteSelf' });
   }
 
-  /** It stops, as if its client had asked for that, and says why. */
-  stop(reason: string): void {
+  /** It stops, as if its client had asked for that, and says why: in one word, and in a sentence for people. */
+  stop(reason: string, message: string): void {
     this.state = 'Stopped';
+    this.private = { ...this.private, stopMessage: message };
     this.status = { ...this.status, stopReason: reason };
   }
 }

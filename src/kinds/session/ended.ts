@@ -27,7 +27,7 @@ export function afterEnd(draft: SessionDraft, live: Live, letter: AttemptChanged
   if (live.stopping) return;
   switch (letter.phase) {
     case 'Succeeded':
-      draft.stop('CommandExited');
+      draft.stop('CommandExited', 'Its command ended with exit code 0');
       return;
     case 'Failed':
       if (letter.lost) attemptLost(draft, live, letter.reason, letter.message);

@@ -61,6 +61,8 @@ export interface SessionPrivate {
   /** The next start waits until then. */
   readonly notBefore?: number | undefined;
   readonly failure?: Failure | undefined;
+  /** Why it was stopped last, for people; the one word for it is `status.stopReason`. */
+  readonly stopMessage?: string | undefined;
   /** Something ran in it or was asked of it. */
   readonly activeAt?: number | undefined;
   /** When it was last said that something is under way; undefined: nothing is. */

@@ -11,19 +11,19 @@ export const costSegments = z.object({
     .array(z.enum(['Boot', 'Running', 'Restore', 'Teardown']))
     .nullable()
     .optional()
-    .describe('Segments that the service paid for.'),
+    .describe('Segments that the service paid for instead of charging.'),
 });
 
 export const cost = z
   .object({
-    bySegment: costSegments.optional().describe('By what it was for.'),
+    bySegment: costSegments.optional().describe('Cost by segment.'),
     final: z.boolean().optional().describe('True once the final charge is posted.'),
-    fundedUntilTime: zTimestamp('Until then the hold pays for it.').optional(),
-    heldUSD: zUsd({ description: 'Held for it now.' }).optional(),
+    fundedUntilTime: zTimestamp('Until when the current hold covers the cost.').optional(),
+    heldUSD: zUsd({ description: 'Amount held now.' }).optional(),
     limitUSD: zUsd().optional().describe("The object's maxCostUSD, if any."),
     rateUSDPerHour: zUsd().optional().describe('Sum of the hourly rates of capacity that is still billing.'),
-    totalUSD: zUsd({ description: 'Charged so far.' }).optional(),
+    totalUSD: zUsd({ description: 'Amount charged so far.' }).optional(),
   })
-  .describe('What it has cost; a display copy of the ledger.');
+  .describe('Cost so far; a display copy of the ledger.');
 
 export type Cost = z.infer<typeof cost>;

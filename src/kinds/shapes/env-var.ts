@@ -1,24 +1,41 @@
 /** Owns one environment variable of work. Source: spec, "Conventions" 7. */
 import { z } from 'zod';
 import { ENV_PREFIX } from '../../brand.js';
+import { isSecretKey } from '../secret/schema.js';
+import { complain, rules } from './complain.js';
+import { objectName } from './object-name.js';
 import { MOST_ENV } from './sizes.js';
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const SAY_NAME = 'must be letters, digits and underscores, and must not begin with a digit, for example LOG_LEVEL';
+
+/** A name that every shell takes. */
+export const variableName = z.string().regex(NAME, SAY_NAME);
+
+/** The same, for variables of a spec: the service's own are not taken. */
+export const ownVariableName = variableName.refine(
+  (name) => !name.startsWith(ENV_PREFIX),
+  `must not begin with ${ENV_PREFIX}, which is reserved for variables that the service sets`,
+);
 
 export const envVar = z
   .object({
-    name: z
-      .string()
-      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must match ^[A-Za-z_][A-Za-z0-9_]*$')
+    name: ownVariableName
       .max(1024)
-      .refine((name) => !name.startsWith(ENV_PREFIX), `the prefix ${ENV_PREFIX} is reserved for the service`)
       .describe(`Name of the variable. The prefix ${ENV_PREFIX} is reserved for variables that the service sets.`),
     value: z.string().refine(hasNoNul, 'must not contain a NUL character').optional().describe('The value.'),
     valueFrom: z
       .object({
         secretKeyRef: z
           .object({
-            name: z.string().min(1).describe('Name of a Secret in the project.'),
-            key: z.string().min(1).optional().describe("Key in the Secret; the variable's own name when unset."),
+            name: objectName('Name of a Secret in the project.'),
+            key: z
+              .string()
+              .refine(isSecretKey, "must consist of alphanumeric characters, '-', '_' or '.', for example password")
+              .optional()
+              .describe('Key in the Secret. Required on write, which the interface leaves open.'),
           })
+          .check(rules(({ value, issues }) => requireKey(value, issues)))
           .describe('A key of a Secret.'),
       })
       .optional()
@@ -33,6 +50,11 @@ export const envVar = z
 export const environment = z.array(envVar).max(MOST_ENV);
 
 export type EnvVar = z.infer<typeof envVar>;
+
+/** An object that was stored without it keeps the name of its variable (`planned-env.ts`), so the type stays as it was. */
+function requireKey({ key }: { readonly key?: string | undefined }, issues: z.core.ParsePayload['issues']): void {
+  if (key === undefined) complain(issues, ['key'], 'must name a key of the Secret', 'FieldValueRequired');
+}
 
 /** Neither an environment nor an argument can carry one: the kernel ends the text there. */
 export function hasNoNul(text: string): boolean {

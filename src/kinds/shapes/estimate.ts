@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 
 const usdSpread = z.object({
-  p50: zUsd({ description: 'As likely more as less.' }).optional(),
-  p90: zUsd({ description: 'Less in nine of ten cases.' }).optional(),
+  p50: zUsd({ description: 'Median.' }).optional(),
+  p90: zUsd({ description: '90th percentile.' }).optional(),
 });
 const durationSpread = z.object({
-  p50: zDuration({ description: 'As likely more as less.' }).optional(),
-  p90: zDuration({ description: 'Less in nine of ten cases.' }).optional(),
+  p50: zDuration({ description: 'Median.' }).optional(),
+  p90: zDuration({ description: '90th percentile.' }).optional(),
 });
 
 export const estimate = z
@@ -18,51 +18,51 @@ export const estimate = z
       .array(
         z.object({
           code: z.string().describe('Registered error code, such as InsufficientCredits.'),
-          fix: z.string().optional().describe('What to do about it.'),
-          message: z.string().optional().describe('What is wrong, for people.'),
+          fix: z.string().optional().describe('Next step.'),
+          message: z.string().optional().describe('Human-readable explanation.'),
         }),
       )
       .optional()
       .describe('Why a real create would fail now.'),
-    concurrentHoldUSD: zUsd({ description: 'Held at most at one time.' }).optional(),
-    costUSD: usdSpread.optional().describe('What it will cost.'),
-    gangHoldUSD: zUsd({ description: 'First hold of a whole gang.' }).optional(),
+    concurrentHoldUSD: zUsd({ description: 'Largest amount held at the same time.' }).optional(),
+    costUSD: usdSpread.optional().describe('Expected total cost.'),
+    gangHoldUSD: zUsd({ description: 'First hold for the whole gang.' }).optional(),
     holdUSD: zUsd()
       .optional()
       .describe("First hold, which must fit the balance, every matching Budget and the object's own cap."),
-    minimumChargeUSD: zUsd({ description: 'Charged however short it runs.' }).optional(),
-    overheadUSD: usdSpread.optional().describe('Of it, what start and end cost.'),
+    minimumChargeUSD: zUsd({ description: 'Smallest charge, however short the run.' }).optional(),
+    overheadUSD: usdSpread.optional().describe('Share of the cost spent on start and teardown.'),
     placementPreview: z
       .object({
-        explain: z.record(z.string(), z.unknown()).optional().describe('Why there.'),
-        interruptible: z.boolean().optional().describe('The capacity may be taken away.'),
-        offering: z.string().optional().describe('The Offering.'),
-        regionClass: z.string().optional().describe('Where it is.'),
-        warmReuse: z.boolean().optional().describe('It would take over what earlier work left warm.'),
+        explain: z.record(z.string(), z.unknown()).optional().describe('Why this placement was chosen.'),
+        interruptible: z.boolean().optional().describe('Whether the capacity is interruptible.'),
+        offering: z.string().optional().describe('Name of the Offering.'),
+        regionClass: z.string().optional().describe('Region class.'),
+        warmReuse: z.boolean().optional().describe('Whether warm capacity would be reused.'),
       })
       .optional()
-      .describe('Where it would be placed now.'),
-    pricebookVersion: z.string().optional().describe('Version of the prices.'),
-    rateUSDPerHour: zUsd({ description: 'Rate of an hour.' }).optional(),
+      .describe('Placement if it were created now.'),
+    pricebookVersion: z.string().optional().describe('Version of the price book.'),
+    rateUSDPerHour: zUsd({ description: 'Hourly rate.' }).optional(),
     startup: z
       .object({
         cold: durationSpread.optional().describe('On new capacity.'),
-        warm: durationSpread.optional().describe('On capacity that is warm.'),
+        warm: durationSpread.optional().describe('On warm capacity.'),
       })
       .optional()
-      .describe('How long the start takes.'),
-    topology: z.record(z.string(), z.unknown()).optional().describe('Nodes and GPUs that a gang is resolved to.'),
-    validUntil: zTimestamp('Until then it holds.').optional(),
+      .describe('Expected startup time.'),
+    topology: z.record(z.string(), z.unknown()).optional().describe('Resolved topology of a gang: nodes and GPUs.'),
+    validUntil: zTimestamp('When the estimate expires.').optional(),
     warnings: z
       .array(
         z.object({
           code: z.string().describe('Such as ColdStart or InterruptibleSelected.'),
-          message: z.string().optional().describe('What to know, for people.'),
+          message: z.string().optional().describe('Human-readable explanation.'),
         }),
       )
       .optional()
-      .describe('What does not stop it and is good to know.'),
+      .describe('Warnings, which do not prevent the create.'),
   })
-  .describe('What it is expected to cost.');
+  .describe('Estimated cost.');
 
 export type Estimate = z.infer<typeof estimate>;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const imageStatus = z
   .object({
     digest: z.string().optional().describe('sha256:<64 hexadecimal digits>'),
-    reference: z.string().optional().describe('As it was asked for.'),
-    user: z.string().optional().describe('User of its programs; root when the image names none.'),
+    reference: z.string().optional().describe('Reference as written in the spec.'),
+    user: z.string().optional().describe('User that programs run as; root when the image names none.'),
   })
-  .describe('The image that it runs.');
+  .describe('Image that is running.');

@@ -5,7 +5,7 @@ import { commandLine } from './argument.js';
 
 export const initCommand = z.object({
   command: commandLine.describe('Program and arguments.'),
-  timeout: zDuration({ max: '30m' }).optional().describe('30m when unset.'),
+  timeout: zDuration({ max: '30m' }).optional().describe('Time limit; 30m when unset.'),
 });
 
 export type InitCommand = z.infer<typeof initCommand>;

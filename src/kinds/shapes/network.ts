@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { NETWORK_PRESETS } from './network-presets.js';
 
-const HOST = /^(?:\*\.)?(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\.)*[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/i;
+/** Labels of at most 63 characters. The last one is not a number: that would be an IP address. */
+const HOST = /^(?:\*\.)?(?:[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\.)*(?![0-9]+$)[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/i;
 
 const known = [...NETWORK_PRESETS.keys()].join(', ');
 
@@ -13,14 +14,14 @@ export const network = z.object({
         .enum(['Deny', 'AllowList', 'Open'])
         .optional()
         .describe(
-          'What may be reached, by HTTP, CONNECT and SOCKS5 through the proxy that the environment names. Deny: nothing. AllowList: the names of allow and presets, on any port. Open (default): every public name and address. Private and other special addresses never are.',
+          'Outbound policy. All outbound traffic goes through the egress proxy (HTTP, CONNECT, SOCKS5) that the environment names. Deny: nothing is allowed. AllowList: the hosts of allow and presets, on any port. Open (default): every public host and address. Private and other special addresses are always blocked.',
         ),
       allow: z
-        .array(z.string().max(253).regex(HOST, 'must be a DNS name or *.suffix'))
+        .array(z.string().max(253).regex(HOST, 'must be a DNS name or *.suffix, for example pypi.org or *.example.org'))
         .max(128)
         .optional()
         .describe(
-          'DNS names or *.suffix patterns; with policy AllowList only. *.example.org is every name below example.org, however deep, and not example.org itself.',
+          'DNS names or *.suffix patterns; with policy AllowList only. *.example.org matches every name below example.org at any depth, but not example.org itself.',
         ),
       presets: z
         .array(z.string().refine((name) => NETWORK_PRESETS.has(name), { message: `must be one of ${known}` }))
@@ -30,14 +31,14 @@ export const network = z.object({
     })
     .refine((egress) => egress.allow === undefined || egress.allow.length === 0 || egress.policy === 'AllowList', {
       path: ['allow'],
-      message: 'is for policy AllowList only',
+      message: 'may only be set with policy AllowList',
     })
     .refine((egress) => egress.presets === undefined || egress.presets.length === 0 || egress.policy === 'AllowList', {
       path: ['presets'],
-      message: 'are for policy AllowList only',
+      message: 'may only be set with policy AllowList',
     })
     .optional()
-    .describe('Connections from the work to the outside.'),
+    .describe('Outbound connections.'),
 });
 
 export type Network = z.infer<typeof network>;

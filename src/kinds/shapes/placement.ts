@@ -2,10 +2,17 @@
 import { z } from 'zod';
 import { parseDuration } from '../../api/duration.js';
 import { zDuration, zUsd } from '../../api/schema.js';
+import { objectName } from './object-name.js';
 import { MOST_NAMES } from './sizes.js';
 
 /** Waits for a place this long when nothing is said. */
 const DEFAULT_QUEUE_TIMEOUT = '24h';
+
+export const regionClass = z
+  .string()
+  .max(63)
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be a region class, for example eu-central')
+  .meta({ example: 'eu-central' });
 
 export const placement = z.object({
   dedicated: z.literal(true).optional().describe('Reserved; only true is accepted.'),
@@ -13,16 +20,20 @@ export const placement = z.object({
     .enum(['Never', 'Allow', 'Prefer'])
     .optional()
     .describe('Whether interruptible capacity may be used.'),
-  maxRateUSDPerHour: zUsd().optional().describe('Highest rate that may be paid.'),
-  offerings: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Only these Offerings.'),
-  pool: z.string().min(1).optional().describe('A Pool of the project.'),
-  profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('What placement weighs most.'),
+  maxRateUSDPerHour: zUsd().optional().describe('Highest accepted hourly rate.'),
+  offerings: z
+    .array(objectName('Name of an Offering.'))
+    .max(MOST_NAMES)
+    .optional()
+    .describe('Only these Offerings; any when empty.'),
+  pool: objectName('Name of a Pool in the project.').optional(),
+  profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('Placement objective.'),
   queueTimeout: zDuration()
     .optional()
     .describe(
-      'Longest wait for a place, 24h when unset; 0s waits for ever. On expiry the work fails with CapacityUnavailable.',
+      'Longest wait for capacity, 24h when unset; 0s waits without limit. On expiry the work fails with CapacityUnavailable.',
     ),
-  regions: z.array(z.string().min(1)).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
+  regions: z.array(regionClass).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
 });
 
 export type Placement = z.infer<typeof placement>;
@@ -35,5 +46,8 @@ export function queueTimeoutMs(placed: Placement | undefined): number | undefine
 /** Why work fails whose wait for a place was too long. */
 export function noPlace(placed: Placement | undefined): { readonly reason: string; readonly message: string } {
   const limit = placed?.queueTimeout ?? DEFAULT_QUEUE_TIMEOUT;
-  return { reason: 'CapacityUnavailable', message: `no place was found within placement.queueTimeout ${limit}` };
+  return {
+    reason: 'CapacityUnavailable',
+    message: `no capacity became available within placement.queueTimeout ${limit}`,
+  };
 }

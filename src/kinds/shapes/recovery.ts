@@ -7,8 +7,11 @@ import { checkpointPolicy } from './checkpoint-policy.js';
 export const DEFAULT_MAX_ATTEMPTS = 8;
 
 export const recovery = z.object({
-  checkpoint: checkpointPolicy.optional().describe('How the work is checkpointed.'),
-  continuity: z.enum(['Checkpointed', 'Restartable', 'Ephemeral']).optional().describe('What survives a replacement.'),
+  checkpoint: checkpointPolicy.optional().describe('Checkpoint policy.'),
+  continuity: z
+    .enum(['Checkpointed', 'Restartable', 'Ephemeral'])
+    .optional()
+    .describe('What a replacement continues from.'),
   maxAttempts: z
     .int32()
     .min(1)
@@ -17,7 +20,7 @@ export const recovery = z.object({
     .describe('Replacements of lost capacity per index, 8 when unset. Mutable.'),
   minProgressDuration: zDuration()
     .optional()
-    .describe('A replacement that ran for less counts as no progress; 2m when unset.'),
+    .describe('An Attempt that ran for less than this counts as no progress; 2m when unset.'),
   onInterruption: z
     .enum(['Resume', 'Fail'])
     .optional()

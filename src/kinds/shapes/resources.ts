@@ -9,13 +9,21 @@ import type { ResourceAmounts } from '../amounts.js';
 
 const MI = 2 ** 20;
 
+const accelerator = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+    'must be an accelerator id or family of at most 63 letters, digits, dots, underscores or hyphens, for example h100',
+  )
+  .meta({ example: 'h100' });
+
 export const gpu = z.object({
   count: z.literal([1, 2, 4, 8]).optional().describe('GPUs per node.'),
   exact: z.boolean().optional().describe('Pin the exact variant rather than the family.'),
   interconnect: z.enum(['Any', 'NVLink']).optional().describe('How the GPUs of a node are connected.'),
   minMemory: zBytes().optional().describe('Least memory of each GPU.'),
   type: z
-    .array(z.string().min(1))
+    .array(accelerator)
     .min(1)
     .max(8)
     .nullable()
@@ -27,7 +35,12 @@ export const resources = z.object({
   cpu: zCpu().optional().describe('CPU cores, such as 500m or 2. Unset: a limit of 1.'),
   memory: zBytes().optional().describe('Memory. Unset: a limit of 512Mi.'),
   disk: zBytes().optional().describe('Disk for the writable files. Unset: a limit of 10Gi.'),
-  nodes: z.int32().min(0).max(16).optional().describe('Above 1: shorthand for distributed.nodes.'),
+  nodes: z
+    .int32()
+    .min(0)
+    .max(16)
+    .optional()
+    .describe('Number of nodes. Above 1 it is a short form of distributed.nodes.'),
   gpu: gpu.optional().describe('GPUs.'),
 });
 

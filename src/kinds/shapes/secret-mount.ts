@@ -1,8 +1,9 @@
 /** Owns the mount of a whole Secret. A bare name is accepted on write. Source: spec, "Conventions" 8. */
 import { z } from 'zod';
+import { objectName } from './object-name.js';
 
 const full = z.object({
-  name: z.string().min(1).describe('Name of a Secret in the project.'),
+  name: objectName('Name of a Secret in the project.'),
   version: z.int32().min(1).optional().describe('Version of the Secret; unset pins the newest one at admission.'),
 });
 

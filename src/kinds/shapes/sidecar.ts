@@ -14,12 +14,15 @@ export const sidecar = z.object({
   name: z
     .string()
     .refine((name) => checkLabelName(name) === undefined, 'must be a DNS label of at most 63 characters')
-    .refine((name) => !TAKEN.has(name), "is the name of one of the service's own processes")
+    .refine(
+      (name) => !TAKEN.has(name),
+      "must not be main, init, system or network, which are names of the service's own processes",
+    )
     .describe('Unique in the Job; also names its log.'),
   command: commandLine.describe('Program and arguments.'),
   env: environment.optional().describe("Its environment, beside the service's own variables."),
   image: imageName.optional().describe("The Job's image when unset."),
-  startupTimeout: zDuration().optional().describe('How long it may take to start.'),
+  startupTimeout: zDuration().optional().describe('Time limit for its start.'),
 });
 
 export const sidecars = z.array(sidecar).max(MOST_SIDECARS);

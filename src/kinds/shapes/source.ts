@@ -1,14 +1,15 @@
 /** Owns the program text that is unpacked before work starts. Source: spec, "Job spec", Source. */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest } from '../../api/schema.js';
+import { gitRef, gitRepository } from './git-repository.js';
 
 export const source = z
   .object({
     git: z
       .object({
-        repo: z.string().min(1).describe('owner/name or an https URL.'),
-        ref: z.string().min(1).optional().describe('Branch, tag or commit.'),
-        path: zAbsolutePath().optional().describe('Where it is put; workingDir when unset.'),
+        repo: gitRepository.describe('owner/name or an https URL without credentials.'),
+        ref: gitRef.optional().describe('Branch, tag or commit; the default branch when unset.'),
+        path: zAbsolutePath().optional().describe('Directory that receives the files; workingDir when unset.'),
       })
       .optional()
       .describe('A git repository.'),

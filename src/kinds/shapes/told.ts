@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 export const told = {
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
   observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
 };

@@ -7,6 +7,9 @@ import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { jobSpec } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
+import { refuseTtl } from '../job/template.js';
+import { hasNoNul } from '../shapes/env-var.js';
+import { regionClass } from '../shapes/placement.js';
 import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
@@ -20,20 +23,33 @@ const MOST_PARAMS = 32;
 const matrix = z.object({
   gpu: z
     .array(
-      z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}:[1248]$/, 'must be family:count, with 1, 2, 4 or 8 of it'),
+      z
+        .string()
+        .regex(
+          /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}:[1248]$/,
+          'must be family:count with a count of 1, 2, 4 or 8, for example h100:8',
+        ),
     )
     .max(16)
     .optional()
     .describe("Accelerators as family:count; empty keeps the template's."),
   params: zMap(
-    z.string().regex(/^[A-Z][A-Z0-9_]{0,62}$/, 'must be an upper-case name'),
-    z.array(z.string().max(4096)).max(256).describe('Values of this parameter.'),
+    z
+      .string()
+      .regex(
+        /^[A-Z][A-Z0-9_]{0,62}$/,
+        'must be an upper case letter and up to 62 more upper case letters, digits or underscores, for example LEARNING_RATE',
+      ),
+    z
+      .array(z.string().max(4096).refine(hasNoNul, 'must not contain a NUL character'))
+      .max(256)
+      .describe('Values of this parameter.'),
     MOST_PARAMS,
   )
     .optional()
     .describe('Values by upper-case name; each cell gets SVC_PARAM_<NAME>.'),
   regions: z
-    .array(z.string().min(1).max(63))
+    .array(regionClass)
     .max(64)
     .optional()
     .describe("Region classes, one per cell; may narrow the template's regions, never widen them."),
@@ -45,7 +61,8 @@ export const sweepSpec = z
       .optional()
       .describe('What differs from cell to cell; an empty dimension keeps the value of the template.'),
     maxCostUSD: zUsd({
-      description: 'One cap that all cells share; reaching it suspends every running cell.',
+      description:
+        'Cost cap shared by all cells; every running cell is suspended when it is reached. Can only be raised.',
     }).optional(),
     maxParallel: z.int32().min(1).max(256).default(4).describe('Cells that run at the same time. Mutable.'),
     repetitions: z.int32().min(1).max(64).default(1).describe('How often each combination is run.'),
@@ -56,7 +73,7 @@ export const sweepSpec = z
     template: z
       .object({
         kind: z.enum(['Job']).default('Job').describe('What a cell is.'),
-        spec: jobSpec.describe('Spec of the Job of each cell.'),
+        spec: jobSpec.describe('Spec of the Job of each cell, without ttlSecondsAfterFinished.'),
       })
       .describe('What each cell runs.'),
   })
@@ -72,6 +89,7 @@ export const sweepSpec = z
         if (allowed.length === 0 || allowed.includes(region)) continue;
         complain(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
       }
+      refuseTtl(value.template.spec, ['template', 'spec'], issues);
       const cells = [gpu, regions, ...Object.values(params)].reduce(
         (product, values) => product * Math.max(1, values.length),
         value.repetitions,
@@ -105,15 +123,15 @@ export const sweepStatus = z.object({
     )
     .optional()
     .describe('The cells, by index.'),
-  completionTime: zTimestamp('When it ended.').optional(),
-  conditions: z.array(conditionField).optional().describe('Funded, and what else is known.'),
-  cost: cost.optional().describe('What it has cost.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  completionTime: zTimestamp('When it finished.').optional(),
+  conditions: z.array(conditionField).optional().describe('Conditions, such as Funded.'),
+  cost: cost.optional().describe('Cost so far.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(JOB_PHASES).optional().describe('Phase of the Sweep.'),
   reason: z.string().optional().describe('Why it is in this phase: MaxCostReached, say.'),
-  startTime: zTimestamp('When it began.').optional(),
+  startTime: zTimestamp('When it started.').optional(),
 });
 
 export type SweepSpec = z.infer<typeof sweepSpec>;

@@ -12,6 +12,7 @@ import { jobStatus } from '../job/status.js';
 import { boundedObject } from '../shapes/bounded.js';
 import { catalogName, versionedName } from '../shapes/catalog-name.js';
 import { complainOfRepeats, complainUnlessOne, rules } from '../shapes/complain.js';
+import { checkGang } from '../shapes/distributed.js';
 import { hubModel } from '../shapes/hub-model.js';
 import { input } from '../shapes/input.js';
 import { METHODS } from '../trainingruntime/schema.js';
@@ -46,14 +47,12 @@ const overrides = z
     volumes: job.volumes,
   })
   .check(
-    rules(({ value: { secrets }, issues }) =>
-      complainOfRepeats(
-        issues,
-        ['secrets'],
-        secrets?.map(({ name }) => name),
-        ['name'],
-      ),
-    ),
+    rules(({ value, issues }) => {
+      const mounted = value.secrets?.map(({ name }) => name);
+      complainOfRepeats(issues, ['secrets'], mounted, ['name']);
+      complainOfRepeats(issues, ['connections'], value.connections);
+      checkGang(value, [], issues);
+    }),
   );
 
 export const trainingJobSpec = z.object({
@@ -68,7 +67,7 @@ export const trainingJobSpec = z.object({
     .optional()
     .describe("Parameters, as the runtime's JSON Schema has them."),
   overrides: overrides.optional().describe("Fields of the stages' Jobs that differ from the runtime's."),
-  maxCostUSD: zUsd({ description: 'Most that all stages together may cost.' }).optional(),
+  maxCostUSD: zUsd({ description: 'Cost cap of all stages together. Can only be raised.' }).optional(),
   state: z
     .enum(['Running', 'Suspended', 'Cancelled'])
     .default('Running')

@@ -41,7 +41,7 @@ export const trainingRuntimeKind: KindDefinition = {
       name: 'Launcher',
       type: 'string',
       priority: 1,
-      description: 'What starts the ranks.',
+      description: 'Launcher of the ranks.',
       cell: ({ spec }: This) => spec.launcher ?? '',
     },
     {

@@ -11,6 +11,7 @@ import { commandLine } from '../shapes/argument.js';
 import { boundedObject } from '../shapes/bounded.js';
 import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
 import { initCommand } from '../shapes/init-command.js';
+import { declaredOutputName } from '../shapes/output.js';
 import { collectedPath } from '../shapes/paths.js';
 import { pinnedImage } from '../shapes/pinned-image.js';
 import { resources } from '../shapes/resources.js';
@@ -70,15 +71,12 @@ export const trainingRuntimeSpec = z
     launcher: z
       .enum(['Plain', 'Torchrun', 'Accelerate', 'Deepspeed'])
       .default('Plain')
-      .describe('What starts the ranks.'),
+      .describe('Launcher of the ranks.'),
     modes: z.array(z.enum(MODES)).min(1).max(2).default(['Train']).describe('What it can do.'),
     outputs: z
       .array(
         z.object({
-          name: z
-            .string()
-            .regex(/^[a-z0-9._-]{1,64}$/, 'must match ^[a-z0-9._-]{1,64}$')
-            .describe('Unique in the runtime.'),
+          name: declaredOutputName.describe('Unique in the runtime.'),
           path: collectedPath.describe('Absolute.'),
         }),
       )
@@ -129,10 +127,10 @@ export const trainingRuntimeStatus = z.object({
   imageDigest: z.string().optional().describe('Digest of its image.'),
   imageUser: z.string().optional().describe('User that the image names.'),
   managed: z.boolean().optional().describe('True for the runtimes of the catalog.'),
-  message: z.string().optional().describe('Why it is in this phase, for people.'),
-  observedGeneration: z.int().optional().describe('Generation of the spec that this status is of.'),
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Phase of the runtime.'),
-  reason: z.string().optional().describe('Why it is in this phase, as one word.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
 });
 
 export type TrainingRuntimeSpec = z.infer<typeof trainingRuntimeSpec>;

@@ -17,7 +17,7 @@ export const volumeSpec = z.object({
     max: '1h',
     description: 'How often a writer commits a revision while it runs; only at its end when unset.',
   }).optional(),
-  maxCostUSD: zUsd().optional().describe('Most that its import and export attempts may cost. May only be raised.'),
+  maxCostUSD: zUsd().optional().describe('Cost cap of import and export Attempts. Can only be raised.'),
   revisionHistoryLimit: z.int32().min(1).max(100).optional().describe('Revisions that are kept.'),
   size: zBytes({ min: '1' }).optional().describe('Most logical bytes of a revision.'),
   source: volumeSource.optional().describe('Where it is filled from. A change starts a new import.'),
@@ -42,16 +42,16 @@ export const volumeStatus = z.object({
     .object({
       attempt: z.string().optional().describe('Name of the Attempt that imports.'),
       bytes: z.int().optional().describe('Bytes that have come in.'),
-      completionTime: zTimestamp('When it ended.').optional(),
+      completionTime: zTimestamp('When it finished.').optional(),
       files: z.int().optional().describe('Files that have come in.'),
       generation: z.int().optional().describe('Generation of the spec that it is for.'),
       sha256: z.string().optional().describe('Of what was fetched.'),
-      startTime: zTimestamp('When it began.').optional(),
+      startTime: zTimestamp('When it started.').optional(),
     })
     .optional()
     .describe('The last import.'),
   lastCommitTime: zTimestamp('When the newest revision was committed.').optional(),
-  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Where it is in its life.'),
+  phase: z.enum(['Pending', 'Ready', 'Failed']).optional().describe('Lifecycle phase.'),
   readers: z.int().optional().describe('Attempts that have it mounted to read.'),
   revision: z.string().optional().describe('The newest Ready revision.'),
   storage: z

@@ -1,18 +1,12 @@
 /** Owns where a Volume is filled from: exactly one place. Source: spec, "Volume". */
 import { z } from 'zod';
-import { sha256Hex } from '../shapes/bucket-input.js';
+import { BUCKET, sha256Hex } from '../shapes/bucket-input.js';
 import { complainUnlessOne, rules } from '../shapes/complain.js';
+import { gitRef, isOwnerAndName } from '../shapes/git-repository.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { objectName } from '../shapes/object-name.js';
 
 const ORIGINS = ['connectionQuery', 'git', 'hub', 's3', 'upload', 'url'] as const;
-
-/** A branch, tag or commit; never an option of git. */
-const gitRef = z
-  .string()
-  .max(255)
-  .regex(/^[^-\s~^:?*[\\][^\s~^:?*[\\]*$/, 'must be a branch, a tag or a commit')
-  .meta({ example: 'main' });
 
 const LONGEST_QUERY = 64 * 1024;
 
@@ -40,8 +34,8 @@ export const volumeSource = z
         repo: z
           .string()
           .max(256)
-          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be owner/name')
-          .describe('owner/name'),
+          .refine(isOwnerAndName, 'must be owner/name, for example openai/gsm8k')
+          .describe('Repository of the hub, as owner/name.'),
         revision: gitRef.optional().describe('Commit of 40 hexadecimal digits, or a tag, resolved at admission.'),
         secret: objectName('Name of a Secret that holds the access token for gated repositories.').optional(),
       })
@@ -53,7 +47,10 @@ export const volumeSource = z
         uri: z
           .string()
           .max(2048)
-          .regex(/^s3:\/\/[^/\s]+(?:\/.*)?$/, 'must be s3://bucket/prefix')
+          .regex(
+            new RegExp(`^s3://${BUCKET}(?:/[^\\0\\r\\n]*)?$`),
+            'must be s3://bucket/prefix, for example s3://datasets/2026',
+          )
           .describe('s3://bucket/prefix'),
       })
       .optional()

@@ -11,10 +11,10 @@ const EVENT_PATTERN = /^(?:\*|[a-z][a-z0-9]{0,62}\.(?:\*|[a-z][a-z0-9_]{0,62}))$
 
 export const webhookEndpointSpec = z.object({
   url: httpsUrl.describe('Where deliveries are posted: https at a public address. Redirects are not followed.'),
-  description: z.string().max(1024).optional().describe('What it is for.'),
+  description: z.string().max(1024).optional().describe('Description for people.'),
   enabled: z.boolean().default(true).describe('False pauses it: pending deliveries are dropped and none are made.'),
   eventTypes: z
-    .array(z.string().regex(EVENT_PATTERN, 'must be an event type such as job.failed, a prefix such as job.*, or *'))
+    .array(z.string().regex(EVENT_PATTERN, 'must be "<kind>.<reason>", "<kind>.*" or "*", for example "job.succeeded"'))
     .max(MOST_PATTERNS)
     .optional()
     .describe('Exact types, prefixes such as job.*, or *. None named: every event.'),

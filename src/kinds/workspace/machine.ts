@@ -10,6 +10,8 @@
  * It has one Attempt at a time (`../session`), and before each the lease of its home (`lease.ts`). It is Stopped once the files
  * of its home are in the Volume, and goes, when it is deleted, only then.
  */
+import type { Author } from '../../api/access/author.js';
+import { stoppedBy } from '../session/stopped-by.js';
 import { equalJson } from '../../api/equal.js';
 import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { Refusal } from '../../api/refusal.js';
@@ -53,7 +55,7 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
       waitForSchedule(draft);
       return true;
     case 'Updated':
-      takeUpdate(draft, message.before);
+      takeUpdate(draft, message.before, message.by);
       return true;
     case 'DeletionRequested':
       if (draft.object.metadata.finalizers?.includes(ORPHAN_FINALIZER) === true) abandon(draft);
@@ -84,11 +86,11 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
   }
 }
 
-function takeUpdate(draft: WorkspaceDraft, before: Workspace): void {
+function takeUpdate(draft: WorkspaceDraft, before: Workspace, by: Author | undefined): void {
   const { spec } = draft.object;
   // Whatever was changed may have mended it, so it is tried again.
   if (!equalJson(spec, before.spec)) draft.keep({ failure: undefined, lost: 0, notBefore: undefined });
-  if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested');
+  if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested', stoppedBy(by));
 }
 
 /** Orphaned, its Attempt would tell nobody of its end: it goes at once, and what its home has become is not saved. */

@@ -30,7 +30,7 @@ function explain(draft: WorkspaceDraft, phase: WorkspacePhase): Why {
     case 'Failed':
       return failure ?? {};
     case 'Stopped':
-      return { reason: draft.status.stopReason };
+      return { reason: draft.status.stopReason, message: draft.private.stopMessage };
     case 'Pending':
       if (draft.held) {
         return {

@@ -36,7 +36,8 @@ export function settleSchedule(draft: WorkspaceDraft): void {
   }
   if (stop !== undefined && stop <= draft.now && draft.private.stopped !== stop) {
     draft.keep({ stopped: stop });
-    if (draft.state === 'Running') draft.stop('Schedule');
+    if (draft.state === 'Running')
+      draft.stop('Schedule', `Stopped at schedule.stopAt ${draft.object.spec.schedule?.stopAt ?? ''}`);
   }
   // Stopped by its client, or without a time to wait for any more.
   if (draft.private.waits === true && (draft.state === 'Stopped' || start === undefined))

@@ -50,10 +50,10 @@ const fields = z.object({
     .max(4)
     .optional()
     .describe('Credentials of registries.'),
-  maxCostUSD: zUsd().optional().describe('Most that it may cost; reaching it stops it. May only be raised.'),
+  maxCostUSD: zUsd().optional().describe('Cost cap; the Workspace stops when it is reached. Can only be raised.'),
   network: network.optional().describe('What it may reach. Unset: the policy Open.'),
   placement: placement.optional().describe('Where it may run.'),
-  resources: resources.optional().describe('What it gets.'),
+  resources: resources.optional().describe('Resources.'),
   schedule: z
     .object({
       readyBy: zTimestamp()
@@ -62,7 +62,7 @@ const fields = z.object({
       stopAt: zTimestamp().optional().describe('When it is stopped; after readyBy.'),
     })
     .optional()
-    .describe('When it is started and stopped by itself.'),
+    .describe('Scheduled start and stop.'),
   secrets: z
     .array(secretMount)
     .max(32)
@@ -86,7 +86,7 @@ const fields = z.object({
     .array(z.enum(TOOLS))
     .max(TOOLS.length)
     .default([...TOOLS])
-    .describe('What is started inside.'),
+    .describe('Tools available in the Workspace.'),
   volume: objectName('Name of a Volume in the project.')
     .optional()
     .describe(`ReadWriteOnce Volume that is mounted at /home/${BRAND}. Exactly one of volume and ephemeral: true.`),
@@ -119,13 +119,13 @@ export type WorkspaceSpec = z.infer<typeof fields>;
 /** Source: decisions, "Phases not named by the spec". */
 export const WORKSPACE_PHASES = ['Pending', 'Starting', 'Running', 'Stopping', 'Stopped', 'Failed'] as const;
 
-const place = z.object({ url: z.string().optional().describe('Address to open in a browser.') });
+const place = z.object({ url: z.string().optional().describe('URL to open in a browser.') });
 
 export const workspaceStatus = z.object({
   ...told,
   attempt: z
     .object({
-      epoch: z.int().optional().describe('Grows with every start and every recovery.'),
+      epoch: z.int().optional().describe('Increases with every start and every recovery.'),
       name: z.string().optional().describe('Name of the Attempt.'),
     })
     .optional()
@@ -142,38 +142,38 @@ export const workspaceStatus = z.object({
       vscode: place.optional().describe('The IDE.'),
       ssh: z
         .object({
-          command: z.string().optional().describe('Command that opens a session.'),
-          host: z.string().optional().describe('Host and port of the front door.'),
-          hostKey: z.string().optional().describe('Key of the host, stable across sessions.'),
+          command: z.string().optional().describe('Command that opens an SSH session.'),
+          host: z.string().optional().describe('Host and port of the SSH server.'),
+          hostKey: z.string().optional().describe('SSH host key, stable across sessions.'),
         })
         .optional()
-        .describe('A session over SSH.'),
+        .describe('SSH access.'),
     })
     .optional()
-    .describe('How to get in.'),
-  cost: cost.optional().describe('What it has cost.'),
+    .describe('Ways to connect.'),
+  cost: cost.optional().describe('Cost so far.'),
   endpoints: z
     .array(
       z.object({
         name: z.string().describe('Name of the endpoint.'),
-        port: z.int32().describe('Port inside.'),
-        url: z.string().describe('Address outside.'),
+        port: z.int32().describe('Port in the Workspace.'),
+        url: z.string().describe('Public URL.'),
       }),
     )
     .optional()
-    .describe('Ports that are served.'),
-  estimate: estimate.optional().describe('What it is expected to cost.'),
+    .describe('Served ports.'),
+  estimate: estimate.optional().describe('Estimated cost.'),
   home: z
     .object({
       volume: z.string().optional().describe('Name of the Volume.'),
       revision: z.string().optional().describe('Its revision; absent when it was empty.'),
       digest: z.string().optional().describe('sha256:<64 hexadecimal digits> of the saved files, a tar.zst.'),
-      size: zQuantity().optional().describe('The size of the Volume, beyond which no disk is given.'),
+      size: zQuantity().optional().describe('Size of the Volume, which limits the disk.'),
     })
     .optional()
-    .describe(`What the last start has found as /home/${BRAND}, or the last stop has saved.`),
-  lastActivityTime: zTimestamp('When something was last asked of it.').optional(),
-  phase: z.enum(WORKSPACE_PHASES).optional().describe('Where it is in its life.'),
+    .describe(`Revision of /home/${BRAND} that the last start restored or the last stop saved.`),
+  lastActivityTime: zTimestamp('Time of the last activity.').optional(),
+  phase: z.enum(WORKSPACE_PHASES).optional().describe('Lifecycle phase.'),
   secretVersionIDs: z.record(z.string(), z.string()).optional().describe('Versions mounted now, by Secret.'),
   secretVersions: z
     .record(z.string(), z.int32())

@@ -17,7 +17,8 @@ const LAZY: ReadonlySet<string> = new Set(['idle', 'start']);
 export function settle(draft: WorkspaceDraft): WorkspacePhase {
   if (!draft.deleting) {
     settleSchedule(draft);
-    if (hasIdledOut(draft)) draft.stop('IdleTimeout');
+    if (hasIdledOut(draft))
+      draft.stop('IdleTimeout', `Stopped after ${draft.object.spec.idleTimeout} without activity`);
   }
   giveUpWait(draft);
   settleLease(draft);

@@ -46,7 +46,7 @@ export function prepareUpdate(
   let { spec } = current;
   if (desired['spec'] !== spec) {
     const before = complaints.causes.length;
-    const read = shareJson(spec, readSpec(kind, desired['spec'], complaints));
+    const read = shareJson(spec, readSpec(kind, desired['spec'], complaints, spec));
     if (complaints.causes.length === before && read !== spec) {
       complaints.causes.push(...checkChange(guards, spec, read));
       spec = read;

@@ -2,7 +2,7 @@
  * Owns reading the client's half of a body: metadata and spec against their schemas, with defaults, and the members that
  * nobody knows or that stand there twice. All complaints of one body are collected, so that one answer tells them all.
  */
-import { causesOf, duplicateField, unknownField } from '../../api/causes.js';
+import { causesOf, duplicateField, TELLING, unknownField } from '../../api/causes.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import { below } from '../../api/path.js';
 import type { Cause, Refusal } from '../../api/refusal.js';
@@ -12,6 +12,7 @@ import { CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../kind.js';
 import { METADATA, METADATA_SHAPE, planOf } from './plan.js';
 import type { Target, WriteContext } from './prepared.js';
+import { ratchet } from './ratchet.js';
 
 /** `status` may be sent back and is ignored whatever is in it. */
 const MEMBERS = new Set(['apiVersion', 'kind', 'metadata', 'spec', 'status']);
@@ -44,12 +45,16 @@ export function readMetadata(given: unknown, complaints: Complaints): MetadataIn
   const parsed = METADATA.safeParse(metadata);
   complaints.unknown.push(...unknownFields(METADATA_SHAPE, metadata, 'metadata'));
   if (parsed.success) return parsed.data;
-  complaints.causes.push(...causesOf(parsed.error.issues, metadata, 'metadata'));
+  const { issues = [] } = METADATA.safeParse(metadata, TELLING).error ?? {};
+  complaints.causes.push(...causesOf(issues, metadata, 'metadata'));
   return undefined;
 }
 
-/** The spec with its defaults; undefined when it is not valid. A missing spec is an empty one. */
-export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints): unknown {
+/**
+ * The spec with its defaults; undefined when it is not valid. A missing spec is an empty one. `stored` is the spec that the
+ * write replaces: what breaks a rule there already may stay as it is.
+ */
+export function readSpec(kind: KindDefinition, given: unknown, complaints: Complaints, stored?: unknown): unknown {
   const { spec: schema, specShape } = planOf(kind);
   const spec = given ?? {};
   const long = tooMany(specShape, spec, 'spec');
@@ -58,9 +63,13 @@ export function readSpec(kind: KindDefinition, given: unknown, complaints: Compl
   const parsed = schema.safeParse(spec);
   if (parsed.success) return parsed.data;
   const withoutNulls = dropNulls(specShape, spec);
-  const again = withoutNulls === spec ? parsed : schema.safeParse(withoutNulls);
+  const again = schema.safeParse(withoutNulls, TELLING);
   if (again.success) return again.data;
-  complaints.causes.push(...causesOf(again.error.issues, withoutNulls, 'spec'));
+  const { issues } = again.error;
+  const left =
+    stored === undefined ? { issues, spec: undefined } : ratchet(kind.schema.spec, withoutNulls, stored, issues);
+  if (left.issues.length === 0) return left.spec;
+  complaints.causes.push(...causesOf(left.issues, withoutNulls, 'spec'));
   return undefined;
 }
 

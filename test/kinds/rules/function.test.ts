@@ -142,7 +142,7 @@ function everyName() {
   return objectOf(functionKind, {
     code: CODE,
     connections: ['db'],
-    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c' } } }],
+    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c', key: 'k' } } }],
     imageRef: 'mine',
     imagePullSecrets: ['pull'],
     placement: { pool: 'rack' },
@@ -153,7 +153,7 @@ function everyName() {
         name: 'b',
         command: ['a'],
         image: 'svc/nothing',
-        env: [{ name: 'Y', valueFrom: { secretKeyRef: { name: 'd' } } }],
+        env: [{ name: 'Y', valueFrom: { secretKeyRef: { name: 'd', key: 'k' } } }],
       },
     ],
     volumes: [{ volume: 'data', mountPath: '/data' }],

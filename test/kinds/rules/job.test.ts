@@ -141,6 +141,42 @@ holdRules(test, {
     bound('a gang from 2 GPUs', 'distributed', { totalGPUs: 2 }, { totalGPUs: 1 }, '.totalGPUs'),
     bound('a gang to 64 GPUs', 'distributed', { totalGPUs: 64 }, { totalGPUs: 65 }, '.totalGPUs'),
     bound('a gang has a size', 'distributed', { totalGPUs: 2 }, {}, '.nodes'),
+    {
+      rule: 'nodes may be given in short',
+      within: [
+        ['spec.resources.nodes', 2],
+        ['spec.distributed', { launcher: 'Torchrun' }],
+      ],
+      beyond: [
+        ['spec.resources.nodes', 1],
+        ['spec.distributed', { launcher: 'Torchrun' }],
+      ],
+      field: 'spec.distributed.nodes',
+    },
+    {
+      rule: 'nodes in short and in full are the same',
+      within: [
+        ['spec.resources.nodes', 2],
+        ['spec.distributed', { nodes: 2 }],
+      ],
+      beyond: [
+        ['spec.resources.nodes', 2],
+        ['spec.distributed', { nodes: 3 }],
+      ],
+      field: 'spec.distributed.nodes',
+    },
+    {
+      rule: 'nodes in short are a size as well',
+      within: [
+        ['spec.resources.nodes', 1],
+        ['spec.distributed', { totalGPUs: 8 }],
+      ],
+      beyond: [
+        ['spec.resources.nodes', 2],
+        ['spec.distributed', { totalGPUs: 8 }],
+      ],
+      field: 'spec.distributed.nodes',
+    },
     bound('a gang has one size', 'distributed', { nodes: 2 }, { nodes: 2, totalGPUs: 2 }, '.nodes'),
     bound(
       'a start from 5m',
@@ -195,6 +231,55 @@ holdRules(test, {
     input('a bucket has a key', { bucket }, { bucket: { ...bucket, uri: 's3://bucket/' } }, '.bucket.uri'),
     input('a bucket has a connection', { bucket }, { bucket: { uri: bucket.uri } }, '.bucket.connection'),
     input(
+      'a bucket and a key have no line breaks',
+      { bucket: { ...bucket, uri: 's3://bucket/a b' } },
+      { bucket: { ...bucket, uri: 's3://bucket/a\nb' } },
+      '.bucket.uri',
+    ),
+    input(
+      'a bucket has the name of one',
+      { bucket: { ...bucket, uri: 's3://my.bucket-1/a' } },
+      { bucket: { ...bucket, uri: 's3://my bucket/a' } },
+      '.bucket.uri',
+    ),
+    input(
+      'a Connection is named as an object',
+      { bucket },
+      { bucket: { ...bucket, connection: 'My store' } },
+      '.bucket.connection',
+    ),
+    input('a Volume is named as an object', volume, { volume: { name: 'My data' } }, '.volume.name'),
+    input(
+      'a Job is named as an object',
+      { output: { job: 'j', name: 'o' } },
+      { output: { job: 'J_1', name: 'o' } },
+      '.output.job',
+    ),
+    input(
+      'an output has the name of one',
+      { output: { job: 'j', name: 'a.b_c-1' } },
+      { output: { job: 'j', name: 'A' } },
+      '.output.name',
+    ),
+    input(
+      'a directory lies below the home',
+      { fromWorkspace: { name: 'w', path: 'a/.b/c' } },
+      { fromWorkspace: { name: 'w', path: 'a/../../c' } },
+      '.fromWorkspace.path',
+    ),
+    input(
+      'a directory of a home is relative',
+      { fromWorkspace: { name: 'w', path: 'a' } },
+      { fromWorkspace: { name: 'w', path: '/a' } },
+      '.fromWorkspace.path',
+    ),
+    input(
+      'no credentials in a URL',
+      { url: { url: 'https://example.org/a' } },
+      { url: { url: 'https://ada:secret@example.org/a' } },
+      '.url.url',
+    ),
+    input(
       'a sum is whole',
       { bucket: { ...bucket, sha256: 'a'.repeat(64) } },
       { bucket: { ...bucket, sha256: 'a'.repeat(63) } },
@@ -247,13 +332,65 @@ holdRules(test, {
     output('absolute paths', { path: '/a/b' }, { path: 'a/b' }, '.path'),
     output('ranks that are known', { fromRanks: 'Zero' }, { fromRanks: 'One' }, '.fromRanks'),
     output(
+      'a sink names its Connection as an object',
+      { sink: { connection: 'c', table: 't' } },
+      { sink: { connection: 'postgres://c', table: 't' } },
+      '.sink.connection',
+    ),
+    output('a name is no directory', { name: '...' }, { name: '..' }, '.name'),
+    output(
       'rows are added or replaced',
       { sink: { connection: 'c', table: 't', mode: 'Replace' } },
       { sink: { connection: 'c', table: 't', mode: 'Merge' } },
       '.sink.mode',
     ),
+    bound('Connections have names of objects', 'connections', ['db'], ['My db'], '[0]'),
+    bound('an Image has the name of an object', 'imageRef', 'mine', 'svc/mine'),
+    bound('a ServiceAccount has the name of an object', 'serviceAccountName', 'ci', 'CI'),
     bound('a source is one', 'source', { blob: DIGEST }, {}),
     bound('a source is one only', 'source', { git: { repo: 'a/b' } }, { blob: DIGEST, git: { repo: 'a/b' } }),
+    bound(
+      'a repository is owner/name or a URL',
+      'source',
+      { git: { repo: 'a/b.git' } },
+      { git: { repo: 'b' } },
+      '.git.repo',
+    ),
+    bound(
+      'a repository is fetched over https',
+      'source',
+      { git: { repo: 'https://example.org/a/b' } },
+      { git: { repo: 'git@example.org:a/b' } },
+      '.git.repo',
+    ),
+    bound(
+      'a repository has no credentials',
+      'source',
+      { git: { repo: 'https://example.org/a/b' } },
+      { git: { repo: 'https://ada:secret@example.org/a/b' } },
+      '.git.repo',
+    ),
+    bound(
+      'a repository leads nowhere else',
+      'source',
+      { git: { repo: 'a/.b' } },
+      { git: { repo: 'a/..' } },
+      '.git.repo',
+    ),
+    bound(
+      'a ref is no option',
+      'source',
+      { git: { repo: 'a/b', ref: 'feature/x' } },
+      { git: { repo: 'a/b', ref: '--upload-pack=x' } },
+      '.git.ref',
+    ),
+    bound(
+      'files of a repository have an absolute place',
+      'source',
+      { git: { repo: 'a/b', path: '/a' } },
+      { git: { repo: 'a/b', path: 'a' } },
+      '.git.path',
+    ),
     bound('a blob is a digest', 'source', { blob: DIGEST }, { blob: 'sha256:a' }, '.blob'),
   ],
   immutable: [
@@ -319,7 +456,9 @@ test('Job: what it names is looked for, each by the path of its field', (t) => {
     placement: { pool: 'rack' },
     secrets: ['a'],
     serviceAccountName: 'ci',
-    sidecars: [{ name: 's', command: ['a'], env: [{ name: 'Y', valueFrom: { secretKeyRef: { name: 'd' } } }] }],
+    sidecars: [
+      { name: 's', command: ['a'], env: [{ name: 'Y', valueFrom: { secretKeyRef: { name: 'd', key: 'k' } } }] },
+    ],
     volumes: [{ volume: 'data', mountPath: '/data' }],
   });
   t.deepEqual(

@@ -20,6 +20,7 @@ holdRules(test, {
       field: 'spec.labels.zone',
     },
     { rule: 'the pool has a name', within: [['spec.pool', 'gpus']], beyond: [['spec.pool', '']] },
+    { rule: 'the pool has the name of an object', within: [['spec.pool', 'gpus']], beyond: [['spec.pool', 'My GPUs']] },
   ],
   immutable: [],
   mutable: [

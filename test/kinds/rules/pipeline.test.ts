@@ -39,6 +39,17 @@ holdRules(test, {
       beyond: [['spec.ttlSecondsAfterFinished', -1]],
     },
     {
+      rule: 'no stage deletes its Job',
+      within: stages({ name: 'b', template: { ...template, timeout: '1h' } }),
+      beyond: stages({ name: 'b', template: { ...template, ttlSecondsAfterFinished: 60 } }),
+      field: 'spec.stages[1].template.ttlSecondsAfterFinished',
+    },
+    {
+      rule: 'no default deletes the Jobs',
+      within: [['spec.defaults.timeout', '1h']],
+      beyond: [['spec.defaults.ttlSecondsAfterFinished', 60]],
+    },
+    {
       rule: 'stages have labels for names',
       within: stages({ name: 'b-1', template }),
       beyond: stages({ name: 'B', template }),

@@ -20,6 +20,18 @@ holdRules(test, {
       beyond: [['spec.change.burstToMarket', 'no']],
     },
     {
+      rule: 'objects are told as kind/name',
+      within: [['spec.targets.objects', ['Job/train-1']]],
+      beyond: [['spec.targets.objects', ['train-1']]],
+      field: 'spec.targets.objects[0]',
+    },
+    {
+      rule: 'Nodes have names of objects',
+      within: [['spec.targets.nodes', ['rack-1']]],
+      beyond: [['spec.targets.nodes', ['Rack 1']]],
+      field: 'spec.targets.nodes[0]',
+    },
+    {
       rule: 'the wait is a duration',
       within: [['spec.change.waitTimeout', '5m']],
       beyond: [['spec.change.waitTimeout', 'soon']],

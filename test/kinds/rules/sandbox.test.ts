@@ -109,7 +109,7 @@ test('Sandbox: what it names is looked for, each by the path of its field', (t) 
   const sandbox = objectOf(sandboxKind, {
     image: 'svc/nothing',
     secrets: ['a', { name: 'b', version: 2 }],
-    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c' } } }],
+    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c', key: 'k' } } }],
   });
   t.deepEqual(sandboxKind.references?.(sandbox), [
     { field: 'spec.secrets[0].name', kind: 'Secret', name: 'a' },

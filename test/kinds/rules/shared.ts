@@ -41,8 +41,26 @@ export const ENV: readonly Limit[] = [
   },
   {
     rule: 'a key of a Secret has the name of the Secret',
-    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's' } } }]],
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }]],
     beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { key: 'k' } } }]],
+    field: 'spec.env[0].valueFrom.secretKeyRef.name',
+  },
+  {
+    rule: 'a key of a Secret is named',
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'A' } } }]],
+    beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's' } } }]],
+    field: 'spec.env[0].valueFrom.secretKeyRef.key',
+  },
+  {
+    rule: 'a key of a Secret has the form of one',
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: '.a_b-C' } } }]],
+    beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'a/b' } } }]],
+    field: 'spec.env[0].valueFrom.secretKeyRef.key',
+  },
+  {
+    rule: 'a Secret of a variable has the name of an object',
+    within: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 'my-keys', key: 'k' } } }]],
+    beyond: [['spec.env[0]', { name: 'A', valueFrom: { secretKeyRef: { name: 'My keys', key: 'k' } } }]],
     field: 'spec.env[0].valueFrom.secretKeyRef.name',
   },
 ];
@@ -62,6 +80,12 @@ export const SECRETS: readonly Limit[] = [
     field: 'spec.secrets[0].name',
   },
   {
+    rule: 'a secret has the name of an object',
+    within: [['spec.secrets', ['my-keys']]],
+    beyond: [['spec.secrets', ['My keys']]],
+    field: 'spec.secrets[0].name',
+  },
+  {
     rule: 'a secret is mounted once',
     within: [['spec.secrets', ['a', 'b']]],
     beyond: [['spec.secrets', ['a', 'a']]],
@@ -74,6 +98,12 @@ export const PULL_SECRETS: readonly Limit[] = [
     rule: 'at most 4 imagePullSecrets',
     within: [['spec.imagePullSecrets', names(4)]],
     beyond: [['spec.imagePullSecrets', names(5)]],
+  },
+  {
+    rule: 'imagePullSecrets have names of objects',
+    within: [['spec.imagePullSecrets', ['hub']]],
+    beyond: [['spec.imagePullSecrets', ['https://hub']]],
+    field: 'spec.imagePullSecrets[0]',
   },
 ];
 
@@ -110,6 +140,12 @@ export const GPUS: readonly Limit[] = [
     beyond: [['spec.resources.gpu.type', names(9)]],
   },
   {
+    rule: 'a type of GPU is an id or a family',
+    within: [['spec.resources.gpu.type', ['H100-SXM.80_G']]],
+    beyond: [['spec.resources.gpu.type', ['h100:8']]],
+    field: 'spec.resources.gpu.type[0]',
+  },
+  {
     rule: 'no type of GPU may be null',
     within: [['spec.resources.gpu.type', null]],
     beyond: [['spec.resources.gpu.type', [null]]],
@@ -139,6 +175,18 @@ export const NETWORK: readonly Limit[] = [
     rule: 'a star is the first label',
     within: [['spec.network.egress', { policy: 'AllowList', allow: ['*.example.org'] }]],
     beyond: [['spec.network.egress', { policy: 'AllowList', allow: ['a.*.org'] }]],
+    field: 'spec.network.egress.allow[0]',
+  },
+  {
+    rule: 'allowed hosts have names, not addresses',
+    within: [['spec.network.egress', { policy: 'AllowList', allow: ['1.example.org'] }]],
+    beyond: [['spec.network.egress', { policy: 'AllowList', allow: ['10.0.0.1'] }]],
+    field: 'spec.network.egress.allow[0]',
+  },
+  {
+    rule: 'labels of allowed hosts have at most 63 characters',
+    within: [['spec.network.egress', { policy: 'AllowList', allow: [`${'a'.repeat(63)}.org`] }]],
+    beyond: [['spec.network.egress', { policy: 'AllowList', allow: [`${'a'.repeat(64)}.org`] }]],
     field: 'spec.network.egress.allow[0]',
   },
   {
@@ -175,6 +223,23 @@ export const PLACEMENT: readonly Limit[] = [
     rule: 'the highest rate is an amount',
     within: [['spec.placement.maxRateUSDPerHour', '2.50']],
     beyond: [['spec.placement.maxRateUSDPerHour', '2,50']],
+  },
+  {
+    rule: 'offerings have names of objects',
+    within: [['spec.placement.offerings', ['cpu-small']]],
+    beyond: [['spec.placement.offerings', ['CPU small']]],
+    field: 'spec.placement.offerings[0]',
+  },
+  {
+    rule: 'a Pool has the name of an object',
+    within: [['spec.placement.pool', 'rack-1']],
+    beyond: [['spec.placement.pool', 'rack/1']],
+  },
+  {
+    rule: 'regions are region classes',
+    within: [['spec.placement.regions', ['eu-central']]],
+    beyond: [['spec.placement.regions', ['eu central']]],
+    field: 'spec.placement.regions[0]',
   },
   {
     rule: 'the wait for a place may last for ever',
@@ -267,6 +332,12 @@ export const VOLUMES: readonly Limit[] = [
     within: [['spec.volumes', [{ volume: 'v', mountPath: '/data' }]]],
     beyond: [['spec.volumes', [{ volume: 'v', mountPath: '/etc/x' }]]],
     field: 'spec.volumes[0].mountPath',
+  },
+  {
+    rule: 'a mount names its Volume as an object',
+    within: [['spec.volumes', [{ volume: 'v-1', mountPath: '/data' }]]],
+    beyond: [['spec.volumes', [{ volume: 'V_1', mountPath: '/data' }]]],
+    field: 'spec.volumes[0].volume',
   },
   {
     rule: 'a mount names its Volume',

@@ -35,6 +35,23 @@ holdRules(test, {
       beyond: [['spec.template.spec.inputs', [{ name: 'a', fromStage: { stage: 'b', output: 'c' } }]]],
       field: 'spec.template.spec.inputs[0].fromStage',
     },
+    {
+      rule: 'no cell deletes itself',
+      within: [['spec.template.spec.timeout', '1h']],
+      beyond: [['spec.template.spec.ttlSecondsAfterFinished', 60]],
+    },
+    {
+      rule: 'a value can be a variable',
+      within: [['spec.matrix.params', { LR: ['0.1'] }]],
+      beyond: [['spec.matrix.params', { LR: ['0.1\0'] }]],
+      field: 'spec.matrix.params.LR[0]',
+    },
+    {
+      rule: 'a region is a region class',
+      within: [['spec.matrix.regions', ['eu-central']]],
+      beyond: [['spec.matrix.regions', ['eu central']]],
+      field: 'spec.matrix.regions[0]',
+    },
     { rule: 'at least one cell at a time', within: [['spec.maxParallel', 1]], beyond: [['spec.maxParallel', 0]] },
     { rule: 'at most 256 cells at a time', within: [['spec.maxParallel', 256]], beyond: [['spec.maxParallel', 257]] },
     { rule: 'at least one repetition', within: [['spec.repetitions', 1]], beyond: [['spec.repetitions', 0]] },

@@ -47,6 +47,20 @@ holdRules(test, {
       ...both('data', { output: { job: 'j', name: 'o' } }, { output: { job: 'j' } }),
       field: 'spec.data.output.name',
     },
+    {
+      rule: 'a gang has one size',
+      ...both('overrides', { distributed: { nodes: 2 } }, { distributed: { nodes: 2, totalGPUs: 8 } }),
+      field: 'spec.overrides.distributed.nodes',
+    },
+    {
+      rule: 'GPUs of a node and of a gang are the same',
+      ...both(
+        'overrides',
+        { distributed: { nodes: 2, gpusPerNode: 8 }, resources: { gpu: { count: 8 } } },
+        { distributed: { nodes: 2, gpusPerNode: 8 }, resources: { gpu: { count: 4 } } },
+      ),
+      field: 'spec.overrides.distributed.gpusPerNode',
+    },
     { rule: 'an Environment has a name', ...both('environment', { name: 'mine' }, {}), field: 'spec.environment.name' },
     {
       rule: 'an Environment of the catalog at a version',

@@ -75,6 +75,11 @@ holdRules(test, {
       field: 'spec.outputs[0].path',
     },
     {
+      rule: "the service's own prefix is not taken",
+      ...both('outputs', [{ name: 'svcx', path: '/a' }], [{ name: 'svc.x', path: '/a' }]),
+      field: 'spec.outputs[0].name',
+    },
+    {
       rule: 'names of outputs are unique',
       ...both(
         'outputs',

@@ -99,6 +99,12 @@ holdRules(test, {
     ),
     source('S3 has an address', { s3 }, { s3: { ...s3, uri: 'https://bucket/prefix' } }, '.s3.uri'),
     source('S3 has a bucket', { s3: { ...s3, uri: 's3://bucket' } }, { s3: { ...s3, uri: 's3:///prefix' } }, '.s3.uri'),
+    source(
+      'S3 has a bucket by its name',
+      { s3: { ...s3, uri: 's3://my.bucket/a b' } },
+      { s3: { ...s3, uri: 's3://my*bucket/a' } },
+      '.s3.uri',
+    ),
     source('S3 has a connection', { s3 }, { s3: { uri: 's3://bucket/prefix' } }, '.s3.connection'),
     source('a file of the web comes over https', { url }, { url: { url: 'http://example.org/a.zip' } }, '.url.url'),
     source(

@@ -165,7 +165,7 @@ test('Workspace: what it names is looked for, each by the path of its field', (t
   const workspace = objectOf(workspaceKind, {
     volume: 'home',
     connections: ['db'],
-    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c' } } }],
+    env: [{ name: 'X', valueFrom: { secretKeyRef: { name: 'c', key: 'k' } } }],
     image: 'svc/nothing',
     imagePullSecrets: ['pull'],
     placement: { pool: 'rack' },
@@ -236,7 +236,7 @@ test('Workspace: its work is its home and nothing else, and gets no more disk th
   t.is(plan?.workingDir, '/home/svc');
   t.true(plan?.idle);
   t.is(plan?.image, 'svc/workspace-cpu');
-  t.deepEqual(plan?.inputs, [{ name: 'svc.home', from: 'blob', digest, workingDir: '/home/svc' }]);
+  t.deepEqual(plan?.inputs, [{ name: 'svc.home', from: 'blob', digest, workingDir: '/home/svc', saved: true }]);
   t.deepEqual(
     plan?.outputs.map(({ name, path }) => ({ name, path })),
     [{ name: 'svc.home', path: '/home/svc' }],

@@ -251,6 +251,7 @@ test('The idle time begins anew with all that is asked of it, and does not run w
   while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
   t.is(world.now - idle, 120_000);
   t.is(seen(world)?.status.stopReason, 'IdleTimeout');
+  t.regex(seen(world)?.status.message ?? '', /^Stopped after \S+ without activity$/);
 });
 
 test('Deleted while its own program has its grace, a Sandbox does not cut that short', (t) => {
