@@ -11,7 +11,10 @@ import { build } from 'esbuild';
 
 const HOME = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The service, the thread that it reads YAML in, the runner that it starts, and the proxy process that both start. */
-const PROGRAMS = ['src/main', 'http/yaml/worker', 'src/engines/compute/runner/main', 'src/engines/compute/egress/main'];
+const PROXY = 'src/engines/compute/egress/main';
+const PROGRAMS = ['src/main', 'http/yaml/worker', 'src/engines/compute/runner/main', PROXY];
+/** Copied to where no package is found. */
+const ALONE = new Set([PROXY]);
 
 const compiled = (source) => join(HOME, 'dist', relative(HOME, source).replace(/\.ts$/, '.js'));
 
@@ -30,9 +33,10 @@ const ownAddress = (outdir) => ({
 });
 
 await Promise.all(
-  PROGRAMS.map((program) => {
+  PROGRAMS.map(async (program) => {
     const outfile = join(HOME, 'dist', `${program}.js`);
-    return build({
+    const { metafile } = await build({
+      metafile: true,
       entryPoints: [join(HOME, `${program}.ts`)],
       outfile,
       bundle: true,
@@ -44,5 +48,11 @@ await Promise.all(
       logLevel: 'warning',
       plugins: [ownAddress(dirname(outfile))],
     });
+    const packages = Object.values(metafile.outputs)
+      .flatMap(({ imports }) => imports)
+      .filter(({ external, path }) => external && !path.startsWith('node:'))
+      .map(({ path }) => path);
+    if (ALONE.has(program) && packages.length > 0)
+      throw new Error(`${program} has to do without packages, and imports ${packages.join(', ')}`);
   }),
 );

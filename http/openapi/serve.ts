@@ -88,7 +88,7 @@ export function openapiRoutes(router: Router, room: Room): void {
   });
   // kubectl asks here for a kind that it does not find. From an empty answer it says so; from 404, that it could not ask.
   router.get('openapi-v2', '/openapi/v2', (ctx) => {
-    ctx.type = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+    ctx.type = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
     ctx.body = Buffer.alloc(0);
     ctx.status = 200;
   });

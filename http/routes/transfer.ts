@@ -2,8 +2,9 @@
  * Owns sending stored bytes: length, ETag by content, one range, HEAD, and the end when the client leaves.
  * Counted as a stream, so that a drain ends it and a thousand downloads do not take all places in flight.
  */
+import type { ServerResponse } from 'node:http';
+import { Writable, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Readable } from 'node:stream';
 import type { Caller } from '../../actors/stage.js';
 import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
@@ -87,8 +88,28 @@ export async function answerBytes(x: Exchange, what: Sendable): Promise<void> {
     const stream = await what.open(range);
     if (range === undefined) res.writeHead(200, head);
     else res.writeHead(206, { ...head, 'content-range': `bytes ${range.start}-${range.end}/${what.size}` });
-    await pipeline(stream, res);
+    await pipeline(stream, sinkOf(res, length), { signal: x.gone });
   } catch (error) {
     if (!x.abandoned) throw error;
   }
+}
+
+/** Ends the answer with its last bytes: a client that has all of them may send its next request at once (`../pipelining.ts`). */
+function sinkOf(res: ServerResponse, length: number): Writable {
+  let left = length;
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      left -= chunk.length;
+      if (left > 0) res.write(chunk, done);
+      else res.end(chunk, done);
+    },
+    final(done) {
+      if (!res.writableEnded) res.end();
+      done();
+    },
+    destroy(error, done) {
+      if (error !== null) res.destroy();
+      done(error);
+    },
+  });
 }

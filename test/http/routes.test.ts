@@ -1,5 +1,6 @@
 /** Routes beside the kinds: logs, outputs, blobs, events, operators, health, docs. */
 import { createHash } from 'node:crypto';
+import { Agent, request } from 'node:http';
 import { Readable } from 'node:stream';
 import test from 'ava';
 import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
@@ -149,6 +150,44 @@ function shelf(): Shelf {
     },
   };
 }
+
+test('a client that has all of a download is answered again on the same connection, though the file is not closed yet', async (t) => {
+  const { blobs, put } = shelf();
+  const slowToEnd: HttpDeps['blobs'] = {
+    ...blobs,
+    async get(org, digest, range, project) {
+      const found = await blobs.get(org, digest, range, project);
+      return (
+        found && {
+          ...found,
+          stream: Readable.from(
+            (async function* () {
+              yield* found.stream;
+              await new Promise((resolve) => setTimeout(resolve, 100));
+            })(),
+          ),
+        }
+      );
+    },
+  };
+  const door = await openDoor(t, { blobs: slowToEnd });
+  const digest = put(Buffer.alloc(200_000, 'x'));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const get = (path: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      request(
+        { agent, host: '127.0.0.1', port: door.http.httpPort, path, headers: bearer(KEYS.owner) },
+        (answer) => void answer.resume().once('end', () => resolve(answer.statusCode ?? 0)),
+      )
+        .once('error', reject)
+        .end();
+    });
+  for (let round = 0; round < 3; round += 1) {
+    t.is(await get(`${IN_DEFAULT}/blobs/${digest}`), 200);
+    t.is(await get(`${IN_DEFAULT}/secrets`), 200);
+  }
+});
 
 test('a blob goes in, is asked for, and comes out whole or in part', async (t) => {
   const { blobs } = shelf();

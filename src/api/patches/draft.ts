@@ -18,8 +18,15 @@ export class Misfit extends Error {}
  */
 export const MAX_TOUCHED = 2_000_000;
 
-/** Characters of JSON that the `copy` operations of one patch may add in all; without it 40 copies make a terabyte. */
+/** Characters that the `copy` operations of one patch may add in all; without it 40 copies make a terabyte. */
 const MAX_COPIED = 1024 * 1024;
+/** Characters that a container counts for: making one takes as long as copying so many. */
+const CONTAINER_WEIGHT = 64;
+
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2;
+  return typeof value === 'object' && value !== null ? CONTAINER_WEIGHT : 4;
+}
 
 type Members = Record<string, unknown>;
 
@@ -121,7 +128,7 @@ export class PatchDraft {
   }
 
   #clone(value: unknown, depth: number): unknown {
-    this.#copied += typeof value === 'string' ? value.length + 2 : 1;
+    this.#copied += weightOf(value);
     if (this.#copied > MAX_COPIED) throw new Misfit('copies too much');
     if (typeof value !== 'object' || value === null) return value;
     if (depth > MAX_DEPTH) throw new Misfit(`nests deeper than ${MAX_DEPTH} levels`);
