@@ -148,7 +148,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     const x = exchangeOf(ctx.res);
     await funnel(x, async () => {
       ctx.set('x-request-id', x.requestId);
-      if (!isHealth(x.path) && !room.authenticator.known(x.header('authorization'))) addresses.demand(x.from);
+      if (!isHealth(x.path) && !room.authenticator.wasKnown(x.header('authorization'))) addresses.demand(x.from);
       await next();
       if (ctx.status === 404 && ctx.body === undefined) throw nothingThere(x, router);
       return ctx.status;
@@ -207,7 +207,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       return;
     }
     const x = exchange(req, res, requestId);
-    if (addresses.isSpent(x.from) && !isHealth(x.path) && !authenticator.known(req.headers.authorization)) {
+    if (addresses.isSpent(x.from) && !isHealth(x.path) && !authenticator.wasKnown(req.headers.authorization)) {
       refuseCheaply(res);
       return;
     }
