@@ -31,6 +31,7 @@ import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
+import { openHeavyTurns } from './heavy-turns.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
 import { openNewcomers } from './newcomers.js';
@@ -77,7 +78,8 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   let working = 0;
   const { limits } = deps.config;
   const deadlines = openDeadlines(limits.requestSeconds);
-  const bodies = openBodies(limits.bodyBytes);
+  const heavyTurns = openHeavyTurns();
+  const bodies = openBodies(limits.bodyBytes, heavyTurns);
   const addresses = openAddresses(limits.rates.address);
   const newcomers = openNewcomers(limits.newcomersPerAddress);
   const authenticator = openAuthenticator({
@@ -98,6 +100,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     revocation,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
+    heavyTurns,
     deadlines,
     streams,
     rates: openRates(limits.rates),
