@@ -1,6 +1,7 @@
 /** Owns the check of what a request says that is no object of the API: the body of a call, options, a report of progress. */
 import type { z } from 'zod';
-import { causeLine, causesOf, TELLING } from '../src/api/causes.js';
+import { causeLine } from '../src/api/cause-line.js';
+import { causesOf, TELLING } from '../src/api/causes.js';
 import { refuse } from '../src/api/refusal.js';
 import { compileShape, type Shape } from '../src/api/shape.js';
 import { tooMany } from '../src/api/sizes.js';

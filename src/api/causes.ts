@@ -4,6 +4,7 @@
  * secret (I11): short scalars, and never below a field that carries values of secrets or environment.
  */
 import { z } from 'zod';
+import { causeLine } from './cause-line.js';
 import { fieldPath } from './path.js';
 import type { Cause, Refusal } from './refusal.js';
 
@@ -192,11 +193,6 @@ export function unknownField(field: string): Cause {
 
 export function duplicateField(field: string): Cause {
   return { field, reason: 'FieldValueDuplicate', message: `duplicate field "${field}"` };
-}
-
-/** A cause as the message of its refusal tells it; kubectl shows nothing but the message. */
-export function causeLine({ field, message }: Cause): string {
-  return field === '' ? message : `${field}: ${message}`;
 }
 
 /** `Job.svc.dev "a" is invalid: spec.b: Required value`, as Kubernetes words it, with every cause. */

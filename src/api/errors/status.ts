@@ -1,5 +1,5 @@
 /** Owns the wire form of a refusal: a Kubernetes `Status` with our three extensions (spec, "Errors"). */
-import { causeLine } from '../causes.js';
+import { causeLine } from '../cause-line.js';
 import type { Cause, Refusal } from '../refusal.js';
 import type { ErrorCode } from './codes.js';
 import { ERROR_TABLE } from './table.js';
