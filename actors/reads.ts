@@ -52,7 +52,7 @@ export async function listObjects(request: PageRequest, deps: ListDeps): Promise
     const first = await keysAt(range, version, deps);
     return { version, items: bodies(range, version, first, limit, signal, deps) };
   }
-  const first = await deps.turn(() => deps.objects.keys(range));
+  const first = await deps.turn(range.org, () => deps.objects.keys(range));
   return {
     version: first.version,
     count: first.count,
@@ -66,7 +66,7 @@ export async function* searchObjects(
   signal: AbortSignal,
   deps: ListDeps,
 ): AsyncGenerator<readonly Buffer[]> {
-  const first = await deps.turn(() => deps.objects.keys({ ...range, limit: KEYS_AT_ONCE }));
+  const first = await deps.turn(range.org, () => deps.objects.keys({ ...range, limit: KEYS_AT_ONCE }));
   yield* bodies({ ...range, limit: KEYS_AT_ONCE }, first.version, first, Number.POSITIVE_INFINITY, signal, deps);
 }
 
@@ -97,7 +97,7 @@ async function* bodies(
 }
 
 async function keysAt(range: KeyRange, version: number, deps: ListDeps): Promise<Keys> {
-  const read = await deps.turn(() => deps.objects.keysAt(range, version));
+  const read = await deps.turn(range.org, () => deps.objects.keysAt(range, version));
   if (read.outcome === 'Expired') throw expired(version);
   return read;
 }
@@ -133,7 +133,7 @@ async function groupBodies(
   }
   // A read gives others their turn; where there is none, this does.
   if (missing.length === 0) await new Promise((resolve) => setImmediate(resolve));
-  else await deps.turn(() => readMissing(range, version, missing, found, admitOneIn, deps));
+  else await deps.turn(range.org, () => readMissing(range, version, missing, found, admitOneIn, deps));
   return keys.flatMap((key) => found.get(nameOf(key)) ?? []);
 }
 

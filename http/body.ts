@@ -12,6 +12,7 @@
  */
 import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
+import type { HeavyTurns } from './heavy-turns.js';
 import { openYamlReader, type YamlReader } from './yaml/reader.js';
 
 const BODY_MS = 60_000;
@@ -26,6 +27,8 @@ export interface Bodies {
    * Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short or too slow).
    */
   read(x: Exchange, most?: number): Promise<Buffer>;
+  /** The same of a body that nobody parses: it waits for no turn (`heavy-turns.ts`). */
+  take(x: Exchange): Promise<Buffer>;
   /** What a YAML body says; a large one is read in a thread of its own. */
   readYaml: YamlReader['read'];
   /** Refuses a body that was read with a larger bound and is none of those that may be so large. */
@@ -39,7 +42,7 @@ interface Pending {
   cut(error: Error): void;
 }
 
-export function openBodies(usual: number): Bodies {
+export function openBodies(usual: number, turns?: HeavyTurns): Bodies {
   const pending = new Set<Pending>();
   const yaml = openYamlReader();
   const timer = setInterval(() => {
@@ -51,26 +54,33 @@ export function openBodies(usual: number): Bodies {
   }, SWEEP_MS);
   timer.unref();
 
+  function take(x: Exchange, most = 0): Promise<Buffer> {
+    const limit = Math.max(usual, most);
+    const { headers } = x.req;
+    const coding = headers['content-encoding'];
+    if (coding !== undefined && coding !== 'identity') {
+      const message = `content-encoding "${coding.slice(0, 64)}" is not supported; send the body uncompressed`;
+      return Promise.reject(refuse('UnsupportedMediaType', message));
+    }
+    const length = headers['content-length'];
+    if (length === '0' || (length === undefined && headers['transfer-encoding'] === undefined)) {
+      return Promise.resolve(EMPTY);
+    }
+    if (length !== undefined && Number(length) > limit) {
+      // What is still on its way is thrown away: a connection closed over it would take the answer with it.
+      if (Number(length) <= MAX_DISCARDED) x.req.resume();
+      else x.res.setHeader('connection', 'close');
+      return Promise.reject(tooLarge(limit));
+    }
+    return collect(x, limit, pending);
+  }
+
   return {
-    read(x, most = 0) {
-      const limit = Math.max(usual, most);
-      const { headers } = x.req;
-      const coding = headers['content-encoding'];
-      if (coding !== undefined && coding !== 'identity') {
-        const message = `content-encoding "${coding.slice(0, 64)}" is not supported; send the body uncompressed`;
-        return Promise.reject(refuse('UnsupportedMediaType', message));
-      }
-      const length = headers['content-length'];
-      if (length === '0' || (length === undefined && headers['transfer-encoding'] === undefined)) {
-        return Promise.resolve(EMPTY);
-      }
-      if (length !== undefined && Number(length) > limit) {
-        // What is still on its way is thrown away: a connection closed over it would take the answer with it.
-        if (Number(length) <= MAX_DISCARDED) x.req.resume();
-        else x.res.setHeader('connection', 'close');
-        return Promise.reject(tooLarge(limit));
-      }
-      return collect(x, limit, pending);
+    take,
+    async read(x, most) {
+      const bytes = await take(x, most);
+      await turns?.ofBody(x, bytes.length);
+      return bytes;
     },
     readYaml: yaml.read,
     checkSize(body) {

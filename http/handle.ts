@@ -67,7 +67,7 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
   if (target.at === 'discovery') {
     x.verb = 'discovery';
     x.resource = 'discovery';
-    if (!room.authenticator.known(x.req.headers.authorization)) room.addresses.demand(x.from);
+    if (!room.authenticator.wasKnown(x.req.headers.authorization)) room.addresses.demand(x.from);
     if (!deps.discovery(x, target.segments)) throw noSuchPath(x);
     return;
   }

@@ -7,6 +7,7 @@ import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import type { RunningKeys } from './resources/running-keys.js';
 import type { Renderings } from './table/rendering.js';
+import type { HeavyTurns } from './heavy-turns.js';
 import type { Newcomers } from './newcomers.js';
 import type { Rates } from './rate.js';
 import type { Revocation } from './revocation.js';
@@ -20,6 +21,7 @@ export interface Room extends HttpDeps {
   readonly newcomers: Newcomers;
   readonly admission: Admission;
   readonly bodies: Bodies;
+  readonly heavyTurns: HeavyTurns;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;
   readonly runningKeys: RunningKeys;

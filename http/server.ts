@@ -31,6 +31,7 @@ import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
+import { openHeavyTurns } from './heavy-turns.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
 import { openNewcomers } from './newcomers.js';
@@ -77,7 +78,8 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   let working = 0;
   const { limits } = deps.config;
   const deadlines = openDeadlines(limits.requestSeconds);
-  const bodies = openBodies(limits.bodyBytes);
+  const heavyTurns = openHeavyTurns();
+  const bodies = openBodies(limits.bodyBytes, heavyTurns);
   const addresses = openAddresses(limits.rates.address);
   const newcomers = openNewcomers(limits.newcomersPerAddress);
   const authenticator = openAuthenticator({
@@ -98,6 +100,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     revocation,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
+    heavyTurns,
     deadlines,
     streams,
     rates: openRates(limits.rates),
@@ -148,7 +151,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     const x = exchangeOf(ctx.res);
     await funnel(x, async () => {
       ctx.set('x-request-id', x.requestId);
-      if (!isHealth(x.path) && !room.authenticator.known(x.header('authorization'))) addresses.demand(x.from);
+      if (!isHealth(x.path) && !room.authenticator.wasKnown(x.header('authorization'))) addresses.demand(x.from);
       await next();
       if (ctx.status === 404 && ctx.body === undefined) throw nothingThere(x, router);
       return ctx.status;
@@ -207,7 +210,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       return;
     }
     const x = exchange(req, res, requestId);
-    if (addresses.isSpent(x.from) && !isHealth(x.path) && !authenticator.known(req.headers.authorization)) {
+    if (addresses.isSpent(x.from) && !isHealth(x.path) && !authenticator.wasKnown(req.headers.authorization)) {
       refuseCheaply(res);
       return;
     }

@@ -1,7 +1,7 @@
 /**
  * Owns the count and the end of long answers: watches, followed logs, transfers. A drain ends them cleanly.
  *
- * I10: at most `max` at once (10 to 20 kB each), and `perKey` of one credential; one more is 429 with Retry-After. A sweep each second gives every stream
+ * I10: at most `max` at once (10 to 20 kB each), half of them of one org, and `perKey` of one credential; one more is 429 with Retry-After. A sweep each second gives every stream
  * its turn for what is due (bookmark, timeout, slowness), so that ten thousand watches need one timer and not thirty thousand.
  *
  * A stream outlives its request's check, so each says what its caller must be allowed, and `revocation.ts` asks again.
@@ -35,6 +35,7 @@ export interface Streams {
 
 export function openStreams(max: number, perKey: number, revocation: Pick<Revocation, 'follow' | 'sweep'>): Streams {
   const open = new Set<Stream>();
+  /** By `org/holder`, and by org. */
   const counts = new Map<string, number>();
   const timer = setInterval(() => {
     const now = performance.now();
@@ -47,22 +48,23 @@ export function openStreams(max: number, perKey: number, revocation: Pick<Revoca
     add(x, stream) {
       if (open.size >= max) throw refuse('TooManyRequests', 'too many streams are open', { retryAfterSeconds: 5 });
       const holder = `${x.caller?.org ?? ''}/${x.caller?.holder ?? ''}`;
-      const held = counts.get(holder) ?? 0;
-      if (held >= perKey) {
-        const message = `this credential has ${held} streams open, which is its limit`;
-        throw refuse('TooManyRequests', message, { retryAfterSeconds: 5 });
-      }
+      // An org makes as many keys as it likes.
+      const org = x.caller?.org ?? '';
+      refuseAbove(perKey, counts.get(holder), 'this credential');
+      refuseAbove(Math.ceil(max / 2), counts.get(org), 'this org');
       open.add(stream);
-      counts.set(holder, held + 1);
+      for (const one of [holder, org]) counts.set(one, (counts.get(one) ?? 0) + 1);
       x.leaveFlight();
       x.cutWhenStalled();
       const unfollow = revocation.follow(x, stream);
       return () => {
         if (!open.delete(stream)) return;
         unfollow();
-        const left = (counts.get(holder) ?? 1) - 1;
-        if (left > 0) counts.set(holder, left);
-        else counts.delete(holder);
+        for (const one of [holder, org]) {
+          const left = (counts.get(one) ?? 1) - 1;
+          if (left > 0) counts.set(one, left);
+          else counts.delete(one);
+        }
       };
     },
     get count() {
@@ -78,4 +80,9 @@ export function openStreams(max: number, perKey: number, revocation: Pick<Revoca
       clearInterval(timer);
     },
   };
+}
+
+function refuseAbove(most: number, held: number | undefined, whose: string): void {
+  if (held === undefined || held < most) return;
+  throw refuse('TooManyRequests', `${whose} has ${held} streams open, which is its limit`, { retryAfterSeconds: 5 });
 }

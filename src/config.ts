@@ -376,7 +376,7 @@ export const SETTINGS = {
     'streams',
     '20000',
     integer(1, 1_000_000),
-    'Watches and log streams open at once (10 to 20 KB each); one more is 429.',
+    'Watches and log streams open at once (10 to 20 KB each), half of them at most for one org; one more is 429.',
   ),
   keyWatchers: setting(
     'TROUPE_KEY_WATCHERS',

@@ -50,6 +50,8 @@ interface Lookup {
 export interface Authenticator {
   /** The caller, when the credential is known already and good. Costs no wait. */
   known(header: string | undefined): Caller | undefined;
+  /** Whether it was good before, also when that has to be looked up again: no stranger's. */
+  wasKnown(header: string | undefined): boolean;
   /** Who sends this header from this client address, or Unauthorized. */
   authenticate(header: string | undefined, from: string): Promise<Identity>;
   /** Who is behind a credential that was good before, by its SHA-256: as it is now, or Unauthorized. */
@@ -114,9 +116,15 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return entry;
   }
 
+  /** The look-up of this credential that is under way, if nothing has made it doubtful. */
+  function running(sha256: string): Promise<Entry | undefined> | undefined {
+    const lookup = lookups.get(sha256);
+    return lookup?.before === forgotten ? lookup.found : undefined;
+  }
+
   function shared(sha256: string): Promise<Entry | undefined> {
-    const running = lookups.get(sha256);
-    if (running?.before === forgotten) return running.found;
+    const found = running(sha256);
+    if (found !== undefined) return found;
     const mine: Lookup = {
       before: forgotten,
       found: lookUp(sha256).finally(() => {
@@ -127,13 +135,15 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return mine.found;
   }
 
-  /** Of a credential that is not known from a use before. */
+  /** Of a credential that is not known from a use before. Requests that come with it meanwhile take no place of their own. */
   async function lookUpStranger(sha256: string, from: string): Promise<Entry | undefined> {
-    const running = strangers.get(from) ?? 0;
-    if (running >= MAX_LOOKUPS_PER_ADDRESS || strangersInAll >= MAX_LOOKUPS) {
+    const found = running(sha256);
+    if (found !== undefined) return found;
+    const held = strangers.get(from) ?? 0;
+    if (held >= MAX_LOOKUPS_PER_ADDRESS || strangersInAll >= MAX_LOOKUPS) {
       throw refuse('Unavailable', 'too many unknown keys at once', { retryAfterSeconds: 1 });
     }
-    strangers.set(from, running + 1);
+    strangers.set(from, held + 1);
     strangersInAll += 1;
     try {
       return await shared(sha256);
@@ -155,6 +165,10 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     known(header) {
       const sha256 = bearerHash(header);
       return sha256 === undefined ? undefined : usable(sha256)?.caller;
+    },
+    wasKnown(header) {
+      const sha256 = bearerHash(header);
+      return sha256 !== undefined && known.has(sha256);
     },
     async authenticate(header, from) {
       const sha256 = bearerHash(header);

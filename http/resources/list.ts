@@ -23,6 +23,7 @@ export async function listObjects(
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
+  await room.heavyTurns.ofUrl(x);
   const { scan, rendering } = readView(x, room, caller, kind, project);
   const request = readListRequest(x.query, scan.range.project);
   const page = await openPage(room, scan, request, x.gone);

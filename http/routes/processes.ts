@@ -179,7 +179,7 @@ async function write(place: Place, process: ProcessName): Promise<void> {
   if (x.header('idempotency-key') !== undefined)
     throw refuse('BadRequest', 'Idempotency-Key is not supported for streamed bodies');
   const end = readBoolean(x.query, 'end') ?? false;
-  const data = await room.bodies.read(x);
+  const data = await room.bodies.take(x);
   const written = await give(place, process, data, end);
   if (written === 0 && data.length > 0) {
     throw refuse('StdinBackpressure', 'the process is not reading its input', { retryAfterSeconds: 1 });

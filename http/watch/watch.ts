@@ -33,6 +33,7 @@ export async function watchObjects(
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
+  await room.heavyTurns.ofUrl(x);
   const { scan, rendering } = readView(x, room, caller, kind, project);
   const start = readWatchStart(x.query);
   const bookmarks = readBoolean(x.query, 'allowWatchBookmarks') ?? false;

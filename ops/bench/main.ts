@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import type { Figure, Part, PartContext } from './figure.js';
 import { hotSpots } from './hot-spots.js';
 import { machineTime, othersPercent } from './neighbours.js';
+import { bystander } from './parts/bystander.js';
 import { create, get, patch } from './parts/plain.js';
 import { jobs } from './parts/jobs.js';
 import { hostile } from './parts/hostile.js';
@@ -41,6 +42,7 @@ const PARTS: readonly Part[] = [
   sandboxes,
   webhooks,
   hostile,
+  bystander,
 ];
 /** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
 const SOURCES = new URL('../../../ops/bench/', import.meta.url);

@@ -9,8 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
 import { API_GROUP } from '../../src/brand.js';
 import { freePort } from '../free-port.js';
+import { CLUSTER_USER } from '../postgres/cluster.js';
+import { isAlive, readPidFile } from '../postgres/pid-file.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** A start that takes longer has failed (ms). */
@@ -28,6 +31,10 @@ export interface Service {
   path(plural: string): string;
   /** Bytes of one request, with the key and, for a body, its length. */
   request(method: string, path: string, body?: string, headers?: Readonly<Record<string, string>>): Buffer;
+  /** The same service, asked with another key. */
+  as(key: string): Service;
+  /** Whose change means that something was started again: the processes, and the epoch of the lease. */
+  lives(): Promise<Readonly<Record<'service' | 'runner' | 'proxy' | 'lease', string>>>;
   /** MiB resident in the service's process, and in Postgres (proportional share). */
   memory(): Promise<{ service: number; postgres: number }>;
   /** Processor time used so far (s). */
@@ -85,20 +92,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   child.once('exit', () => process.off('exit', orphan));
   const output = tail(child);
   let startMs: number;
-  let key: string;
+  let owner: string;
   try {
     await untilReady(child, port, output);
     startMs = performance.now() - began;
-    key = await adminKey(options.dir);
+    owner = await adminKey(options.dir);
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
   }
 
-  return {
+  const withKey = (key: string): Service => ({
     port,
     dir: options.dir,
     startMs,
+    as: withKey,
+    lives: () => livesOf(child.pid ?? 0, options.dir),
     path: (plural) => `/apis/${API_GROUP}/v1/namespaces/default/${plural}`,
     request(method, path, body, headers = {}) {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -122,7 +131,36 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       clearTimeout(timer);
       await Promise.all(runners.map(end));
     },
+  });
+  return withKey(owner);
+}
+
+async function livesOf(
+  pid: number,
+  dir: string,
+): Promise<Readonly<Record<'service' | 'runner' | 'proxy' | 'lease', string>>> {
+  const all = await descendants(pid);
+  const commands = await Promise.all(all.map(commandOf));
+  const idsOf = (program: RegExp): string => all.filter((_, index) => program.test(commands[index] ?? '')).join(' ');
+  return {
+    service: isAlive(pid) ? String(pid) : '',
+    runner: idsOf(/runner\/main\.js/),
+    proxy: idsOf(/proxy\.mjs|egress\/main\.js/),
+    lease: await leaseEpoch(dir),
   };
+}
+
+async function leaseEpoch(dir: string): Promise<string> {
+  const password = await readFile(join(dir, 'postgres', 'password'), 'utf8');
+  const port = (await readPidFile(join(dir, 'postgres', 'cluster')))?.port;
+  const client = new Client({ host: '127.0.0.1', port, user: CLUSTER_USER, database: 'troupe', password });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ epoch: string }>('SELECT epoch FROM lease');
+    return String(rows[0]?.epoch);
+  } finally {
+    await client.end();
+  }
 }
 
 /** It outlives the service by a minute, with all boxes that it keeps ready: what is measured next would be measured beside it. */

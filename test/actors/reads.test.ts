@@ -146,6 +146,18 @@ test('a list larger than the cache leaves in it most of what was there', async (
   t.true(kept() > before * 0.8, `${kept()} of ${before}`);
 });
 
+test('a hundred lists of one org go before a list of another once for each of its own', async (t) => {
+  const turn = openListTurns(1);
+  const begun: string[] = [];
+  const list = (org: string): Promise<number> =>
+    turn(org, () => {
+      begun.push(org);
+      return Promise.resolve(begun.length);
+    });
+  await Promise.all([...Array.from({ length: 100 }, () => list('greedy')), list('modest')]);
+  t.true(begun.indexOf('modest') <= 2, begun.slice(0, 5).join());
+});
+
 test('lists read a few at a time, in the order in which they asked, and one that fails gives its turn on', async (t) => {
   const turn = openListTurns(2);
   const begun: number[] = [];
@@ -154,7 +166,7 @@ test('lists read a few at a time, in the order in which they asked, and one that
     begun.push(n);
     return new Promise((resolve, reject) => ends.push(() => (n === 1 ? reject(new Error('no')) : resolve(n))));
   };
-  const all = [0, 1, 2, 3].map((n) => turn(read(n)).catch(() => -1));
+  const all = [0, 1, 2, 3].map((n) => turn('acme', read(n)).catch(() => -1));
   t.deepEqual(begun, [0, 1]);
   ends[1]?.();
   await all[1];

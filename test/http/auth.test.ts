@@ -232,6 +232,14 @@ test('one address takes a part of the look-ups of unknown keys, and what fails c
   t.is((await l.authenticator.authenticate(GOOD, '10.0.0.1')).caller.org, 'acme', 'a known key goes on from there');
 });
 
+test('a key that is not known yet takes one look-up, however many requests come with it at once', async (t) => {
+  const l = lookups();
+  const all = Array.from({ length: 90 }, async () => (await l.authenticator.authenticate(GOOD, '10.0.0.1')).caller.org);
+  t.is(l.asked.length, 1);
+  l.answer(sha256('svc_good'));
+  t.deepEqual(new Set(await Promise.all(all)), new Set(['acme']));
+});
+
 test('a look-up that began before a key ended is not what a later request is judged by', async (t) => {
   const l = lookups();
   const hash = sha256('svc_good');
@@ -268,4 +276,9 @@ test('an address that asks too much without a key is refused, but for health; wi
   }
   for (const path of ['/livez', '/readyz', '/metrics']) t.is((await fetch(door.url + path)).status, 200, path);
   for (const path of [SECRETS, `${SECRETS}/a`, '/apis', '/version']) t.is((await door.call(path)).status, 200, path);
+  // Also while it has to be looked up again.
+  for (const path of ['/version', '/apis', SECRETS]) {
+    door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+    t.is((await door.call(path)).status, 200, path);
+  }
 });

@@ -57,7 +57,7 @@ test('compressed bodies are refused, and bad HTTP gets a Status', async (t) => {
 });
 
 test('one request too many is 429 with Retry-After, and a watch does not hold a place', async (t) => {
-  const door = await openDoor(t, { limits: { inFlight: { all: 2, org: 2, key: 2 }, streams: 3 } });
+  const door = await openDoor(t, { limits: { inFlight: { all: 2, org: 2, key: 2 }, streams: 6 } });
   const watchers = await Promise.all(
     Array.from({ length: 3 }, () => watching((signal) => door.call(`${SECRETS}?watch=1`, { signal }))),
   );

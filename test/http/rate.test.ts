@@ -68,3 +68,18 @@ test('one credential holds at most its share of streams, and gets it back when o
   t.is(again.status, 200);
   await again.text();
 });
+
+test('one org holds at most half of all streams, however many keys it has', async (t) => {
+  const door = await openDoor(t, { limits: { streams: 4 } });
+  const watch = (key: string): ReturnType<typeof watching> =>
+    watching((signal) => door.call(`${SECRETS}?watch=1`, { signal, headers: bearer(key) }));
+  const open = [await watch(KEYS.owner), await watch(KEYS.viewer)];
+  t.deepEqual(
+    open.map(({ status }) => status),
+    [200, 200],
+  );
+  t.is((await door.call(`${SECRETS}?watch=1`, { headers: bearer(KEYS.viewer) })).status, 429);
+  const other = await watch(KEYS.other);
+  t.is(other.status, 200);
+  for (const { stop } of [...open, other]) stop();
+});

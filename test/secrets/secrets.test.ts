@@ -79,7 +79,7 @@ test.serial('a Job sees the values of the newest version, also those that a patc
   const many = variables(2_001, { valueFrom: { secretKeyRef: { name: 'mounted', key: 'FIRST' } } });
   const large = variables(20, { value: 'x'.repeat(60_000) });
   for (const [env, field] of [
-    [many, 'spec'],
+    [many, 'spec.env'],
     [large, 'spec.env'],
   ] as const) {
     const refused = await client.post(JOBS, objectOf('Job', 'large', { command: ['true'], secrets: ['mounted'], env }));

@@ -138,8 +138,10 @@ async function addEndpoint(service: Service, receiver: Receiver, n: number): Pro
 
 type Seen = Exclude<Answer, { readonly port: number }>;
 
-interface Receiver {
+export interface Receiver {
   readonly caFile: string;
+  /** Of that authority, for 127.0.0.1. */
+  readonly certificate: { readonly key: string; readonly cert: string };
   readonly port: number;
   tell(message: object): void;
   /** What has come from the given one on. */
@@ -149,7 +151,7 @@ interface Receiver {
   close(): Promise<void>;
 }
 
-async function openReceiver(): Promise<Receiver> {
+export async function openReceiver(): Promise<Receiver> {
   const dir = await mkdtemp(join(tmpdir(), 'troupe-bench-receiver-'));
   const now = new Date();
   const authority = await makeAuthority(now);
@@ -169,6 +171,7 @@ async function openReceiver(): Promise<Receiver> {
   };
   return {
     caFile,
+    certificate: { key, cert },
     port: opened.port,
     tell: (message) => void child.send(message),
     ask: seenSoFar,

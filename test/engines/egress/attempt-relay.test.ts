@@ -5,6 +5,7 @@ import { createServer, request, type IncomingMessage, type Server } from 'node:h
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { openRelays, type Relays } from '../../../src/engines/compute/egress/attempt-relay.js';
 
@@ -89,4 +90,11 @@ test('while the service does not answer, the box is asked to come again', async 
   const answer = await ask('nobody', '{}');
   t.is(answer.status, 503);
   t.is(answer.headers['retry-after'], '1');
+});
+
+test('the program of the proxy imports nothing but what Node brings: it runs where no package is', async (t) => {
+  const program = await readFile(new URL('../../../src/engines/compute/egress/main.js', import.meta.url), 'utf8');
+  const imports = [...program.matchAll(/^(?:import|export) .*from "([^"]+)";$|^import "([^"]+)";$/gm)];
+  t.true(imports.length > 0);
+  for (const [, from, bare] of imports) t.regex(from ?? bare ?? '', /^node:/);
 });

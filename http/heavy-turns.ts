@@ -1,0 +1,102 @@
+/**
+ * Lets what holds the event loop for long through one request at a time: large bodies and long selectors, which may take tens of
+ * milliseconds of it to be parsed and checked. Orgs take turns, and after each turn the loop is left to all other requests for REST times as
+ * long. So an org that sends nothing but such requests has a part of the event loop, and neither the requests of others nor the renewal of
+ * the lease wait for more than one of them.
+ *
+ * I10: MOST_WAITING of one org wait; one more is 429 with Retry-After. A turn ends with its answer, or after HOLD_MS: what a
+ * request waits for (a commit, a client that reads slowly) holds no other up.
+ */
+import { performance } from 'node:perf_hooks';
+import { Turns } from '../actors/effects/turns.js';
+import { refuse } from '../src/api/refusal.js';
+import type { Exchange } from './exchange.js';
+
+/** Bytes of JSON from which on a body waits for a turn: they are read and checked in about a millisecond. */
+const HEAVY_BODY = 16 * 1024;
+/** The same of YAML, a kilobyte of which takes up to 3 ms. */
+const HEAVY_YAML = 512;
+/** Characters of path and query, likewise. */
+const HEAVY_URL = 2 * 1024;
+const MOST_WAITING = 64;
+const HOLD_MS = 250;
+const REST = 2;
+const MOST_REST_MS = 500;
+
+export interface HeavyTurns {
+  /** Resolves at once for a body of fewer bytes, otherwise with its turn; refuses with TooManyRequests. */
+  ofBody(x: Exchange, bytes: number): Promise<void>;
+  /** The same by the length of its path and query. */
+  ofUrl(x: Exchange): Promise<void>;
+}
+
+interface Waiting {
+  readonly org: string;
+  readonly x: Exchange;
+  begin(): void;
+}
+
+export function openHeavyTurns(): HeavyTurns {
+  const turns = new Turns<Waiting>(1, false);
+  const waiting = new Map<string, number>();
+
+  function leaveLine(one: Waiting): void {
+    const left = (waiting.get(one.org) ?? 1) - 1;
+    if (left > 0) waiting.set(one.org, left);
+    else waiting.delete(one.org);
+  }
+
+  function next(): void {
+    const one = turns.take();
+    if (one === undefined) return;
+    leaveLine(one);
+    const { res } = one.x;
+    const before = performance.eventLoopUtilization().active;
+    let over = false;
+    const end = (): void => {
+      if (over) return;
+      over = true;
+      clearTimeout(timer);
+      res.off('close', end);
+      const held = performance.eventLoopUtilization().active - before;
+      setTimeout(
+        () => {
+          turns.release(one);
+          next();
+        },
+        Math.min(MOST_REST_MS, held * REST),
+      );
+    };
+    const timer = setTimeout(end, HOLD_MS);
+    res.once('close', end);
+    one.begin();
+    // Its client has left while it waited.
+    if (res.destroyed) end();
+  }
+
+  function wait(x: Exchange): Promise<void> {
+    const org = x.caller?.org ?? '';
+    const before = waiting.get(org) ?? 0;
+    if (before >= MOST_WAITING) {
+      throw refuse('TooManyRequests', `${before} large requests of this org wait for their turn`, {
+        retryAfterSeconds: 1,
+        fix: 'Send fewer large bodies and long selectors at once.',
+      });
+    }
+    waiting.set(org, before + 1);
+    return new Promise((begin) => {
+      turns.add({ org, x, begin });
+      next();
+    });
+  }
+
+  return {
+    async ofBody(x, bytes) {
+      const yaml = x.header('content-type')?.toLowerCase().includes('yaml') === true;
+      if (bytes > (yaml ? HEAVY_YAML : HEAVY_BODY)) await wait(x);
+    },
+    async ofUrl(x) {
+      if (x.url.length > HEAVY_URL) await wait(x);
+    },
+  };
+}
