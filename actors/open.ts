@@ -278,8 +278,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
 
   const effects = openEffectRunner({
     pending: deps.pending,
-    carryOut: (task, signal) =>
-      carryOut(task, signal, {
+    carryOut: (task, signal, pool) =>
+      carryOut(task, signal, pool, {
         ...{ children, work, attempts, post, pending: deps.pending, stopping },
         lettersSent: (to) => effects.lettersSent(to),
         abandonDeliveries: deps.abandonDeliveries,

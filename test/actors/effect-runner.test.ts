@@ -1,8 +1,8 @@
 import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EffectTask } from '../../actors/effects/lanes.js';
+import type { EffectTask, PoolName } from '../../actors/effects/lanes.js';
 import { openEffectRunner, type EffectRunner } from '../../actors/effects/runner.js';
-import { OVERRULED, type EffectOutcome } from '../../actors/effects/outcome.js';
+import { continueIn, OVERRULED, type EffectStep } from '../../actors/effects/outcome.js';
 import type { Delivery } from '../../actors/mailbox.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { StoredEffects } from '../../storage/store.js';
@@ -29,7 +29,7 @@ interface Bench {
 }
 
 function bench(
-  carryOut: (task: EffectTask, signal: AbortSignal) => Promise<EffectOutcome>,
+  carryOut: (task: EffectTask, signal: AbortSignal, pool: PoolName) => Promise<EffectStep>,
   stored: StoredEffects[] = [],
   asker: Delivery = 'Done',
 ): Bench {
@@ -476,4 +476,49 @@ test('orgs take turns: one with a thousand starts in line goes before another on
   }
   await until(() => order.length === 1_010);
   t.true(order.lastIndexOf('o-few') < 200);
+});
+
+test('slow inputs hold no place of a start: other starts of the same org go ahead, and other orgs fetch theirs', async (t) => {
+  const fetching = new Map<string, number>();
+  const ended: string[] = [];
+  const { runner, done, stop } = bench(async ({ row: { address, uid }, effect }, signal, pool) => {
+    if (effect.type === 'StopWork') return { outcome: 'Done' };
+    if (signal.reason === OVERRULED) ended.push(`${uid} in ${pool}`);
+    if (signal.aborted || uid.startsWith('u-plain')) return { outcome: 'Done' };
+    if (pool === 'starts') return uid === 'u-quick' && fetched ? { outcome: 'Done' } : continueIn('fetches');
+    fetching.set(address.org, (fetching.get(address.org) ?? 0) + 1);
+    if (uid === 'u-quick') {
+      fetched = true;
+      return continueIn('starts');
+    }
+    await aborted(signal);
+    if (signal.reason === OVERRULED) ended.push(`${uid} in ${pool}`);
+    return { outcome: 'Done' };
+  });
+  let fetched = false;
+  for (let n = 1; n <= 1_000; n += 1) runner.take({ ...row(n, startWork(1)), uid: `u-slow-${n}` });
+  for (let n = 2_000; n < 2_100; n += 1) runner.take({ ...row(n, startWork(1)), uid: `u-plain-${n}` });
+  runner.take({ ...row(3_000, startWork(1)), address: { ...THING, org: 'o-quick' }, uid: 'u-quick' });
+  await until(() => done.length === 101);
+  t.deepEqual([fetching.get(THING.org), fetching.get('o-quick')], [64, 1]);
+  // One whose input is on its way, and one that waits for its turn to fetch.
+  runner.take({ ...row(4_001, stopWork(1)), uid: 'u-slow-1' });
+  runner.take({ ...row(5_000, stopWork(1)), uid: 'u-slow-1000' });
+  await until(() => [1, 1_000, 4_001, 5_000].every((version) => done.includes(version)));
+  t.deepEqual(ended.toSorted(), ['u-slow-1 in fetches', 'u-slow-1000 in ends']);
+  stop.abort();
+});
+
+test('an input that fails is fetched again in a place for fetches, and a start that goes on in steps is no failed one', async (t) => {
+  const tries: PoolName[] = [];
+  const { runner, done, returned } = bench(async (_task, _signal, pool) => {
+    tries.push(pool);
+    if (tries.length > 20) return { outcome: 'Done' };
+    if (tries.length === 2) return { outcome: 'Retry', message: 'no answer' };
+    return continueIn(pool === 'starts' ? 'fetches' : 'starts');
+  });
+  runner.take(row(1, startWork(1)));
+  await until(() => done.includes(1));
+  t.deepEqual(tries.slice(0, 5), ['starts', 'fetches', 'fetches', 'starts', 'fetches']);
+  t.deepEqual(returned, []);
 });
