@@ -57,7 +57,8 @@ export interface EffectRunner {
   readonly tasks: number;
   /**
    * Milliseconds since the last try of the effect that was tried longest ago, or since it came (I13). One that fails again and
-   * again is no older than its back-off; what waits for an operator is told by the parked object and does not count.
+   * again is no older than its back-off; what waits for an operator is told by the parked object and does not count,
+   * and neither does what waits for a server elsewhere (a fetch: the dialer ends one that is silent).
    */
   oldestMs(now: number): number;
 }
@@ -381,7 +382,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     },
     oldestMs(now) {
       let oldest = 0;
-      for (const { parked, triedAt } of lanes.values()) if (!parked) oldest = Math.max(oldest, now - triedAt);
+      for (const { parked, continues, triedAt } of lanes.values())
+        if (!parked && continues !== 'fetches') oldest = Math.max(oldest, now - triedAt);
       return oldest;
     },
   };

@@ -81,8 +81,7 @@ export function openInputs(deps: InputDeps): Inputs {
   }
 
   return {
-    mustFetch: (id, inputs) =>
-      inputs.some(({ from, name }) => from === 'url' && staged.get(id)?.has(name) !== true),
+    mustFetch: (id, inputs) => inputs.some(({ from, name }) => from === 'url' && staged.get(id)?.has(name) !== true),
     async stage(id, place, input, signal) {
       const dir = join(deps.dir, id);
       const files = staged.get(id) ?? new Map<string, StagedInput>();
