@@ -40,6 +40,7 @@ import { openDetached } from './work/detached.js';
 import type { Inputs } from './work/inputs.js';
 import { openReports, type ReportDelivery, type ReportDeps } from './work/reports.js';
 import type { OrderDeps } from './work/order.js';
+import { openTools, type Tools } from './work/tools.js';
 import { openRunning, type Running } from './work/running.js';
 
 export interface Timers {
@@ -111,6 +112,8 @@ export interface Actors {
   /** A write of the service itself (bootstrap, catalogs). */
   write(address: Address, write: Parameters<typeof serviceRequest>[1]): Promise<WriteReply>;
   readonly post: ReturnType<typeof openPost>;
+  /** What browser tools there are inside running Workspaces. */
+  readonly tools: Pick<Tools, 'look'>;
   /** What work says of itself. */
   readonly running: Running;
   /** Keeps the answer of a keyed request that is no write of one object. */
@@ -249,8 +252,14 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       attempts,
       deliver: reported,
       keep: deps.keepOutput,
-      onState: detached.note,
-      onRemoved: detached.gone,
+      onState(state) {
+        detached.note(state);
+        tools.note(state);
+      },
+      onRemoved(id) {
+        detached.gone(id);
+        tools.gone(id);
+      },
       stopping,
       now: clock,
       onProblem: deps.observe.problem,
@@ -272,14 +281,15 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     },
     now: clock,
   };
+  const tools = openTools({ ...work, attempts, post, stopping, onProblem: deps.observe.problem });
   const children: ChildrenDeps = {
     ...{ kinds, objects, read, write: serviceWrite, tell: post.tell, quiet: admission.quiet },
   };
 
   const effects = openEffectRunner({
     pending: deps.pending,
-    carryOut: (task, signal) =>
-      carryOut(task, signal, {
+    carryOut: (task, signal, pool) =>
+      carryOut(task, signal, pool, {
         ...{ children, work, attempts, post, pending: deps.pending, stopping },
         lettersSent: (to) => effects.lettersSent(to),
         abandonDeliveries: deps.abandonDeliveries,
@@ -316,6 +326,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     operators: openOperators(registry, supervision, post, clock),
     write: serviceWrite,
     post,
+    tools,
     running: openRunning({ attempts, post, read }),
     commands: openCommands({ ...work, activity, nextChange: nextChange.wait }),
     files: openFiles({ ...work, activity, nextChange: nextChange.wait }),

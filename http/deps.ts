@@ -244,6 +244,8 @@ export interface HttpDeps {
   readonly credentials: CredentialSource;
   /** A credential was used; told at most once per credential in 15 s. */
   readonly onCredentialUse?: ((address: Address, uid: string) => void) | undefined;
+  /** A tool of a Workspace was asked for at this epoch: what is installed there may have changed. */
+  readonly onToolLink?: ((uid: string, epoch: number) => void) | undefined;
   readonly health: Health;
   readonly logs: Logs;
   readonly commands: Commands;

@@ -36,6 +36,8 @@ export interface Front {
   readonly operators: Operators;
   /** A credential was used: its object notes the time. */
   onCredentialUse(address: Address, uid: string): void;
+  /** A tool of a Workspace was asked for. */
+  onToolLink(uid: string, epoch: number): void;
   /** Tells the authenticator what it may no longer believe, and the SSH door whose guests it must look at again. */
   onChange(
     authenticator: Pick<Authenticator, 'forget'>,
@@ -130,6 +132,9 @@ export function openFront(store: Store, blobs: Blobs): Front {
       const from = { address, uid, version: 0 };
       const letter = { letter: 'Used', time: store.clock() } as const;
       void now.active.actors.post.deliver(address, uid, { type: 'Told', from, letter });
+    },
+    onToolLink(uid, epoch) {
+      if (now.state === 'Active') now.active.actors.tools.look(uid, epoch);
     },
     onChange:
       (authenticator, door) =>

@@ -6,8 +6,8 @@ import { countPlaces } from './count-places.js';
 import type { Attempts } from '../work/attempts.js';
 import { createChild, deleteChild, type ChildrenDeps } from './children.js';
 import { collectChildren, collectProject } from './collect.js';
-import { DONE, type EffectOutcome } from './outcome.js';
-import type { EffectTask } from './lanes.js';
+import { DONE, type EffectStep } from './outcome.js';
+import type { EffectTask, PoolName } from './lanes.js';
 import { isWanted, removeWork, startWork, stopWork, type WorkDeps } from './work.js';
 
 export interface CarryOutDeps {
@@ -26,8 +26,9 @@ export interface CarryOutDeps {
 export async function carryOut(
   { row, effect }: EffectTask,
   signal: AbortSignal,
+  pool: PoolName,
   deps: CarryOutDeps,
-): Promise<EffectOutcome> {
+): Promise<EffectStep> {
   const { children, work, attempts, post } = deps;
   switch (effect.type) {
     case 'Tell':
@@ -43,7 +44,7 @@ export async function carryOut(
     case 'StartWork':
       if (!(await isWanted(row, work))) return DONE;
       attempts.begin(row.uid, row.address);
-      return startWork(row, effect, work, signal);
+      return startWork(row, effect, work, signal, pool);
     case 'StopWork':
       return stopWork(row, effect, work, signal);
     case 'RemoveWork':

@@ -43,8 +43,11 @@ export function targetOf(address: Address, effect: LaterEffect): string {
   }
 }
 
-/** Where effects find a place to run: what starts work may take minutes, and must not hold up what ends it. */
-export type PoolName = 'letters' | 'starts' | 'ends';
+/**
+ * Where effects find a place to run: what starts work must not hold up what ends it. A start that needs inputs from URLs fetches them in
+ * `fetches`, for as long as their servers like, and comes back to `starts` with them.
+ */
+export type PoolName = 'letters' | 'starts' | 'fetches' | 'ends';
 
 export function poolOf({ type }: LaterEffect): PoolName {
   switch (type) {

@@ -1,5 +1,7 @@
 /** Owns what carrying out an effect may come to. Handlers return it; the runner alone decides what follows. */
 
+import type { PoolName } from './lanes.js';
+
 export type EffectOutcome =
   /** Done, now or by an earlier run (every handler is idempotent by the effect's key, I5). */
   | { readonly outcome: 'Done' }
@@ -10,10 +12,20 @@ export type EffectOutcome =
   /** Never: the object that asked is told. */
   | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
 
+/** What one try at an effect may come to. */
+export type EffectStep =
+  | EffectOutcome
+  /** A part of it is done, and the next runs as soon as that pool has a place; it is no failed try. */
+  | { readonly outcome: 'Continue'; readonly pool: PoolName };
+
 /** Why the signal of an effect was aborted: one behind it in its lane wants it undone. Otherwise the process stops. */
 export const OVERRULED = Symbol('overruled');
 
 export const DONE: EffectOutcome = { outcome: 'Done' };
+
+export function continueIn(pool: PoolName): EffectStep {
+  return { outcome: 'Continue', pool };
+}
 
 export function wait(message: string): EffectOutcome {
   return { outcome: 'Wait', message };

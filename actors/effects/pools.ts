@@ -1,11 +1,11 @@
 /**
  * Owns which lanes run now: each stands in the pool of its first effect until a place is free there.
  *
- * What starts work may take minutes and has places of its own, so that a slow download holds up neither letters nor what ends
- * work. A start that is overruled by a later effect of its lane (the stop of work whose input is still on its way) is told by
+ * What starts work may take minutes and has places of its own, so that it holds up neither letters nor what ends work. What it
+ * fetches from URLs has others: a slow download holds up no start that needs none. A start that is overruled by a later effect of its lane (the stop of work whose input is still on its way) is told by
  * its signal, waits for nothing any more, and runs among those that end work.
  *
- * Orgs take turns (`turns.ts`), and none may have so many starts under way that there are none left for another.
+ * Orgs take turns (`turns.ts`), and none may have so many starts or fetches under way that there are none left for another.
  *
  * I10: as many lanes stand here as there are lanes in hand; `PLACES` run at once.
  */
@@ -21,6 +21,8 @@ export interface Lane {
   tries: number;
   /** The first task was overruled by a later one. */
   overruled: boolean;
+  /** Where its first task goes on; undefined: where it begins. */
+  continues: PoolName | undefined;
   /** Its first task waits for an operator. */
   parked: boolean;
   /** When its first task was last tried, or became the first (ms). */
@@ -32,11 +34,14 @@ export interface Lane {
 type Stage =
   | { readonly at: 'New' }
   | { readonly at: 'Ready'; readonly pool: Pool }
-  | { readonly at: 'Running'; readonly abort: AbortController | undefined }
+  | { readonly at: 'Running'; readonly pool: PoolName; readonly abort: AbortController | undefined }
   /** For its next try. */
   | { readonly at: 'Waiting'; readonly timer: NodeJS.Timeout };
 
-type Pool = Turns<Lane>;
+interface Pool {
+  readonly name: PoolName;
+  readonly turns: Turns<Lane>;
+}
 
 export interface Pools {
   /** The lane's first effect is to be tried; nothing begins before `pump`. */
@@ -48,20 +53,22 @@ export interface Pools {
   overrule(lane: Lane, later: EffectTask): void;
   /** The lane has a new first effect. */
   begin(lane: Lane): void;
-  /** Lends what ends the first effect early: the stop of the process, or an effect behind it. */
-  withSignal<T>(lane: Lane, use: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Lends what ends the first effect early (the stop of the process, or an effect behind it), and says in whose place it runs. */
+  withSignal<T>(lane: Lane, use: (signal: AbortSignal, pool: PoolName) => Promise<T>): Promise<T>;
 }
 
 /** Effects under way at once. */
-const PLACES: Readonly<Record<PoolName, number>> = { letters: 256, starts: 128, ends: 128 };
+const PLACES: Readonly<Record<PoolName, number>> = { letters: 256, starts: 128, fetches: 128, ends: 128 };
 
 /** `run` makes one try at the lane's first effect; it never rejects. */
 export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSignal): Pools {
   const pools: Readonly<Record<PoolName, Pool>> = {
-    letters: new Turns(PLACES.letters, false),
+    letters: open('letters', false),
+    // Held for as long as a machine or a registry takes, which may be their owner's.
+    starts: open('starts', true),
     // Held for as long as an input is on its way, which its server decides.
-    starts: new Turns(PLACES.starts, true),
-    ends: new Turns(PLACES.ends, false),
+    fetches: open('fetches', true),
+    ends: open('ends', false),
   };
   /** Of starts under way. One listener for all of them: thousands may come and go. */
   const aborts = new Set<AbortController>();
@@ -73,18 +80,18 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
   function ready(lane: Lane): void {
     const [first] = lane.queue;
     if (!first) return;
-    const pool = pools[lane.overruled ? 'ends' : poolOf(first.effect)];
+    const pool = pools[lane.overruled ? 'ends' : (lane.continues ?? poolOf(first.effect))];
     lane.stage = { at: 'Ready', pool };
-    pool.add(lane);
+    pool.turns.add(lane);
   }
 
-  function pumpOne(pool: Pool): void {
+  function pumpOne({ name, turns }: Pool): void {
     while (!stopping.aborted) {
-      const lane = pool.take();
+      const lane = turns.take();
       if (lane === undefined) return;
-      lane.stage = { at: 'Running', abort: undefined };
+      lane.stage = { at: 'Running', pool: name, abort: undefined };
       void run(lane).then(() => {
-        pool.release(lane);
+        turns.release(lane);
         pump();
       });
     }
@@ -93,6 +100,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
   function pump(): void {
     pumpOne(pools.letters);
     pumpOne(pools.starts);
+    pumpOne(pools.fetches);
     pumpOne(pools.ends);
   }
 
@@ -110,7 +118,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
         clearTimeout(lane.stage.timer);
         break;
       case 'Ready':
-        lane.stage.pool.delete(lane);
+        lane.stage.pool.turns.delete(lane);
         break;
     }
     ready(lane);
@@ -131,23 +139,29 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     begin(lane) {
       lane.tries = 0;
       lane.overruled = false;
+      lane.continues = undefined;
       lane.stage = { at: 'New' };
       for (const later of lane.queue.slice(1)) overrule(lane, later);
       ready(lane);
     },
     async withSignal(lane, use) {
       const [first] = lane.queue;
+      const pool = lane.stage.at === 'Running' ? lane.stage.pool : 'letters';
       // Of its own only where it can be overruled: letters are many.
-      if (!first || poolOf(first.effect) !== 'starts') return use(stopping);
+      if (!first || poolOf(first.effect) !== 'starts') return use(stopping, pool);
       const abort = new AbortController();
-      lane.stage = { at: 'Running', abort };
+      lane.stage = { at: 'Running', pool, abort };
       aborts.add(abort);
       if (lane.overruled) abort.abort(OVERRULED);
       try {
-        return await use(abort.signal);
+        return await use(abort.signal, pool);
       } finally {
         aborts.delete(abort);
       }
     },
   };
+}
+
+function open(name: PoolName, shared: boolean): Pool {
+  return { name, turns: new Turns(PLACES[name], shared) };
 }

@@ -21,20 +21,20 @@ import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import type { Delivery } from '../mailbox.js';
 import { delay } from '../wait.js';
-import { laneKey, targetOf, type EffectTask } from './lanes.js';
-import type { EffectOutcome } from './outcome.js';
+import { laneKey, targetOf, type EffectTask, type PoolName } from './lanes.js';
+import type { EffectStep } from './outcome.js';
 import { openPools, type Lane } from './pools.js';
 import { openShelves, type Shelf } from './shelves.js';
 
 export interface EffectRunnerDeps {
   readonly pending: Pick<Pending, 'effects' | 'effectsAt' | 'effectsDone'>;
-  /** The signal aborts with the reason OVERRULED when a later effect of the lane wants this one undone. */
-  carryOut(task: EffectTask, signal: AbortSignal): Promise<EffectOutcome>;
+  /** The signal aborts with the reason OVERRULED when a later effect of the lane wants this one undone. `pool`: whose place it has. */
+  carryOut(task: EffectTask, signal: AbortSignal, pool: PoolName): Promise<EffectStep>;
   /** Gives a failed effect back to its object; resolves when it is decided. */
   giveBack(task: EffectTask, reason: string, message: string): Promise<Delivery>;
   readonly stopping: AbortSignal;
   chance(): number;
-  onOutcome(type: LaterEffect['type'], outcome: EffectOutcome['outcome']): void;
+  onOutcome(type: LaterEffect['type'], outcome: EffectStep['outcome']): void;
   /** Between tries at a target that waits for an operator (ms). */
   readonly waitMs?: number | undefined;
   /** Before the second try of what failed (ms); doubled with each. */
@@ -57,7 +57,8 @@ export interface EffectRunner {
   readonly tasks: number;
   /**
    * Milliseconds since the last try of the effect that was tried longest ago, or since it came (I13). One that fails again and
-   * again is no older than its back-off; what waits for an operator is told by the parked object and does not count.
+   * again is no older than its back-off; what waits for an operator is told by the parked object and does not count,
+   * and neither does what waits for a server elsewhere (a fetch: the dialer ends one that is silent).
    */
   oldestMs(now: number): number;
 }
@@ -83,6 +84,8 @@ type Tried =
   | { readonly next: 'Waiting' }
   /** The object that it is to be given back to waits for an operator. */
   | { readonly next: 'Resting' }
+  /** It goes on at once, in a place of another pool. */
+  | { readonly next: 'Continues'; readonly pool: PoolName }
   | { readonly next: 'Tried'; readonly again: number | undefined };
 
 const TRIED: Tried = { next: 'Tried', again: undefined };
@@ -141,6 +144,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     } else {
       lane = {
         ...{ key, org: task.row.address.org, queue: [task], tries: 0, overruled: false, parked: false },
+        continues: undefined,
         triedAt: Date.now(),
         stage: { at: 'New' },
       };
@@ -163,9 +167,21 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     lane.triedAt = Date.now();
     const outcome = task && (await tryOnce(lane, task));
     if (!task || !outcome || deps.stopping.aborted) return;
-    lane.parked = outcome.next !== 'Tried';
-    if (outcome.next === 'Waiting') wait(lane, task);
-    else tried(lane, task, outcome.next === 'Resting' ? waitMs : outcome.again);
+    lane.parked = outcome.next === 'Waiting' || outcome.next === 'Resting';
+    switch (outcome.next) {
+      case 'Waiting':
+        wait(lane, task);
+        break;
+      case 'Continues':
+        lane.continues = outcome.pool;
+        pools.ready(lane);
+        break;
+      case 'Resting':
+        tried(lane, task, waitMs);
+        break;
+      case 'Tried':
+        tried(lane, task, outcome.again);
+    }
     pools.pump();
     void refill();
   }
@@ -281,6 +297,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     switch (outcome.outcome) {
       case 'Done':
         return TRIED;
+      case 'Continue':
+        return { next: 'Continues', pool: outcome.pool };
       case 'Wait':
         return { next: 'Waiting' };
       case 'Retry':
@@ -306,9 +324,9 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     return full / 2 + (full / 2) * deps.chance();
   }
 
-  async function attempt(lane: Lane, task: EffectTask): Promise<EffectOutcome> {
+  async function attempt(lane: Lane, task: EffectTask): Promise<EffectStep> {
     try {
-      return await pools.withSignal(lane, (signal) => deps.carryOut(task, signal));
+      return await pools.withSignal(lane, (signal, pool) => deps.carryOut(task, signal, pool));
     } catch (error) {
       return { outcome: 'Retry', message: describeFault(error) };
     }
@@ -364,7 +382,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     },
     oldestMs(now) {
       let oldest = 0;
-      for (const { parked, triedAt } of lanes.values()) if (!parked) oldest = Math.max(oldest, now - triedAt);
+      for (const { parked, continues, triedAt } of lanes.values())
+        if (!parked && continues !== 'fetches') oldest = Math.max(oldest, now - triedAt);
       return oldest;
     },
   };

@@ -8,10 +8,11 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Letter } from '../../src/kinds/letter.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
-import type { Inputs } from '../work/inputs.js';
+import { fetchInputs, type Inputs } from '../work/inputs.js';
 import { resolveOrder, type OrderDeps } from '../work/order.js';
 import { workId, type ReportDelivery, type Reports } from '../work/reports.js';
-import { DONE, OVERRULED, retry, wait, type EffectOutcome } from './outcome.js';
+import type { PoolName } from './lanes.js';
+import { continueIn, DONE, OVERRULED, retry, wait, type EffectOutcome, type EffectStep } from './outcome.js';
 
 export interface WorkDeps extends OrderDeps {
   readonly inputs: Inputs;
@@ -31,12 +32,14 @@ export async function isWanted(row: StoredEffects, deps: Pick<WorkDeps, 'read'>)
   return own !== undefined && own.metadata.uid === row.uid && mayStart(own);
 }
 
+/** What comes from URLs is fetched in places of its own, before anything else of the start is looked up (`lanes.ts`). */
 export async function startWork(
   row: StoredEffects,
   effect: Effect<'StartWork'>,
   deps: WorkDeps,
   signal: AbortSignal,
-): Promise<EffectOutcome> {
+  pool: PoolName,
+): Promise<EffectStep> {
   const failed = (reason: string, message: string): Promise<EffectOutcome> =>
     report(row, deps, { report: 'StartFailed', epoch: effect.epoch, time: deps.now(), reason, message });
   if (!deps.engine) return failed('ComputeOff', 'this service runs without compute (TROUPE_COMPUTE=off)');
@@ -51,6 +54,13 @@ export async function startWork(
   const labels = { org: row.address.org, project: row.address.project, attempt: row.address.name };
   try {
     signal.throwIfAborted();
+    if (pool !== 'fetches' && deps.inputs.mustFetch(id, plan.inputs)) return continueIn('fetches');
+    if (pool === 'fetches') {
+      const fetched = await fetchInputs(id, row.address, plan.inputs, deps.inputs, signal);
+      signal.throwIfAborted();
+      if (fetched.outcome === 'Missing') return await failed(fetched.reason, fetched.message);
+      return fetched.outcome === 'Later' ? retry(fetched.message) : continueIn('starts');
+    }
     const resolved = await resolveOrder(id, row.address, plan, labels, deps, signal);
     signal.throwIfAborted();
     switch (resolved.outcome) {

@@ -75,7 +75,11 @@ export function openDetached({ attempts, activity, read, onProblem }: DetachedDe
   };
 }
 
-function ownerOf(attempt: Address, body: Buffer): { readonly address: Address; readonly uid: string } | undefined {
+/** Of an Attempt: what it is a part of. */
+export function ownerOf(
+  attempt: Address,
+  body: Buffer,
+): { readonly address: Address; readonly uid: string } | undefined {
   const references = decodeObject(body).metadata.ownerReferences ?? [];
   const owner = references.find(({ controller }) => controller === true) ?? references[0];
   return owner && { address: { ...attempt, kind: owner.kind, name: owner.name }, uid: owner.uid };

@@ -1,6 +1,7 @@
 /**
  * Owns bringing the inputs of work to files of this machine, one directory per piece of work, until the work is removed.
- * Blobs are hard links to the store (nothing is copied), URLs are fetched through the guarded dialer.
+ * Blobs are hard links to the store (nothing is copied), URLs are fetched through the guarded dialer, once for each piece of work: a
+ * start that is tried again finds what its earlier try has fetched.
  */
 import { createReadStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
@@ -42,6 +43,8 @@ export interface InputDeps {
 }
 
 export interface Inputs {
+  /** True while any of these inputs of the work is to come from a URL. */
+  mustFetch(id: string, inputs: readonly PlannedInput[]): boolean;
   stage(id: string, place: Address, input: PlannedInput, signal: AbortSignal): Promise<StagedInput>;
   /** Forgets the files of one piece of work. */
   release(id: string): Promise<void>;
@@ -50,8 +53,8 @@ export interface Inputs {
 }
 
 export function openInputs(deps: InputDeps): Inputs {
-  /** Work that has files here: most has none, and to look for them costs as much as a command. */
-  const staged = new Set<string>();
+  /** Work that has files here, with what was fetched of them: most has none, and to look for them costs as much as a command. */
+  const staged = new Map<string, Map<string, StagedInput>>();
 
   async function fetched(input: PlannedInput, place: Address, file: string, signal: AbortSignal): Promise<StagedInput> {
     switch (input.from) {
@@ -78,14 +81,20 @@ export function openInputs(deps: InputDeps): Inputs {
   }
 
   return {
+    mustFetch: (id, inputs) => inputs.some(({ from, name }) => from === 'url' && staged.get(id)?.has(name) !== true),
     async stage(id, place, input, signal) {
       const dir = join(deps.dir, id);
-      staged.add(id);
+      const files = staged.get(id) ?? new Map<string, StagedInput>();
+      staged.set(id, files);
+      const known = files.get(input.name);
+      if (known !== undefined) return known;
       const file = join(dir, input.name);
       await mkdir(dir, { recursive: true, mode: 0o700 });
       await rm(file, { force: true }); // from an earlier try of the same effect
       try {
-        return await fetched(input, place, file, signal);
+        const result = await fetched(input, place, file, signal);
+        if (input.from === 'url' && result.outcome === 'Staged') files.set(input.name, result);
+        return result;
       } catch (error) {
         return failure(input, error);
       }
@@ -96,10 +105,27 @@ export function openInputs(deps: InputDeps): Inputs {
       staged.delete(id);
     },
     async clear() {
+      staged.clear();
       await rm(deps.dir, { recursive: true, force: true });
       await mkdir(deps.dir, { recursive: true, mode: 0o700 });
     },
   };
+}
+
+/** Fetches what comes from URLs, one after the other; answers the first that did not come. */
+export async function fetchInputs(
+  id: string,
+  place: Address,
+  planned: readonly PlannedInput[],
+  inputs: Pick<Inputs, 'stage'>,
+  signal: AbortSignal,
+): Promise<Exclude<StagedInput, { outcome: 'Staged' }> | { readonly outcome: 'Fetched' }> {
+  for (const input of planned) {
+    if (input.from !== 'url') continue;
+    const staged = await inputs.stage(id, place, input, signal);
+    if (staged.outcome !== 'Staged') return staged;
+  }
+  return { outcome: 'Fetched' };
 }
 
 function notFetched(input: PlannedInput, failed: Extract<FetchResult, { outcome: 'Failed' }>): StagedInput {

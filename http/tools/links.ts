@@ -11,7 +11,8 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import { rfc3339 } from '../../src/api/time.js';
-import { BROWSER_TOOLS, sshUser, toolOrigin, toolPath, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
+import { sshUser, toolOrigin, toolPath } from '../../src/kinds/workspace/connect.js';
 import type { WorkspaceSpec, WorkspaceStatus } from '../../src/kinds/workspace/schema.js';
 import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
@@ -24,7 +25,7 @@ import { replyJson } from '../reply.js';
 import type { Room } from '../room.js';
 import { membersOf } from '../ssh/members.js';
 import { keysOf } from '../ssh/keys.js';
-import { search, TOOLS } from './programs.js';
+import { search, TOOLS } from '../../actors/work/tool-programs.js';
 import { run } from './runs.js';
 import { LINK_SECONDS } from './visits.js';
 
@@ -82,6 +83,8 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
   const { uid, epoch, leave } = await room.commands.stay(owner, undefined);
   leave();
   const program = await programOf(room, { owner, epoch }, word);
+  // Programs come and go while it runs: its status is to say what is there now.
+  room.onToolLink?.(uid, epoch);
   if (program === undefined) {
     const names = TOOLS[word].programs.map(({ name }) => name);
     const fix = `Use an image that has one of ${names.join(', ')}, or install one inside.`;

@@ -6,7 +6,8 @@
 import type { Address } from '../../src/api/address.js';
 import { checkLabelName, checkSubdomainName } from '../../src/api/names.js';
 import { CATALOG_ORG } from '../../src/brand.js';
-import { BROWSER_TOOLS, toolHost, toolPath, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
+import { toolHost, toolPath } from '../../src/kinds/workspace/connect.js';
 import type { Visit } from './visits.js';
 
 const ROOT = '/tools/';

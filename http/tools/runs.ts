@@ -10,7 +10,7 @@ import type { Commands } from '../../actors/work/commands.js';
 import { deadline } from '../../src/deadline.js';
 import { refuse } from '../../src/api/refusal.js';
 import { toolPath } from '../../src/kinds/workspace/connect.js';
-import { alive, FOUND, launch, logOf, TOOLS } from './programs.js';
+import { alive, FOUND, launch, logOf, TOOLS } from '../../actors/work/tool-programs.js';
 import type { Visit } from './visits.js';
 
 export interface Runs {

@@ -8,7 +8,7 @@
  */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
-import { BROWSER_TOOLS } from '../../src/kinds/workspace/connect.js';
+import { BROWSER_TOOLS } from '../../src/kinds/workspace/browser-tools.js';
 import type { WorkspaceSpec } from '../../src/kinds/workspace/schema.js';
 import { admitAs } from '../auth/admit.js';
 import { requireScope } from '../auth/authorise.js';
@@ -21,7 +21,7 @@ import { methodNotAllowed } from '../resources/dispatch.js';
 import type { Room } from '../room.js';
 import { LINK } from './links.js';
 import { homeOf, isTool, placeAsked, readPlace, type Place } from './place.js';
-import { TOOLS } from './programs.js';
+import { TOOLS } from '../../actors/work/tool-programs.js';
 import { VISIT_SECONDS, type Visit } from './visits.js';
 
 const COOKIE = `${COOKIE_PREFIX}tool`;

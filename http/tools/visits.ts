@@ -14,7 +14,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Address } from '../../src/api/address.js';
 import { sha256 } from '../../src/api/sha256.js';
-import type { BrowserTool } from '../../src/kinds/workspace/connect.js';
+import type { BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
 
 export interface Visit {
   readonly owner: Address;

@@ -4,6 +4,7 @@
  */
 import type { Address } from '../api/address.js';
 import type { ResourceAmounts } from './amounts.js';
+import type { BrowserTool } from './workspace/browser-tools.js';
 
 /** Who wrote a letter: the incarnation and the version of the state that asked for it. */
 export interface Sender {
@@ -66,6 +67,8 @@ export type Letter =
    * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).
    */
   | { readonly letter: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
+  /** Service → Workspace: the browser tools that there are programs for inside now. Of another epoch: means nothing (I8). */
+  | { readonly letter: 'ToolsFound'; readonly epoch: number; readonly tools: readonly BrowserTool[] }
   /** Front door → Attempt: its work says how far it has come, in units of its own. */
   | {
       readonly letter: 'ProgressMade';

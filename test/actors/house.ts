@@ -78,6 +78,7 @@ export async function openHouse(
       }),
     engine: settings.engine,
     inputs: {
+      mustFetch: () => false,
       stage: () => Promise.reject(new Error('none')),
       release: async () => undefined,
       clear: async () => undefined,

@@ -1,11 +1,11 @@
-/** What becomes of a start that is overruled while its inputs are on their way. */
+/** Where a start fetches its inputs, and what becomes of one that is overruled meanwhile. */
 import test from 'ava';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DONE, OVERRULED } from '../../actors/effects/outcome.js';
 import { startWork, type WorkDeps } from '../../actors/effects/work.js';
-import { openInputs } from '../../actors/work/inputs.js';
+import { fetchInputs, openInputs } from '../../actors/work/inputs.js';
 import { encodeObject } from '../../src/api/encode.js';
 import { openDialer } from '../../src/engines/dialer/dialer.js';
 import { fetchUrl } from '../../src/engines/fetch/fetch.js';
@@ -76,7 +76,9 @@ for (const [phase, told] of [
         now: () => 0,
       } satisfies WorkDeps;
       const row = { version: 1, address: ATTEMPT, uid: 'u-attempt', effects: [EFFECT] };
-      const outcome = await startWork(row, EFFECT, deps, overrule.signal);
+      const first = await startWork(row, EFFECT, deps, overrule.signal, 'starts');
+      t.deepEqual(first, { outcome: 'Continue', pool: 'fetches' }, 'nothing is fetched in the place of a start');
+      const outcome = await startWork(row, EFFECT, deps, overrule.signal, 'fetches');
       t.deepEqual(outcome, { outcome: 'Done' });
       t.deepEqual(reports, [...told]);
       t.is(started, 0);
@@ -86,3 +88,32 @@ for (const [phase, told] of [
     },
   );
 }
+
+test('what was fetched is there for every later try of the start, and is fetched once', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-fetch-'));
+  let fetches = 0;
+  const inputs = openInputs({
+    dir,
+    link: async () => undefined,
+    fetch: async () => {
+      fetches += 1;
+      return fetches === 1
+        ? { outcome: 'Failed', reason: 'StatusRefused', message: 'no answer', retryable: true }
+        : { outcome: 'Fetched', size: 1, sha256: '' };
+    },
+    output: async () => undefined,
+  });
+  const planned = [{ name: 'x', from: 'url' as const, url: 'https://x.invalid/' }];
+  const { signal } = new AbortController();
+  t.is((await fetchInputs('u.1', ATTEMPT, planned, inputs, signal)).outcome, 'Later');
+  t.true(inputs.mustFetch('u.1', planned));
+  t.is((await fetchInputs('u.1', ATTEMPT, planned, inputs, signal)).outcome, 'Fetched');
+  t.false(inputs.mustFetch('u.1', planned));
+  t.like(await inputs.stage('u.1', ATTEMPT, { name: 'x', from: 'url', url: 'https://x.invalid/' }, signal), {
+    source: join(dir, 'u.1', 'x'),
+  });
+  t.is(fetches, 2);
+  await inputs.release('u.1');
+  t.true(inputs.mustFetch('u.1', planned), 'of work that was removed nothing is kept');
+  rmSync(dir, { recursive: true });
+});

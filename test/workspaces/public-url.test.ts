@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { objectOf, path, textAt } from '../e2e/client.js';
+import { objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { STRICT_JUPYTER } from './programs.js';
@@ -67,7 +67,7 @@ test('a Workspace says how it is reached from elsewhere, and a link to its tool 
     },
     PHASE_MS,
   );
-  t.is(textAt(running, 'status', 'connect', 'jupyter', 'url'), PUBLIC + AT_TOOL);
+  t.is(valueAt(running, 'status', 'connect', 'jupyter'), undefined, 'there is no program for it yet');
   t.regex(textAt(running, 'status', 'connect', 'ssh', 'command'), new RegExp(`^ssh -p \\d+ desk\\.default@${NAME}$`));
 
   const install = 'mkdir -p bin; cat >bin/jupyter-lab; chmod 755 bin/jupyter-lab';
@@ -75,6 +75,15 @@ test('a Workspace says how it is reached from elsewhere, and a link to its tool 
   const link = await client.post(`${AT}/tools/jupyter/links`, {});
   const url = new URL(textAt(link.body, 'url'));
   t.is(url.origin, PUBLIC, link.text);
+  const shown = await until(
+    'the status shows the tool',
+    async () => {
+      const { body } = await client.get(AT);
+      return valueAt(body, 'status', 'connect', 'jupyter') === undefined ? undefined : body;
+    },
+    PHASE_MS,
+  );
+  t.is(textAt(shown, 'status', 'connect', 'jupyter', 'url'), PUBLIC + AT_TOOL);
   const opened = await proxied(url.pathname + url.search);
   t.is(opened.statusCode, 303);
   t.regex(opened.headers['set-cookie']?.[0] ?? '', /; Secure$/);

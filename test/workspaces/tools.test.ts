@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { client, objectOf, parsed, path, textAt } from '../e2e/client.js';
+import { client, objectOf, parsed, path, textAt, valueAt } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { BIG_FRAME, missingJupyter, STRICT_CODE_SERVER, STRICT_JUPYTER, SUBPROTOCOL } from './programs.js';
@@ -83,16 +83,11 @@ test.before(async (t) => {
   const made = await service.client().post(path('workspaces', 'default'), objectOf('Workspace', 'desk', spec));
   if (made.status !== 201) throw new Error(made.text);
   host = `${textAt(made.body, 'metadata', 'uid')}.localhost:${port}`;
-  const body = await until(
+  await until(
     'the Workspace is Running',
-    async () => {
-      const found = await service.client().get(AT);
-      return textAt(found.body, 'status', 'phase') === 'Running' ? found.body : undefined;
-    },
+    async () => textAt((await service.client().get(AT)).body, 'status', 'phase') === 'Running' || undefined,
     PHASE_MS,
   );
-  const told = new URL(textAt(body, 'status', 'connect', 'jupyter', 'url'));
-  t.deepEqual([told.hostname, told.pathname], [host.replace(/:.*/, ''), AT_TOOL]);
   await run('mkdir -p bin');
 });
 test.after.always(() => service?.close());
@@ -111,6 +106,17 @@ test.serial('a link opens the tool at the host of its Workspace and nowhere else
   await run('cat >bin/jupyter-lab; chmod 755 bin/jupyter-lab', STRICT_JUPYTER);
   const url = await link();
   t.is(url.host, host);
+  const connect = await until(
+    'the status shows the tool',
+    async () => {
+      const found = valueAt((await service.client().get(AT)).body, 'status', 'connect');
+      return valueAt(found, 'jupyter') === undefined ? undefined : found;
+    },
+    PHASE_MS,
+  );
+  const told = new URL(textAt(connect, 'jupyter', 'url'));
+  t.deepEqual([told.hostname, told.pathname], [host.replace(/:.*/, ''), AT_TOOL]);
+  t.is(valueAt(connect, 'vscode'), undefined, 'there is no program for it');
   const to = url.pathname + url.search;
   for (const other of [new URL(service.url).host, `${randomUUID()}.localhost:${port}`, `x.${host}`]) {
     t.is((await ask(to, { host: other, headers: { cookie: '' } })).status, 401, other);

@@ -11,6 +11,7 @@ import type { Address } from '../../api/address.js';
 import { checkLabelName, checkSubdomainName } from '../../api/names.js';
 import { BRAND } from '../../brand.js';
 import type { Doors } from '../machine.js';
+import type { BrowserTool } from './browser-tools.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 
 /** Home directory inside; the tools start there. */
@@ -34,10 +35,6 @@ export function readSshUser(user: string): WorkspaceName | undefined {
   // Written in one way only.
   return complaint === undefined && sshUser({ org, project, name }) === user ? { org, project, name } : undefined;
 }
-
-/** Tools that are reached by a browser, by their words in `spec.tools`. */
-export const BROWSER_TOOLS = { Jupyter: 'jupyter', VSCode: 'vscode' } as const;
-export type BrowserTool = (typeof BROWSER_TOOLS)[keyof typeof BROWSER_TOOLS];
 
 /** Path of a tool at the front door, with its slash. */
 export function toolPath({ org, project, name }: WorkspaceName, tool: BrowserTool): string {

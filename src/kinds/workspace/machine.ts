@@ -16,6 +16,7 @@ import { equalJson } from '../../api/equal.js';
 import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { Refusal } from '../../api/refusal.js';
 import { parseTime } from '../../api/time.js';
+import type { Letter } from '../letter.js';
 import type { Decision, Machine, Message } from '../machine.js';
 import { refused } from '../plain-machine.js';
 import { dropAttempt } from '../session/attempts.js';
@@ -25,7 +26,7 @@ import { openDraft, type WorkspaceDraft } from './draft.js';
 import { attemptEnded } from './ended.js';
 import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseLetter } from './lease.js';
 import { SCHEDULE_LEAD_MS } from './policy.js';
-import { reportStatus } from './report-status.js';
+import { reportStatus, toolsFound } from './report-status.js';
 import { waitForSchedule } from './schedule.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 import { isHeld, settle } from './settle.js';
@@ -73,6 +74,7 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
     case 'Told': {
       const { letter, from } = message;
       return (
+        takeTools(draft, letter) ??
         takeLeaseLetter(draft, letter, from) ??
         takeLetter(draft, letter, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
       );
@@ -91,6 +93,16 @@ function takeUpdate(draft: WorkspaceDraft, before: Workspace, by: Author | undef
   // Whatever was changed may have mended it, so it is tried again.
   if (!equalJson(spec, before.spec)) draft.keep({ failure: undefined, lost: 0, notBefore: undefined });
   if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested', stoppedBy(by));
+}
+
+/** Undefined: the letter is about something else. */
+function takeTools(draft: WorkspaceDraft, letter: Letter): boolean | undefined {
+  if (letter.letter !== 'ToolsFound') return undefined;
+  const { epoch, tools } = letter;
+  // I8: what was found in an earlier session says nothing of this one.
+  if (draft.live?.epoch !== epoch || equalJson(toolsFound(draft), tools)) return false;
+  draft.keep({ found: { epoch, tools } });
+  return true;
 }
 
 /** Orphaned, its Attempt would tell nobody of its end: it goes at once, and what its home has become is not saved. */

@@ -1,5 +1,6 @@
 /** Owns the status that a Workspace shows, from what its decision has come to. */
 import type { Doors } from '../machine.js';
+import { BROWSER_TOOLS, type BrowserTool } from './browser-tools.js';
 import { connectOf } from './connect.js';
 import type { WorkspaceDraft } from './draft.js';
 import type { WorkspacePhase, WorkspaceStatus } from './schema.js';
@@ -14,14 +15,21 @@ export function reportStatus(draft: WorkspaceDraft, phase: WorkspacePhase, doors
   sayConditions(draft, phase, why);
   saySsh(draft, phase, doors);
   const { metadata, spec } = draft.object;
+  const found = toolsFound(draft);
+  const shown = spec.tools.filter((tool) => tool === 'SSH' || found.includes(BROWSER_TOOLS[tool]));
   return {
     ...draft.status,
     phase,
     reason: why.reason,
     message: why.message,
     observedGeneration: metadata.generation,
-    connect: phase === 'Running' ? connectOf({ ...draft.self, uid: metadata.uid }, spec.tools, doors) : undefined,
+    connect: phase === 'Running' ? connectOf({ ...draft.self, uid: metadata.uid }, shown, doors) : undefined,
   };
+}
+
+/** None until it was looked. */
+export function toolsFound({ live, private: { found } }: WorkspaceDraft): readonly BrowserTool[] {
+  return found !== undefined && found.epoch === live?.epoch ? found.tools : [];
 }
 
 function explain(draft: WorkspaceDraft, phase: WorkspacePhase): Why {

@@ -138,8 +138,8 @@ export const workspaceStatus = z.object({
     ),
   connect: z
     .object({
-      jupyter: place.optional().describe('The notebook.'),
-      vscode: place.optional().describe('The IDE.'),
+      jupyter: place.optional().describe('The notebook; absent while the image has no program for it.'),
+      vscode: place.optional().describe('The IDE; absent while the image has no program for it.'),
       ssh: z
         .object({
           command: z.string().optional().describe('Command that opens an SSH session.'),

@@ -2,6 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import type { RevisionRef, SavedFiles } from '../letter.js';
 import type { SessionPrivate } from '../session/state.js';
+import type { BrowserTool } from './browser-tools.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 
 export type Workspace = ApiObject<WorkspaceSpec, WorkspaceStatus>;
@@ -37,6 +38,8 @@ export interface HomeLease {
 
 export interface WorkspacePrivate extends SessionPrivate {
   readonly lease?: HomeLease | undefined;
+  /** Browser tools that there are programs for inside, as was found at this epoch. */
+  readonly found?: { readonly epoch: number; readonly tools: readonly BrowserTool[] } | undefined;
   /** Leases that were asked for. */
   readonly terms: number;
   /** Its Attempt waits for a place since then. */

@@ -10,18 +10,18 @@
  * stopped.
  *
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
- * main runs it ends the preparation at once. Killing the box's first process kills everything in its pid namespace.
+ * main runs it ends the preparation at once. What runs in the box is `box-programs.ts`.
  */
 import { knownFault } from '../../../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
-import type { Group } from '../limits/groups.js';
 import { Outward } from '../egress/outward.js';
-import { Agent } from '../agent/agent.js';
+import type { Agent } from '../agent/agent.js';
 import type { Listener, Session } from '../agent/session.js';
-import { launch, firstFeed, type Launched } from '../process/launch.js';
+import type { Launched } from '../process/launch.js';
 import type { Box } from '../isolation/isolation.js';
 import { Refused, type WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
+import { BoxPrograms } from './box-programs.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import { Processes } from './processes.js';
@@ -29,7 +29,7 @@ import { containersOf, isEnterable } from './programs.js';
 import type { Spare, WorkDeps } from './deps.js';
 import { WorkLogs } from './logs.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
-import { heldProgram, onlyProgram, type Part } from './part.js';
+import type { Part } from './part.js';
 import { outputOrderOf } from './regions.js';
 import { saveOutputs } from './save.js';
 import type { Place } from './scratch.js';
@@ -47,19 +47,14 @@ export class Work {
   private readonly deps: WorkDeps;
   private readonly onState: (state: WorkState) => void;
   private readonly abort = new AbortController();
-  private readonly launched: Launched[] = [];
   private readonly logs: WorkLogs;
-  private group: Group | undefined;
+  private readonly programs: BoxPrograms;
   private place: Place | undefined;
-  private boxPid: number | undefined;
   private mainPart: Part | undefined;
-  private agent: Agent | undefined;
   private commands: Commands | undefined;
   private processes: Processes | undefined;
-  private readonly parts: Part[] = [];
   /** Undefined: nothing outside may be reached. */
   private readonly outward: Outward | undefined;
-  private outwardFailure: string | undefined;
   private ending: Ending | undefined;
   private finishing = false;
   /** The journal may say that its files are to be saved. */
@@ -78,6 +73,11 @@ export class Work {
     if (network !== undefined && network.egress !== 'Deny') {
       this.outward = new Outward(network, egressAllow, deps.outward, (line) => this.logs.connection(line));
     }
+    this.programs = new BoxPrograms({
+      ...{ order, deps, logs: this.logs, outward: this.outward },
+      isEnding: () => this.ending !== undefined,
+      onAgentBroken: (why) => this.agentBroke(why),
+    });
     this.current = { id: order.id, phase: 'Preparing', sequence: 1, preparedAt: deps.now() };
     this.done = this.run();
   }
@@ -139,12 +139,12 @@ export class Work {
 
   /** Another one once something of it has run; undefined: not known. */
   activity(): string | undefined {
-    return this.group?.activity();
+    return this.programs.group?.activity();
   }
 
   /** Host id of the first process of its box. */
   get firstProcess(): number | undefined {
-    return this.boxPid;
+    return this.programs.firstProcess;
   }
 
   /** Ends the work at once because its files are more than they may be; `what` says in which way. */
@@ -177,8 +177,7 @@ export class Work {
 
   private killBox(): void {
     this.commands?.close();
-    // With the first process of its box each takes all others there.
-    for (const process of this.launched) process.kill();
+    this.programs.kill();
   }
 
   private isSimple(): boolean {
@@ -199,14 +198,10 @@ export class Work {
     try {
       this.finishing = true;
       this.killBox();
-      outOfMemory = outcome.exitCode !== 0 && (this.group?.oomKills() ?? 0) > 0;
-      await this.group?.destroy();
-      await Promise.all(this.launched.map((process) => process.gone()));
-      await this.outward?.close();
-      this.agent?.close();
-      await Promise.all([...this.launched, ...this.parts].map(({ drained }) => drained));
+      outOfMemory = outcome.exitCode !== 0 && (this.programs.group?.oomKills() ?? 0) > 0;
+      await this.programs.over();
       await this.processes?.close();
-      for (const process of this.launched) process.release();
+      this.programs.release();
       if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
         await this.noteSaving(this.place, lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
         outputs = await saveOutputs(this.order, this.place, this.deps, {
@@ -254,27 +249,24 @@ export class Work {
     this.place = deps.scratch.take();
     if (this.place === undefined && (await deps.spares?.giveWay()) === true) this.place = deps.scratch.take();
     if (this.place === undefined) return failed('Unavailable', 'no place is free');
-    this.group = await deps.groups.create(order.id, order.limits);
-    const prepared = await prepareBox(order, this.place, this.group, deps, this.abort.signal);
+    const group = await deps.groups.create(order.id, order.limits);
+    this.programs.group = group;
+    const prepared = await prepareBox(order, this.place, group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
     const { unrestored } = prepared;
     if (unrestored !== undefined) this.current = { ...this.current, unrestored };
     if (this.ending !== undefined) return this.ended();
     if (this.isSimple() && order.main !== undefined) {
-      return this.runMain(order.main, await this.launchOnly(order.main, prepared.box));
+      return this.runMain(order.main, await this.programs.launchOnly(order.main, prepared.box));
     }
     return this.liveTogether(prepared.box);
   }
 
   /** The box is there already. */
-  private async liveInSpare({ place, group, agent, boxPid, door }: Spare): Promise<Outcome> {
+  private async liveInSpare(spare: Spare): Promise<Outcome> {
+    const { place, agent } = spare;
     this.place = place;
-    this.group = group;
-    this.agent = agent;
-    agent.onBroken = (why) => this.agentBroke(why);
-    this.launched.push(agent.holder);
-    this.boxPid = boxPid;
-    if (door !== undefined) this.outward?.serve(door);
+    this.programs.adopt(spare);
     this.commands = new Commands(agent);
     this.processes = this.openProcesses(agent);
     // Known already; who waits for this work hears of it only after it was told that there is one.
@@ -286,36 +278,26 @@ export class Work {
   private async liveTogether(box: Box): Promise<Outcome> {
     const { order, deps } = this;
     if (deps.agent === undefined) return failed('Unavailable', NO_AGENT);
-    const over = await deps.turns.take();
-    let ready = false;
-    let agent: Agent;
-    try {
-      if (this.ending !== undefined) return this.ended();
-      agent = await Agent.launch(box, this.group, deps.agent, (why) => this.agentBroke(why));
-      this.agent = agent;
-      this.launched.push(agent.holder);
-      this.boxPid = await agent.holder.boxPid;
-      ready = await agent.holder.ready;
-    } finally {
-      over();
-    }
+    const opened = await this.programs.openAgent(box, deps.agent);
+    if (opened === undefined) return this.ended();
+    const { agent, boxPid } = opened;
     const { holder } = agent;
-    if (!ready || this.boxPid === undefined) {
+    if (boxPid === undefined) {
       return this.ending === undefined ? failed('SandboxFailed', (await holder.exited).error) : this.ended();
     }
-    if (!(await this.openOutward(this.boxPid))) return this.unconnected();
+    if (!(await this.programs.openOutward(boxPid))) return this.unconnected();
     if (order.init !== undefined) {
       const refused = await this.runInit(order.init, agent);
       if (refused !== undefined) return refused;
     }
     if (this.ending !== undefined) return this.ended();
-    const sidecars = order.sidecars.map((sidecar) => this.begin(sidecar, agent));
+    const sidecars = order.sidecars.map((sidecar) => this.programs.begin(sidecar, agent));
     if (isEnterable(order)) {
       this.commands = new Commands(agent);
       this.processes = this.openProcesses(agent);
     }
     if (order.main === undefined) return this.idle(holder);
-    const outcome = await this.runMain(order.main, this.begin(order.main, agent));
+    const outcome = await this.runMain(order.main, this.programs.begin(order.main, agent));
     await this.stopSidecars(sidecars);
     return outcome;
   }
@@ -339,7 +321,7 @@ export class Work {
   }
 
   private async runInit(init: OrderedProcess, agent: Agent): Promise<Outcome | undefined> {
-    const part = this.begin(init, agent);
+    const part = this.programs.begin(init, agent);
     const timer = this.timeLimit(init, part);
     const end = await part.exited;
     clearTimeout(timer);
@@ -376,7 +358,7 @@ export class Work {
     });
     const end = await part.exited;
     clearTimeout(timer);
-    if (this.outwardFailure !== undefined) return this.unconnected();
+    if (this.programs.outwardFailure !== undefined) return this.unconnected();
     if (end.end === 'Exited') return { kind: 'exited', exitCode: end.exitCode };
     if (end.end === 'NotExecuted' && this.ending === undefined)
       return failed(knownFault(end.reason), `${main.name}: ${end.message}`);
@@ -405,63 +387,10 @@ export class Work {
     }, limit * 1000);
   }
 
-  /** The box's only program. */
-  private async launchOnly(process: OrderedProcess, box: Box): Promise<Part> {
-    const { deps, order } = this;
-    const log = this.logs.open(process.name);
-    const { command, env } = process;
-    const entrances = this.group?.openEntrances() ?? [];
-    const plan = deps.isolation.box(
-      { ...box, gated: this.outward !== undefined },
-      { command, env, workingDir: order.workingDir },
-      firstFeed(entrances.length),
-    );
-    const over = await deps.turns.take();
-    const launched = await launch(plan, entrances, deps.pipes, log).catch((error: unknown) => {
-      over();
-      throw error;
-    });
-    this.launched.push(launched);
-    const passed = launched.boxPid.then(async (pid) => {
-      over();
-      this.boxPid = pid;
-      if (pid === undefined || !(await this.openOutward(pid))) return false;
-      launched.pass();
-      return true;
-    });
-    const part = onlyProgram(launched, process, passed);
-    this.parts.push(part);
-    void this.logs.endWith(part, process.name);
-    if (this.ending !== undefined) part.kill();
-    return part;
-  }
-
-  /** False: it could not be made, and so the box is ended. */
-  private async openOutward(boxPid: number): Promise<boolean> {
-    try {
-      await this.outward?.open(boxPid);
-      return true;
-    } catch (error) {
-      this.outwardFailure = (error as Error).message;
-      this.killBox();
-      return false;
-    }
-  }
-
   private unconnected(): Outcome {
-    return this.ending === undefined ? failed('SandboxFailed', this.outwardFailure ?? BOX_ENDED) : this.ended();
-  }
-
-  /** One of several. */
-  private begin(process: OrderedProcess, agent: Agent): Part {
-    const log = this.logs.open(process.name);
-    const { command, env } = process;
-    const session = agent.open({ kind: 'command', command, env, workingDir: this.order.workingDir }, log);
-    session.endInput();
-    const part = heldProgram(session);
-    this.parts.push(part);
-    void this.logs.endWith(part, process.name);
-    return part;
+    return this.ending === undefined
+      ? failed('SandboxFailed', this.programs.outwardFailure ?? BOX_ENDED)
+      : this.ended();
   }
 
   private ended(): Outcome {

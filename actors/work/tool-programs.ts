@@ -3,7 +3,8 @@
  * listens. Each listens on loopback only and asks for no password: who gets to it is decided at the front door.
  */
 import { BRAND } from '../../src/brand.js';
-import { HOME, type BrowserTool } from '../../src/kinds/workspace/connect.js';
+import type { BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
+import { HOME } from '../../src/kinds/workspace/connect.js';
 
 export interface ToolProgram {
   /** What the image is asked for. */
@@ -80,6 +81,17 @@ export const TOOLS: Readonly<Record<BrowserTool, Tool>> = {
 export function search(names: readonly string[]): readonly string[] {
   const script = 'for name; do command -v "$name" >/dev/null && { echo "$name"; exit 0; }; done; exit 1';
   return ['/bin/sh', '-c', script, 'sh', ...names];
+}
+
+/** Says the words of all tools that there is a program for, a line each. */
+export function searchTools(): readonly string[] {
+  const lines = Object.entries(TOOLS).map(([tool, { programs }]) => {
+    const any = programs.map(({ name, proof }) =>
+      [`command -v ${name}`, ...(proof ? [proof.join(' ')] : [])].join(' && '),
+    );
+    return `if { ${any.map((one) => `{ ${one}; }`).join(' || ')}; } >/dev/null 2>&1 </dev/null; then echo ${tool}; fi`;
+  });
+  return ['/bin/sh', '-c', lines.join('\n')];
 }
 
 /** Where what it writes is to be read, inside. */

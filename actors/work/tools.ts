@@ -1,0 +1,158 @@
+/**
+ * Tells a Workspace which browser tools there are programs for inside, so that its status shows those and no others. It looks when the
+ * engine says that the work runs (after a restart of the service the engine says so again), and when a link to a tool was made: programs
+ * can be installed in a Workspace that runs. To look is no activity of the Workspace's user.
+ *
+ * I8: said with the epoch of the work. I10: one entry for each piece of work that runs, `AT_ONCE` looks at once, `SAID_BYTES` of each.
+ */
+import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import { deadline } from '../../src/deadline.js';
+import type { ComputeEngine, WorkState } from '../../src/engines/compute/engine.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Letter } from '../../src/kinds/letter.js';
+import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
+import type { Post } from '../post.js';
+import type { Attempts } from './attempts.js';
+import { ownerOf } from './detached.js';
+import { resolveEnvironment, type OrderDeps } from './order.js';
+import { parseWorkId } from './reports.js';
+import { searchTools } from './tool-programs.js';
+
+export interface Tools {
+  /** Whatever the engine says of any work. */
+  note(state: WorkState): void;
+  /** Nothing of this work is left. */
+  gone(work: string): void;
+  /** Something may have been installed. */
+  look(uid: string, epoch: number): void;
+}
+
+export interface ToolsDeps extends OrderDeps {
+  readonly attempts: Pick<Attempts, 'whose'>;
+  readonly post: Pick<Post, 'deliver'>;
+  readonly engine: Pick<ComputeEngine, 'exec'> | undefined;
+  readonly kinds: readonly KindDefinition[];
+  readonly stopping: AbortSignal;
+  onProblem(message: string): void;
+}
+
+interface Entry {
+  /** The Workspace's uid and its epoch. */
+  of: string | undefined;
+  looks: 'No' | 'Waits' | 'Now' | 'NowAndAgain';
+}
+
+type ToolsFound = Extract<Letter, { letter: 'ToolsFound' }>;
+
+const AT_ONCE = 4;
+/** The end of a command that only looks, ms: `jupyter lab --version` takes seconds. */
+const LOOK_MS = 20_000;
+const SAID_BYTES = 200;
+
+export function openTools(deps: ToolsDeps): Tools {
+  const entries = new Map<string, Entry>();
+  const waiting: string[] = [];
+  let looking = 0;
+
+  function want(work: string, entry: Entry): void {
+    if (entry.looks === 'Now') entry.looks = 'NowAndAgain';
+    if (entry.looks !== 'No') return;
+    entry.looks = 'Waits';
+    waiting.push(work);
+    pump();
+  }
+
+  function pump(): void {
+    while (looking < AT_ONCE && !deps.stopping.aborted) {
+      const work = waiting.shift();
+      if (work === undefined) return;
+      const entry = entries.get(work);
+      if (entry?.looks !== 'Waits') continue;
+      entry.looks = 'Now';
+      looking += 1;
+      void lookOnce(work, entry).finally(() => {
+        looking -= 1;
+        const again = entry.looks === 'NowAndAgain';
+        entry.looks = 'No';
+        if (again && entries.get(work) === entry) want(work, entry);
+        pump();
+      });
+    }
+  }
+
+  async function lookOnce(work: string, entry: Entry): Promise<void> {
+    const patience = deadline(LOOK_MS, deps.stopping);
+    try {
+      await tellFound(work, entry, patience.signal);
+    } catch (error) {
+      // What the engine says next of this work is a reason to look again.
+      if (entries.get(work) === entry) entries.delete(work);
+      if (!deps.stopping.aborted)
+        deps.onProblem(`tools of ${work}: ${error instanceof Error ? error.message : 'unknown'}`);
+    } finally {
+      patience.clear();
+    }
+  }
+
+  async function tellFound(work: string, entry: Entry, signal: AbortSignal): Promise<void> {
+    const { uid, epoch } = parseWorkId(work);
+    const whose = deps.attempts.whose(uid);
+    const attempt = whose.whose === 'Live' ? await deps.read(whose.address) : undefined;
+    const owner = attempt && whose.whose === 'Live' ? ownerOf(whose.address, attempt) : undefined;
+    if (owner?.address.kind !== 'Workspace') return;
+    entry.of = keyOf(owner.uid, epoch);
+    const tools = await find(work, owner.address, epoch, signal);
+    if (tools === undefined) return;
+    const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
+    const from = { address: owner.address, uid: owner.uid, version: 0 };
+    const taken = await deps.post.deliver(owner.address, owner.uid, { type: 'Told', from, letter });
+    if (taken !== 'Done' && taken !== 'Absent') throw new Error('the Workspace has not taken what was found');
+  }
+
+  /** Undefined: it does not run any more. */
+  async function find(
+    work: string,
+    owner: Address,
+    epoch: number,
+    signal: AbortSignal,
+  ): Promise<readonly BrowserTool[] | undefined> {
+    const body = await deps.read(owner);
+    const plan = body && deps.kinds.find(({ kind }) => kind === owner.kind)?.workPlan?.(decodeObject(body), 0, epoch);
+    if (plan === undefined) return undefined;
+    const resolved = await resolveEnvironment(owner, plan, work, deps);
+    if (resolved.outcome === 'Missing') return undefined;
+    const { env } = resolved;
+    const order = { work, command: searchTools(), env, workingDir: plan.workingDir };
+    const started = await deps.engine?.exec(order, signal);
+    if (started?.outcome !== 'Started') return undefined;
+    const { execution } = started;
+    execution.endInput();
+    let said = '';
+    for await (const { stream, data } of execution.output) {
+      if (stream === 'stdout' && said.length < SAID_BYTES) said += Buffer.from(data).toString('utf8');
+    }
+    const { end } = await execution.ended;
+    signal.throwIfAborted();
+    const words = said.split('\n');
+    return end === 'Exited' ? Object.values(BROWSER_TOOLS).filter((tool) => words.includes(tool)) : undefined;
+  }
+
+  return {
+    note({ id, phase }) {
+      if (phase !== 'Running' || entries.has(id)) return;
+      const entry: Entry = { of: undefined, looks: 'No' };
+      entries.set(id, entry);
+      want(id, entry);
+    },
+    gone: (work) => void entries.delete(work),
+    look(uid, epoch) {
+      const of = keyOf(uid, epoch);
+      for (const [work, entry] of entries) if (entry.of === of) want(work, entry);
+    },
+  };
+}
+
+function keyOf(uid: string, epoch: number): string {
+  return `${uid}.${epoch}`;
+}
