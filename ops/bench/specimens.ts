@@ -16,7 +16,8 @@ const env = (count: number): object[] =>
 const RESOURCES = { cpu: '500m', memory: '256Mi', disk: '1Gi' };
 const NETWORK = { egress: { policy: 'AllowList', allow: ['pypi.org', '*.pythonhosted.org'] } };
 
-const JOB = {
+/** As a Sweep has it, too: the Sweep says when its Jobs go. */
+const TEMPLATE = {
   image: 'svc/agent-tools',
   command: ['sh', '-c', 'python3 /workspace/main.py "$SVC_INDEX"'],
   completions: 100,
@@ -25,7 +26,6 @@ const JOB = {
   timeout: '1h',
   maxCostUSD: '12.50',
   expectedDuration: '10m',
-  ttlSecondsAfterFinished: 86_400,
   resources: RESOURCES,
   network: NETWORK,
   placement: { queueTimeout: '1h' },
@@ -34,6 +34,8 @@ const JOB = {
   outputs: [{ name: 'result', path: '/svc/outputs/result' }],
   volumes: [{ volume: 'data', mountPath: '/data' }],
 };
+
+const JOB = { ...TEMPLATE, ttlSecondsAfterFinished: 86_400 };
 
 const STAGE = { command: ['make', 'stage'], resources: RESOURCES, timeout: '30m', env: env(4) };
 
@@ -84,7 +86,7 @@ const SPECS: Readonly<Record<string, object>> = {
   Sweep: {
     matrix: { params: { RATE: ['0.1', '0.01', '0.001'], DEPTH: ['2', '4'] } },
     maxParallel: 3,
-    template: { spec: { ...JOB, completions: 1, parallelism: 1 } },
+    template: { spec: { ...TEMPLATE, completions: 1, parallelism: 1 } },
   },
   TopUp: { amountUSD: '20.00' },
   TrainingJob: { runtime: 'svc/sft', model: `hf://acme/tiny@${'a'.repeat(40)}`, data: { volume: { name: 'corpus' } } },

@@ -1,6 +1,6 @@
 /** Routes beside the kinds: logs, outputs, blobs, events, operators, health, docs. */
 import { createHash } from 'node:crypto';
-import { Agent, request } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import test from 'ava';
 import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
@@ -176,7 +176,7 @@ test('a client that has all of a download is answered again on the same connecti
   t.teardown(() => agent.destroy());
   const get = (path: string): Promise<number> =>
     new Promise((resolve, reject) => {
-      request(
+      httpRequest(
         { agent, host: '127.0.0.1', port: door.http.httpPort, path, headers: bearer(KEYS.owner) },
         (answer) => void answer.resume().once('end', () => resolve(answer.statusCode ?? 0)),
       )

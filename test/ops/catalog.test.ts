@@ -44,6 +44,7 @@ test('what nothing here can serve is listed only when the operator asks for it',
   const listed = listedEntries(objects, 'hide');
   t.deepEqual(names(listed, 'Offering'), ['cpu-local']);
   t.deepEqual(names(listed, 'Model'), []);
+  t.deepEqual(names(listed, 'Image'), ['agent-tools', 'workspace-cpu']);
   t.deepEqual(names(listed, 'Environment'), names(objects, 'Environment'));
   t.is(listedEntries(objects, 'list').length, objects.length);
 });

@@ -2,6 +2,7 @@
  * Owns reading the client's half of a body: metadata and spec against their schemas, with defaults, and the members that
  * nobody knows or that stand there twice. All complaints of one body are collected, so that one answer tells them all.
  */
+import { catalogImages } from '../image/catalog.js';
 import { causesOf, duplicateField, TELLING, unknownField } from '../../api/causes.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import { below } from '../../api/path.js';
@@ -109,10 +110,19 @@ export function checkSupported(
   if (kind.unsupported === undefined) return undefined;
   const fields = kind.unsupported(spec, ctx.moment.images ?? 'Catalog');
   if (fields.length === 0) return undefined;
+  const image = fields.includes('spec.image');
   return {
     code: 'Unsupported',
     message: `${kind.kind} does not support yet: ${fields.join(', ')}`,
-    causes: fields.map((field) => ({ field, reason: 'Unsupported', message: 'not supported yet' })),
+    causes: fields.map((field) => ({
+      field,
+      reason: 'Unsupported',
+      message: field === 'spec.image' ? ONLY_CATALOG : 'not supported yet',
+    })),
+    ...(image ? { fix: OTHER_IMAGES } : {}),
     target,
   };
 }
+
+const ONLY_CATALOG = `the embedded engine has the images ${catalogImages().join(' and ')} only`;
+const OTHER_IMAGES = `Use ${catalogImages().join(' or ')}; for any other image the operator runs the service with TROUPE_COMPUTE=docker.`;
