@@ -7,6 +7,7 @@
  * after a pause that doubles up to RESTART_MS[1]. A wait for one of its answers ends after ANSWER_MS.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { WorkNetwork } from '../../engine.js';
 import type { FromProxy, ToProxy } from '../../egress/proxy-messages.js';
@@ -95,6 +96,8 @@ export class ProxyProcess {
   async relay(directory: string, service: string): Promise<void> {
     if (this.over || this.relays.get(directory) === service) return;
     this.relays.set(directory, service);
+    // Made here, so that a box can be shown it and starts, whatever becomes of the proxy; the socket in it is the proxy's.
+    await mkdir(directory, { recursive: true, mode: 0o711 }).catch((error: Error) => this.report(error.message));
     const done = inTime((resolve) => this.relayed.set(directory, resolve));
     if (this.child === undefined) this.start();
     else this.tell({ op: 'relay', directory, service });
