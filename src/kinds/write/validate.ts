@@ -113,7 +113,7 @@ export function checkSupported(
   const image = fields.includes('spec.image');
   return {
     code: 'Unsupported',
-    message: `${kind.kind} does not support yet: ${fields.join(', ')}`,
+    message: `${kind.kind} does not support yet: ${fields.map(worded).join(', ')}`,
     causes: fields.map((field) => ({
       field,
       reason: 'Unsupported',
@@ -122,6 +122,11 @@ export function checkSupported(
     ...(image ? { fix: OTHER_IMAGES } : {}),
     target,
   };
+}
+
+/** kubectl shows the message alone. */
+function worded(field: string): string {
+  return field === 'spec.image' ? `${field} (${ONLY_CATALOG})` : field;
 }
 
 const ONLY_CATALOG = `the embedded engine has the images ${catalogImages().join(' and ')} only`;
