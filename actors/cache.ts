@@ -4,7 +4,7 @@
  *
  * Reads race with commits: what a read brings may be older than a commit whose entry has been evicted meanwhile. So the
  * versions of recent commits are remembered apart from their bodies, and a read says which commit was the newest when it
- * began: one that began before a commit which is no longer remembered brings nothing in.
+ * began: a read that began before a forgotten commit does not fill the cache.
  *
  * I10: bounded by bytes, and by the number of versions. When it is full the least recently used go; a miss is a read from
  * Postgres.

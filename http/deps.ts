@@ -125,6 +125,21 @@ export interface Blobs {
   ): Promise<{ readonly digest: string; readonly size: number; readonly stream: Readable } | undefined>;
 }
 
+/** A request that carries an Idempotency-Key. */
+interface KeyedRequest {
+  readonly holder: string;
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+/** The key is shown in this answer only. */
+interface OwnerKeyMade {
+  readonly outcome: 'Created';
+  readonly org: string;
+  readonly key: string;
+  readonly replayed?: boolean | undefined;
+}
+
 /** What `/ops/v1` can see and do. Values are plain JSON and hold no tenant secrets. */
 export interface Operators {
   supervisors(kind?: string): Promise<unknown>;
@@ -140,31 +155,9 @@ export interface Operators {
   admissions(paused?: boolean): Promise<{ readonly paused: boolean }>;
   orgs(): Promise<readonly { readonly org: string; readonly name: string; readonly creationTimestamp: string }[]>;
   /** One more Owner key of the org of this name, which is shown this once. */
-  recoverOrg(
-    name: string,
-    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
-  ): Promise<
-    | {
-        readonly outcome: 'Created';
-        readonly org: string;
-        readonly key: string;
-        readonly replayed?: boolean | undefined;
-      }
-    | { readonly outcome: 'NotFound' }
-  >;
+  recoverOrg(name: string, keyed: KeyedRequest | undefined): Promise<OwnerKeyMade | { readonly outcome: 'NotFound' }>;
   /** Makes the org with its Owner's key, which is shown this once. `taken` when the name is in use. */
-  createOrg(
-    name: string,
-    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
-  ): Promise<
-    | {
-        readonly outcome: 'Created';
-        readonly org: string;
-        readonly key: string;
-        readonly replayed?: boolean | undefined;
-      }
-    | { readonly outcome: 'Taken' }
-  >;
+  createOrg(name: string, keyed: KeyedRequest | undefined): Promise<OwnerKeyMade | { readonly outcome: 'Taken' }>;
 }
 
 export interface EventQuery {

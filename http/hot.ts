@@ -33,7 +33,6 @@ export function openHotPath(
     if (!kind.operations.has('read') || isProjectKind(kind)) return false;
     const form = acceptForm(headers.accept);
     if (form === undefined || form.form !== 'object' || form.yaml) return false;
-    if (headers['if-none-match'] !== undefined) return false;
     if (!room.health.active()) return false;
     const caller = room.authenticator.known(headers.authorization);
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;

@@ -15,7 +15,7 @@ export type EffectOutcome =
 /** What one try at an effect may come to. */
 export type EffectStep =
   | EffectOutcome
-  /** A part of it is done, and the next runs as soon as that pool has a place; it is no failed try. */
+  /** One stage is done; the next runs when its pool has a place. This does not count as a failed try. */
   | { readonly outcome: 'Continue'; readonly pool: PoolName };
 
 /** Why the signal of an effect was aborted: one behind it in its lane wants it undone. Otherwise the process stops. */

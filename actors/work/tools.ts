@@ -1,7 +1,7 @@
 /**
  * Tells a Workspace which browser tools there are programs for inside, so that its status shows those and no others. It looks when the
  * engine says that the work runs (after a restart of the service the engine says so again), and when a link to a tool was made: programs
- * can be installed in a Workspace that runs. To look is no activity of the Workspace's user.
+ * can be installed in a Workspace that runs. Looking does not count as activity of the Workspace's user.
  *
  * I8: said with the epoch of the work. I10: one entry for each piece of work that runs, `AT_ONCE` looks at once, `SAID_BYTES` of each.
  */
