@@ -45,20 +45,25 @@ function dropFromList(element: Shape, values: readonly unknown[]): readonly unkn
   return kept.every((value, index) => value === values[index]) ? values : kept;
 }
 
+const ABSENT = Symbol('absent');
+
 function dropFromObject(shape: ObjectShape, value: Record<string, unknown>): Record<string, unknown> {
-  let changed = false;
-  const kept: [string, unknown][] = [];
-  for (const [key, before] of Object.entries(value)) {
-    const member = shape.members.get(key);
-    if (before === null && member?.nullIsAbsent === true) {
-      changed = true;
-      continue;
-    }
-    const after = dropNulls(member?.shape ?? shape.rest ?? ANY, before);
-    changed ||= after !== before;
-    kept.push([key, after]);
+  /** Members that count as absent, or in which something does. */
+  const changes = new Map<string, unknown>();
+  const { members, rest = ANY } = shape;
+  // Of a value with many unknown members only those are looked at that the shape knows.
+  for (const key of rest.shape === 'Any' ? members.keys() : Object.keys(value)) {
+    if (!Object.hasOwn(value, key)) continue;
+    const before = value[key];
+    const member = members.get(key);
+    const after = before === null && member?.nullIsAbsent === true ? ABSENT : dropNulls(member?.shape ?? rest, before);
+    if (after !== before) changes.set(key, after);
   }
-  return changed ? Object.fromEntries(kept) : value;
+  if (changes.size === 0) return value;
+  const kept = Object.entries(value).map(
+    ([key, before]) => [key, changes.has(key) ? changes.get(key) : before] as const,
+  );
+  return Object.fromEntries(kept.filter(([, after]) => after !== ABSENT));
 }
 
 function collect(shape: Shape, value: unknown, path: string, found: string[]): void {
@@ -92,9 +97,11 @@ function collectElement(shape: Shape, element: unknown, path: string, index: num
 function collectMembers(shape: ObjectShape, value: Record<string, unknown>, path: string, found: string[]): void {
   if (shape.rest?.shape === 'Any' && shape.members.size === 0) return;
   for (const key in value) {
+    // No more are told, whatever there is.
+    if (found.length >= MAX_UNKNOWN) return;
     const member = shape.members.get(key);
     if (member === undefined && shape.rest === undefined) {
-      if (found.length < MAX_UNKNOWN) found.push(below(path, key));
+      found.push(below(path, key));
       continue;
     }
     const inner = member?.shape ?? shape.rest ?? ANY;
