@@ -20,7 +20,7 @@ const HEAVY_YAML = 512;
 const HEAVY_URL = 2 * 1024;
 const MOST_WAITING = 64;
 const HOLD_MS = 250;
-const REST = 2;
+const REST = 4;
 const MOST_REST_MS = 500;
 
 export interface HeavyTurns {
