@@ -98,7 +98,7 @@ async function readEntries(path: string, file: string, faults: string[]): Promis
     return [];
   }
   const read = parsed(path, text);
-  if (read.outcome === 'Malformed') {
+  if (read.outcome !== 'Read') {
     faults.push(`${file}: ${read.problem.replace('the body', 'the file')}`);
     return [];
   }

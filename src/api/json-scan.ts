@@ -1,11 +1,13 @@
 /**
- * Owns what has to be read from the text of a JSON body because `JSON.parse` does not tell it: how deep it nests, whether
- * an object names a member twice, and where and why the text is malformed. `measure` is on the way of every write and
- * is one pass over the bytes; `scan` is exact and runs only when something is wrong.
+ * Reads from the text of a JSON body what `JSON.parse` does not say: how deep it nests, how many values it holds, whether an
+ * object names a member twice, and where and why the text is malformed. `measure` is on the way of every write and is one
+ * pass over the bytes; `scan` is exact and runs only when something is wrong.
  */
 import { fieldPath } from './path.js';
 
+const BLANK = 0x20;
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const OPEN_BRACE = 0x7b;
@@ -16,32 +18,48 @@ const CLOSE_BRACKET = 0x5d;
 export interface Measure {
   /** Members of all objects, as written: one written twice counts twice. */
   readonly members: number;
+  /** Members of all objects and elements of all lists. */
+  readonly values: number;
   readonly depth: number;
 }
 
 /**
- * Exact for valid JSON. For other text the depth is a guess, and `scan` says what is wrong. Reads bytes, which is twice as
+ * Exact for valid JSON. For other text the figures are guesses, and `scan` says what is wrong. Reads bytes, which is twice as
  * fast as characters; no byte of a longer UTF-8 sequence looks like a sign of structure.
  */
 export function measure(bytes: Uint8Array): Measure {
   let members = 0;
+  let values = 0;
   let depth = 0;
   let deepest = 0;
+  /** Nothing but blanks since a container began. */
+  let empty = false;
   const length = bytes.length;
   for (let at = 0; at < length; at++) {
-    const code = bytes[at];
+    const code = bytes[at] ?? 0;
+    if (code <= BLANK) continue;
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > deepest) deepest = depth;
+      // Its first value, which has no comma before it.
+      values++;
+      empty = true;
+      continue;
+    }
     if (code === QUOTE) {
       for (at++; at < length; at++) {
         const inside = bytes[at];
         if (inside === QUOTE) break;
         if (inside === BACKSLASH) at++;
       }
-    } else if (code === COLON) members++;
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > deepest) deepest = depth;
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    } else if (code === COMMA) values++;
+    else if (code === COLON) members++;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth--;
+      if (empty) values--;
+    }
+    empty = false;
   }
-  return { members, depth: deepest };
+  return { members, values, depth: deepest };
 }
 
 export type ScanResult =
@@ -84,7 +102,6 @@ class Malformed extends Error {
   }
 }
 
-const COMMA = 0x2c;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -242,11 +259,7 @@ class Scanner {
   }
 
   #skipBlanks(): void {
-    for (;;) {
-      const code = this.#code();
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
-      this.#at += 1;
-    }
+    while (isBlank(this.#code())) this.#at += 1;
   }
 
   #skipDigits(): void {
@@ -257,6 +270,10 @@ class Scanner {
     const ended = this.#at >= this.#text.length;
     throw new Malformed(this.#at, ended ? `the text ends too early: ${problem}` : problem);
   }
+}
+
+function isBlank(code: number | undefined): boolean {
+  return code === BLANK || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 function isDigit(code: number): boolean {

@@ -9,7 +9,7 @@
 import { isUtf8 } from 'node:buffer';
 import { measure, placeOf, scan } from './json-scan.js';
 import type { Refusal } from './refusal.js';
-import { findUnsafe, isObject, MAX_DEPTH } from './safe-value.js';
+import { findUnsafe, isObject, MAX_DEPTH, MAX_VALUES, TOO_MANY_VALUES } from './safe-value.js';
 import { MAX_YAML_BYTES, readYaml } from './yaml.js';
 
 export type BodyType = 'json' | 'yaml';
@@ -53,16 +53,10 @@ function parseAny(bytes: Buffer, type: BodyType): Parsed<unknown> | Refused {
 
 const NONE: readonly string[] = [];
 
-/**
- * Members of all objects of one body. Each costs some microseconds on its way (it is compared, managed, written down), and
- * 3 MiB have room for 400,000. The largest Pipeline that anybody writes has a tenth of it.
- */
-export const MAX_MEMBERS = 50_000;
-
 function parseJson(text: string, bytes: Buffer): Parsed<unknown> | Refused {
-  const { members, depth } = measure(bytes);
+  const { members, values, depth } = measure(bytes);
   if (depth > MAX_DEPTH) return malformed(text);
-  if (members > MAX_MEMBERS) return tooManyMembers(members);
+  if (values > MAX_VALUES) return tooLarge(`${TOO_MANY_VALUES}, and this has ${values}`);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -77,8 +71,7 @@ function parseJson(text: string, bytes: Buffer): Parsed<unknown> | Refused {
   return { outcome: 'Parsed', value, duplicates: kept === members ? NONE : duplicatesOf(text) };
 }
 
-function tooManyMembers(members: number): Refused {
-  const message = `a body may have at most ${MAX_MEMBERS} members in all its objects, and this has ${members}`;
+function tooLarge(message: string): Refused {
   return { outcome: 'Refused', refusal: { code: 'RequestEntityTooLarge', message } };
 }
 
@@ -126,6 +119,7 @@ function parseYaml(text: string, size: number): Parsed<unknown> | Refused {
   }
   const read = readYaml(text);
   if (read.outcome === 'Malformed') return refused(read.problem);
+  if (read.outcome === 'TooLarge') return tooLarge(read.problem);
   const problem = findUnsafe(read.value);
   if (problem !== undefined) return refused(problem);
   return { outcome: 'Parsed', value: read.value, duplicates: read.duplicates };

@@ -8,6 +8,14 @@ import { fieldPath } from './path.js';
 /** Kinds nest about 12 levels; free-form JSON inside them is given the rest. Recursion over values relies on it. */
 export const MAX_DEPTH = 64;
 
+/**
+ * Members of all objects and elements of all lists of one body. Each costs up to a microsecond on its way (it is parsed,
+ * compared, managed, written down), and 3 MiB have room for a million and a half. The largest Pipeline that anybody writes
+ * has a tenth of it.
+ */
+export const MAX_VALUES = 50_000;
+export const TOO_MANY_VALUES = `the body may have at most ${MAX_VALUES} members of objects and elements of lists`;
+
 const LONE_SURROGATE = /\p{Surrogate}/u;
 // eslint-disable-next-line no-control-regex -- it is what is taken out
 const UNFIT = /[\0\p{Surrogate}]/gu;
@@ -87,6 +95,29 @@ export function depthOf(value: unknown, limit: number, level = 1): number {
     for (const key in value) deepest = Math.max(deepest, depthOf(Reflect.get(value, key), limit, level + 1));
   }
   return deepest;
+}
+
+/** What a value is made of; see MAX_VALUES and MAX_DEPTH. */
+export interface Extent {
+  readonly values: number;
+  readonly depth: number;
+}
+
+/** Stops as soon as one of both is beyond its bound, so that the walk is bounded, too: aliases of YAML make much of little. */
+export function extentOf(value: unknown, most: Extent): Extent {
+  let values = 0;
+  let deepest = 0;
+  const visit = (one: unknown, level: number): void => {
+    if (typeof one !== 'object' || one === null) return;
+    deepest = Math.max(deepest, level);
+    const members: readonly unknown[] = Array.isArray(one) ? one : Object.values(one);
+    values += members.length;
+    for (let at = 0; at < members.length && deepest <= most.depth && values <= most.values; at++) {
+      visit(members[at], level + 1);
+    }
+  };
+  visit(value, 1);
+  return { values, depth: deepest };
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -8,7 +8,7 @@
 import { isMap, isPair, isScalar, isSeq, Lexer, LineCounter, parseAllDocuments } from 'yaml';
 import type { Document } from 'yaml';
 import { below } from './path.js';
-import { depthOf, MAX_DEPTH } from './safe-value.js';
+import { extentOf, MAX_DEPTH, MAX_VALUES, TOO_MANY_VALUES } from './safe-value.js';
 
 /** Reading YAML blocks for 1 to 3 ms per kilobyte, a hundred times as long as JSON; what is larger has to come as JSON. */
 export const MAX_YAML_BYTES = 128 * 1024;
@@ -18,7 +18,9 @@ const MAX_ALIASES = 100;
 
 export type YamlResult =
   | { readonly outcome: 'Read'; readonly value: unknown; readonly duplicates: readonly string[] }
-  | { readonly outcome: 'Malformed'; readonly problem: string };
+  | { readonly outcome: 'Malformed'; readonly problem: string }
+  /** It has more than MAX_VALUES members and elements. */
+  | { readonly outcome: 'TooLarge'; readonly problem: string };
 
 const TOO_DEEP = `the body is nested deeper than ${MAX_DEPTH} levels`;
 
@@ -54,8 +56,11 @@ function toValue(document: Document.Parsed, duplicates: readonly string[]): Yaml
   } catch {
     return malformed('the body is not valid YAML: its aliases are unknown or too many');
   }
-  // Aliases make a value deeper than its text.
-  return depthOf(value, MAX_DEPTH) > MAX_DEPTH ? malformed(TOO_DEEP) : { outcome: 'Read', value, duplicates };
+  // Aliases make a value deeper and larger than its text.
+  const extent = extentOf(value, { values: MAX_VALUES, depth: MAX_DEPTH });
+  if (extent.depth > MAX_DEPTH) return malformed(TOO_DEEP);
+  if (extent.values > MAX_VALUES) return { outcome: 'TooLarge', problem: TOO_MANY_VALUES };
+  return { outcome: 'Read', value, duplicates };
 }
 
 /**

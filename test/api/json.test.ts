@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { measure, scan } from '../../src/api/json-scan.js';
 import { parseBody, parseListBody } from '../../src/api/json.js';
 import type { BodyType } from '../../src/api/json.js';
-import { MAX_DEPTH } from '../../src/api/safe-value.js';
+import { extentOf, MAX_DEPTH, MAX_VALUES } from '../../src/api/safe-value.js';
 import { MAX_YAML_BYTES } from '../../src/api/yaml.js';
 
 function parse(text: string | Buffer, type: BodyType = 'json') {
@@ -122,9 +122,30 @@ test('any JSON value is read as JSON.parse reads it, and measured right', (t) =>
       t.deepEqual(parsed.outcome === 'Parsed' && parsed.value, JSON.parse(text));
       t.deepEqual(parsed.outcome === 'Parsed' && parsed.duplicates, []);
       t.deepEqual(scan(text, 64), { outcome: 'Valid', duplicates: [] });
-      t.true(measure(Buffer.from(text)).depth >= 1);
+      const { values, depth } = measure(Buffer.from(text));
+      t.deepEqual({ values, depth }, extentOf(JSON.parse(text), { values: Infinity, depth: Infinity }), text);
     }),
   );
+});
+
+test('members of objects and elements of lists count alike, in JSON and in YAML, and more than a body may have are refused', (t) => {
+  const list = (count: number, element: string): string => `{"a":[${Array(count).fill(element).join(', ')}]}`;
+  for (const element of ['[]', '{ }', '0', '""', 'null', '","']) {
+    t.is(refusal(list(MAX_VALUES - 1, element)), 'no refusal', element);
+    t.regex(
+      refusal(list(MAX_VALUES, element)),
+      /^RequestEntityTooLarge: .* 50000 members .*, and this has 50001$/,
+      element,
+    );
+  }
+  const members = Array.from({ length: MAX_VALUES + 1 }, (_, i) => `"k${i}":0`).join(',');
+  t.regex(refusal(`{${members}}`), /^RequestEntityTooLarge: /);
+  t.regex(refusal(list(2 * MAX_VALUES, '[[],{"a":[]}]')), /^RequestEntityTooLarge: .* this has 400001$/);
+  const flow = `[${'0,'.repeat(30_000)}0]`;
+  t.is(refusal(`a: ${flow}`, 'yaml'), 'no refusal');
+  t.regex(refusal(`a: ${flow}\nb: ${flow}`, 'yaml'), /^RequestEntityTooLarge: .* 50000 members/);
+  const aliases = `a: &a ${flow}\nb: [${Array(99).fill('*a').join(', ')}]`;
+  t.regex(refusal(aliases, 'yaml'), /^RequestEntityTooLarge: /, 'an alias counts as what it stands for');
 });
 
 test('the exact scanner agrees with JSON.parse on what is JSON at all', (t) => {

@@ -1,12 +1,14 @@
 /**
- * Prints what the JavaScript of a write costs for bodies that were made to cost much: each as long as a body may be (3 MiB),
- * of one sort of trouble. The figure is the processor time beyond `JSON.parse` of the same text, in ms, which the event loop
+ * Prints what the JavaScript of a write costs for bodies that were made to cost much: each as long as a body may be (3 MiB, or
+ * as many values), of one sort of trouble. The figure is the processor time beyond `JSON.parse` of the same text, in ms, which the event loop
  * is held for; the bound is 50 ms on a quiet machine. Run it with
  * `npx tsc && node dist/ops/bench/micro/hostile-bodies.js`.
  */
 import { decodeObject, encodeObject } from '../../../src/api/encode.js';
+import { measure } from '../../../src/api/json-scan.js';
 import { parseBody, parseListBody } from '../../../src/api/json.js';
 import type { ApiObject } from '../../../src/api/object.js';
+import { MAX_VALUES } from '../../../src/api/safe-value.js';
 import { parseLabelSelector } from '../../../src/api/selectors/label.js';
 import { kindByName } from '../../../src/kinds/index.js';
 import { prepareCreate } from '../../../src/kinds/write/create.js';
@@ -34,25 +36,28 @@ const call = kindByName('FunctionCall');
 if (job === undefined || call === undefined) throw new Error('no such kind');
 const address = { org: 'o', kind: 'Job', project: 'p', name: 'n' };
 
-/** As many copies of the part as fit between the ends; `i` counts. */
-function filled(open: string, part: (i: number) => string, close: string): string {
+/** As many copies of the part as fit between the ends, and as a body may have values; `i` counts. */
+function filled(open: string, part: (i: number) => string, close: string, most = MAX_VALUES - 10): string {
   const parts: string[] = [];
   let size = open.length + close.length;
+  let values = 0;
   for (let i = 0; ; i++) {
     const next = part(i);
     size += next.length + 1;
-    if (size > BYTES) break;
+    values += measure(Buffer.from(next)).values + 1;
+    if (size > BYTES || values > most) break;
     parts.push(next);
   }
   return `${open}${parts.join(',')}${close}`;
 }
 
-/** Long enough that 3 MiB are no more members than a body may have. */
+/** Long enough that 3 MiB are no more values than a body may have. */
 const longName = (i: number): string => `k${i}`.padEnd(56, 'x');
 
 const IN_METADATA = '{"metadata":{"name":"n",';
 const bodies: readonly (readonly [name: string, text: string])[] = [
-  ['more members than a body may have', filled('{"spec":{', (i) => `"u${i}":0`, '}}')],
+  ['more members than a body may have', filled('{"spec":{', (i) => `"u${i}":0`, '}}', BYTES)],
+  ['more elements than a body may have', filled('{"spec":{"u":[', () => '[]', ']}}', BYTES)],
   ['labels', filled(`${IN_METADATA}"labels":{`, (i) => `"${longName(i)}":""`, '}},"spec":{}}')],
   ['annotations', filled(`${IN_METADATA}"annotations":{`, (i) => `"${longName(i)}":""`, '}},"spec":{}}')],
   ['finalizers', filled(`${IN_METADATA}"finalizers":[`, (i) => `"a/${i}"`, ']},"spec":{}}')],

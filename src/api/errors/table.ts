@@ -314,7 +314,8 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   RequestEntityTooLarge: {
     status: 413,
     title: 'The body is too large',
-    explanation: 'Bodies and stored objects have at most 3 MiB (lists of runs and batches of calls: 32 MiB).',
+    explanation:
+      'Bodies and stored objects have at most 3 MiB (lists of runs and batches of calls: 32 MiB), and bodies at most 50,000 members and elements.',
     fix: 'Split the request, or upload large data as a blob and refer to its digest.',
   },
   RequestInProgress: {
