@@ -4,10 +4,13 @@
  * long. So an org that sends nothing but such requests has a part of the event loop, and neither the requests of others nor the renewal of
  * the lease wait for more than one of them.
  *
+ * Between two parts of its work a heavy request lets go of the loop (`betweenParts`), so that the others wait for one part only.
+ *
  * I10: MOST_WAITING of one org wait; one more is 429 with Retry-After. A turn ends with its answer, or after HOLD_MS: what a
  * request waits for (a commit, a client that reads slowly) holds no other up.
  */
 import { performance } from 'node:perf_hooks';
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { Turns } from '../actors/effects/turns.js';
 import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
@@ -28,6 +31,11 @@ export interface HeavyTurns {
   ofBody(x: Exchange, bytes: number): Promise<void>;
   /** The same by the length of its path and query. */
   ofUrl(x: Exchange): Promise<void>;
+}
+
+/** Resolves when what waits for the event loop has had its turn; undefined for a light request, which goes on at once. */
+export function betweenParts(bytes: number): Promise<void> | undefined {
+  return bytes > HEAVY_BODY ? turnOfLoop() : undefined;
 }
 
 interface Waiting {

@@ -5,6 +5,7 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/stage.js';
 import { addressOf, authorise, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
+import { betweenParts } from '../heavy-turns.js';
 import type { Room } from '../room.js';
 import { readForm } from './answer.js';
 import { createBatch, isBatch } from './create-batch.js';
@@ -40,6 +41,7 @@ export async function createObject(
       ? { value: parseProtobuf(bytes), duplicates: [] }
       : await parseObject(x, room.bodies, bytes);
   const { value, duplicates } = parsed;
+  await betweenParts(bytes.length);
   if (batch !== undefined && isBatch(kind, value)) {
     return createBatch(x, room, caller, kind, batch, project, parsed, options);
   }

@@ -9,6 +9,7 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, WriteReply, WriteRequest } from '../../actors/stage.js';
 import type { Form } from '../accept.js';
 import type { Exchange } from '../exchange.js';
+import { betweenParts } from '../heavy-turns.js';
 import type { Headers } from '../reply.js';
 import type { Room } from '../room.js';
 import { answerObject, readForm } from './answer.js';
@@ -79,6 +80,7 @@ export async function writeObject(
   const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { part, duplicates = [], dryRun = options.dryRun } = await ask(bytes);
+  await betweenParts(bytes.length);
   const done = await sendWrite(room, caller, kind, address, { ...options, dryRun }, duplicates, part);
   answerWrite(x, room, kind, form, done);
 }

@@ -206,7 +206,8 @@ test('sharing keeps the value, and what is equal is the very same part', (t) => 
 const MANY = 100_000;
 
 test('a patch copies a container once, however many of its operations change it', (t) => {
-  const keys = Object.fromEntries(Array.from({ length: MANY }, (_, i) => [`k${i}`, '']));
+  const keys = Object.fromEntries(Array.from({ length: 15_000 }, (_, i) => [`k${i}`, '']));
+  const list = Array.from({ length: MANY }, () => 0);
   const into = (path: string) =>
     Array.from({ length: 999 }, (_, i) => ({ op: 'add', path: `${path}/x${i}`, value: '' }));
   const cases: readonly (readonly [unknown, readonly unknown[]])[] = [
@@ -218,7 +219,7 @@ test('a patch copies a container once, however many of its operations change it'
       { a: { b: keys } },
       Array.from({ length: 500 }, (_, i) => ({ op: 'move', from: `/a${'/b'.repeat(1)}/k${i}`, path: `/a/n${i}` })),
     ],
-    [{ l: Object.keys(keys) }, Array.from({ length: 999 }, () => ({ op: 'add', path: '/l/-', value: 1 }))],
+    [{ l: list }, Array.from({ length: 999 }, () => ({ op: 'add', path: '/l/-', value: 1 }))],
   ];
   for (const [target, operations] of cases) {
     const result = jsonPatch(target, operations);
@@ -226,6 +227,18 @@ test('a patch copies a container once, however many of its operations change it'
     t.true(result.touched <= MANY + 2_000, `${result.touched} members`);
   }
   t.is(keys['x0'], undefined, 'a value of the patch is as it was: the patch may have to be applied again');
+});
+
+test('a merge patch of a new part is that part, and its merging into parts that exist is bounded', (t) => {
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, {}]));
+  const patch = { a: { b: members(30_000), c: [null] }, d: { e: null, f: { g: null } } };
+  const merged = mergePatch({ x: 1 }, patch) as typeof patch;
+  t.is(merged.a, patch.a, 'not copied');
+  t.deepEqual(merged.d as unknown, { f: {} });
+  t.is(patch.d.e, null, 'a patch is as it was: it may have to be applied again');
+  const refusal = { message: 'the patch merges more than 20000 members of objects' };
+  t.throws(() => mergePatch({}, members(20_001)), refusal);
+  t.throws(() => mergePatch({ a: {}, b: {} }, { a: members(10_001), b: members(10_001) }), refusal);
 });
 
 test('what a patch moves up and down in lists, and what it copies, is bounded', (t) => {
@@ -239,4 +252,25 @@ test('what a patch moves up and down in lists, and what it copies, is bounded', 
     { l: [1], c: [1, 2] },
     'a copy changes on its own',
   );
+});
+
+test('what a patch copies of objects is bounded apart, since each member costs a thousand times as much', (t) => {
+  const members = (count: number, value: unknown = '') =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, value]));
+  const add = { op: 'add', path: '/a/x', value: 1 };
+  const most = patched({}, { op: 'add', path: '/a', value: members(19_000) }, add);
+  t.is(Object.keys((most as { a: object }).a).length, 19_001);
+  const refusals = [
+    patched({}, { op: 'add', path: '/a', value: members(20_001) }, add),
+    patched({ a: members(20_001) }, { op: 'remove', path: '/a/k1' }),
+    patched({ a: members(20_001) }, { op: 'copy', from: '/a', path: '/b' }),
+    patched(
+      { a: members(2), b: members(10_001), c: members(10_001) },
+      { op: 'add', path: '/b/x', value: 1 },
+      { op: 'add', path: '/c/x', value: 1 },
+    ),
+    patched({ l: Array.from({ length: 10_001 }, () => ({ a: 1, b: 2 })) }, { op: 'copy', from: '/l', path: '/m' }),
+  ];
+  for (const refusal of refusals) t.regex(String(refusal), /^Invalid: .*copies more than 20000 members of objects/);
+  t.is(typeof patched({ a: members(30_000) }, { op: 'replace', path: '/a', value: {} }), 'object', 'not copied');
 });

@@ -1,7 +1,8 @@
 /**
  * The value under a JSON Patch: each operation changes it in place, and the value that it was made from is never changed.
  * A container is copied the first time that something in it changes and not again, so a patch costs what it touches: the
- * containers on its paths once, and the elements that a list moves up or down. Both count against one budget (I10).
+ * containers on its paths once, and the elements that a list moves up or down. Both are bounded (I10), and what is beyond a
+ * bound is not copied.
  *
  * Only own members are reached, whatever they are called. A path that leads nowhere throws `Misfit`.
  */
@@ -9,14 +10,16 @@ import { isObject, MAX_DEPTH } from '../safe-value.js';
 
 export type Pointer = readonly string[];
 
-/** Why an operation does not fit the value; caught where the operation is known. */
+/** Why a patch or one of its operations does not fit the value; caught where that one is known. */
 export class Misfit extends Error {}
 
-/**
- * Members and elements that one patch may copy or move. A thousand operations at the front of the longest list that any
- * schema allows stay below it.
- */
+/** Members and elements that one patch may copy or move: most of them move up or down in a list, a thousand in a microsecond. */
 export const MAX_TOUCHED = 2_000_000;
+/**
+ * Members of objects among them. One takes up to a microsecond: its name is put into a table. An object with all maps of
+ * its schema at their bounds has fewer, and what has more of them stays as it is or is replaced whole.
+ */
+export const MAX_MEMBERS = 20_000;
 
 /** Characters that the `copy` operations of one patch may add in all; without it 40 copies make a terabyte. */
 const MAX_COPIED = 1024 * 1024;
@@ -35,6 +38,7 @@ export class PatchDraft {
   /** Containers that this draft has made, which nothing else refers to. */
   readonly #own = new Set<unknown>();
   #touched = 0;
+  #members = 0;
   #copied = 0;
 
   constructor(value: unknown) {
@@ -117,31 +121,39 @@ export class PatchDraft {
   }
 
   #owned(value: unknown): unknown[] | Members {
-    const isList = Array.isArray(value);
-    if (!isList && !isObject(value)) throw new Misfit(MISSING);
+    if (!Array.isArray(value) && !isObject(value)) throw new Misfit(MISSING);
     if (this.#own.has(value)) return value;
-    // Members of a literal are own members whatever they are called.
-    const copy = isList ? [...(value as unknown[])] : { ...value };
+    const copy = this.#shallow(value);
     this.#own.add(copy);
-    this.#touch(Array.isArray(copy) ? copy.length : Object.keys(copy).length);
     return copy;
+  }
+
+  /** Another container with the same values in it. */
+  #shallow(value: unknown[] | Members): unknown[] | Members {
+    if (Array.isArray(value)) {
+      this.#touch(value.length);
+      return [...value];
+    }
+    const count = Object.keys(value).length;
+    this.#members += count;
+    if (this.#members > MAX_MEMBERS) throw new Misfit(`the patch copies more than ${MAX_MEMBERS} members of objects`);
+    this.#touch(count);
+    // Members of a literal are own members whatever they are called.
+    return { ...value };
   }
 
   #clone(value: unknown, depth: number): unknown {
     this.#copied += weightOf(value);
     if (this.#copied > MAX_COPIED) throw new Misfit('copies too much');
-    if (typeof value !== 'object' || value === null) return value;
+    if (!Array.isArray(value) && !isObject(value)) return value;
     if (depth > MAX_DEPTH) throw new Misfit(`nests deeper than ${MAX_DEPTH} levels`);
-    const copy = Array.isArray(value) ? [...(value as unknown[])] : { ...(value as Members) };
+    const copy = this.#shallow(value);
     this.#own.add(copy);
     if (Array.isArray(copy)) {
-      this.#touch(copy.length);
       for (let at = 0; at < copy.length; at++) copy[at] = this.#clone(copy[at], depth + 1);
       return copy;
     }
-    const keys = Object.keys(copy);
-    this.#touch(keys.length);
-    for (const key of keys) {
+    for (const key in copy) {
       this.#copied += key.length + 3;
       copy[key] = this.#clone(copy[key], depth + 1);
     }

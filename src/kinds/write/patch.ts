@@ -4,8 +4,10 @@
  */
 import { invalid } from '../../api/causes.js';
 import type { ApiObject } from '../../api/object.js';
+import { Misfit } from '../../api/patches/draft.js';
 import { jsonPatch } from '../../api/patches/json.js';
 import { mergePatch } from '../../api/patches/merge.js';
+import type { Cause } from '../../api/refusal.js';
 import { isObject } from '../../api/safe-value.js';
 import type { KindDefinition } from '../kind.js';
 import { refused, targetOf } from './prepared.js';
@@ -36,7 +38,14 @@ export function preparePatch(
 }
 
 function merged(base: ApiObject, patch: Readonly<Record<string, unknown>>) {
-  return { outcome: 'Patched' as const, value: mergePatch(base, patch) };
+  try {
+    return { outcome: 'Patched' as const, value: mergePatch(base, patch) };
+  } catch (error) {
+    if (!(error instanceof Misfit)) throw error;
+    const message = `the merge patch does not fit the object: ${error.message}`;
+    const cause: Cause = { field: '', message: error.message, reason: 'FieldValueTooMany' };
+    return { outcome: 'Refused' as const, code: 'Invalid' as const, message, cause };
+  }
 }
 
 /** A patch may test or send back the version, so it has to be there. */
