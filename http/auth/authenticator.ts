@@ -19,6 +19,7 @@ import type { Caller } from '../../actors/stage.js';
 import type { CredentialSource } from '../deps.js';
 import type { Addresses } from './addresses.js';
 import { bearerHash } from './bearer.js';
+import { openForgotten } from './forgotten.js';
 import { makeCaller, type KnownCaller, type Principals } from './caller.js';
 
 /** About 1.5 kB each. */
@@ -42,7 +43,7 @@ interface Entry extends Identity {
 }
 
 interface Lookup {
-  /** `forgotten` at its beginning. */
+  /** Changes that had been forgotten when it began. */
   readonly before: number;
   readonly found: Promise<Entry | undefined>;
 }
@@ -85,8 +86,8 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
   /** Look-ups of unknown credentials under way, by client address. */
   const strangers = new Map<string, number>();
   let strangersInAll = 0;
-  /** Grows with every `forget`, so that a look-up that began before it is neither kept nor joined. */
-  let forgotten = 0;
+  /** A look-up that may have missed one of these changes is not kept, and no judge of a request that came after the change. */
+  const forgotten = openForgotten();
 
   function usable(sha256: string): Entry | undefined {
     const entry = known.get(sha256);
@@ -101,7 +102,7 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
   }
 
   async function lookUp(sha256: string): Promise<Entry | undefined> {
-    const before = forgotten;
+    const before = forgotten.count();
     const readAt = now();
     const credential = await deps.credentials.find(sha256);
     const expired = credential?.expires !== undefined && credential.expires <= deps.clock();
@@ -111,22 +112,14 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
       return undefined;
     }
     const entry: Entry = { ...made, sha256, digest: Buffer.from(sha256, 'hex'), readAt };
-    if (before === forgotten) known.set(sha256, entry);
+    if (!forgotten.since(before, entry.sources)) known.set(sha256, entry);
     deps.onUse?.(credential.address, credential.uid);
     return entry;
   }
 
-  /** The look-up of this credential that is under way, if nothing has made it doubtful. */
-  function running(sha256: string): Promise<Entry | undefined> | undefined {
-    const lookup = lookups.get(sha256);
-    return lookup?.before === forgotten ? lookup.found : undefined;
-  }
-
-  function shared(sha256: string): Promise<Entry | undefined> {
-    const found = running(sha256);
-    if (found !== undefined) return found;
+  function begin(sha256: string): Promise<Entry | undefined> {
     const mine: Lookup = {
-      before: forgotten,
+      before: forgotten.count(),
       found: lookUp(sha256).finally(() => {
         if (lookups.get(sha256) === mine) lookups.delete(sha256);
       }),
@@ -135,24 +128,36 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return mine.found;
   }
 
+  /** What the look-up of this credential that is under way finds, or one that `start` begins. */
+  async function shared(sha256: string, start = begin): Promise<Entry | undefined> {
+    const arrived = forgotten.count();
+    // Each look-up that is found here began later than the one before, so the second is new enough.
+    for (let lookup = lookups.get(sha256); lookup !== undefined; lookup = lookups.get(sha256)) {
+      const { before, found } = lookup;
+      const entry = await found;
+      if (before >= arrived || (entry !== undefined && !forgotten.since(before, entry.sources))) return entry;
+    }
+    return start(sha256);
+  }
+
   /** Of a credential that is not known from a use before. Requests that come with it meanwhile take no place of their own. */
-  async function lookUpStranger(sha256: string, from: string): Promise<Entry | undefined> {
-    const found = running(sha256);
-    if (found !== undefined) return found;
-    const held = strangers.get(from) ?? 0;
-    if (held >= MAX_LOOKUPS_PER_ADDRESS || strangersInAll >= MAX_LOOKUPS) {
-      throw refuse('Unavailable', 'too many unknown keys at once', { retryAfterSeconds: 1 });
-    }
-    strangers.set(from, held + 1);
-    strangersInAll += 1;
-    try {
-      return await shared(sha256);
-    } finally {
-      strangersInAll -= 1;
-      const left = (strangers.get(from) ?? 1) - 1;
-      if (left > 0) strangers.set(from, left);
-      else strangers.delete(from);
-    }
+  function lookUpStranger(sha256: string, from: string): Promise<Entry | undefined> {
+    return shared(sha256, async () => {
+      const held = strangers.get(from) ?? 0;
+      if (held >= MAX_LOOKUPS_PER_ADDRESS || strangersInAll >= MAX_LOOKUPS) {
+        throw refuse('Unavailable', 'too many unknown keys at once', { retryAfterSeconds: 1 });
+      }
+      strangers.set(from, held + 1);
+      strangersInAll += 1;
+      try {
+        return await begin(sha256);
+      } finally {
+        strangersInAll -= 1;
+        const left = (strangers.get(from) ?? 1) - 1;
+        if (left > 0) strangers.set(from, left);
+        else strangers.delete(from);
+      }
+    });
   }
 
   async function again(sha256: string): Promise<Identity> {
@@ -188,13 +193,13 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     again,
     isCurrent: (identity) => known.peek(identity.sha256) === identity && usable(identity.sha256) !== undefined,
     forget(address) {
-      forgotten += 1;
       const key = addressKey(address);
+      forgotten.add(key);
       // A change of a member is rare and the cache is small: a walk beats an index that every caller pays for.
       for (const entry of known.values()) if (entry.sources.includes(key)) entry.readAt = -Infinity;
     },
     forgetAll() {
-      forgotten += 1;
+      forgotten.addAll();
       for (const entry of known.values()) entry.readAt = -Infinity;
     },
   };

@@ -3,6 +3,7 @@ import test from 'ava';
 import { CATALOG_ORG } from '../../src/brand.js';
 import { networkOf, openAddresses } from '../../http/auth/addresses.js';
 import { openAuthenticator, type Authenticator } from '../../http/auth/authenticator.js';
+import { openForgotten } from '../../http/auth/forgotten.js';
 import type { FoundCredential } from '../../http/deps.js';
 import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256 } from './support/door.js';
 import { at, json, list } from './support/json.js';
@@ -141,6 +142,8 @@ interface Lookups {
   /** Hashes that are being looked up, in order; `answer` ends a look-up. */
   readonly asked: string[];
   answer(hash: string): void;
+  /** As `answer`, and there is no such key. */
+  refuse(hash: string): void;
   now: number;
 }
 
@@ -169,6 +172,7 @@ function lookups(): Lookups {
     authenticator,
     asked,
     answer: (hash) => waiting.get(hash)?.(hash === sha256('svc_good') ? good : undefined),
+    refuse: (hash) => waiting.get(hash)?.(undefined),
     get now() {
       return now;
     },
@@ -179,6 +183,10 @@ function lookups(): Lookups {
 }
 
 const GOOD = 'Bearer svc_good';
+
+async function untilAsked(l: Lookups, times: number): Promise<void> {
+  for (let turn = 0; turn < 1_000 && l.asked.length < times; turn += 1) await new Promise(setImmediate);
+}
 
 test('a known key is served while it is looked up again, and neither waits behind made-up ones', async (t) => {
   const l = lookups();
@@ -240,18 +248,68 @@ test('a key that is not known yet takes one look-up, however many requests come 
   t.deepEqual(new Set(await Promise.all(all)), new Set(['acme']));
 });
 
+const OWNER_KEY = { org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' };
+
 test('a look-up that began before a key ended is not what a later request is judged by', async (t) => {
   const l = lookups();
   const hash = sha256('svc_good');
   const before = l.authenticator.authenticate(GOOD, '10.0.0.1');
-  l.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
-  const answerBefore = l.answer;
+  l.authenticator.forget(OWNER_KEY);
+  const after = [1, 2].map(async () => l.authenticator.authenticate(GOOD, '10.0.0.1'));
+  l.answer(hash);
+  t.is((await before).caller.org, 'acme');
+  t.is(l.authenticator.isCurrent(await before), false);
+  await untilAsked(l, 2);
+  l.answer(hash);
+  for (const identity of await Promise.all(after)) t.is(l.authenticator.isCurrent(identity), true);
+  t.is(l.asked.length, 2, 'one for both');
+});
+
+test('a made-up key, too, is looked up again when something changed meanwhile: it may be the key that was made', async (t) => {
+  const l = lookups();
+  const hash = sha256('svc_good');
+  const before = l.authenticator.authenticate(GOOD, '10.0.0.1').catch((error: Error) => error.message);
+  l.authenticator.forget(OWNER_KEY);
   const after = l.authenticator.authenticate(GOOD, '10.0.0.1');
-  t.is(l.asked.length, 2);
-  answerBefore(hash);
-  await after;
-  t.is(l.authenticator.isCurrent(await after), true);
-  void before.catch(() => undefined);
+  l.refuse(hash);
+  t.is(await before, 'Unauthorized: the API key is not valid');
+  await untilAsked(l, 2);
+  l.answer(hash);
+  t.is((await after).caller.org, 'acme');
+});
+
+test('an org that changes its members all the time makes no look-up of another org worthless', async (t) => {
+  const l = lookups();
+  const change = (): void => l.authenticator.forget({ org: 'busy', kind: 'Member', project: '', name: 'owner' });
+  const all = Array.from({ length: 90 }, async () => {
+    const identity = l.authenticator.authenticate(GOOD, '10.0.0.1');
+    change();
+    return (await identity).caller.org;
+  });
+  t.is(l.asked.length, 1);
+  l.answer(sha256('svc_good'));
+  t.deepEqual(new Set(await Promise.all(all)), new Set(['acme']));
+  change();
+  t.is(l.authenticator.known(GOOD)?.org, 'acme', 'it is kept');
+});
+
+test('changes are remembered one by one up to a bound, and beyond it everything is taken to have changed', (t) => {
+  const forgotten = openForgotten(2);
+  const start = forgotten.count();
+  forgotten.add('a');
+  forgotten.add('b');
+  forgotten.add('a');
+  t.is(forgotten.since(start, ['c']), false);
+  t.is(forgotten.since(start, ['c', 'b']), true);
+  t.is(forgotten.since(start + 2, ['b']), false);
+  forgotten.add('c');
+  t.is(forgotten.since(start, ['other']), true, 'the change of b is not known any more');
+  t.is(forgotten.since(start + 2, ['b']), false);
+  t.is(forgotten.since(start + 2, ['a']), true);
+  const before = forgotten.count();
+  forgotten.addAll();
+  t.is(forgotten.since(before, []), true);
+  t.is(forgotten.since(forgotten.count(), ['a', 'b', 'c']), false);
 });
 
 test('an IPv6 client counts by its /64, and one of IPv4 by itself', (t) => {
@@ -260,6 +318,7 @@ test('an IPv6 client counts by its /64, and one of IPv4 by itself', (t) => {
   t.not(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:3::1'));
   t.is(networkOf('::1'), '0:0:0:0::/64');
   t.not(networkOf('::ffff:10.0.0.1'), networkOf('::ffff:10.0.0.2'));
+  t.is(networkOf('a:b'), 'a:b', 'what is no address is itself');
   t.is(networkOf('10.0.0.1'), '10.0.0.1');
   t.is(networkOf(''), '');
 });
@@ -278,7 +337,7 @@ test('an address that asks too much without a key is refused, but for health; wi
   for (const path of [SECRETS, `${SECRETS}/a`, '/apis', '/version']) t.is((await door.call(path)).status, 200, path);
   // Also while it has to be looked up again.
   for (const path of ['/version', '/apis', SECRETS]) {
-    door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+    door.http.authenticator.forget(OWNER_KEY);
     t.is((await door.call(path)).status, 200, path);
   }
 });
