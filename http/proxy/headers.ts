@@ -3,18 +3,12 @@
  * value as Node gives them (`rawHeaders`), so that order and repeats are kept.
  *
  * Inwards goes nothing that is ours: no key (Authorization, the bearer subprotocol), no cookie that we have set. Outwards
- * comes nothing by which hostile code could speak for the whole origin instead of for its own path.
+ * comes nothing by which hostile code could speak for the whole origin instead of for its own path; references are in
+ * `references.ts`.
  */
 import { HOP_BY_HOP } from '../../src/api/hop-by-hop.js';
 import { isOurCookie, scopeCookie } from './cookies.js';
-
-export interface Passage {
-  /** Path of this service below which the port is reached, without a slash at its end. */
-  readonly prefix: string;
-  readonly port: number;
-  /** Path and query of the request, as they are asked for inside. */
-  readonly path: string;
-}
+import { MOST_REFERRING, outwardLink, outwardLocation, outwardRefresh, type Passage } from './references.js';
 
 const NEVER_IN = new Set([
   ...HOP_BY_HOP,
@@ -36,6 +30,7 @@ const NEVER_IN = new Set([
 /** All of these would hold for the whole origin. */
 const NEVER_OUT = new Set([
   ...HOP_BY_HOP,
+  'accept-ch',
   'alt-svc',
   'clear-site-data',
   'expect-ct',
@@ -44,7 +39,13 @@ const NEVER_OUT = new Set([
   'public-key-pins',
   'report-to',
   'reporting-endpoints',
+  'sec-session-registration',
+  'secure-session-registration',
+  'set-login',
   'strict-transport-security',
+  'use-as-dictionary',
+  // A browser would ask for a password in the name of this host, and what is typed never goes in.
+  'www-authenticate',
   'x-request-id',
 ]);
 
@@ -102,6 +103,7 @@ export function outwardHeaders(
 ): string[] {
   const dropped = listed(connection);
   const headers: string[] = [];
+  let referring = 0;
   for (const [name, value] of pairs(rawHeaders)) {
     const lower = name.toLowerCase();
     if (NEVER_OUT.has(lower) || dropped.has(lower)) continue;
@@ -111,39 +113,22 @@ export function outwardHeaders(
     } else if (lower === SCOPE) {
       // Whatever it says: a worker of this port may have all of the port, and nothing above.
       headers.push(name, `${passage.prefix}/`);
-    } else if (lower === 'location') {
-      const location = outwardLocation(value, passage);
-      if (location !== undefined) headers.push(name, location);
-    } else headers.push(name, value);
+    } else {
+      const rewrite = REFERENCES.get(lower);
+      if (rewrite !== undefined && ++referring > MOST_REFERRING) continue;
+      const rewritten = rewrite === undefined ? value : rewrite(value, passage);
+      if (rewritten !== undefined) headers.push(name, rewritten);
+    }
   }
   return headers;
 }
 
-/** The port itself, by the names that a program inside has for it. */
-const OWN_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/**
- * A redirect within the port stays within the path of the port: it is read as a browser would, with its dot segments, and written anew.
- * One to anywhere else passes as it is. Undefined: nobody could say where it leads.
- */
-export function outwardLocation(location: string, { prefix, port, path }: Passage): string | undefined {
-  const inside = `http://localhost:${port}`;
-  let url: URL;
-  try {
-    url = new URL(location, `${inside}${path}`);
-  } catch {
-    return undefined;
-  }
-  const isHttp = url.protocol === 'http:' || url.protocol === 'https:';
-  const itsPort = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
-  if (!isHttp || !OWN_HOSTS.has(url.hostname) || itsPort !== port) return location;
-  const below = (pathname: string): boolean => pathname === prefix || pathname.startsWith(`${prefix}/`);
-  const page = new URL(below(path) ? path : prefix + path, inside);
-  // One that is relative to the page leads to the same outside, unless it climbs out.
-  const relative = !/^[/\\]|:/.test(location.trim()) && below(new URL(location, page).pathname);
-  if (relative) return location;
-  return `${below(url.pathname) ? '' : prefix}${url.href.slice(url.origin.length)}`;
-}
+const REFERENCES: ReadonlyMap<string, (value: string, passage: Passage) => string | undefined> = new Map([
+  ['location', outwardLocation],
+  ['content-location', outwardLocation],
+  ['refresh', outwardRefresh],
+  ['link', outwardLink],
+]);
 
 const USUALLY_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
 

@@ -14,7 +14,8 @@ import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { plainSubprotocols } from '../auth/offered.js';
 import type { Exchange } from '../exchange.js';
 import type { Streams } from '../streams.js';
-import { bodyOf, inwardHeaders, outwardHeaders, type Passage } from './headers.js';
+import { bodyOf, inwardHeaders, outwardHeaders } from './headers.js';
+import type { Passage } from './references.js';
 import { splice } from './splice.js';
 
 export interface ProxyTarget extends Passage {
@@ -125,7 +126,7 @@ function ask(x: Exchange, target: ProxyTarget, stream: Duplex): ClientRequest {
       subprotocols: upgrade && plainSubprotocols(req),
       client: {
         address: req.socket.remoteAddress ?? '',
-        host: req.headers.host ?? '',
+        host: target.host,
         scheme: x.isSecure ? 'https' : 'http',
       },
       requestId: x.requestId,

@@ -31,6 +31,7 @@ export async function servePorts(x: Exchange, room: Room, caller: Caller, target
   const query = queryInside(x.url);
   return proxy(x, room.streams, {
     port,
+    host: x.req.headers.host ?? '',
     prefix: x.path.slice(0, x.path.length - behind.length).replace(/\/$/, ''),
     path: `${behind === '' ? '/' : behind}${query === '' ? '' : `?${query}`}`,
     allows: stillMay(kind, project, name, 'exec'),

@@ -73,7 +73,7 @@ function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, on
   const query = mark < 0 ? '' : x.url.slice(mark);
   const prefix = path.slice(0, -1);
   return proxy(x, room.streams, {
-    ...{ port, prefix, more: MORE },
+    ...{ port, prefix, host: x.req.headers.host ?? '', more: MORE },
     allows: (caller) => caller.may(SCOPE, visit.owner.project),
     path: `${keepsPrefix ? prefix : ''}${behind}${query}`,
     async connect(signal) {

@@ -6,7 +6,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { WebSocket, WebSocketServer } from 'ws';
 import { notRunning } from '../../actors/work/entrance.js';
-import { outwardLocation } from '../../http/proxy/headers.js';
+import { outwardLink, outwardLocation, outwardRefresh } from '../../http/proxy/references.js';
 import { scopeCookie } from '../../http/proxy/cookies.js';
 import { steady, until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
@@ -67,6 +67,11 @@ test('what would hold for the whole origin does not come out, and cookies and re
   const port = await web(t, (_req, res) => {
     res.writeHead(302, [
       ...['Location', '/login?next=1'],
+      ...['Refresh', '5; URL=/later'],
+      ...['Content-Location', '/login.html'],
+      ...['Link', '</style.css>; rel=preload, </\\evil.example>; rel="next"'],
+      ...['WWW-Authenticate', 'Basic realm="svc"'],
+      ...['Set-Login', 'logged-in'],
       ...['Set-Cookie', 'a=1; Path=/; Domain=example.com; HttpOnly'],
       ...['Set-Cookie', 'b=2'],
       ...['Set-Cookie', 'svc_session=stolen'],
@@ -86,16 +91,30 @@ test('what would hold for the whole origin does not come out, and cookies and re
   const answer = await door.call(`${PORTS}/${port}/`, { redirect: 'manual' });
   t.is(answer.status, 302);
   t.is(answer.headers.get('location'), `${PORTS}/${port}/login?next=1`);
+  t.is(answer.headers.get('refresh'), `5; url=${PORTS}/${port}/later`);
+  t.is(answer.headers.get('content-location'), `${PORTS}/${port}/login.html`);
+  t.is(
+    answer.headers.get('link'),
+    `<${PORTS}/${port}/style.css>; rel=preload, <//evil.example/>; rel="next"`,
+    'what leads elsewhere is seen to',
+  );
   t.deepEqual(answer.headers.getSetCookie(), [`a=1; Path=${PORTS}/${port}/; HttpOnly`, `b=2; Path=${PORTS}/${port}/`]);
-  for (const name of ['strict-transport-security', 'clear-site-data', 'alt-svc', 'x-hop']) {
+  for (const name of [
+    'strict-transport-security',
+    'clear-site-data',
+    'alt-svc',
+    'x-hop',
+    'www-authenticate',
+    'set-login',
+  ]) {
     t.is(answer.headers.get(name), null, name);
   }
   t.is(answer.headers.get('service-worker-allowed'), `${PORTS}/${port}/`, 'its own path, whatever it says');
   t.is(answer.headers.get('x-own'), 'passes');
 });
 
-test('a redirect to anywhere else passes as it is, and no cookie leaves the path of its port', (t) => {
-  const passage = { prefix: '/p/ports/80', port: 80, path: '/a/b?c=d' };
+test('a redirect to anywhere else says so, one to this service stays below its port, and no cookie leaves the path of its port', (t) => {
+  const passage = { prefix: '/p/ports/80', port: 80, path: '/a/b?c=d', host: 'service.example' };
   t.is(outwardLocation('https://elsewhere.example/x', passage), 'https://elsewhere.example/x');
   t.is(outwardLocation('//elsewhere.example/x', passage), '//elsewhere.example/x');
   t.is(outwardLocation('next', passage), 'next');
@@ -108,6 +127,33 @@ test('a redirect to anywhere else passes as it is, and no cookie leaves the path
   t.is(outwardLocation('/p/ports/80/x', passage), '/p/ports/80/x');
   t.is(outwardLocation('http://[', passage), undefined);
   t.is(outwardLocation('http://localhost:80/../../evil', passage), '/p/ports/80/evil');
+  for (const disguised of [
+    '/\\elsewhere.example/x',
+    '\\\\elsewhere.example/x',
+    '/\t/elsewhere.example/x',
+    ' //elsewhere.example/x',
+  ]) {
+    t.is(outwardLocation(disguised, passage), '//elsewhere.example/x', JSON.stringify(disguised));
+  }
+  t.is(outwardLocation('https:\\service.example@elsewhere.example/x', passage), 'https://elsewhere.example/x');
+  for (const scheme of ['javascript:alert(1)', 'data:text/html,x', 'JAVASCRIPT\t:alert(1)']) {
+    t.is(outwardLocation(scheme, passage), undefined, scheme);
+  }
+  t.is(outwardLocation('https://service.example/apis', passage), '/p/ports/80/apis', 'by a name that it was told');
+  t.is(outwardLocation('http://SERVICE.example:80/p/ports/80/x', passage), '/p/ports/80/x');
+  t.is(outwardLocation('https://service.example:8443/apis', passage), 'https://service.example:8443/apis');
+  t.is(outwardRefresh('5', passage), '5');
+  t.is(outwardRefresh('5.5;', passage), '5');
+  t.is(outwardRefresh(' 0 , url = "/x" ignored', passage), '0; url=/p/ports/80/x');
+  t.is(outwardRefresh("0;URL='/\\elsewhere.example'", passage), '0; url=//elsewhere.example/');
+  t.is(outwardRefresh('0;https://service.example/apis', passage), '0; url=/p/ports/80/apis');
+  t.is(outwardRefresh(`0;url="'/\\elsewhere.example`, passage), `0; url=%27/\\elsewhere.example`, 'below the page');
+  for (const none of ['x', '', '0;url=javascript:alert(1)', '5x', `${'5'.repeat(30_000)}x`]) {
+    t.is(outwardRefresh(none, passage), undefined);
+  }
+  t.is(outwardLink('<x>; rel=next, <../../../y>;rel=prev', passage), '<x>; rel=next, </p/ports/80/y>;rel=prev');
+  t.is(outwardLink('<javascript:x>; rel=next', passage), undefined);
+  t.is(outwardLink('<x>,'.repeat(33), passage), undefined);
   const pieces = [
     '..',
     '/',
@@ -118,6 +164,7 @@ test('a redirect to anywhere else passes as it is, and no cookie leaves the path
     'a',
     '//',
     'http://localhost:80',
+    'https://service.example',
     '/p/ports/80',
     '\t',
     '?',
@@ -132,6 +179,8 @@ test('a redirect to anywhere else passes as it is, and no cookie leaves the path
       // As a browser takes it: on this service it leads below the port.
       const leads = new URL(location, page);
       t.true(leads.origin !== page.origin || `${leads.pathname}/`.startsWith('/p/ports/80/'), location);
+      // What leads elsewhere is seen to by the simplest reader.
+      t.true(leads.host === page.host || /^(?:https?:)?\/\//.test(location), location);
     }),
   );
   fc.assert(
