@@ -15,6 +15,7 @@ import { JSON_TYPE, reply, type Headers } from './reply.js';
 export class ProtocolError extends Error {
   readonly status: number;
   readonly reason: string;
+  readonly fix: string;
   readonly causes: readonly Cause[];
   readonly retryAfterSeconds: number | undefined;
 
@@ -22,6 +23,7 @@ export class ProtocolError extends Error {
     status: number,
     reason: string,
     message: string,
+    fix: string,
     causes: readonly Cause[] = [],
     retryAfterSeconds?: number,
   ) {
@@ -29,6 +31,7 @@ export class ProtocolError extends Error {
     this.name = 'ProtocolError';
     this.status = status;
     this.reason = reason;
+    this.fix = fix;
     this.causes = causes;
     this.retryAfterSeconds = retryAfterSeconds;
   }
@@ -37,7 +40,9 @@ export class ProtocolError extends Error {
 /** The list or read names a version that does not exist yet: 504, as clients of Kubernetes expect it. */
 export function tooLargeVersion(asked: number, current: number): ProtocolError {
   const cause: Cause = { field: '', reason: 'ResourceVersionTooLarge', message: 'Too large resource version' };
-  return new ProtocolError(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, [cause], 1);
+  const message = `Too large resource version: ${asked}, current: ${current}`;
+  const fix = 'Send a resourceVersion that this service has answered, or none for the newest state.';
+  return new ProtocolError(504, 'Timeout', message, fix, [cause], 1);
 }
 
 export function notAcceptable(): ProtocolError {
@@ -45,6 +50,7 @@ export function notAcceptable(): ProtocolError {
     406,
     'NotAcceptable',
     'only the following media types are accepted: application/json, application/yaml',
+    'Send the header "Accept: application/json".',
   );
 }
 
@@ -55,7 +61,7 @@ interface Answer {
 }
 
 function protocolStatus(error: ProtocolError, requestId: string): Answer {
-  const { status, reason, message, causes, retryAfterSeconds } = error;
+  const { status, reason, message, fix, causes, retryAfterSeconds } = error;
   const details = {
     ...(causes.length > 0 ? { causes } : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
@@ -69,6 +75,7 @@ function protocolStatus(error: ProtocolError, requestId: string): Answer {
     reason,
     details,
     code: status,
+    fix,
     requestId,
   };
   const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };

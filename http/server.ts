@@ -13,7 +13,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
@@ -22,6 +22,7 @@ import { openAdmission } from './admission.js';
 import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
 import { openBodies } from './body.js';
+import { answerClientError } from './client-error.js';
 import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
@@ -310,31 +311,7 @@ const SERVER_OPTIONS = {
 
 function bound(server: Server): void {
   server.maxConnections = MAX_CONNECTIONS;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET') {
-      socket.destroy();
-      return;
-    }
-    const [status, text] =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? [431, 'Request Header Fields Too Large']
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? [408, 'Request Timeout']
-          : [400, 'Bad Request'];
-    const body = JSON.stringify({
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message: `the request is not valid HTTP: ${text}`,
-      reason: 'BadRequest',
-      details: {},
-      code: status,
-    });
-    socket.end(
-      `HTTP/1.1 ${status} ${text}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    );
-  });
+  server.on('clientError', answerClientError);
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {

@@ -2,7 +2,7 @@
  * Owns what `resourceVersion`, `resourceVersionMatch`, `limit` and `continue` mean together for a list, and
  * `sendInitialEvents` for a watch. Pure; the table is Kubernetes' own ("API concepts, Resource versions").
  */
-import { refuse } from '../../src/api/refusal.js';
+import { badParameter } from '../bad-parameter.js';
 import { invalid, unsupportedValue } from './options.js';
 
 /** decisions.md: at most 1000 per page. */
@@ -30,8 +30,9 @@ export interface WatchStart {
 export function readVersionNumber(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text))) {
-    const problem = `resourceVersion: Invalid value: "${text.slice(0, 64)}": must be an unsigned integer`;
-    throw refuse('BadRequest', `invalid resource version: ${problem}`);
+    const rule = 'must be an unsigned integer';
+    const message = `invalid resource version: resourceVersion: Invalid value: "${text.slice(0, 64)}": ${rule}`;
+    throw badParameter('resourceVersion', text, rule, 'Send the resourceVersion of an answer as it came.', message);
   }
   return Number(text);
 }
@@ -69,13 +70,10 @@ export function readListVersion(query: URLSearchParams, paged: boolean): ListVer
 /** Undefined: no limit. */
 export function readLimit(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
-  if (!/^-?\d{1,18}$/.test(text)) throw refuse('BadRequest', `limit "${text.slice(0, 64)}" is not a number`);
-  const limit = Number(text);
-  if (limit < 0) {
-    throw invalid('limit: Invalid value', [
-      { field: 'limit', reason: 'FieldValueInvalid', message: 'must not be negative' },
-    ]);
+  if (!/^\d{1,18}$/.test(text)) {
+    throw badParameter('limit', text, 'must be a whole number of at least 0', 'Ask for limit=100, for example.');
   }
+  const limit = Number(text);
   return limit === 0 ? undefined : Math.min(limit, MAX_PAGE);
 }
 
@@ -93,9 +91,8 @@ const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|
 export function checkTimeout(query: URLSearchParams): void {
   const text = query.get('timeout');
   if (text === null || text === '' || (text.length <= 64 && GO_DURATION.test(text))) return;
-  throw refuse('BadRequest', `invalid timeout specified in the request URL - "${text.slice(0, 64)}" is no duration`, {
-    fix: 'Write a duration such as 30s.',
-  });
+  const message = `invalid timeout specified in the request URL - "${text.slice(0, 64)}" is no duration`;
+  throw badParameter('timeout', text, 'must be a duration', 'Write a duration such as 30s.', message);
 }
 
 export function readWatchStart(query: URLSearchParams): WatchStart {
@@ -122,7 +119,8 @@ export function readWatchStart(query: URLSearchParams): WatchStart {
 /** Seconds, or undefined when it is not given. */
 export function readTimeoutSeconds(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
-  if (!/^\d{1,9}$/.test(text))
-    throw refuse('BadRequest', `timeoutSeconds "${text.slice(0, 64)}" is not a number of seconds`);
+  if (!/^\d{1,9}$/.test(text)) {
+    throw badParameter('timeoutSeconds', text, 'must be a whole number of seconds', 'Ask for timeoutSeconds=300.');
+  }
   return Number(text) === 0 ? undefined : Number(text);
 }

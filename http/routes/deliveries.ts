@@ -7,6 +7,7 @@ import { refuse } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/stage.js';
 import { addressOf } from '../auth/authorise.js';
+import { badParameter } from '../bad-parameter.js';
 import type { DeliveryEntry } from '../../storage/webhooks/log.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
@@ -43,7 +44,14 @@ async function listDeliveries(
   const address = addressOf(caller, kind, project, name, 'read');
   const { uid } = decodeObject(await readBytes(room, kind, address)).metadata;
   const after = x.query.get('after') ?? '';
-  if (after !== '' && !ID.test(after)) throw refuse('BadRequest', 'after is not a cursor of this list');
+  if (after !== '' && !ID.test(after)) {
+    throw badParameter(
+      'after',
+      after,
+      'must be a cursor of this list',
+      'Send `continue` of the page before as it came.',
+    );
+  }
   const limit = readLimit(x.query.get('limit')) ?? PAGE;
   // One more than is shown tells whether there is more.
   const found = await room.deliveries.list(address.org, uid, after === '' ? undefined : after, limit + 1);

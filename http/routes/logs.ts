@@ -9,6 +9,7 @@ import { parseTime, rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/stage.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
+import { badParameter } from '../bad-parameter.js';
 import type { LogRequest } from '../deps.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
@@ -129,7 +130,7 @@ function readCount(x: Exchange, name: string, max: number): number | undefined {
   const text = x.query.get(name);
   if (text === null || text === '') return undefined;
   if (!/^\d{1,15}$/.test(text) || Number(text) > max) {
-    throw refuse('BadRequest', `${name} "${text.slice(0, 32)}" is not a whole number from 0 to ${max}`);
+    throw badParameter(name, text, `must be a whole number from 0 to ${max}`, `Ask for ${name}=100, for example.`);
   }
   return Number(text);
 }
@@ -140,7 +141,8 @@ function readSince(text: string | null, now: number): number | undefined {
   const ago = parseDuration(text);
   const since = ago === undefined ? parseTime(text) : now - ago;
   if (since === undefined) {
-    throw refuse('BadRequest', `since "${text.slice(0, 64)}" is neither a duration such as 15m nor an RFC 3339 time`);
+    const rule = 'must be a duration such as 15m, or an RFC 3339 time';
+    throw badParameter('since', text, rule, 'Ask for since=15m, for example.');
   }
   return since;
 }

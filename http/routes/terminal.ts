@@ -21,6 +21,7 @@ import { API_GROUP } from '../../src/brand.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
 import { commandLine } from '../../src/kinds/shapes/argument.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
+import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
 import type { BelowTarget } from '../handle.js';
 import { readInput } from '../input.js';
@@ -89,7 +90,7 @@ function readSide(x: Exchange, name: string, usual: number): number {
   const text = x.query.get(name);
   if (text === null || text === '') return usual;
   if (!/^\d{1,4}$/.test(text) || Number(text) < 1 || Number(text) > MAX_SIDE) {
-    throw refuse('BadRequest', `${name} must be a whole number from 1 to ${MAX_SIDE}`);
+    throw badParameter(name, text, `must be a whole number from 1 to ${MAX_SIDE}`, `Ask for ${name}=${usual}.`);
   }
   return Number(text);
 }

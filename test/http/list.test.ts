@@ -117,7 +117,9 @@ test('versions of lists answer as kube-apiserver: exact, not older, future, comp
   const status = async (query: string): Promise<number> => (await door.call(`${SECRETS}?${query}`)).status;
   const future = await door.call(`${SECRETS}?resourceVersion=999999`);
   t.is(future.status, 504);
-  t.is(at(await json(future), 'details.causes.0.reason'), 'ResourceVersionTooLarge');
+  const tooLarge = await json(future);
+  t.is(at(tooLarge, 'details.causes.0.reason'), 'ResourceVersionTooLarge');
+  t.regex(text(tooLarge, 'fix'), /^Send a resourceVersion that this service has answered/);
   t.is(await status('resourceVersion=abc'), 400);
   t.is(await status('timeout=soon'), 400);
   t.is(await status('timeout=5'), 400, 'a duration has a unit');
@@ -126,7 +128,19 @@ test('versions of lists answer as kube-apiserver: exact, not older, future, comp
   t.is(await status('resourceVersion=1&resourceVersionMatch=Almost'), 422);
   t.is(await status('resourceVersion=0&resourceVersionMatch=Exact'), 422);
   t.is(await status('sendInitialEvents=true'), 422);
-  t.is(await status('limit=abc'), 400);
+  for (const [query, field] of [
+    ['limit=abc', 'limit'],
+    ['limit=-1', 'limit'],
+    ['resourceVersion=abc', 'resourceVersion'],
+    ['timeout=soon', 'timeout'],
+    ['watch=1&timeoutSeconds=soon', 'timeoutSeconds'],
+  ] as const) {
+    const refused = await json(door.call(`${SECRETS}?${query}`));
+    t.is(at(refused, 'code'), 400, query);
+    t.is(at(refused, 'details.causes.0.field'), field);
+    t.is(at(refused, 'details.causes.0.reason'), 'FieldValueInvalid');
+    t.notRegex(text(refused, 'fix'), /what the message names/, 'a fix of its own');
+  }
   t.is(await status('labelSelector=a%3D%3D%3Db'), 400);
   t.is(await status('fieldSelector=spec.nope%3D1'), 400);
 
