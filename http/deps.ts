@@ -8,6 +8,7 @@ import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
 import type { Stage } from '../actors/stage.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
+import type { ConnectionBounds } from './connections.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
 import type { Registry } from 'prom-client';
 import type { Readable } from 'node:stream';
@@ -219,8 +220,8 @@ export interface HttpConfig {
     readonly streamsPerKey: number;
     /** Requests a second, of one credential, of one org, and without a known one of one client address; more are 429. */
     readonly rates: { readonly key: number; readonly org: number; readonly address: number };
-    /** Connections of one address on which no known key has been seen; absent: as `newcomers.ts` has it. */
-    readonly newcomersPerAddress?: number | undefined;
+    /** Connections in all, and of one address on which no known key has been seen; absent: as `connections.ts` has it. */
+    readonly connections?: ConnectionBounds | undefined;
     /** How long a drain waits for requests under way. */
     readonly drainSeconds: number;
     /** How often a quiet watch with allowWatchBookmarks is told the version reached; 60 as in Kubernetes when absent. */

@@ -38,8 +38,8 @@ export function openHotPath(
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
     const body = room.stage.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
     // A long one may have to be compressed.
-    if (body === undefined || body.length > COMPRESS_FROM || !room.rates.take(caller)) return false;
-    room.newcomers.welcome(req.socket);
+    if (body === undefined || body.length > COMPRESS_FROM) return false;
+    if (!room.connections.welcome(req.socket, caller) || !room.rates.take(caller)) return false;
     res.writeHead(200, [
       'content-type',
       'application/json',

@@ -6,9 +6,9 @@
  * (@koa/router). A request that asks to leave HTTP goes by `upgrade.ts`.
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
- * connections 75 s, connections MAX_CONNECTIONS; one request at a time on a connection (`pipelining.ts`); requests in flight
+ * connections 75 s, connections (`connections.ts`); one request at a time on a connection (`pipelining.ts`); requests in flight
  * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
- * (`auth/addresses.ts`) by setting; connections of one address without a known key (`newcomers.ts`). When those are full the answer is 429 with Retry-After; connections beyond the bound are
+ * (`auth/addresses.ts`) by setting. When those are full the answer is 429 with Retry-After; connections beyond the bound are
  * closed. Health is outside of all bounds.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,6 +23,7 @@ import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator, type Authenticator } from './auth/authenticator.js';
 import { openBodies } from './body.js';
 import { answerClientError } from './client-error.js';
+import { openConnections } from './connections.js';
 import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
@@ -35,7 +36,6 @@ import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHeavyTurns } from './heavy-turns.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
-import { openNewcomers } from './newcomers.js';
 import { holdConnection, OneAtATime } from './pipelining.js';
 import { methodNotAllowed } from './resources/dispatch.js';
 import { openRunningKeys } from './resources/running-keys.js';
@@ -54,8 +54,6 @@ import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
 import { decodeObject } from '../src/api/encode.js';
 
-/** File descriptors are the limit behind it. */
-const MAX_CONNECTIONS = 30_000;
 const MAX_HEADER_BYTES = 32 * 1024;
 const HANDSHAKE_MS = 15_000;
 
@@ -82,7 +80,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const heavyTurns = openHeavyTurns();
   const bodies = openBodies(limits.bodyBytes, heavyTurns);
   const addresses = openAddresses(limits.rates.address);
-  const newcomers = openNewcomers(limits.newcomersPerAddress);
+  const connections = openConnections(limits.connections ?? {});
   const authenticator = openAuthenticator({
     ...{ credentials: deps.credentials, clock: deps.clock, addresses },
     onUse: deps.onCredentialUse,
@@ -97,7 +95,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     ...deps,
     authenticator,
     addresses,
-    newcomers,
+    connections,
     revocation,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
@@ -236,7 +234,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       onRequest,
     );
   const servers: Server[] = secure ? [plain, secure] : [plain];
-  for (const server of servers) bound(server);
+  for (const server of servers) server.on('clientError', answerClientError);
   const upgrades = openUpgrades({
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {
@@ -245,7 +243,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       else serveApi(x);
     },
   });
-  for (const each of [newcomers, upgrades]) {
+  for (const each of [connections, upgrades]) {
     each.follow(plain, 'connection');
     if (secure) each.follow(secure, 'secureConnection');
   }
@@ -308,11 +306,6 @@ const SERVER_OPTIONS = {
   connectionsCheckingInterval: 5_000,
   noDelay: true,
 } as const;
-
-function bound(server: Server): void {
-  server.maxConnections = MAX_CONNECTIONS;
-  server.on('clientError', answerClientError);
-}
 
 function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -4,6 +4,7 @@ import type { Http } from '../http/server.js';
 import { API_GROUP } from '../src/brand.js';
 import type { Config } from '../src/config.js';
 import type { Log } from './log.js';
+import { connectionsWithin, openFilesLimit } from './descriptors.js';
 import { hostOf } from './host.js';
 import { openCertificate, renewCertificate, type CertificateOptions, type ServerCertificate } from './tls/open.js';
 import { readVersion } from './version.js';
@@ -41,7 +42,11 @@ function optionsOf({ dataDir, host, publicUrl, toolDomain, tlsCert: cert, tlsKey
   };
 }
 
-export async function httpConfig(config: Config, certificate: ServerCertificate | undefined): Promise<HttpConfig> {
+export async function httpConfig(
+  config: Config,
+  certificate: ServerCertificate | undefined,
+  log: Log,
+): Promise<HttpConfig> {
   const { bodyBytes, requestSeconds, drainSeconds, watchers: streams, tlsPort } = config;
   return {
     host: config.host,
@@ -58,6 +63,7 @@ export async function httpConfig(config: Config, certificate: ServerCertificate 
       inFlight: { all: config.inFlightRequests, org: config.orgInFlightRequests, key: config.keyInFlightRequests },
       bodyMemoryBytes: config.bodyMemoryBytes,
       streamsPerKey: config.keyWatchers,
+      connections: { all: connectionsWithin(openFilesLimit(), log) },
       rates: {
         key: config.keyRequestsPerSecond,
         org: config.orgRequestsPerSecond,

@@ -84,7 +84,7 @@ async function serve(
   const certificate = await certificateOf(config);
   const http = await openHttp({
     ...front,
-    config: await httpConfig(config, certificate),
+    config: await httpConfig(config, certificate, log),
     kinds: KINDS,
     credentials: store.credentials,
     log,

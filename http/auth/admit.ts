@@ -16,8 +16,12 @@ export async function admit(x: Exchange, room: Room, header: string | undefined)
 export function admitAs(x: Exchange, room: Room, identity: Identity): Caller {
   const { caller } = identity;
   x.identity = identity;
-  room.newcomers.welcome(x.req.socket);
+  const isWelcome = room.connections.welcome(x.req.socket, caller);
   room.rates.demand(caller);
+  if (!isWelcome) {
+    if (!x.res.headersSent) x.res.setHeader('connection', 'close');
+    throw room.connections.tooMany(caller);
+  }
   x.place = room.admission.enter(caller);
   return caller;
 }

@@ -362,8 +362,45 @@ test('a method that a fixed path does not have is 405 with those that it has', a
   t.is((await door.call('/nothing', { method: 'POST' })).status, 404);
 });
 
+test('connections of a key and of an org are bounded: one too many is told so and ends, and others go on', async (t) => {
+  const door = await openDoor(t, { limits: { connections: { all: 8 } } });
+  const name = 'a';
+  await door.stage.put({ org: 'acme', kind: 'Secret', project: 'default', name }, object('Secret', name, 'default'));
+  const kept: Socket[] = [];
+  t.teardown(() => kept.forEach((socket) => socket.destroy()));
+  /** The first bytes of the answer on a new connection, which stays open if the service lets it. */
+  const ask = async (key: string, path = SECRETS): Promise<{ readonly socket: Socket; readonly answer: string }> => {
+    const socket = connect(door.http.httpPort, '127.0.0.1');
+    kept.push(socket);
+    socket.on('error', () => undefined);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`);
+    const [data] = (await once(socket, 'data')) as [Buffer];
+    return { socket, answer: data.toString('latin1') };
+  };
+  const first = await ask(KEYS.owner);
+  t.regex(first.answer, /^HTTP\/1.1 200 /);
+  t.regex((await ask(KEYS.owner)).answer, /^HTTP\/1.1 200 /);
+  const third = await ask(KEYS.owner);
+  t.regex(third.answer, /^HTTP\/1.1 429 /);
+  t.regex(third.answer, /connection: close/i);
+  t.regex(third.answer, /2 connections of this credential are open, which is the limit/);
+  await until('it is closed', () => third.socket.closed);
+  // Nor is one object that is in memory answered, which goes a shorter way.
+  t.regex((await ask(KEYS.owner, `${SECRETS}/a`)).answer, /^HTTP\/1.1 429 /);
+  // What is open goes on, and one that is closed makes room.
+  first.socket.write(`GET ${SECRETS}/a HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEYS.owner}\r\n\r\n`);
+  await once(first.socket, 'data');
+  first.socket.destroy();
+  await until('there is room again', async () => /^HTTP\/1.1 200 /.test((await ask(KEYS.owner)).answer));
+  for (const turn of [1, 2]) t.regex((await ask(KEYS.viewer)).answer, /^HTTP\/1.1 200 /, `viewer ${turn}`);
+  const fifth = await ask(KEYS.viewer);
+  t.regex(fifth.answer, /^HTTP\/1.1 429 [^]*4 connections of this org are open/);
+  await until('it is closed, too', () => fifth.socket.closed);
+  t.regex((await ask(KEYS.other)).answer, /^HTTP\/1.1 200 /, 'another org goes on');
+});
+
 test('connections without a known key are bounded for an address, and do not keep out those that have shown one', async (t) => {
-  const door = await openDoor(t, { limits: { newcomersPerAddress: 3 } });
+  const door = await openDoor(t, { limits: { connections: { newcomersPerAddress: 3 } } });
   const open = async (): Promise<Socket> => {
     const socket = connect(door.http.httpPort, '127.0.0.1');
     socket.on('error', () => undefined);
