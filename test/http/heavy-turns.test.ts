@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { Exchange } from '../../http/exchange.js';
-import { openHeavyTurns } from '../../http/heavy-turns.js';
+import { betweenParts, openHeavyTurns } from '../../http/heavy-turns.js';
 
 const LARGE = 1024 * 1024;
 
@@ -57,4 +57,13 @@ test('an org has a bound of those that wait, and what is small waits for nobody'
     'YAML costs more',
   );
   t.is(line.length, 64);
+});
+
+test('a heavy request lets what waits for the event loop go first, between two parts of its work; a light one goes on', async (t) => {
+  t.is(betweenParts(100), undefined);
+  const order: string[] = [];
+  setImmediate(() => order.push('another'));
+  await betweenParts(100 * 1024);
+  order.push('the second part');
+  t.deepEqual(order, ['another', 'the second part']);
 });
