@@ -75,6 +75,7 @@ export interface ActorsDeps {
   /** Why a URL can never be reached from here; absent: any may be. */
   readonly neverDialled?: AdmissionDeps['neverDialled'] | undefined;
   readonly abandonDeliveries: CarryOutDeps['abandonDeliveries'];
+  readonly forgetBlobs: ChildrenDeps['forgetBlobs'];
   /** Every committed change, in version order, before it is acknowledged. Must be quick. */
   onChange(change: CommittedChange): void;
   /** A commit was fenced: another process is the active one now. */
@@ -284,6 +285,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const tools = openTools({ ...work, attempts, post, stopping, onProblem: deps.observe.problem });
   const children: ChildrenDeps = {
     ...{ kinds, objects, read, write: serviceWrite, tell: post.tell, quiet: admission.quiet },
+    forgetBlobs: deps.forgetBlobs,
   };
 
   const effects = openEffectRunner({

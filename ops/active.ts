@@ -182,6 +182,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     admissions: openAdmissionSwitch(store.postgres),
     shortage: disk.shortage,
     neverDialled: (url) => neverDialled(url, webhookAllow),
+    forgetBlobs: blobs.forgetProject,
     abandonDeliveries: webhooks.abandon,
     settings: {
       cacheBytes: config.cacheBytes,

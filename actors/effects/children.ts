@@ -20,6 +20,8 @@ export interface ChildrenDeps {
   write(address: Address, request: ServiceWrite): Promise<WriteReply>;
   /** Resolves when no create is under way into the project. */
   quiet(org: string, project: string): Promise<void>;
+  /** The project may name none of its blobs any more. */
+  forgetBlobs(org: string, project: string): Promise<void>;
   tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
 }
 

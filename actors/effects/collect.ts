@@ -184,6 +184,8 @@ export async function collectProject(
   }
   // What is parked keeps its project: the others have been asked.
   if (outcomes.worst.outcome !== 'Done') return outcomes.worst;
+  // I12: before the name is free. Nothing is left that would store another.
+  if (remaining === 0) await deps.forgetBlobs(org, effect.project);
   return deps.tell(row, row.address, row.uid, { letter: 'ProjectCollected', project: effect.project, remaining });
 }
 

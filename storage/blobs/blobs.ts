@@ -15,7 +15,17 @@ import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import { parseDigest, type Digest } from './digest.js';
 import { isThere, openLayout, place, removeFile, removePartials } from './layout.js';
 import { digestOf, receive } from './receive.js';
-import { deleteRefs, findBlob, insertBlob, insertProject, insertRef, overdueMs, underLock, usedBytes } from './rows.js';
+import {
+  deleteRefs,
+  findBlob,
+  forgetPage,
+  insertBlob,
+  insertProject,
+  insertRef,
+  overdueMs,
+  underLock,
+  usedBytes,
+} from './rows.js';
 import { sweepBlobs, type Swept } from './sweep.js';
 import { heard, systemCode } from './system-error.js';
 
@@ -83,6 +93,8 @@ export interface Blobs {
   /** The object keeps the blob alive until `dropRefs`; NotFound when the org has none. */
   addRef(org: string, digest: string, uid: string): Promise<void>;
   dropRefs(org: string, uid: string): Promise<void>;
+  /** The project is going: one that has its name later can name none of its blobs. */
+  forgetProject(org: string, project: string): Promise<void>;
   /** Bytes that the org holds. */
   used(org: string): Promise<number>;
   /** Whole store: removes what is unused, all of it. Once an hour is enough. */
@@ -94,6 +106,8 @@ export interface Blobs {
 const QUOTA_BYTES = 100 * 2 ** 30;
 const RESERVE_BYTES = 512 * 2 ** 20;
 const UNUSED_SECONDS = 24 * 3_600;
+/** Blobs that a project loses in one statement. */
+const FORGET_AT_ONCE = 10_000;
 /** A file of ours up to this size is hashed before it is copied; above, reading it twice would cost more than it saves. */
 const READ_TWICE_BYTES = 16 * 2 ** 20;
 
@@ -199,6 +213,10 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
     },
 
     dropRefs: (org, uid) => deleteRefs(pool, org, uid),
+    async forgetProject(org, project) {
+      let after: string | undefined = '';
+      while (after !== undefined) after = await forgetPage(pool, org, project, after, FORGET_AT_ONCE);
+    },
     used: (org) => usedBytes(pool, org),
     overdueMs: () => overdueMs(pool, unusedSeconds),
     sweep: (signal) => sweepBlobs(pool, layout, unusedSeconds, now(), signal),

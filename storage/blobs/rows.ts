@@ -55,6 +55,26 @@ export async function insertProject(
   return rowCount === 1;
 }
 
+const FORGET_PROJECT = `
+  WITH page AS (
+    SELECT digest FROM blob_projects WHERE org = $1 AND project = $2 AND digest > $3 ORDER BY digest LIMIT $4
+  ), gone AS (
+    DELETE FROM blob_projects b USING page WHERE b.org = $1 AND b.project = $2 AND b.digest = page.digest
+  )
+  SELECT max(digest) AS last FROM page`;
+
+/** The project may name none of these contents any more: those behind `after`, at most `limit`. Answers the last; undefined: that was all. */
+export async function forgetPage(
+  pool: Pool,
+  org: string,
+  project: string,
+  after: string,
+  limit: number,
+): Promise<string | undefined> {
+  const { rows } = await pool.query<{ last: string | null }>(FORGET_PROJECT, [org, project, after, limit]);
+  return rows[0]?.last ?? undefined;
+}
+
 /**
  * The org holds this content. Under the content's lock; its file is in place before the commit.
  * `Created`: counted into its usage. `Exists`: it did already. `QuotaExceeded`: the caller rolls back.

@@ -304,10 +304,8 @@ test('the catalog project is there for everybody, read-only, and default cannot 
 for (const propagationPolicy of ['Background', 'Foreground']) {
   test(`a project deleted in the ${propagationPolicy.toLowerCase()} takes everything in it with it`, async (t) => {
     const name = `team-${propagationPolicy.toLowerCase()}`;
-    t.is(
-      (await owner.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })).status,
-      201,
-    );
+    const project = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    t.is((await owner.post('/api/v1/namespaces', project)).status, 201);
     const accounts = path('serviceaccounts', name);
     await until('it has its ServiceAccount', async () => (await owner.get(`${accounts}/default`)).status === 200);
     t.is((await owner.post(accounts, objectOf('ServiceAccount', 'inside', {}))).status, 201);
@@ -315,6 +313,13 @@ for (const propagationPolicy of ['Background', 'Foreground']) {
       (await owner.post(path('secrets', name), objectOf('Secret', 'inside', { stringData: { A: '1' } }))).status,
       201,
     );
+    const stored = await owner.ask('POST', path('blobs', name), {
+      raw: 'of the old project',
+      contentType: 'application/octet-stream',
+    });
+    t.is(stored.status, 201, stored.text);
+    const blob = path('blobs', name, textAt(stored.body, 'digest'));
+    t.is((await owner.get(blob)).status, 200);
     t.is((await owner.remove(`/api/v1/namespaces/${name}`, { propagationPolicy })).status, 200);
     await until('it is gone', async () => (await owner.get(`/api/v1/namespaces/${name}`)).status === 404);
     t.is((await owner.get(`${accounts}/inside`)).status, 404);
@@ -324,5 +329,7 @@ for (const propagationPolicy of ['Background', 'Foreground']) {
       metadata: { name: 'late' },
     });
     t.is(late.status, 404, late.text);
+    t.is((await owner.post('/api/v1/namespaces', project)).status, 201);
+    t.is((await owner.get(blob)).status, 404, 'another project of that name cannot read what the old one stored');
   });
 }

@@ -81,6 +81,7 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
       return { outcome: 'Done', status: 200, body: child.body, etag: '1', warnings: [] };
     },
     quiet: unused,
+    forgetBlobs: unused,
     async tell(_row, _to, _uid, letter) {
       told.push(letter.letter);
       return { outcome: 'Done' };

@@ -65,6 +65,7 @@ export async function openHouse(
     secrets: { open: async () => undefined, recognise: async () => [], seal: () => Buffer.alloc(0) },
     admissions: openAdmissionSwitch(store.postgres),
     abandonDeliveries: () => Promise.resolve(),
+    forgetBlobs: () => Promise.resolve(),
     openCommitter: (publish) =>
       store.openCommitter({ lease, publish, onFenced: () => undefined, objectsPerOrg: 1_000_000 }),
     openTimers: (fire) =>

@@ -77,6 +77,25 @@ test('another project of the org cannot read a blob by its digest, nor learn tha
   t.is((await blobs.head('org', hello, 'c'))?.size, 5, 'what was stored before projects were told apart is for all');
 });
 
+test('a project that is forgotten can name none of its blobs any more, and the others can', async (t) => {
+  const { blobs } = await openStore(t);
+  const texts = ['one', 'two', 'three'];
+  const digests = texts.map((text) => sha256(Buffer.from(text)));
+  for (const text of texts) await blobs.put('org', bytes(text), { ...put, project: 'a' });
+  await blobs.put('org', bytes('one'), { ...put, project: 'b' });
+  await blobs.put('other', bytes('one'), { ...put, project: 'a' });
+  await blobs.forgetProject('org', 'a');
+  for (const digest of digests) t.is(await blobs.head('org', digest, 'a'), undefined);
+  const [one = ''] = digests;
+  t.is((await blobs.head('org', one, 'b'))?.size, 3);
+  t.is((await blobs.head('other', one, 'a'))?.size, 3);
+  t.is(
+    (await blobs.put('org', bytes('one'), { ...put, project: 'a' })).outcome,
+    'Created',
+    'it puts the content itself',
+  );
+});
+
 test('digests that are none open nothing', async (t) => {
   const { blobs, dir } = await openStore(t);
   await writeFile(join(dir, 'secret'), 'x');
