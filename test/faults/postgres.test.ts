@@ -9,8 +9,8 @@ import { postgresAccount } from '../../ops/postgres/account.js';
 import { CLUSTER_USER, makeCluster, type Cluster } from '../../ops/postgres/cluster.js';
 import { embeddedPrograms, systemPrograms } from '../../ops/postgres/programs.js';
 import { startServer, stopServer, type Server } from '../../ops/postgres/server.js';
-import { chanceFrom } from '../crash/chance.js';
-import { COLLECTION, openWriter } from '../crash/writers.js';
+import { startLoad } from '../crash/load.js';
+import { COLLECTION } from '../crash/writers.js';
 import { flaws, openWatcher } from '../e2e/watcher.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
@@ -70,37 +70,18 @@ test.serial(
     const service = await startRunning(t, { databaseUrl: postgres.url });
     const pid = service.pid();
     const watcher = await openWatcher(() => service.client(), COLLECTION);
-    const writers = Array.from({ length: WRITERS }, (_, id) =>
-      openWriter(id, () => service.client(), chanceFrom(id + 1), id % 2 === 0),
-    );
-    const stop = new AbortController();
-    const load = Promise.all(writers.map((writer) => writer.run(stop.signal)));
-    load.catch(() => stop.abort());
-    const written = (): number => writers.reduce((sum, writer) => sum + writer.acknowledged.length, 0);
+    const load = startLoad(WRITERS, () => service.client());
     for (const how of ['stop', 'kill', 'stop', 'kill'] as const) {
-      const goal = written() + 100;
-      await until(`100 more writes before the next ${how}`, () => written() >= goal || stop.signal.aborted, 60_000);
+      await load.more(100);
       await postgres.restart(how);
     }
-    const goal = written() + 100;
-    await until('writes go on after the last restart', () => written() >= goal || stop.signal.aborted, 60_000);
-    stop.abort();
-    await load;
+    await load.more(100);
+    await load.end();
 
     t.is(service.pid(), pid, 'the process is the same');
     t.true(service.alive());
-    t.deepEqual(
-      writers.flatMap((writer) => writer.wrong),
-      [],
-    );
-    const client = service.client();
-    for (const writer of writers) {
-      for (const name of writer.names) {
-        const read = await client.get(`${COLLECTION}/${name}`);
-        t.is(read.status, writer.there.has(name) ? 200 : 404, name);
-      }
-    }
-    const versions = writers.flatMap((writer) => writer.acknowledged.map(({ version }) => version));
+    await load.check(t, service.client());
+    const versions = load.acknowledged().map(({ version }) => version);
     const last = Math.max(...versions.filter((version) => !Number.isNaN(version)));
     await until('the watcher is up to date', () => watcher.version() >= last || watcher.failure() !== undefined);
     await watcher.stop();

@@ -4,8 +4,8 @@
  * `SILENCE_ROUNDS` (1): with more, the service is also told to stop while nothing passes, which takes it most of a minute.
  */
 import test from 'ava';
-import { chanceFrom } from '../crash/chance.js';
-import { COLLECTION, openWriter } from '../crash/writers.js';
+import { startLoad } from '../crash/load.js';
+import { COLLECTION } from '../crash/writers.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -28,17 +28,7 @@ test('a service that hears nothing of Postgres steps down in bounded time, serve
   const pid = service.pid();
   const statusOf = async (route: string): Promise<number> =>
     (await fetch(new URL(route, service.url), { signal: AbortSignal.timeout(5_000) })).status;
-  const writers = Array.from({ length: WRITERS }, (_, id) =>
-    openWriter(id, () => service.client(), chanceFrom(id + 1), id % 2 === 0),
-  );
-  const stop = new AbortController();
-  const load = Promise.all(writers.map((writer) => writer.run(stop.signal)));
-  load.catch(() => stop.abort());
-  const written = (): number => writers.reduce((sum, writer) => sum + writer.acknowledged.length, 0);
-  const more = async (): Promise<void> => {
-    const goal = written() + 50;
-    await until('50 more writes', () => written() >= goal || stop.signal.aborted, 60_000);
-  };
+  const load = startLoad(WRITERS, () => service.client());
 
   const silence = async (): Promise<void> => {
     relay.silence(true);
@@ -49,26 +39,16 @@ test('a service that hears nothing of Postgres steps down in bounded time, serve
   };
 
   for (let round = 0; round < ROUNDS; round += 1) {
-    await more();
+    await load.more(50);
     await silence();
     relay.silence(false);
     await until('it is ready again', async () => (await statusOf('/readyz')) === 200, 60_000);
   }
-  await more();
-  stop.abort();
-  await load;
+  await load.more(50);
+  await load.end();
   t.is(service.pid(), pid);
   t.true(service.alive(), 'the process is the same');
-  t.deepEqual(
-    writers.flatMap((writer) => writer.wrong),
-    [],
-  );
-  for (const writer of writers) {
-    for (const name of writer.names) {
-      const read = await service.client().get(`${COLLECTION}/${name}`);
-      t.is(read.status, writer.there.has(name) ? 200 : 404, name);
-    }
-  }
+  await load.check(t, service.client());
 
   if (ROUNDS === 1) return;
   await silence();

@@ -1,13 +1,14 @@
 /**
  * A program that runs one throw-away Postgres for as long as another process lives:
  * `node postgres-server.js <pid> <file>` writes `{"url", "pid"}` to the file when it is ready, and ends, with all it
- * made, when the process is gone (or at SIGTERM). So a test run that is killed leaves nothing behind.
+ * made, when the process is gone (or at SIGTERM). So a test run that is killed leaves nothing behind. With an address as a third
+ * argument the server listens on all addresses and lets in who comes to it with the password; the URL then names that one.
  *
  * It is the system's Postgres where there is one (an older version than the embedded one: both are covered then),
  * else the embedded one. fsync stays on, as in service; the files go away at the end.
  */
 import { randomBytes } from 'node:crypto';
-import { chown, mkdtemp, rm, writeFile, rename } from 'node:fs/promises';
+import { appendFile, chown, mkdtemp, rm, writeFile, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { postgresAccount } from '../../ops/postgres/account.js';
@@ -22,7 +23,9 @@ const CONNECTIONS = 300;
 
 const owner = Number(process.argv[2]);
 const announcement = process.argv[3];
-if (!Number.isSafeInteger(owner) || announcement === undefined) throw new Error('usage: postgres-server PID FILE');
+const address = process.argv[4];
+if (!Number.isSafeInteger(owner) || announcement === undefined)
+  throw new Error('usage: postgres-server PID FILE [ADDRESS]');
 
 const stop = new AbortController();
 process.once('SIGTERM', () => stop.abort());
@@ -37,8 +40,12 @@ try {
   const cluster = { programs: system ?? (await embeddedPrograms(account)), account, directory };
   const password = randomBytes(12).toString('base64url');
   await makeCluster(cluster, password, false, stop.signal);
-  const server = await startServer(cluster, join(home, 'log'), stop.signal, { max_connections: CONNECTIONS });
-  const url = `postgres://${CLUSTER_USER}:${password}@127.0.0.1:${server.port}/postgres`;
+  if (address !== undefined) await appendFile(join(directory, 'pg_hba.conf'), 'host all all all scram-sha-256\n');
+  const server = await startServer(cluster, join(home, 'log'), stop.signal, {
+    max_connections: CONNECTIONS,
+    ...(address === undefined ? {} : { listen_addresses: '*' }),
+  });
+  const url = `postgres://${CLUSTER_USER}:${password}@${address ?? '127.0.0.1'}:${server.port}/postgres`;
   const draft = `${announcement}.${process.pid}`;
   await writeFile(draft, JSON.stringify({ url, pid: process.pid, major: cluster.programs.major }), { mode: 0o600 });
   await rename(draft, announcement);
