@@ -82,7 +82,9 @@ async function carry(
         ? undefined
         : await deps.admission.rule(kind, { org: address.org, by: request.caller, before: undefined, after: object }));
     if (refusal) return { outcome: 'Refused', refusal };
-    return await ask(address, { item: 'write', request, prepared, since: deps.clock() }, deps);
+    const warnings = [...prepared.warnings, ...(await deps.admission.warnings(kind, object))];
+    const warned = { ...prepared, warnings };
+    return await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);
   } finally {
     leave();
   }

@@ -13,6 +13,7 @@ import type { OrgView, RuledWrite } from '../../src/kinds/rule.js';
 import { groupOf } from '../../src/kinds/versions.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { SecretVersions } from '../../storage/store.js';
+import { openCapacityWarnings, type CapacityWarnings } from './capacity.js';
 import { checkOwners, type OwnerDeps } from './owners.js';
 import { checkPlainSight } from './plain-sight.js';
 import { checkReferences, type ReferenceDeps } from './references.js';
@@ -24,6 +25,8 @@ export interface Admission {
   owners(address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
   /** The kind's rule among the objects of its org; undefined: it is kept to, or the kind has none. */
   rule(kind: KindDefinition, write: RuledWrite): Promise<Refusal | undefined>;
+  /** What a new object's client is told beside the answer. */
+  readonly warnings: CapacityWarnings;
   /** A create goes into this project now; the returned call says that it is answered. */
   enter(org: string, project: string): () => void;
   /** Resolves when every create that was under way into the project has been answered (each is bounded). */
@@ -114,6 +117,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       const message = `${kind} "${name}" is invalid: ${causes.map((cause) => cause.message).join('; ')}`;
       return { code: 'Invalid', message, causes, target: { kind, name } };
     },
+    warnings: openCapacityWarnings(read),
     enter(org, project) {
       const key = `${org}/${project}`;
       const entry = entering.get(key) ?? { count: 0, waiting: [] };

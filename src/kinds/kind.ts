@@ -6,6 +6,7 @@
 import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';
 import type { Cause } from '../api/refusal.js';
+import type { ResourceAmounts } from './amounts.js';
 import type { Machine, SlotRow } from './machine.js';
 import type { OrgRule } from './rule.js';
 import type { Images, WorkPlan } from './work.js';
@@ -139,6 +140,8 @@ export interface KindDefinition {
    * which it may have asked long ago. `slot`: the stored row of its index, where the kind stores slots. Pure.
    */
   awaitsAttempt?(owner: { readonly kept: unknown; readonly slot: SlotRow | undefined }, epoch: number): boolean;
+  /** For kinds that run work: what a Node must have for each piece of it. Pure. */
+  asks?(object: ApiObject): ResourceAmounts;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
 }

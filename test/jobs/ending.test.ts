@@ -97,7 +97,16 @@ test('Cancelled ends the Job for good; it cannot be taken back', async (t) => {
   t.is(await merge('called-off', { state: 'Running' }), 422);
 });
 
-test('a request that no machine can ever meet fails with CapacityUnavailable and what is lacking', async (t) => {
+test('a request that no machine can ever meet is warned of, and fails with CapacityUnavailable and what is lacking', async (t) => {
+  const create = (query: string, cpu: string) =>
+    jobs.client().post(`${JOBS}${query}`, objectOf('Job', 'huge', { command: ['true'], resources: { cpu } }));
+  const warned = await create('?dryRun=All', '4096');
+  t.is(warned.status, 201, warned.text);
+  t.regex(
+    warned.headers.get('warning') ?? '',
+    /^299 - "Job \\"huge\\" cannot run: it needs cpu 4096, .*; the largest Node, \\"local\\", has cpu /,
+  );
+  t.is((await create('?dryRun=All', '10m')).headers.get('warning'), null);
   const job = await jobs.run('huge', { command: ['true'], resources: { cpu: '4096', memory: '64Mi' } });
   t.is(outcomeOf(job), 'Failed CapacityUnavailable');
   t.regex(textAt(job, 'status', 'message'), /cpu/);

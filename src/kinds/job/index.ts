@@ -6,6 +6,7 @@ import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { isFinished } from './status.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
+import { floorsOf } from '../shapes/resources.js';
 import { JOB_COLUMNS } from './columns.js';
 import { jobMachine } from './machine.js';
 import { jobWorkPlan } from './plan.js';
@@ -47,5 +48,6 @@ export const jobKind: KindDefinition = {
   machine: jobMachine,
   runsWork: true,
   awaitsAttempt: ({ slot }, epoch) => slot?.phase === 'Active' && slot.epoch === epoch,
+  asks: ({ spec }: This) => floorsOf(spec.resources),
   workPlan: jobWorkPlan,
 };

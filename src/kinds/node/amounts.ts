@@ -1,5 +1,5 @@
 /** Owns the arithmetic of capacity on one machine: what fits, what is left, and how it reads. */
-import { formatBytes, formatMilliCpu } from '../../api/quantity.js';
+import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu } from '../../api/quantity.js';
 import type { ResourceAmounts } from '../amounts.js';
 import type { NodeAmounts } from './schema.js';
 
@@ -50,6 +50,14 @@ export function showAmounts(amounts: ResourceAmounts, places: number): NodeAmoun
     disk: formatBytes(amounts.disk),
     attempts: places,
   };
+}
+
+/** Undefined: the engine has not said all of it. */
+export function readAmounts({ cpu, memory, disk }: NodeAmounts): ResourceAmounts | undefined {
+  const milliCpu = parseMilliCpu(cpu ?? '');
+  const [memoryBytes, diskBytes] = [parseBytes(memory ?? ''), parseBytes(disk ?? '')];
+  if (milliCpu === undefined || memoryBytes === undefined || diskBytes === undefined) return undefined;
+  return { milliCpu, memory: memoryBytes, disk: diskBytes };
 }
 
 /** `cpu 2, memory 1Gi, disk 64Mi` */

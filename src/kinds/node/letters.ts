@@ -3,6 +3,7 @@ import type { ResourceAmounts } from '../amounts.js';
 import type { LaterEffect } from '../effect.js';
 import type { Letter } from '../letter.js';
 import { LOCAL_OFFERING, LOCAL_REGION } from '../offering/local.js';
+import { LOCAL_NODE } from './local.js';
 import { MAX_PLACES, sayAmounts, type Load } from './amounts.js';
 import type { PlaceRequest } from './placement-book.js';
 
@@ -16,7 +17,7 @@ export function denied(request: PlaceRequest, reason: string, final: boolean): L
 }
 
 export function neverFits(wanted: ResourceAmounts, capacity: ResourceAmounts): string {
-  return `needs ${sayAmounts(wanted)}; the machine has ${sayAmounts(capacity)} in all`;
+  return `needs ${sayAmounts(wanted)}; the largest Node, "${LOCAL_NODE.name}", has ${sayAmounts(capacity)} in all`;
 }
 
 export function whyNot(

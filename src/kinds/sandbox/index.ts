@@ -6,6 +6,7 @@ import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { isLive } from '../session/state.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
+import { floorsOf } from '../shapes/resources.js';
 import { sandboxMachine } from './machine.js';
 import { sandboxWorkPlan } from './plan.js';
 import { sandboxReferences } from './references.js';
@@ -78,5 +79,6 @@ export const sandboxKind: KindDefinition = {
   unsupported: unsupportedFields,
   machine: sandboxMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
+  asks: ({ spec }: This) => floorsOf(spec.resources),
   workPlan: sandboxWorkPlan,
 };

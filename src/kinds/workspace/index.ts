@@ -5,6 +5,7 @@ import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { isLive } from '../session/state.js';
 import { plainSightOf } from '../shapes/plain-sight.js';
+import { floorsOf } from '../shapes/resources.js';
 import { workspaceMachine } from './machine.js';
 import { workspaceWorkPlan } from './plan.js';
 import { workspaceReferences } from './references.js';
@@ -75,5 +76,6 @@ export const workspaceKind: KindDefinition = {
   unsupported: unsupportedFields,
   machine: workspaceMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
+  asks: ({ spec }: This) => floorsOf(spec.resources),
   workPlan: workspaceWorkPlan,
 };

@@ -258,7 +258,7 @@ test('Work that no machine can ever hold fails at once and says why', (t) => {
   run(world);
   t.is(jobStatus(world).phase, 'Failed');
   t.is(jobStatus(world).reason, 'CapacityUnavailable');
-  t.regex(jobStatus(world).message ?? '', /needs cpu 65, .* the machine has cpu 64/);
+  t.regex(jobStatus(world).message ?? '', /needs cpu 65, .* the largest Node, "local", has cpu 64/);
 });
 
 test('A finished Job goes after ttlSecondsAfterFinished, with its Attempts', (t) => {
