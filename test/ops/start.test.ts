@@ -35,6 +35,25 @@ test('a start with an argument that does not exist starts nothing and says what 
   t.regex(stderr, /no argument "stop".*--help/);
 });
 
+test('help is one screen with what to do first, and says how to see all settings', (t) => {
+  const help = spawnSync(process.execPath, [START, '--help'], { encoding: 'utf8' });
+  t.is(help.status, 0, help.stderr);
+  t.true(help.stdout.split('\n').length <= 40, help.stdout);
+  for (const word of ['npm start', 'kubectl', 'PORT', 'DATABASE_URL', 'TROUPE_COMPUTE', '--settings']) {
+    t.true(help.stdout.includes(word), word);
+  }
+  const settings = spawnSync(process.execPath, [START, '--settings'], { encoding: 'utf8' });
+  t.is(settings.status, 0, settings.stderr);
+  t.true(settings.stdout.includes('TROUPE_LEASE_SECONDS'));
+});
+
+test('the example of an agent that finds no key says how to get one', (t) => {
+  const agent = fileURLToPath(new URL('../../../ops/examples/agent-sandbox/agent.mjs', import.meta.url));
+  const { status, stderr } = spawnSync(process.execPath, [agent], { cwd: '/', env: {}, encoding: 'utf8' });
+  t.is(status, 1);
+  t.regex(stderr, /^\.data\/admin\.key cannot be read .*npm start.*set KEY.*\n$/);
+});
+
 test('a start without its Postgres ends with one line that says so and not how to get in', async (t) => {
   const { port } = new URL((await openTestDatabase(t)).url);
   const env = {

@@ -2,9 +2,22 @@
 // Needs Node 20 alone and a running service (URL, KEY). `wait`: what is starting takes the request as soon as it runs.
 import { readFileSync } from 'node:fs';
 
-const { URL: base = 'http://127.0.0.1:8080', KEY = readFileSync('.data/admin.key', 'utf8').trim() } = process.env;
+const KEY_FILE = '.data/admin.key';
+const { URL: base = 'http://127.0.0.1:8080', KEY = ownersKey() } = process.env;
 const sandboxes = `${base}/apis/svc.dev/v1/namespaces/default/sandboxes`;
 const one = `${sandboxes}/agent`;
+/** Of a service that was started in this directory. */
+function ownersKey() {
+  try {
+    return readFileSync(KEY_FILE, 'utf8').trim();
+  } catch (error) {
+    process.stderr.write(
+      `${KEY_FILE} cannot be read (${error.code}). Start the service with \`npm start\` and run this where you started it, ` +
+        'or set KEY to an API key and URL to the address of the service.\n',
+    );
+    process.exit(1);
+  }
+}
 const say = (text) => process.stdout.write(`${text}\n`);
 
 async function call(method, url, body, type = 'application/json') {
