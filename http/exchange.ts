@@ -36,6 +36,8 @@ export class Exchange {
   readonly warnings: string[] = [];
   /** The request is a stream from now on and holds no place in flight; set by the front door, harmless twice. */
   leaveFlight: () => void = () => undefined;
+  /** Ends its turn among the requests that hold the event loop for long (`heavy-turns.ts`); harmless twice. */
+  endHeavyTurn: (() => void) | undefined = undefined;
   /** An answer of which the client takes nothing for so long is cut; ms. */
   stallMs = 30_000;
   readonly #search: string;

@@ -6,8 +6,9 @@
  *
  * Between two parts of its work a heavy request lets go of the loop (`betweenParts`), so that the others wait for one part only.
  *
- * I10: MOST_WAITING of one org wait; one more is 429 with Retry-After. A turn ends with its answer, or after HOLD_MS: what a
- * request waits for (a commit, a client that reads slowly) holds no other up.
+ * I10: MOST_WAITING of one org wait; one more is 429 with Retry-After. A turn ends PARTS turns of the loop after the body is read, when the
+ * actor has decided; otherwise with the answer, or after HOLD_MS: what a request waits for (a commit, a client that reads slowly) holds no
+ * other up.
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
@@ -25,6 +26,8 @@ const MOST_WAITING = 64;
 const HOLD_MS = 250;
 const REST = 4;
 const MOST_REST_MS = 500;
+/** Turns of the loop from the end of reading to the end of deciding: the message to the actor, and the actor's own turn. */
+const PARTS = 4;
 
 export interface HeavyTurns {
   /** Resolves at once for a body of fewer bytes, otherwise with its turn; refuses with TooManyRequests. */
@@ -34,8 +37,14 @@ export interface HeavyTurns {
 }
 
 /** Resolves when what waits for the event loop has had its turn; undefined for a light request, which goes on at once. */
-export function betweenParts(bytes: number): Promise<void> | undefined {
+export function betweenParts(x: Pick<Exchange, 'endHeavyTurn'>, bytes: number): Promise<void> | undefined {
+  if (x.endHeavyTurn !== undefined) void decided(x.endHeavyTurn);
   return bytes > HEAVY_BODY ? turnOfLoop() : undefined;
+}
+
+async function decided(end: () => void): Promise<void> {
+  for (let turn = 0; turn < PARTS; turn += 1) await turnOfLoop();
+  end();
 }
 
 interface Waiting {
@@ -77,6 +86,7 @@ export function openHeavyTurns(): HeavyTurns {
     };
     const timer = setTimeout(end, HOLD_MS);
     res.once('close', end);
+    one.x.endHeavyTurn = end;
     one.begin();
     // Its client has left while it waited.
     if (res.destroyed) end();

@@ -41,7 +41,7 @@ export async function createObject(
       ? { value: parseProtobuf(bytes), duplicates: [] }
       : await parseObject(x, room.bodies, bytes);
   const { value, duplicates } = parsed;
-  await betweenParts(bytes.length);
+  await betweenParts(x, bytes.length);
   if (batch !== undefined && isBatch(kind, value)) {
     return createBatch(x, room, caller, kind, batch, project, parsed, options);
   }

@@ -80,7 +80,7 @@ export async function writeObject(
   const bytes = await room.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { part, duplicates = [], dryRun = options.dryRun } = await ask(bytes);
-  await betweenParts(bytes.length);
+  await betweenParts(x, bytes.length);
   const done = await sendWrite(room, caller, kind, address, { ...options, dryRun }, duplicates, part);
   answerWrite(x, room, kind, form, done);
 }

@@ -1,5 +1,5 @@
 /** Requests that hold the event loop for long come through one at a time, by org (`http/heavy-turns.ts`). */
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { Exchange } from '../../http/exchange.js';
@@ -43,6 +43,20 @@ test('an answer that takes long, and a client that has left, hold no turn', asyn
   await t.notThrowsAsync(turns.ofBody(request('next').x, LARGE));
 });
 
+test('a request that has been read and decided holds no turn while its commit is under way', async (t) => {
+  const turns = openHeavyTurns();
+  const first = request('writes').x;
+  await turns.ofBody(first, LARGE);
+  let isNext = false;
+  const second = turns.ofBody(request('writes').x, LARGE).then(() => void (isNext = true));
+  t.false(isNext);
+  await betweenParts(first, LARGE);
+  // Its answer never comes, and the bound of a turn is far off.
+  const bound = AbortSignal.timeout(200);
+  await Promise.race([second, once(bound, 'abort')]);
+  t.true(isNext);
+});
+
 test('an org has a bound of those that wait, and what is small waits for nobody', async (t) => {
   const turns = openHeavyTurns();
   await turns.ofBody(request('full').x, LARGE);
@@ -60,10 +74,10 @@ test('an org has a bound of those that wait, and what is small waits for nobody'
 });
 
 test('a heavy request lets what waits for the event loop go first, between two parts of its work; a light one goes on', async (t) => {
-  t.is(betweenParts(100), undefined);
+  t.is(betweenParts({ endHeavyTurn: undefined }, 100), undefined);
   const order: string[] = [];
   setImmediate(() => order.push('another'));
-  await betweenParts(100 * 1024);
+  await betweenParts({ endHeavyTurn: undefined }, 100 * 1024);
   order.push('the second part');
   t.deepEqual(order, ['another', 'the second part']);
 });
