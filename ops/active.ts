@@ -42,7 +42,7 @@ import { keepCatalog, type Kept } from './catalog/keep.js';
 import { readCatalog } from './catalog/read.js';
 import { listedEntries } from './catalog/usable.js';
 import { openReload, tellFaults } from './catalog/reload.js';
-import { watchDisk } from './disk-space.js';
+import { watchDisk, type DiskWatch } from './disk-space.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
 import { onHangup } from './signals.js';
@@ -204,7 +204,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     throw error;
   });
   try {
-    return await furnish(deps, actors, webhooks, tokens, stopping, ending);
+    return await furnish(deps, actors, webhooks, tokens, disk, stopping, ending);
   } catch (error) {
     // Half an active process must not stay behind: its queue would take timers from the next one.
     ending.abort();
@@ -220,6 +220,7 @@ async function furnish(
   actors: Actors,
   webhooks: Webhooks,
   tokens: AttemptTokens,
+  disk: DiskWatch,
   stopping: AbortSignal,
   ending: AbortController,
 ): Promise<Active> {
@@ -254,7 +255,7 @@ async function furnish(
   webhooks.start(actors.post);
   clearAway(deps, actors, stopping);
   let facts: EngineFacts | undefined;
-  const observing = engine && observeNode(engine, actors, stopping, metrics, (seen) => (facts = seen));
+  const observing = engine && observeNode(engine, actors, disk, stopping, metrics, (seen) => (facts = seen));
 
   const attemptKind = kindByName(ATTEMPT);
   if (!attemptKind) throw new Error('the registry has no Attempt');
@@ -320,10 +321,11 @@ function clearAway({ config, store, keys, blobs, metrics }: ActiveDeps, actors: 
   });
 }
 
-/** Tells the Node what its machine has, now and every minute. */
+/** Tells the Node what its machine has, now, every minute, and when its disk gets short or has room again. */
 function observeNode(
   engine: ComputeEngine,
   actors: Actors,
+  disk: DiskWatch,
   stopping: AbortSignal,
   metrics: Metrics,
   onFacts: (facts: EngineFacts) => void,
@@ -331,10 +333,11 @@ function observeNode(
   const tell = async (): Promise<void> => {
     const facts = await engine.facts(stopping);
     onFacts(facts);
-    const { milliCpu, memory, disk, isolation, refusal } = facts;
-    const capacity = { milliCpu, memory, disk };
+    const { milliCpu, memory, isolation, refusal } = facts;
+    const capacity = { milliCpu, memory, disk: facts.disk };
     const from = { address: LOCAL_NODE, uid: '', version: 0 };
-    const letter = { letter: 'NodeObserved', engine: facts.name, isolation, capacity, refusal } as const;
+    const shortage = disk.shortage();
+    const letter = { letter: 'NodeObserved', engine: facts.name, isolation, capacity, refusal, shortage } as const;
     await actors.post.deliver(LOCAL_NODE, undefined, { type: 'Told', from, letter });
   };
   const observe = (): void =>
@@ -342,5 +345,6 @@ function observeNode(
       if (!stopping.aborted) metrics.observe.problem(`engine: ${error instanceof Error ? error.message : 'no answer'}`);
     });
   observe();
+  disk.follow(observe);
   return setInterval(observe, OBSERVE_NODE_MS);
 }

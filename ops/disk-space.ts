@@ -1,14 +1,17 @@
 /**
- * Looks again and again how much is free on the disks of this deployment's files, so that new objects are refused before a full disk
- * stops Postgres and with it everything. What is refused is taken again by itself, once there is clearly more than the least.
+ * Looks again and again how much is free on the disks of this deployment's files, so that new objects are refused, and new Attempts of
+ * what exists wait, before a full disk stops Postgres and with it everything. What is refused is taken again by itself, and what waits goes
+ * on, once there is clearly more than the least.
  */
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from './log.js';
 
 export interface DiskWatch {
-  /** Why new objects are refused now; undefined: they are not. */
+  /** Why new objects are refused now, and new Attempts wait; undefined: they do not. */
   shortage(): string | undefined;
+  /** Called whenever there begins to be a shortage, and whenever it ends; instead of who was called before. */
+  follow(onTurn: () => void): void;
   /** Bytes free on the fullest of the disks, as of the latest look. */
   free(): number;
 }
@@ -31,6 +34,7 @@ export async function watchDisk(options: DiskWatchOptions, until: AbortSignal): 
   const { directories, reserve, log } = options;
   let free = Number.POSITIVE_INFINITY;
   let short = false;
+  let onTurn: () => void = () => undefined;
 
   async function look(): Promise<void> {
     const disks = await Promise.all(directories.map((directory) => statfs(directory).catch(() => undefined)));
@@ -42,8 +46,13 @@ export async function watchDisk(options: DiskWatchOptions, until: AbortSignal): 
     if (now === short) return;
     short = now;
     const figures = { free, reserve };
-    if (short) log.warn(figures, 'the disk is nearly full: new objects and uploads are refused until more is free');
-    else log.info(figures, 'the disk has room again: new objects are taken');
+    if (short) {
+      log.warn(
+        figures,
+        'the disk is nearly full: new objects and uploads are refused, and new Attempts wait, until more is free',
+      );
+    } else log.info(figures, 'the disk has room again: new objects are taken, and new Attempts begin');
+    onTurn();
   }
 
   async function keep(): Promise<void> {
@@ -57,10 +66,11 @@ export async function watchDisk(options: DiskWatchOptions, until: AbortSignal): 
   void keep();
   return {
     free: () => free,
+    follow: (given) => (onTurn = given),
     shortage() {
       if (!short) return undefined;
       const wanted = Math.ceil((reserve * AGAIN) / MIB);
-      return `the service's disk is nearly full: ${Math.floor(free / MIB)} MiB are free, and new objects wait for ${wanted} MiB`;
+      return `the service's disk is nearly full: ${Math.floor(free / MIB)} MiB are free, and what is new waits for ${wanted} MiB`;
     },
   };
 }

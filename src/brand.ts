@@ -33,3 +33,6 @@ export const WORK_ROOT = `/${BRAND}`;
 /** Where work finds the socket of its own API, `API_SOCKET` in this directory. */
 export const API_DIRECTORY = `/run/${BRAND}`;
 export const API_SOCKET = 'api.sock';
+
+/** On a request that the proxy process sends on from such a socket: the id of the work whose socket it is. Never taken from a box. */
+export const WORK_HEADER = `x-${BRAND}-work`;

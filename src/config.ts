@@ -242,7 +242,7 @@ export const SETTINGS = {
     'bytes',
     '512Mi',
     bytes(2 ** 20),
-    'Free space of the disks of the data directory and the blobs below which new objects and uploads are refused with 503, before a full disk stops Postgres. They are taken again by themselves once a quarter more is free. What runs goes on.',
+    'Free space of the disks of the data directory and the blobs below which new objects and uploads are refused with 503, and Attempts that have not begun wait, before a full disk stops Postgres. They are taken again, and begin, by themselves once a quarter more is free. What runs goes on.',
   ),
   blobKeepSeconds: setting(
     'TROUPE_BLOB_KEEP_SECONDS',

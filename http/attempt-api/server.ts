@@ -1,7 +1,7 @@
 /**
  * The attempt API: what running work says of itself. It listens on a unix socket that the proxy process of boxes connects to, for each box
- * with a bound of its own (`src/engines/compute/egress/attempt-relay.ts`). It takes the attempt's own token and nothing else, and serves
- * three routes and nothing else of the service. Source: decisions, "Routes not shown".
+ * with a bound of its own (`src/engines/compute/egress/attempt-relay.ts`). It takes the attempt's own token and nothing else, from the box of
+ * that attempt and no other, and serves three routes and nothing else of the service. Source: decisions, "Routes not shown".
  *
  * Boxes that an earlier version started are shown this socket itself, so its callers are hostile. Bounds (I10): MAX_CONNECTIONS, each
  * with one request at a time, of whom the slow are cut off (IDLE_MS, BODY_MS); bodies of MAX_BODY bytes; of one attempt a report a
@@ -15,6 +15,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { parseBody } from '../../src/api/json.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { WORK_HEADER } from '../../src/brand.js';
 import { SerialRequests } from '../../src/engines/compute/egress/serial-requests.js';
 import { openBodies } from '../body.js';
 import type { HttpLog } from '../deps.js';
@@ -74,11 +75,12 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
   const rates = new LRUCache<string, Bucket>({ max: MAX_RATES });
   let counter = 0;
 
-  /** The work that speaks, while it lives. */
+  /** The work that speaks, while it lives. A proxy of an earlier version does not say whose box it speaks for. */
   async function authenticate(x: Exchange): Promise<string> {
     const [scheme, token] = (x.header('authorization') ?? '').split(' ');
     const work = scheme?.toLowerCase() === 'bearer' && token !== undefined ? deps.verify(token) : undefined;
-    if (work === undefined || !(await deps.isLive(work))) throw notItsToken();
+    const box = x.header(WORK_HEADER);
+    if (work === undefined || (box ?? work) !== work || !(await deps.isLive(work))) throw notItsToken();
     return work;
   }
 

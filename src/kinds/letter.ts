@@ -140,6 +140,8 @@ export type Letter =
       readonly capacity: ResourceAmounts;
       /** Why no work can run here; absent when it can. */
       readonly refusal?: string | undefined;
+      /** Why nothing new begins here for now, though what runs goes on: a disk is nearly full. Absent when it is not. */
+      readonly shortage?: string | undefined;
       readonly version?: string | undefined;
       readonly addresses?: readonly string[] | undefined;
     }

@@ -52,6 +52,7 @@ if (host === undefined) {
         hidden: [base, process.cwd()],
         shown: ['/sys'],
         filters: false,
+        boundsTerminals: false,
         ownUsers: false,
         files: mkdtempSync(join(base, 'files-')),
         userOf: sleeperOf,

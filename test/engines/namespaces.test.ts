@@ -36,6 +36,7 @@ for (const setup of setups) {
       facts,
       hidden: [ground.base, layout.journal, layout.socket, settings.runtimeDir, process.cwd()],
       filters: true,
+      boundsTerminals: setup.isolation !== 'bubblewrap',
       ownUsers: setup.uid === 0,
       files,
       userOf: sleeperOf,

@@ -1,5 +1,7 @@
 /** Boxes that a runner keeps ready: who gets them, when they are made, and that nothing of them is left. */
-import { existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
 import type { WorkOrder } from '../../src/engines/compute/engine.js';
 import { box, type Harness, order, taken } from './compute-harness.js';
 import { type Ground } from './namespaces-setups.js';
@@ -52,15 +54,28 @@ function boxesOf(ground: Ground): number[] {
     .filter((pid) => pid > 0);
 }
 
+const ASK = `perl -MIO::Socket::UNIX -e '
+  my $s = IO::Socket::UNIX->new("/run/svc/api.sock") or die "no socket: $!";
+  print $s "GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n";
+  print((split /\\r\\n\\r\\n/, join "", <$s>)[1])'`;
+
 each(
   'work that only wants to be entered gets a box that was ready before, and nothing of such boxes is left',
   async (t, ground, h) => {
-    const { main: _, ...idle } = order('true');
+    const { apiDirectory = '' } = h.engine;
+    const api = createServer((req, res) => void res.end(req.headers['x-svc-work']));
+    api.listen(join(apiDirectory, 'api.sock'), () => chmodSync(join(apiDirectory, 'api.sock'), 0o666));
+    t.teardown(() => {
+      api.close();
+      api.closeAllConnections();
+    });
+    const { main: _, ...idle } = { ...order('true'), apiDirectory };
     let ready = false;
     for (let tries = 0; tries < 40 && !ready; tries += 1) {
       const orderedAt = uptime();
       const { id } = await h.running({ ...idle, id: `${idle.id}${tries}` });
       ready = await wasReady(h, id, orderedAt);
+      t.is((await h.ran(id, ASK)).stdout, id, 'it speaks to the service as its own work');
       await h.engine.remove(id, true, h.patience());
     }
     t.true(ready);

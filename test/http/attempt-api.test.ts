@@ -43,8 +43,17 @@ test.after.always(async () => {
   rmSync(directory, { recursive: true });
 });
 
-async function ask(token: string | undefined, body: string | undefined, path = '/attempt/v1/progress') {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+/** `box`: the work for whose box the proxy speaks. */
+async function ask(
+  token: string | undefined,
+  body: string | undefined,
+  path = '/attempt/v1/progress',
+  box?: string | string[],
+) {
+  const headers = {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(box === undefined ? {} : { 'x-svc-work': box }),
+  };
   const asked = request({ socketPath: socket, path, method: body === undefined ? 'GET' : 'POST', headers });
   asked.end(body);
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
@@ -68,6 +77,19 @@ test('without the token of living work nothing is said, not even what there is',
     t.is((await ask(token, '{"completed":1}')).status, 401, token);
     t.is((await ask(token, undefined, '/no/such/path')).status, 401, token);
   }
+});
+
+test('the token of one Attempt is refused from the box of another, and nothing is said of its work', async (t) => {
+  for (const box of ['a.1', 'd.2', '', ['d.1', 'd.1']]) {
+    const refused = await ask('token-d.1', '{"completed":1}', undefined, box);
+    t.is(refused.status, 401, String(box));
+    t.is(refused.text.replace(/attempt-\w+/, ''), (await ask('x', '{}')).text.replace(/attempt-\w+/, ''));
+  }
+  t.is((await ask('token-d.1', '{"completed":2}', undefined, 'd.1')).status, 200);
+  t.deepEqual(
+    noted.filter(([work]) => work === 'd.1'),
+    [['d.1', { completed: 2 }]],
+  );
 });
 
 test('what could not be taken may be said again, and what is too large is not read', async (t) => {

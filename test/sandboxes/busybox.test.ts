@@ -1,10 +1,12 @@
 /** Files in an image that has nothing but busybox: the same programs, with fewer options. Without a box around them. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile as put } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile as put } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import test from 'ava';
+import { pack } from 'tar-stream';
 import { packDirectory, unpackArchive } from '../../actors/work/files/archive.js';
 import { listDirectory } from '../../actors/work/files/list.js';
 import { openFile, openHashes } from '../../actors/work/files/read.js';
@@ -14,7 +16,7 @@ import type { Entered } from '../../actors/work/entrance.js';
 import type { ExecEnd, ExecOrder, ExecStart } from '../../src/engines/compute/engine.js';
 
 const BUSYBOX = '/bin/busybox';
-const PROGRAMS = 'cat chmod dirname find grep head mkdir mv readlink rm sh sha256sum stat tail tar'.split(' ');
+const PROGRAMS = 'cat chmod dirname find grep head mkdir mv readlink rm sh sha256sum stat tail tar xargs'.split(' ');
 const never = new AbortController().signal;
 
 let home = '';
@@ -105,4 +107,34 @@ withBusybox('files are written, read, listed, packed and deleted with busybox al
   t.deepEqual((await readdir(join(directory, 'copy'))).toSorted(), entries.map(({ name }) => name).toSorted());
   await removeFile(ENTERED, join(directory, 'copy'), never);
   t.deepEqual(await readdir(directory), ['d']);
+});
+
+withBusybox('directories get the modes of the archive, those in a link’s place or beyond one do not', async (t) => {
+  const archive = pack();
+  const modes: readonly (readonly [string, number])[] = [
+    ['shut', 0o555],
+    ['shut/in "it"', 0o500],
+    ['shut/in "it"/and\'s\nbelow $x `y` \\', 0o1_555],
+    ['-n', 0o511],
+    ['none', 0o001],
+    ['none/less', 0o311],
+  ];
+  for (const [name, mode] of modes) archive.entry({ name: `${name}/`, mode, type: 'directory' });
+  archive.entry({ name: 'shut/in "it"/file', mode: 0o444 }, 'x');
+  archive.finalize();
+  const into = join(home, 'modes');
+  await unpackArchive(ENTERED, into, bytesOf(await buffer(archive)), never);
+  for (const [name, mode] of modes) {
+    if (name.startsWith('none/') && process.getuid?.() !== 0) continue;
+    t.is((await stat(join(into, name))).mode & 0o7777, mode, name);
+  }
+  const beyond = pack();
+  beyond.entry({ name: 'here/below/', mode: 0o555, type: 'directory' });
+  beyond.finalize();
+  await mkdir(join(home, 'other/below'), { recursive: true });
+  await mkdir(join(home, 'linked'));
+  await symlink(join(home, 'other'), join(home, 'linked/here'));
+  const refused = unpackArchive(ENTERED, join(home, 'linked'), bytesOf(await buffer(beyond)), never);
+  t.regex((await t.throwsAsync(refused)).message, /here\/below: its mode cannot be set/);
+  t.is((await stat(join(home, 'other/below'))).mode & 0o700, 0o700);
 });

@@ -143,9 +143,10 @@ if (host === undefined) {
     const flood = `$SIG{PIPE} = 'IGNORE'; my @all = grep { $_ } map { opened() } 1 .. 40; $_->blocking(0) for @all; syswrite $_, "GET /flood HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" x 2000 for @all; print "sent\\n"; sleep 600`;
     t.is((await boxes.client().post(JOBS, objectOf('Job', 'floods', perl(flood)))).status, 201);
     t.is(await said('floods'), 'sent\n');
-    const ask = `my $s = opened() or die "$!"; print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"; print scalar <$s>`;
+    const ask = `for my $with ("", "Authorization: Bearer $ENV{SVC_TOKEN}\\r\\n") {
+      my $s = opened() or die "$!"; print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\n$with\\r\\n"; print substr(<$s>, 9, 3), $with ? "\\n" : " " }`;
     t.is((await boxes.client().post(JOBS, objectOf('Job', 'asks', perl(ask)))).status, 201);
-    t.regex(await said('asks'), /^HTTP\/1\.1 401 /);
+    t.is(await said('asks'), '401 404\n', 'with its token from its own box it may ask');
     t.is((await boxes.client().remove(`${JOBS}/floods`)).status, 200);
   });
 
@@ -204,6 +205,13 @@ if (host === undefined) {
     await boxes.service.kill();
     await boxes.service.start();
     t.is(textAt((await exec('kept', 'cat /workspace/sent')).body, 'stdout'), 'sent');
+    const ask = `my $s = IO::Socket::UNIX->new($ENV{SVC_API_SOCKET}) or die "$!";
+      print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer $ENV{SVC_TOKEN}\\r\\n\\r\\n"; print substr(<$s>, 9, 3)`;
+    t.is(
+      textAt((await exec('kept', `perl -MIO::Socket::UNIX -e '${ask}'`)).body, 'stdout'),
+      '404',
+      'its token is known',
+    );
     await boxes.patch('kept', { spec: { state: 'Stopped' } });
     await boxes.phase('kept', 'Stopped');
     // Its name stands for another image now, which is for those that come.

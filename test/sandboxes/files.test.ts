@@ -276,6 +276,27 @@ test('an archive is unpacked where it was asked for and nowhere else', async (t)
   t.is((await ask('/workspace/nothing', { below: 'files/archive' })).status, 404);
 });
 
+test('an archive with directories that their owner may not write to is unpacked as it is, modes included', async (t) => {
+  const tree = await archiveOf([
+    { name: './', type: 'directory', mode: 0o755 },
+    { name: './module/', type: 'directory', mode: 0o555 },
+    { name: './module/one', content: '1', mode: 0o444 },
+    { name: './module/sub/', type: 'directory', mode: 0o500 },
+    { name: './module/sub/two', content: '2' },
+    { name: `./module/${'long'.repeat(40)}/`, type: 'directory', mode: 0o555 },
+    { name: `./module/${'long'.repeat(40)}/three`, content: '3' },
+    { name: './tail', content: '4' },
+  ]);
+  const answer = await ask('/workspace/shut', { method: 'POST', below: 'files/archive', body: tree });
+  t.is(answer.status, 200, answer.text);
+  t.is(numberAt(answer.body, 'files'), 4);
+  t.is(await inside('cd /workspace/shut; cat module/one module/sub/two module/long*/three tail'), '1234');
+  const modes = await inside(
+    'cd /workspace/shut; stat -c %a . module module/sub module/long* module/one; chmod -R u+w .',
+  );
+  t.is(modes, '755\n555\n500\n555\n444\n');
+});
+
 test('what does not fit is refused as too large, and leaves no part of itself', async (t) => {
   t.is((await put('/workspace/large', 'old')).status, 200);
   const { url, key } = boxes.client();

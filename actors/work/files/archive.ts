@@ -1,13 +1,16 @@
 /**
- * Owns tar archives, in and out, by the tar inside: what an archive from anywhere tries, it tries with the box's own files, and not even that
+ * Tar archives, in and out, by the tar inside: what an archive from anywhere tries, it tries with the box's own files, and not even that
  * outside of the directory: absolute names, `..` and links that lead out are tar's to refuse or to keep within. Owners are not kept.
+ * Directories that their owner may not write to get their modes after tar has ended (`tar-modes.ts`).
  *
- * What was unpacked before an archive turns out to be broken, or its client goes, stays: it is told as a failure.
+ * What was unpacked before an archive turns out to be broken, or its client goes, stays, and its directories may be written to: it is told
+ * as a failure, and the archive can be sent again.
  */
 import { refuse, type RefusalError } from '../../../src/api/refusal.js';
 import type { Entered } from '../entrance.js';
 import { runErrand } from './errand.js';
 import { diskFull, EXIT, isDiskFull, overTheDisk, plainLines, quoted } from './faults.js';
+import { TarModes, type DirectoryMode } from './tar-modes.js';
 
 /** Not every tar can stay on one file system, without which the whole root would hold /proc. */
 const PACK = `
@@ -25,8 +28,31 @@ mkdir -p "$1" || exit
 cd "$1" || exit
 exec tar -x -v -o -f -`;
 
+/**
+ * Standard input: for each directory its mode, a slash, its path below $1, and NUL. What has become something else meanwhile is left as it is,
+ * and what is reached through a link as well, which is told.
+ */
+const SET_MODES = `
+cd "$1" || exit
+top=$(pwd -P; echo x)
+top=\${top%?x}
+exec xargs -0 sh -c '
+top=\${0%/}
+code=0
+for one do
+  path=\${one#*/}
+  cd "$0" || exit
+  [ -d "./$path" ] && [ ! -L "./$path" ] || continue
+  cd -P "./$path" && [ "$PWD" = "$top\${path:+/}$path" ] && chmod "\${one%%/*}" . && continue
+  printf "%s: its mode cannot be set\\n" "$path" >&2
+  code=1
+done
+exit $code' "$top"`;
+
 /** `tar`: a file changed while it was read. The archive is whole. */
 const CHANGED = 1;
+/** Of at most 4 KiB each. */
+const MODES_AT_ONCE = 16;
 /** Lines of what tar says that are passed on. */
 const COMPLAINTS = 5;
 
@@ -51,16 +77,44 @@ export async function unpackArchive(
   const limit = entered.plan.amounts.disk;
   const errand = await runErrand(entered, UNPACK, [path], signal, { bulk: true });
   const counted = countFiles(errand.output);
+  const modes = new TarModes();
   let size = 0;
   for (let next = await body.next(); next.done !== true && !errand.over(); next = await body.next()) {
     size += next.value.length;
     if (size > limit) throw overTheDisk(path, limit);
-    await errand.write(next.value);
+    const piece = modes.take(next.value);
+    if (piece.outcome === 'TooMany') throw tooManyModes(path, piece.limit);
+    if (piece.bytes.length > 0) await errand.write(piece.bytes);
   }
+  const begun = modes.end();
+  if (begun.length > 0) await errand.write(begun);
   errand.endInput();
   const files = await counted;
   await errand.done([], unpackFault);
+  await setModes(entered, path, modes.changed(), signal);
   return { files };
+}
+
+async function setModes(
+  entered: Entered,
+  path: string,
+  modes: readonly DirectoryMode[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (modes.length === 0) return;
+  const errand = await runErrand(entered, SET_MODES, [path], signal);
+  const said = drain(errand.output);
+  for (let at = 0; at < modes.length && !errand.over(); at += MODES_AT_ONCE) {
+    const lines = modes.slice(at, at + MODES_AT_ONCE).map((one) => `${one.mode.toString(8)}/${one.path}\0`);
+    await errand.write(Buffer.from(lines.join(''), 'latin1'));
+  }
+  errand.endInput();
+  await said;
+  await errand.done([], unpackFault);
+}
+
+async function drain(output: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of output);
 }
 
 /** A line for each entry; directories end with a slash. */
@@ -74,6 +128,14 @@ async function countFiles(output: AsyncIterable<Uint8Array>): Promise<number> {
     }
   }
   return files;
+}
+
+function tooManyModes(path: string, limit: number): RefusalError {
+  const message = `more than ${limit} directories, or more names of such, that their owner may not write to`;
+  return refuse('Invalid', `not all of the archive was unpacked into ${quoted(path)}: ${message}`, {
+    causes: [{ field: '', reason: 'FieldValueInvalid', message }],
+    fix: 'Send it as several archives, or with directories that their owner may write to.',
+  });
 }
 
 /** What tar says of single entries, and not its last word, which says only that there was something. */

@@ -211,9 +211,12 @@ function sendOnce(
       ...(bounds.ca === undefined ? {} : { secureContext: bounds.ca }),
     });
     const connecting = setTimeout(() => request.destroy(new SilenceError()), bounds.connectMs);
+    // For the head as a whole: one that comes byte by byte is never silent.
+    let waiting: NodeJS.Timeout | undefined;
     request.once('socket', (socket) => {
       const checkPeer = (): void => {
         clearTimeout(connecting);
+        waiting = setTimeout(() => request.destroy(new SilenceError()), bounds.silenceMs);
         // Cannot happen while `lookup` is honoured; an address that was not checked must not get a byte.
         if (!addresses.some((address) => sameAddress(address, socket.remoteAddress))) {
           request.destroy(new Error('the connection went to another address'));
@@ -222,8 +225,8 @@ function sendOnce(
       if (request.reusedSocket) checkPeer();
       else socket.once('secureConnect', checkPeer);
     });
-    request.setTimeout(bounds.silenceMs, () => request.destroy(new SilenceError()));
     request.once('response', (response) => {
+      clearTimeout(waiting);
       response.setTimeout(bounds.silenceMs, () => response.destroy(new SilenceError()));
       response.once('close', over);
       done({ outcome: 'Answered', response });
@@ -231,6 +234,7 @@ function sendOnce(
     // Also after the answer: whoever reads the body hears it there.
     request.on('error', (error) => {
       clearTimeout(connecting);
+      clearTimeout(waiting);
       over();
       if (signal.aborted) done(aborted(host));
       else done(request.reusedSocket && isReset(error) ? 'Stale' : failure(host, error));

@@ -1,6 +1,9 @@
 /**
  * Owns fetching an input by URL into a file: through the guarded dialer, bounded in bytes and time, checked by SHA-256,
  * and without a file left when it fails. Redirects are not followed: where one leads was not written by the user.
+ *
+ * The time that a fetch may take follows what has come (I10): after the first minute it fails when that is less than LEAST_BYTES for each
+ * minute so far. A server that falls silent is the dialer's to end, so this is looked at whenever something comes.
  */
 import { createHash } from 'node:crypto';
 import { open, unlink, type FileHandle } from 'node:fs/promises';
@@ -11,6 +14,9 @@ import type { Dialer, DialFailure } from '../dialer/dialer.js';
 /** Tries of what may go well a moment later, with a growing pause in between. */
 const TRIES = 3;
 const FIRST_PAUSE_MS = 500;
+/** On average, of each minute (bytes). */
+const LEAST_BYTES = 64 * 1024;
+const MINUTE_MS = 60_000;
 
 export interface FetchOptions {
   readonly dialer: Dialer;
@@ -21,6 +27,13 @@ export interface FetchOptions {
   /** The file to make; must not exist. Mode 0444. */
   readonly to: string;
   readonly signal: AbortSignal;
+  /** Monotonic, ms. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** Whether so many bytes in this time (ms) are too few for the fetch to go on. */
+export function isTooSlow(bytes: number, elapsedMs: number): boolean {
+  return elapsedMs > MINUTE_MS && bytes < (elapsedMs / MINUTE_MS) * LEAST_BYTES;
 }
 
 export type FetchResult =
@@ -28,11 +41,13 @@ export type FetchResult =
   | DialFailure
   | {
       readonly outcome: 'Failed';
-      readonly reason: 'StatusRefused' | 'TooLarge' | 'SHA256Mismatch' | 'MachineDiskFull' | 'InputUnwritable';
+      readonly reason: FetchFault;
       /** Names the host at most (I11). */
       readonly message: string;
       readonly retryable: boolean;
     };
+
+type FetchFault = 'StatusRefused' | 'TooLarge' | 'TooSlow' | 'SHA256Mismatch' | 'MachineDiskFull' | 'InputUnwritable';
 
 export async function fetchUrl(url: string, options: FetchOptions): Promise<FetchResult> {
   for (let tried = 1; ; tried += 1) {
@@ -106,6 +121,8 @@ async function receive(
 ): Promise<FetchResult> {
   const hash = createHash('sha256');
   const chunks = response[Symbol.asyncIterator]();
+  const now = options.now ?? (() => performance.now());
+  const began = now();
   let size = 0;
   for (;;) {
     let next: IteratorResult<unknown>;
@@ -126,6 +143,7 @@ async function receive(
     if (!(chunk instanceof Uint8Array)) throw new TypeError('a body is a stream of bytes');
     size += chunk.length;
     if (size > options.limit) return tooLarge(host, options.limit);
+    if (isTooSlow(size, now() - began)) return tooSlow(host, size, now() - began);
     hash.update(chunk);
     for (let at = 0; at < chunk.length;) at += (await handle.write(chunk, at)).bytesWritten;
   }
@@ -141,16 +159,17 @@ function tooLarge(host: string, limit: number): FetchResult {
   return failed('TooLarge', `the content at ${host} is larger than ${limit} bytes`, false);
 }
 
+function tooSlow(host: string, size: number, elapsedMs: number): FetchResult {
+  const said = `${host} sent ${size} bytes in ${Math.round(elapsedMs / 1_000)} s`;
+  return failed('TooSlow', `${said}: at least ${LEAST_BYTES} bytes are expected in each minute`, false);
+}
+
 function unwritable(error: unknown): FetchResult {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
   if (code === 'ENOSPC' || code === 'EDQUOT') return failed('MachineDiskFull', 'the disk for inputs is full', false);
   return failed('InputUnwritable', `the input's file cannot be written (${code})`, false);
 }
 
-function failed(
-  reason: 'StatusRefused' | 'TooLarge' | 'SHA256Mismatch' | 'MachineDiskFull' | 'InputUnwritable',
-  message: string,
-  retryable: boolean,
-): FetchResult {
+function failed(reason: FetchFault, message: string, retryable: boolean): FetchResult {
   return { outcome: 'Failed', reason, message, retryable };
 }

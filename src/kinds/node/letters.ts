@@ -26,10 +26,12 @@ export function whyNot(
   node: {
     readonly capacity?: ResourceAmounts | undefined;
     readonly refusal?: string | undefined;
+    readonly shortage?: string | undefined;
     readonly cordoned: boolean;
   },
 ): string {
   if (node.refusal !== undefined) return node.refusal;
+  if (node.shortage !== undefined) return node.shortage;
   if (node.capacity === undefined) return 'the engine has not said what it has';
   if (node.cordoned) return 'the machine is cordoned';
   if (load.places >= MAX_PLACES) return `all ${MAX_PLACES} places are taken`;

@@ -30,6 +30,8 @@ export type PlacementChange =
   | { readonly change: 'Leaves'; readonly uid: string }
   /** It was told why it waits. */
   | { readonly change: 'Told'; readonly uid: string }
+  /** What all were told holds no longer. */
+  | { readonly change: 'Untold' }
   | { readonly change: 'TimerArmed'; readonly armed: boolean };
 
 /**
@@ -130,6 +132,9 @@ export class PlacementBook {
         return;
       case 'Told':
         if (this.#waiting.has(change.uid)) this.#told.add(change.uid);
+        return;
+      case 'Untold':
+        this.#told.clear();
         return;
       case 'TimerArmed':
         this.timerArmed = change.armed;

@@ -31,7 +31,10 @@ export const nodeStatus = z.object({
   waiting: z.int().optional().describe('Attempts in the queue.'),
   agentVersion: z.string().optional().describe('Version of the agent on it.'),
   lastHeartbeatTime: zTimestamp('When the agent was last heard of.').optional(),
-  conditions: z.array(conditionField).optional().describe('Ready: it runs work.'),
+  conditions: z
+    .array(conditionField)
+    .optional()
+    .describe('Ready: it runs work. DiskPressure: nothing new begins on it, since its disk is nearly full.'),
   phase: z
     .enum(['Ready', 'NotReady', 'Cordoned', 'Lost'])
     .optional()

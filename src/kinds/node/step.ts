@@ -18,6 +18,8 @@ export interface NodePrivate {
   readonly capacity?: ResourceAmounts | undefined;
   /** Why no work can run here. */
   readonly refusal?: string | undefined;
+  /** Why nothing new begins here for now: a disk is nearly full. */
+  readonly shortage?: string | undefined;
   /** Its engine says nothing any more: for so long that no work is given to it, or that the machine is taken for lost. */
   readonly silence?: 'Silent' | 'Lost' | undefined;
 }
@@ -143,8 +145,13 @@ export class Step {
   }
 
   #observed(letter: Extract<Letter, { letter: 'NodeObserved' }>): void {
-    const { capacity, refusal } = letter;
-    this.#private = { capacity, ...(refusal !== undefined && { refusal }) };
+    const { capacity, refusal, shortage } = letter;
+    const turned = (shortage === undefined) !== (this.#private.shortage === undefined);
+    this.#private = {
+      capacity,
+      ...(refusal !== undefined && { refusal }),
+      ...(shortage !== undefined && { shortage }),
+    };
     this.#status = {
       ...this.#status,
       ...(letter.addresses !== undefined && { addresses: [...letter.addresses] }),
@@ -157,7 +164,8 @@ export class Step {
     this.show();
     this.#showLoad();
     this.grant(this.#book.load);
-    this.#sayAgain();
+    if (turned) this.#changes.push({ change: 'Untold' });
+    this.#sayAgain(turned);
   }
 
   /** Judges how long the machine has said nothing. */
@@ -176,11 +184,18 @@ export class Step {
 
   /** Phase and condition, from what the engine and the operator say. */
   show(): void {
-    const { refusal, capacity, silence } = this.#private;
+    const { refusal, capacity, silence, shortage } = this.#private;
     const ready = capacity !== undefined && refusal === undefined && silence === undefined;
     const cordoned = this.#current.object.spec.unschedulable === true;
-    const conditions = setCondition(
+    const pressure = setCondition(
       this.#status.conditions,
+      shortage === undefined
+        ? { type: 'DiskPressure', status: 'False', reason: 'DiskHasRoom', message: 'work can begin here' }
+        : { type: 'DiskPressure', status: 'True', reason: 'DiskNearlyFull', message: shortage },
+      this.#now,
+    );
+    const conditions = setCondition(
+      pressure,
       {
         type: 'Ready',
         status: ready ? 'True' : silence === undefined ? 'False' : 'Unknown',
@@ -208,10 +223,9 @@ export class Step {
   }
 
   #mayGrant(counted = this.#book.count === 'Counted'): boolean {
-    const { refusal, silence } = this.#private;
-    return (
-      counted && refusal === undefined && silence === undefined && this.#current.object.spec.unschedulable !== true
-    );
+    const { refusal, silence, shortage } = this.#private;
+    const able = refusal === undefined && silence === undefined && shortage === undefined;
+    return counted && able && this.#current.object.spec.unschedulable !== true;
   }
 
   /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
@@ -223,8 +237,8 @@ export class Step {
     }
   }
 
-  /** Letters may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. */
-  #sayAgain(): void {
+  /** Letters may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. `anew`: to all. */
+  #sayAgain(anew = false): void {
     for (const { request, at } of this.#book.unheard()) {
       if (this.#now - at >= SUMMARY_MS) this.#letters.push(granted(request));
     }
@@ -237,7 +251,7 @@ export class Step {
         this.#untold = true;
         break;
       }
-      if (this.#book.wasTold(request.uid) && this.#everFits(request)) continue;
+      if (!anew && this.#book.wasTold(request.uid) && this.#everFits(request)) continue;
       if (this.#now - request.since < SUMMARY_MS) {
         this.#untold = true;
         continue;
@@ -271,10 +285,10 @@ export class Step {
   }
 
   #whyNot(request: PlaceRequest, load: Load): string {
-    const { capacity, refusal, silence } = this.#private;
+    const { capacity, refusal, silence, shortage } = this.#private;
     const cordoned = this.#current.object.spec.unschedulable === true;
     const cannot = silence === undefined ? refusal : this.#notHeard();
-    return whyNot(request, load, { capacity, refusal: cannot, cordoned });
+    return whyNot(request, load, { capacity, refusal: cannot, shortage, cordoned });
   }
 
   conclude(): NodeDecision {

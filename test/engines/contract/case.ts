@@ -14,6 +14,8 @@ export interface Surroundings {
   readonly ownUsers: boolean;
   /** The engine refuses system calls that namespaces do not cover. */
   readonly filters: boolean;
+  /** A box has a bound of pseudo-terminals: not where a program mounts them that takes no such option. */
+  readonly boundsTerminals: boolean;
   /** Host user of the process that has this argument; undefined when there is none. */
   userOf(argument: string): number | undefined;
   /** A process of this name (at most 15 characters) is in the machine's list, if only because it has not ended yet. */

@@ -59,6 +59,23 @@ export const kernelCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'kernel: a box that opens terminals without end leaves those of the others',
+    run: async (t, h, around) => {
+      const [greedy, other] = [(await h.running(box())).id, (await h.running(box())).id];
+      const program =
+        'my @kept; while (@kept < 300 && sysopen my $s, "/dev/ptmx", 2 | 256) { push @kept, $s } print scalar @kept';
+      const { stdout } = await h.ran(greedy, ['perl', '-e', program]);
+      t.is(Number(stdout), around.boundsTerminals ? 256 : 300);
+      const size = { columns: 80, rows: 24 };
+      const one = await h.exec(other, 'tty', { terminal: size });
+      let said = '';
+      for await (const { data } of one.output) said += Buffer.from(data).toString();
+      t.is(said, '/dev/pts/0\r\n');
+      t.deepEqual(await one.ended, { end: 'Exited', exitCode: 0, timedOut: false });
+      for (const work of [greedy, other]) await h.engine.remove(work, true, h.patience());
+    },
+  },
+  {
     name: 'kernel: a program changes its own limits and nobody else’s, so commands can be run after it tried',
     ownFilter: true,
     run: async (t, h, around) => {

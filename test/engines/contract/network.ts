@@ -188,8 +188,10 @@ export const networkCases: readonly ContractCase[] = [
       const { apiDirectory } = h.engine;
       if (apiDirectory === undefined) return void t.pass();
       const asked: (string | undefined)[] = [];
+      const works: unknown[] = [];
       const api = createHttpServer((req, res) => {
         asked.push(req.url);
+        if (req.url === '/once') works.push(req.headers['x-svc-work']);
         res.end('taken');
       });
       const path = join(apiDirectory, 'api.sock');
@@ -208,7 +210,7 @@ export const networkCases: readonly ContractCase[] = [
         env: { PATH: '/usr/bin:/bin' },
       });
       const floods = `my @all = map { opened() } 1 .. 40; $_->blocking(0) for @all; syswrite $_, "GET /flood HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" x 2000 for @all; $| = 1; print "sent\\n"; sleep 600`;
-      const asks = `my $s = opened() or die "no socket: $!"; print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"; local $/; my $all = <$s>; print defined $all ? ($all =~ m{\\n(taken)\\z} ? $1 : $all) : "nothing: $!"`;
+      const asks = `my $s = opened() or die "no socket: $!"; print $s "GET /once HTTP/1.1\\r\\nHost: x\\r\\nX-SVC-Work: other.1\\r\\nConnection: close\\r\\n\\r\\n"; local $/; my $all = <$s>; print defined $all ? ($all =~ m{\\n(taken)\\z} ? $1 : $all) : "nothing: $!"`;
       try {
         const hostile = order('', { main: perl(floods), apiDirectory });
         await h.start(hostile);
@@ -216,6 +218,7 @@ export const networkCases: readonly ContractCase[] = [
         const one = order('', { main: perl(asks), apiDirectory });
         t.like(await h.run(one), { exitCode: 0 });
         t.is(await h.text(one.id), 'taken');
+        t.deepEqual(works, [one.id], 'the work whose socket it is, whatever it says itself');
         await h.engine.stop(hostile.id, 0, h.patience());
         await h.ended(hostile.id);
         t.true(asked.filter((url) => url === '/flood').length < 1_000, 'of 80,000');

@@ -142,6 +142,14 @@ run('a server that is silent, a name that is not answered and a caller that give
   const first = failedWith(t, await silent.dial(`https://127.0.0.1:${server.port}/?token=hush`, get()), 'TimedOut');
   t.true(first?.retryable);
   t.false(first?.message.includes('hush'));
+  // A head of 16 KiB that comes byte by byte.
+  const trickling = await openServer(t, ({ socket }) => {
+    socket.write('HTTP/1.1 200 OK\r\nx-slow: ');
+    const drops = setInterval(() => socket.write('x'), 20);
+    socket.once('close', () => clearInterval(drops)).on('error', () => undefined);
+  });
+  const patient = openDialer({ allow: ['127.0.0.1'], ca: [trickling.ca], silenceMs: 200 });
+  failedWith(t, await patient.dial(`https://127.0.0.1:${trickling.port}/`, get()), 'TimedOut');
   const unnamed = openDialer({ lookup: () => new Promise(() => {}), connectMs: 100 });
   failedWith(t, await unnamed.dial('https://files.test/', get()), 'TimedOut');
   const dialer = openDialer({ allow: ['127.0.0.1'], ca: [server.ca] });

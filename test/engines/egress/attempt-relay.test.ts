@@ -30,12 +30,13 @@ test.before(async () => {
   server.listen(service);
   await once(server, 'listening');
   relays = openRelays(() => clock);
-  for (const box of ['0', '1', '2', '3']) await relays.open(join(directory, box), service);
-  await relays.open(join(directory, 'nobody'), join(directory, 'nothing.sock'));
+  for (const box of ['0', '1', '2', '3']) await relays.open(join(directory, box), { service, work: `work-${box}` });
+  await relays.open(join(directory, 'spare'), { service, work: undefined });
+  await relays.open(join(directory, 'nobody'), { service: join(directory, 'nothing.sock'), work: 'nobody' });
 });
 test.after.always(() => {
   for (const socket of sockets) socket.destroy();
-  for (const box of ['0', '1', '2', '3', 'nobody']) relays.close(join(directory, box));
+  for (const box of ['0', '1', '2', '3', 'spare', 'nobody']) relays.close(join(directory, box));
   server.close();
   server.closeAllConnections();
   rmSync(directory, { recursive: true });
@@ -60,6 +61,20 @@ test('a request goes on with its token and its body, and nothing else of it; so 
   const [seen] = asked.filter(({ headers }) => headers.authorization === 'Bearer x');
   t.like(seen, { path: '/attempt/v1/progress', body: '{"completed":1}' });
   t.is(seen?.headers['x-more'] ?? seen?.headers.cookie, undefined);
+});
+
+test('a request goes on as that of the work whose box it is, whatever the box says', async (t) => {
+  const worksOf = (body: string) =>
+    asked.filter((one) => one.body === body).map(({ headers }) => headers['x-svc-work']);
+  await ask('2', '"forged"', { 'x-svc-work': 'work-0', 'X-SVC-Work': 'work-1' });
+  t.deepEqual(worksOf('"forged"'), ['work-2']);
+  // It is not known yet whose: the request waits until it is.
+  const early = ask('spare', '"early"');
+  await relays.open(join(directory, 'spare'), { service, work: 'first' });
+  t.is((await early).status, 202);
+  await relays.open(join(directory, 'spare'), { service, work: 'second' });
+  t.is((await ask('spare', '"late"')).status, 202);
+  t.deepEqual([worksOf('"early"'), worksOf('"late"')], [['first'], ['second']]);
 });
 
 test('a box that floods its socket takes nothing from another, and little of it reaches the service', async (t) => {

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDialer } from '../../../src/engines/dialer/dialer.js';
-import { fetchUrl, type FetchOptions, type FetchResult } from '../../../src/engines/fetch/fetch.js';
+import { fetchUrl, isTooSlow, type FetchOptions, type FetchResult } from '../../../src/engines/fetch/fetch.js';
 import { missing, openServer } from '../dialer/server.js';
 
 const run = missing === undefined ? test : test.skip;
@@ -69,6 +69,33 @@ run('a server that fails at first is asked again, and one that breaks off is not
   t.like(await fetch(), { outcome: 'Fetched', size: 5 });
   t.is(asked, 3);
   t.deepEqual(await readdir(dir), ['in']);
+});
+
+test('the time of a fetch follows what has come, after a first minute', (t) => {
+  const KiB = 1024;
+  t.false(isTooSlow(0, 60_000));
+  t.true(isTooSlow(64 * KiB, 60_001));
+  t.false(isTooSlow(65 * KiB, 60_001));
+  t.false(isTooSlow(640 * KiB, 600_000));
+  t.true(isTooSlow(639 * KiB, 600_000));
+});
+
+run('an input that trickles fails by its own fault, in few bytes, and is not tried again', async (t) => {
+  let asked = 0;
+  const { dir, fetch } = await start(t, (_request, response) => {
+    asked += 1;
+    const drops = setInterval(() => response.write('x'), 5);
+    response.once('close', () => clearInterval(drops));
+  });
+  let clock = 0;
+  const result = await fetch({ now: () => (clock += 20_000) });
+  t.like(result, { outcome: 'Failed', reason: 'TooSlow', retryable: false });
+  t.regex(
+    result.outcome === 'Failed' ? result.message : '',
+    /^127\.0\.0\.1 sent \d bytes in \d+ s: at least 65536 bytes/,
+  );
+  t.is(asked, 1);
+  t.deepEqual(await readdir(dir), []);
 });
 
 run('a caller that gives up in the middle leaves no file', async (t) => {

@@ -41,16 +41,16 @@ class Bench {
     for (const effect of armed) if (effect.type === 'ArmTimer') this.timer = effect.at;
   }
 
-  observe(): void {
+  observe(shortage?: string): void {
     const from = { address: LOCAL_NODE, uid: '', version: 0 };
-    const letter = { letter: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY } as const;
+    const letter = { letter: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY, shortage } as const;
     this.send({ type: 'Told', from, letter });
     this.send({ type: 'Told', from, letter: { letter: 'PlacesCounted', count: 'book' } });
   }
 
-  wants(name: string): void {
+  wants(name: string, memory = 1): void {
     const from = { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 };
-    const amounts = { milliCpu: 1, memory: 1, disk: 1 };
+    const amounts = { milliCpu: 1, memory, disk: 1 };
     const letter = { letter: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
     this.send({ type: 'Told', from, letter });
   }
@@ -62,8 +62,12 @@ class Bench {
     this.send({ type: 'TimerFired', timer: 'heartbeat', generation: 1 });
   }
 
+  condition(type: string) {
+    return this.status.conditions?.find((one) => one.type === type);
+  }
+
   get ready(): string {
-    const found = this.status.conditions?.find(({ type }) => type === 'Ready');
+    const found = this.condition('Ready');
     return `${this.status.phase} ${found?.status} ${found?.reason}`;
   }
 }
@@ -91,6 +95,47 @@ test('a machine that says nothing for minutes gets no new work, is Lost after te
   t.is(bench.ready, 'Ready True EngineReady');
   t.is(bench.granted.size, 2);
   t.is(bench.timer, bench.now + SILENT_MS);
+});
+
+test('while the disk is short no Attempt begins, those that wait are told why, and they begin when it has room again', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.observe();
+  bench.wants('runs');
+  bench.observe('the disk is nearly full');
+  t.is(bench.ready, 'Ready True EngineReady', 'what runs there goes on');
+  t.like(bench.condition('DiskPressure'), { status: 'True', message: 'the disk is nearly full' });
+  bench.wants('waits');
+  t.deepEqual([...bench.granted], ['runs']);
+  bench.now += 5_000;
+  bench.send({ type: 'TimerFired', timer: 'summary', generation: 1 });
+  t.deepEqual(bench.denied, ['the disk is nearly full']);
+  bench.observe('the disk is nearly full');
+  t.deepEqual(bench.denied, ['the disk is nearly full'], 'once is enough');
+  bench.observe();
+  t.deepEqual([...bench.granted], ['runs', 'waits']);
+  t.like(bench.condition('DiskPressure'), { status: 'False' });
+});
+
+test('who waited before the disk was short is told what it waits for then, and afterwards', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.observe();
+  bench.wants('runs', CAPACITY.memory);
+  bench.wants('waits', CAPACITY.memory);
+  const summary = (): void => {
+    bench.now += 5_000;
+    bench.send({ type: 'TimerFired', timer: 'summary', generation: 1 });
+  };
+  summary();
+  bench.observe('short');
+  bench.observe();
+  summary();
+  t.deepEqual(
+    bench.denied.map((reason) => (reason.includes('others are using') ? 'others' : reason)),
+    ['others', 'short', 'others'],
+  );
+  t.deepEqual([...bench.granted], ['runs']);
 });
 
 test('a machine that goes on speaking is never silent, and a service that was away takes no machine for lost', (t) => {

@@ -343,7 +343,7 @@ class DockerEngine {
   private async withOwnApi(order: WorkOrder): Promise<WorkOrder> {
     if (order.apiDirectory === undefined) return order;
     const apiDirectory = await this.ends.makeApiOf(order.id);
-    await this.waysOut.relay(apiDirectory, this.ends.apiDirectory);
+    await this.waysOut.relay(apiDirectory, this.ends.apiDirectory, order.id);
     return { ...order, apiDirectory };
   }
 
@@ -404,7 +404,7 @@ class DockerEngine {
         this.boxes.set(id, box);
         box.follow();
         // The doors of the service before went with it.
-        if (this.ends.hasApiOf(id)) await this.waysOut.relay(this.ends.apiOf(id), this.ends.apiDirectory);
+        if (this.ends.hasApiOf(id)) await this.waysOut.relay(this.ends.apiOf(id), this.ends.apiDirectory, id);
         await this.waysOut.open(box).catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
       }),
     );

@@ -36,9 +36,9 @@ export class WaysOut {
     await box.openOutward(pid, new Outward(network, this.allow, { doors, proxy }, (line) => box.note(line)));
   }
 
-  /** Serves the attempt API, which the service has in `service`, in a directory that one box is shown. */
-  relay(directory: string, service: string): Promise<void> {
-    return this.proxy.relay(directory, join(service, API_SOCKET));
+  /** Serves the attempt API, which the service has in `service`, in a directory that the box of this work is shown. */
+  relay(directory: string, service: string, work: string): Promise<void> {
+    return this.proxy.relay(directory, { service: join(service, API_SOCKET), work });
   }
 
   unrelay(directory: string): void {

@@ -1,11 +1,12 @@
 /**
  * The attempt API as one box sees it: a socket of its own in a directory that is shown to it alone. What comes there is read as one small
  * request at a time and sent on to the service, so that nothing of a box reaches the service but whole requests at a bounded rate, and
- * no box takes another's connections.
+ * no box takes another's connections. Each request goes on with the id of the work whose box it is (WORK_HEADER), which is known here and
+ * not taken from the box: the token of one work is of no use in the box of another.
  *
  * Bounds (I10), of one box: CONNECTIONS, one more is closed; a head within HEAD_MS, a body of MAX_BODY bytes within BODY_MS; PER_SECOND
  * requests, of which BURST may come at once, one more is answered with 429 after a second, so that a loop slows down. An answer of at
- * most MAX_ANSWER bytes is waited for ANSWER_MS.
+ * most MAX_ANSWER bytes is waited for ANSWER_MS, and so long the work of a box that has none yet.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { chmodSync } from 'node:fs';
@@ -21,7 +22,8 @@ import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { toStatus } from '../../../api/errors/status.js';
 import type { Refusal } from '../../../api/refusal.js';
-import { API_SOCKET } from '../../../brand.js';
+import { API_SOCKET, WORK_HEADER } from '../../../brand.js';
+import type { Relayed } from './proxy-messages.js';
 import { SerialRequests } from './serial-requests.js';
 
 const CONNECTIONS = 8;
@@ -40,15 +42,17 @@ const PASSED = ['authorization', 'content-type', 'accept'] as const;
 
 interface Box {
   readonly server: Server;
-  readonly service: string;
+  relayed: Relayed;
+  /** They wait for its work to be known. */
+  readonly waiting: Set<(work: string) => void>;
   tokens: number;
   /** Monotonic ms at which `tokens` was true. */
   at: number;
 }
 
 export interface Relays {
-  /** Resolves when the box can connect; never rejects. A directory that has its socket keeps it. */
-  open(directory: string, service: string): Promise<void>;
+  /** Resolves when the box can connect; never rejects. A directory that has its socket keeps it, and what is new holds from now on. */
+  open(directory: string, relayed: Relayed): Promise<void>;
   close(directory: string): void;
 }
 
@@ -84,7 +88,8 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
     if (body === undefined) {
       return refuseWith(res, { code: 'RequestEntityTooLarge', message: `a body has at most ${MAX_BODY} bytes` });
     }
-    const answer = await ask(box.service, req, body);
+    const work = await workOf(box);
+    const answer = work === undefined ? undefined : await ask(box.relayed.service, work, req, body);
     if (answer === undefined) {
       return refuseWith(res, { code: 'Unavailable', message: 'the service does not answer', retryAfterSeconds: 1 });
     }
@@ -93,12 +98,13 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
   }
 
   /** Undefined: there was none in time. */
-  async function ask(service: string, req: IncomingMessage, body: Buffer): Promise<Answer | undefined> {
+  async function ask(service: string, work: string, req: IncomingMessage, body: Buffer): Promise<Answer | undefined> {
     const headers: Record<string, string> = { host: 'localhost', 'content-length': String(body.length) };
     for (const name of PASSED) {
       const value = req.headers[name];
       if (value !== undefined) headers[name] = value;
     }
+    headers[WORK_HEADER] = work;
     const signal = AbortSignal.timeout(ANSWER_MS);
     const { method = 'GET', url: path = '/' } = req;
     const asked = httpRequest({ socketPath: service, agent, method, path, headers, signal });
@@ -122,9 +128,13 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
   }
 
   return {
-    async open(directory, service) {
+    async open(directory, relayed) {
       const known = boxes.get(directory);
-      if (known !== undefined) return;
+      if (known !== undefined) {
+        known.relayed = relayed;
+        if (relayed.work !== undefined) for (const begin of known.waiting) begin(relayed.work);
+        return;
+      }
       const server = createServer({ allowHalfOpen: true }, (socket) => {
         socket.on('error', () => undefined);
         const serial = new SerialRequests(socket, { idleMs: HEAD_MS });
@@ -132,7 +142,7 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
         http.emit('connection', serial);
       });
       server.maxConnections = CONNECTIONS;
-      const box: Box = { server, service, tokens: BURST, at: now() };
+      const box: Box = { server, relayed, waiting: new Set(), tokens: BURST, at: now() };
       boxes.set(directory, box);
       const path = join(directory, API_SOCKET);
       await mkdir(directory, { recursive: true, mode: 0o711 }).catch(() => undefined);
@@ -154,6 +164,19 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
       boxes.delete(directory);
     },
   };
+}
+
+/** Undefined: it was not known in time. */
+async function workOf({ relayed, waiting }: Box): Promise<string | undefined> {
+  if (relayed.work !== undefined) return relayed.work;
+  let begin: (work?: string) => void = () => undefined;
+  const known = new Promise<string | undefined>((resolve) => (begin = resolve));
+  const timer = setTimeout(begin, ANSWER_MS);
+  waiting.add(begin);
+  const work = await known;
+  clearTimeout(timer);
+  waiting.delete(begin);
+  return work;
 }
 
 interface Answer {

@@ -61,7 +61,7 @@ process.on('message', (message: ToProxy, listening) => {
       return void close(message.box);
     case 'relay':
       return void relays
-        .open(message.directory, message.service)
+        .open(message.directory, message)
         .then(() => say({ op: 'relayed', directory: message.directory }));
     case 'unrelay':
       return relays.close(message.directory);

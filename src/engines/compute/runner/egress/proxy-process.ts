@@ -10,7 +10,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { WorkNetwork } from '../../engine.js';
-import type { FromProxy, ToProxy } from '../../egress/proxy-messages.js';
+import type { FromProxy, Relayed, ToProxy } from '../../egress/proxy-messages.js';
 import type { Listening } from './door.js';
 
 const HEAP_MB = 192;
@@ -43,8 +43,8 @@ export class ProxyProcess {
   private readonly program: string;
   private readonly report: (line: string) => void;
   private readonly boxes = new Map<number, Box>();
-  /** By directory: the service's socket. */
-  private readonly relays = new Map<string, string>();
+  /** By directory. */
+  private readonly relays = new Map<string, Relayed>();
   private readonly relayed = new Map<string, () => void>();
   private child: ChildProcess | undefined;
   private startedAt = 0;
@@ -78,7 +78,7 @@ export class ProxyProcess {
     child.once('exit', (code, signal) => this.gone(child, String(signal ?? code)));
     child.on('message', (message) => this.hear(message as FromProxy));
     for (const [box, { message, door }] of this.boxes) this.tell({ ...message, box } as ToProxy, door);
-    for (const [directory, service] of this.relays) this.tell({ op: 'relay', directory, service });
+    for (const [directory, relayed] of this.relays) this.tell({ op: 'relay', directory, ...relayed });
   }
 
   /** Takes the listening socket of a box over. */
@@ -93,14 +93,15 @@ export class ProxyProcess {
   }
 
   /** Serves the attempt API in this directory, which one box is shown. Resolves when it can connect, or in time. */
-  async relay(directory: string, service: string): Promise<void> {
-    if (this.over || this.relays.get(directory) === service) return;
-    this.relays.set(directory, service);
+  async relay(directory: string, relayed: Relayed): Promise<void> {
+    const before = this.relays.get(directory);
+    if (this.over || (before?.service === relayed.service && before.work === relayed.work)) return;
+    this.relays.set(directory, relayed);
     // Made here, so that a box can be shown it and starts, whatever becomes of the proxy; the socket in it is the proxy's.
     await mkdir(directory, { recursive: true, mode: 0o711 }).catch((error: Error) => this.report(error.message));
     const done = inTime((resolve) => this.relayed.set(directory, resolve));
     if (this.child === undefined) this.start();
-    else this.tell({ op: 'relay', directory, service });
+    else this.tell({ op: 'relay', directory, ...relayed });
     await done;
     this.relayed.delete(directory);
   }

@@ -103,6 +103,12 @@ export function skeletonOf(view: { readonly mounts: readonly Mount[]; readonly l
 /** Bound into /dev; a terminal's own come from its devpts. */
 export const DEVICES = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 
+/**
+ * How a box's devpts is mounted. The kernel has one table of pseudo-terminals for all (`kernel.pty.max`, of which it keeps
+ * `kernel.pty.reserve` for the machine's own): `max` is so much of it for one box, twice the commands that it may have.
+ */
+export const TERMINALS = 'newinstance,ptmxmode=0666,mode=0620,max=256';
+
 /** Bytes of the memory that holds the secret files, with room for their names. */
 export function secretsSize(files: ReadonlyMap<string, Buffer>): number {
   return [...files.values()].reduce((sum, { length }) => sum + Math.ceil(length / 4096) * 4096, 65_536);

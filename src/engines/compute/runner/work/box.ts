@@ -22,8 +22,10 @@ export type Prepared =
 const SHM_SHARE = 1 / 2;
 const TMP_SHARE = 3 / 4;
 
+/** `work`: whose box it is, where that is known already. */
 export async function prepareBox(
   order: WireOrder,
+  work: string | undefined,
   place: Place,
   group: Group,
   deps: WorkDeps,
@@ -48,9 +50,8 @@ export async function prepareBox(
   // Parents before children, whatever the order in which they were asked for.
   mounts.push(...staged.mounts.toSorted((a, b) => a.target.length - b.target.length));
   for (const target of apiDirectory === undefined ? [] : api) {
-    const source = join(apiDirectory ?? '', String(place.number));
-    await deps.outward.proxy.relay(source, join(apiDirectory ?? '', API_SOCKET));
-    mounts.push({ source, target, readOnly: true });
+    await relayApi(order, work, place, deps);
+    mounts.push({ source: apiOf(apiDirectory ?? '', place), target, readOnly: true });
   }
   const { limits } = order;
   return {
@@ -71,6 +72,21 @@ export async function prepareBox(
       rlimits: deps.groups.enforced.pids ? undefined : { data: limits.memory, processes: limits.pids },
     },
   };
+}
+
+/** Lets the box in this place reach the attempt API as this work. Resolves when it can connect, or in time. */
+export async function relayApi(
+  { apiDirectory }: WireOrder,
+  work: string | undefined,
+  place: Place,
+  { outward }: Pick<WorkDeps, 'outward'>,
+): Promise<void> {
+  if (apiDirectory === undefined) return;
+  await outward.proxy.relay(apiOf(apiDirectory, place), { service: join(apiDirectory, API_SOCKET), work });
+}
+
+function apiOf(apiDirectory: string, place: Place): string {
+  return join(apiDirectory, String(place.number));
 }
 
 /** A working directory among the work's own files need not exist: it is made, as container daemons do. */

@@ -239,7 +239,7 @@ export class Spares implements SpareBoxes {
     let agent: Agent | undefined;
     try {
       group = await deps.groups.create(order.id, order.limits);
-      const prepared = await prepareBox(order, place, group, deps, new AbortController().signal);
+      const prepared = await prepareBox(order, undefined, place, group, deps, new AbortController().signal);
       if (prepared.kind === 'failed') throw new Error(prepared.message);
       agent = await Agent.launch(prepared.box, group, deps.agent, () => undefined);
       const boxPid = await agent.holder.boxPid;

@@ -20,7 +20,7 @@ import type { Listener, Session } from '../agent/session.js';
 import type { Launched } from '../process/launch.js';
 import type { Box } from '../isolation/isolation.js';
 import { Refused, type WireOrder } from '../protocol/messages.js';
-import { prepareBox } from './box.js';
+import { prepareBox, relayApi } from './box.js';
 import { BoxPrograms } from './box-programs.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
@@ -251,7 +251,7 @@ export class Work {
     if (this.place === undefined) return failed('Unavailable', 'no place is free');
     const group = await deps.groups.create(order.id, order.limits);
     this.programs.group = group;
-    const prepared = await prepareBox(order, this.place, group, deps, this.abort.signal);
+    const prepared = await prepareBox(order, order.id, this.place, group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
     const { unrestored } = prepared;
     if (unrestored !== undefined) this.current = { ...this.current, unrestored };
@@ -267,6 +267,8 @@ export class Work {
     const { place, agent } = spare;
     this.place = place;
     this.programs.adopt(spare);
+    // Not waited for: what the box asks before that is known waits for it in the proxy.
+    void relayApi(this.order, this.order.id, place, this.deps);
     this.commands = new Commands(agent);
     this.processes = this.openProcesses(agent);
     // Known already; who waits for this work hears of it only after it was told that there is one.

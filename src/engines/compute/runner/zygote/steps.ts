@@ -5,7 +5,7 @@
  * On the wire it is one field, of fields (`../protocol/fields.ts`), of which each step is one that holds fields again.
  */
 import { encodeFields } from '../protocol/fields.js';
-import { DEVICES, secretsSize, skeletonOf, type Box } from '../isolation/isolation.js';
+import { DEVICES, secretsSize, skeletonOf, TERMINALS, type Box } from '../isolation/isolation.js';
 import type { SystemView } from '../isolation/system.js';
 
 /**
@@ -86,7 +86,7 @@ export function stepsOf(view: SystemView, box: Box): readonly Step[] {
     ...DEVICES.map((name): Step => ['bind', `/dev/${name}`, `/dev/${name}`, NO_SETUID]),
     ...DEVICE_LINKS.map(([name, target]): Step => ['link', `/dev/${name}`, target]),
     ['dir', '/dev/pts'],
-    ['mount', 'devpts', '/dev/pts', NO_SETUID | NO_EXECUTION, 'newinstance,ptmxmode=0666,mode=0620'],
+    ['mount', 'devpts', '/dev/pts', NO_SETUID | NO_EXECUTION, TERMINALS],
     ['dir', '/dev/shm'],
     memory('/dev/shm', '1777', box.shmBytes),
     ['seal', '/dev', READ_ONLY | NO_SETUID],

@@ -1,0 +1,57 @@
+/** A disk that is nearly full while there are Jobs: what they have not begun waits, is told why, and begins when there is room again. */
+import test from 'ava';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { listAt, objectOf, textAt } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
+import { JOBS, openJobs, outcomeOf, sh, SMALL } from '../jobs/jobs.js';
+
+const MIB = 2 ** 20;
+
+/** Holds the blobs. */
+const disk = mkdtempSync(join(tmpdir(), 'troupe-short-disk-'));
+const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0755', 'troupe-test', disk]).status === 0;
+test.after.always(() => {
+  if (mounted) execFileSync('umount', ['--lazy', disk]);
+  rmSync(disk, { recursive: true, force: true });
+});
+const onSmallDisk = mounted ? test : test.skip;
+
+const conditionOf = (object: unknown, type: string): string =>
+  textAt(
+    listAt(object, 'status', 'conditions').find((one) => textAt(one, 'type') === type),
+    'status',
+  );
+
+onSmallDisk('while the disk is short a Job begins no Attempt and says why, and it goes on by itself', async (t) => {
+  t.timeout(180_000);
+  const jobs = await openJobs({ env: { TROUPE_BLOB_DIR: join(disk, 'blobs'), TROUPE_DISK_RESERVE: '32Mi' } });
+  t.teardown(() => jobs.close());
+  const client = jobs.client();
+  const pressure = async (): Promise<string> =>
+    conditionOf(listAt((await client.get('/apis/svc.dev/v1/nodes')).body, 'items')[0], 'DiskPressure');
+  await jobs.post('later', { state: 'Suspended', command: ['true'] });
+  await until('there is room', async () => (await pressure()) === 'False');
+
+  const ballast = join(disk, 'ballast');
+  await writeFile(ballast, Buffer.alloc(48 * MIB, 1));
+  await until('the disk is short', async () => (await pressure()) === 'True');
+  const refused = await client.post(JOBS, objectOf('Job', 'new', { resources: SMALL, command: sh('true') }));
+  t.is(textAt(refused.body, 'reason'), 'AdmissionsPaused', refused.text);
+  t.is((await client.merge(`${JOBS}/later`, { spec: { state: 'Running' } })).status, 200);
+  const waiting = await until('the Attempt is told why it waits', async () => {
+    const [attempt] = await jobs.attempts('later');
+    return attempt?.reason === 'WaitingForCapacity' ? attempt : undefined;
+  });
+  t.is(waiting.phase, 'Queued');
+  const [why] = listAt(waiting.body, 'status', 'placement', 'explain', 'rejected');
+  t.regex(textAt(why, 'reason'), /disk is nearly full: \d+ MiB are free/);
+
+  await rm(ballast);
+  t.is(outcomeOf(await jobs.ended('later')), 'Succeeded Completed');
+  t.is((await jobs.attempts('later')).length, 1);
+  t.is(await pressure(), 'False');
+});
