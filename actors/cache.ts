@@ -2,9 +2,9 @@
  * Keeps the current objects of this replica as ready-made bytes. Fed by every commit before its acknowledgement and by
  * reads; so what is in it is never older than what was acknowledged (architecture, "Reads").
  *
- * Reads race with commits: what a read brings may be older than a commit whose entry has been evicted meanwhile. So the
- * versions of recent commits are remembered apart from their bodies, and a read says which commit was the newest when it
- * began: a read that began before a forgotten commit does not fill the cache.
+ * Reads race with commits: what a read brings may be older than a commit whose entry has left the cache meanwhile. So the
+ * version of what leaves is remembered for a while, and a read says which commit was the newest when it began: a read that
+ * began before a forgotten version was committed does not fill the cache.
  *
  * I10: bounded by bytes, and by the number of versions. When it is full the least recently used go; a miss is a read from
  * Postgres.
@@ -21,6 +21,10 @@ export interface CachedObject {
   readonly body: Buffer;
   /** The machine's private state as JSON text; undefined when it is not known here. */
   readonly private: string | null | undefined;
+}
+
+interface Entry extends CachedObject {
+  private: string | null | undefined;
 }
 
 export interface ObjectCache {
@@ -44,46 +48,59 @@ export interface ObjectCache {
 /** Rough cost of an entry beside its body: key, entry and map nodes. */
 const ENTRY_OVERHEAD_BYTES = 400;
 
-/** Commits whose versions are remembered: some seconds of the fastest writing. */
-const RECENT_COMMITS = 50_000;
+/** Versions that are remembered of what has left: some seconds of the fastest writing. */
+const MOST_LEFT = 50_000;
 
-export function openCache(maxBytes: number, recentCommits = RECENT_COMMITS): ObjectCache {
-  const entries = new LRUCache<string, CachedObject>({
-    maxSize: maxBytes,
-    sizeCalculation: (entry) => entry.body.length + (entry.private?.length ?? 0) + ENTRY_OVERHEAD_BYTES,
-  });
+export function openCache(maxBytes: number, mostLeft = MOST_LEFT): ObjectCache {
   let newest = 0;
-  /** The newest commit that is no longer remembered. */
+  /** The newest version that is no longer remembered. */
   let forgotten = 0;
-  const recent = new LRUCache<string, number>({
-    max: recentCommits,
+  /** The newest version that is known of an object which is not in `entries`. */
+  const left = new LRUCache<string, number>({
+    max: mostLeft,
     dispose(version, _key, reason) {
       if (reason === 'evict') forgotten = Math.max(forgotten, version);
     },
   });
+  const entries = new LRUCache<string, Entry>({
+    maxSize: maxBytes,
+    sizeCalculation: sizeOf,
+    dispose({ version }, key, reason) {
+      if (reason !== 'set') left.set(key, version);
+    },
+  });
+
+  function set(key: string, entry: Entry): void {
+    entries.set(key, entry);
+    // What is larger than the whole cache is not taken.
+    if (sizeOf(entry) > maxBytes) left.set(key, entry.version);
+  }
+
   return {
     get: (address) => entries.get(addressKey(address)),
     committed(change) {
       const key = addressKey(change.address);
       newest = change.version;
-      recent.set(key, change.version);
       if (change.type === 'DELETED') {
         entries.delete(key);
+        left.set(key, change.version);
         return;
       }
-      entries.set(key, { uid: change.uid, version: change.version, body: change.after, private: undefined });
+      set(key, { uid: change.uid, version: change.version, body: change.after, private: undefined });
     },
     version: () => newest,
     fill(object, begun) {
       const key = addressKey(object.address);
-      if (begun < forgotten || (recent.peek(key) ?? 0) > object.version) return;
+      if (begun < forgotten || (left.peek(key) ?? 0) > object.version) return;
       if ((entries.peek(key)?.version ?? 0) >= object.version) return;
-      entries.set(key, { uid: object.uid, version: object.version, body: object.body, private: object.private });
+      set(key, { uid: object.uid, version: object.version, body: object.body, private: object.private });
     },
     setPrivate(address, version, text) {
       const key = addressKey(address);
       const entry = entries.peek(key);
-      if (entry?.version === version) entries.set(key, { ...entry, private: text });
+      if (entry?.version !== version) return;
+      if (text === null) entry.private = null;
+      else set(key, { ...entry, private: text }); // it counts
     },
     forget(address) {
       entries.delete(addressKey(address));
@@ -99,4 +116,8 @@ export function openCache(maxBytes: number, recentCommits = RECENT_COMMITS): Obj
       return entries.size;
     },
   };
+}
+
+function sizeOf({ body, private: text }: CachedObject): number {
+  return body.length + (text?.length ?? 0) + ENTRY_OVERHEAD_BYTES;
 }

@@ -9,10 +9,15 @@ const stored = (name: string, version: number, size = 10) => ({
   ...{ body: Buffer.alloc(size, `${version}`), private: null },
 });
 
-function commit(cache: ObjectCache, name: string, version: number, type: 'MODIFIED' | 'DELETED' = 'MODIFIED'): void {
+function commit(
+  cache: ObjectCache,
+  name: string,
+  version: number,
+  { type = 'MODIFIED', size = 600 }: { type?: 'MODIFIED' | 'DELETED'; size?: number } = {},
+): void {
   cache.committed({
     ...{ version, type, address: at(name), uid: `u-${name}`, before: undefined },
-    after: Buffer.alloc(600),
+    after: Buffer.alloc(size),
   });
 }
 
@@ -33,9 +38,38 @@ test('a read that began before a deletion does not bring the object back', (t) =
   const cache = openCache(100_000);
   commit(cache, 'a', 1);
   const begun = cache.version();
-  commit(cache, 'a', 2, 'DELETED');
+  commit(cache, 'a', 2, { type: 'DELETED' });
   cache.fill(stored('a', 1), begun);
   t.is(cache.get(at('a')), undefined);
+});
+
+test('a read that began before a commit brings in nothing older, also when the entry was forgotten or is too large to be kept', (t) => {
+  const cache = openCache(2_000);
+  for (const [name, size] of [
+    ['forgotten', 600],
+    ['large', 3_000],
+  ] as const) {
+    const begun = cache.version();
+    commit(cache, name, begun + 2, { size });
+    cache.forget(at(name));
+    cache.fill(stored(name, begun + 1), begun);
+    t.is(cache.get(at(name)), undefined, name);
+    cache.fill(stored(name, begun + 2), begun);
+    t.is(cache.get(at(name))?.version, begun + 2, name);
+  }
+});
+
+test('private state that is known counts in the bytes of the cache', (t) => {
+  const cache = openCache(2_000);
+  commit(cache, 'a', 1);
+  const bytes = cache.bytes;
+  cache.setPrivate(at('a'), 1, null);
+  t.is(cache.get(at('a'))?.private, null);
+  t.is(cache.bytes, bytes);
+  cache.setPrivate(at('a'), 1, 'x'.repeat(100));
+  t.is(cache.bytes, bytes + 100);
+  cache.setPrivate(at('a'), 2, null);
+  t.is(cache.get(at('a'))?.private?.length, 100, 'of another version');
 });
 
 test('a read that lasts longer than commits are remembered brings in nothing, and the next one does', (t) => {
