@@ -69,18 +69,12 @@ function visitMembers(
   complain: Complain,
 ): void {
   if (most !== undefined && hasMore(value, most)) return complain(keys, '', most);
-  if (rest === undefined || rest.shape === 'Any') {
-    for (const [key, member] of members) {
-      if (member.shape.shape === 'Any' || !Object.hasOwn(value, key)) continue;
-      keys.push(key);
-      visit(member.shape, value[key], keys, complain);
-      keys.pop();
-    }
-    return;
-  }
+  // By the value's own members: most have few of those that the schema knows.
   for (const key in value) {
+    const shape = members.get(key)?.shape ?? rest;
+    if (shape === undefined || shape.shape === 'Any') continue;
     keys.push(key);
-    visit(members.get(key)?.shape ?? rest, value[key], keys, complain);
+    visit(shape, value[key], keys, complain);
     keys.pop();
   }
 }
