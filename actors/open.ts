@@ -13,7 +13,7 @@ import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import { openAdmission, type AdmissionDeps } from './admission/admission.js';
 import { openCache } from './cache.js';
-import { SERVICE_HOLDER, serviceRequest } from './caller.js';
+import { serviceRequest } from './caller.js';
 import { carryOut, type CarryOutDeps } from './effects/carry-out.js';
 import type { ChildrenDeps } from './effects/children.js';
 import { openEffectRunner } from './effects/runner.js';
@@ -31,7 +31,7 @@ import { listObjects, readObject, searchObjects } from './reads.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
 import type { Stage, WriteReply, WriteRequest } from './stage.js';
-import { submit, type Pause } from './submit.js';
+import { submit, type Pause, type SubmitDeps } from './submit.js';
 import { openSupervision } from './supervision.js';
 import { openActorTree } from './system.js';
 import { abortable } from './wait.js';
@@ -212,24 +212,17 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   });
   const post = openPost(registry, kindOf, clock);
 
-  const turns = openOrgTurns();
-  const write = (address: Address, request: WriteRequest): Promise<WriteReply> =>
-    submit(address, request, {
-      kindOf,
-      moment,
-      admission,
-      turns,
-      deliver: registry.deliver,
-      responses: deps.responses,
-      clock,
-      paused: () => (request.caller.holder === SERVICE_HOLDER ? undefined : pause()),
-    });
   let paused = await deps.admissions.read();
   const pause = (): Pause | undefined => {
     const message = deps.shortage?.();
     if (message !== undefined) return { what: 'AllObjects', message };
     return paused ? { what: 'Work', message: 'new work is paused by the operator of this deployment' } : undefined;
   };
+  const submitting: SubmitDeps = {
+    ...{ kindOf, moment, admission, clock, turns: openOrgTurns() },
+    ...{ deliver: registry.deliver, responses: deps.responses, paused: pause },
+  };
+  const write = (address: Address, request: WriteRequest): Promise<WriteReply> => submit(address, request, submitting);
   const serviceWrite: ChildrenDeps['write'] = (address, asked) => write(address, serviceRequest(address.org, asked));
 
   const attempts = openAttempts();

@@ -3,16 +3,18 @@
  * current state; every other write is prepared by the actor itself.
  */
 import type { Address } from '../src/api/address.js';
+import type { ApiObject } from '../src/api/object.js';
+import type { Refusal } from '../src/api/refusal.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
-import type { Admission } from './admission/admission.js';
+import type { Admission, Verdict } from './admission/admission.js';
 import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
 import type { OrgTurns } from './org-turns.js';
 import { replay } from './resource/replay.js';
-import type { WriteReply, WriteRequest } from './stage.js';
+import type { Caller, WriteReply, WriteRequest } from './stage.js';
 
 /** What a write needs on its way. */
 export interface SubmitDeps {
@@ -23,7 +25,7 @@ export interface SubmitDeps {
   deliver(address: Address, item: Item): boolean;
   readonly clock: Clock;
   readonly responses: Responses;
-  /** What is not taken now, and why. */
+  /** What is not taken from clients now, and why. */
   paused(): Pause | undefined;
 }
 
@@ -35,30 +37,41 @@ export interface Pause {
 
 const PAUSED_RETRY_SECONDS = 30;
 
-/** A refusal at the door may be the echo of a create that this very key has made: then its stored answer is the answer. */
-export async function submit(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
-  const reply = await send(address, request, deps);
-  if (reply.outcome === 'Done' || request.verb !== 'create') return reply;
-  return (await replay(address.org, request, deps.responses)) ?? reply;
-}
+type CreateRequest = Extract<WriteRequest, { verb: 'create' }>;
 
-async function send(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
+export function submit(address: Address, request: WriteRequest, deps: SubmitDeps): Promise<WriteReply> {
   const kind = deps.kindOf(address.kind);
-  if (!kind) return { outcome: 'Refused', refusal: { code: 'NotFound', message: `no kind ${address.kind}` } };
+  if (!kind) {
+    const refusal: Refusal = { code: 'NotFound', message: `no kind ${address.kind}` };
+    return Promise.resolve({ outcome: 'Refused', refusal });
+  }
+  const send = (): Promise<WriteReply> =>
+    request.verb === 'create'
+      ? create(kind, address, request, deps)
+      : ask(address, { item: 'write', request, since: deps.clock() }, deps);
   // What the rule has seen must still hold at the commit. A dry run is asked as well, and nothing comes of it.
-  return kind.rule === undefined || isService(request.caller)
-    ? carry(kind, address, request, deps)
-    : deps.turns(address.org, () => carry(kind, address, request, deps));
+  const reply = kind.rule === undefined || isService(request.caller) ? send() : deps.turns(address.org, send);
+  return request.verb === 'create' ? orEcho(reply, address.org, request, deps) : reply;
 }
 
-async function carry(
-  kind: KindDefinition,
-  address: Address,
-  request: WriteRequest,
+/** A refusal at the door may be the echo of a create that this very key has made: then its stored answer is the answer. */
+async function orEcho(
+  coming: Promise<WriteReply>,
+  org: string,
+  request: CreateRequest,
   deps: SubmitDeps,
 ): Promise<WriteReply> {
-  if (request.verb !== 'create') return ask(address, { item: 'write', request, since: deps.clock() }, deps);
-  const pause = request.dryRun ? undefined : deps.paused();
+  const reply = await coming;
+  return reply.outcome === 'Done' ? reply : ((await replay(org, request, deps.responses)) ?? reply);
+}
+
+async function create(
+  kind: KindDefinition,
+  address: Address,
+  request: CreateRequest,
+  deps: SubmitDeps,
+): Promise<WriteReply> {
+  const pause = request.dryRun || isService(request.caller) ? undefined : deps.paused();
   if (pause !== undefined && (pause.what === 'AllObjects' || kind.workPlan)) {
     const { message } = pause;
     return {
@@ -72,23 +85,28 @@ async function carry(
   if (prepared.outcome === 'Refused') return prepared;
   const leave = deps.admission.enter(address.org, address.project);
   try {
-    const { object } = prepared;
-    // The service makes children of the objects that ask for them, in their own projects.
-    const ofService = isService(request.caller);
-    const refusal =
-      (await deps.admission.check(kind, address, object)) ??
-      (ofService ? undefined : await deps.admission.owners(address, object)) ??
-      (ofService
-        ? undefined
-        : await deps.admission.rule(kind, { org: address.org, by: request.caller, before: undefined, after: object }));
-    if (refusal) return { outcome: 'Refused', refusal };
-    const warnings = [...prepared.warnings, ...(await deps.admission.warnings(kind, object))];
-    const warned = { ...prepared, warnings };
+    for (const check of CHECKS) {
+      const verdict = check(kind, address, prepared.object, request.caller, deps.admission);
+      const refusal = verdict && (await verdict);
+      if (refusal) return { outcome: 'Refused', refusal };
+    }
+    const warnings = kind.asks ? await deps.admission.warnings(kind, prepared.object) : [];
+    const warned = warnings.length === 0 ? prepared : { ...prepared, warnings: [...prepared.warnings, ...warnings] };
     return await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);
   } finally {
     leave();
   }
 }
+
+type Check = (kind: KindDefinition, address: Address, object: ApiObject, by: Caller, admission: Admission) => Verdict;
+
+/** In this order. The service makes children of the objects that ask for them, in their own projects. */
+const CHECKS: readonly Check[] = [
+  (kind, address, object, _by, admission) => admission.check(kind, address, object),
+  (_kind, address, object, by, admission) => (isService(by) ? undefined : admission.owners(address, object)),
+  (kind, { org }, after, by, admission) =>
+    isService(by) ? undefined : admission.rule(kind, { org, by, before: undefined, after }),
+];
 
 function ask(
   address: Address,

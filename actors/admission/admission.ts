@@ -18,13 +18,16 @@ import { checkOwners, type OwnerDeps } from './owners.js';
 import { checkPlainSight } from './plain-sight.js';
 import { checkReferences, type ReferenceDeps } from './references.js';
 
+/** Undefined: nothing has to be looked up. Most writes name no other object, and none of them is to wait for a promise. */
+export type Verdict = Promise<Refusal | undefined> | undefined;
+
 export interface Admission {
   /** `before`: what the object was. What it named then is not asked for again: it may be gone, and the object goes on. */
-  check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  check(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Verdict;
   /** Whether the owners that `object` names, and `before` did not, are where their references lead. */
-  owners(address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  owners(address: Address, object: ApiObject, before?: ApiObject): Verdict;
   /** The kind's rule among the objects of its org; undefined: it is kept to, or the kind has none. */
-  rule(kind: KindDefinition, write: RuledWrite): Promise<Refusal | undefined>;
+  rule(kind: KindDefinition, write: RuledWrite): Verdict;
   /** What a new object's client is told beside the answer. */
   readonly warnings: CapacityWarnings;
   /** A create goes into this project now; the returned call says that it is answered. */
@@ -71,6 +74,12 @@ export function openAdmission(deps: AdmissionDeps): Admission {
     return state;
   }
 
+  /** Known to be there without a look. */
+  function isActive({ org, project }: Address): boolean {
+    if (project === CATALOG_PROJECT) return true;
+    return projects.get(addressKey({ org, kind: 'Namespace', project: '', name: project })) === 'Active';
+  }
+
   async function checkProject(address: Address): Promise<Refusal | undefined> {
     if (address.project === CATALOG_PROJECT) return undefined; // only the service writes there; the edge refuses others
     const target = { kind: address.kind, name: address.name };
@@ -89,33 +98,51 @@ export function openAdmission(deps: AdmissionDeps): Admission {
     }
   }
 
+  async function lookUp(
+    kind: KindDefinition,
+    address: Address,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): Promise<Refusal | undefined> {
+    if (entersProject(kind, before)) {
+      const refusal = await checkProject(address);
+      if (refusal) return refusal;
+    }
+    const target = { kind: address.kind, name: address.name };
+    const shown = kind.plainSight ? await checkPlainSight(kind, address, object, deps) : [];
+    const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
+    const causes = [...missing, ...shown, ...checkDials(kind, object, before, deps)];
+    if (causes.length === 0) return undefined;
+    if (causes.every(({ reason }) => reason === 'SecretValueInEnv')) {
+      const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
+      return { code: 'SecretValueInEnv', message, causes, target };
+    }
+    return invalid({ ...target, group: groupOf(kind) }, causes);
+  }
+
+  async function lookForOwners(
+    address: Address,
+    object: ApiObject,
+    before: ApiObject | undefined,
+  ): Promise<Refusal | undefined> {
+    const causes = await checkOwners(address, object, before, deps);
+    if (causes.length === 0) return undefined;
+    const { kind, name } = address;
+    const message = `${kind} "${name}" is invalid: ${causes.map((cause) => cause.message).join('; ')}`;
+    return { code: 'Invalid', message, causes, target: { kind, name } };
+  }
+
   return {
-    async check(kind, address, object, before) {
-      // As in Kubernetes, what is in a project that goes may still be changed: cancelled, say.
-      if (kind.scope === 'project' && before === undefined) {
-        const refusal = await checkProject(address);
-        if (refusal) return refusal;
-      }
-      const target = { kind: address.kind, name: address.name };
-      const shown = kind.plainSight ? await checkPlainSight(kind, address, object, deps) : [];
-      const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
-      const causes = [...missing, ...shown, ...checkDials(kind, object, before, deps)];
-      if (causes.length === 0) return undefined;
-      if (causes.every(({ reason }) => reason === 'SecretValueInEnv')) {
-        const message = `${address.kind} "${address.name}" shows the value of a Secret that it mounts: ${causes.map(({ field }) => field).join(', ')}`;
-        return { code: 'SecretValueInEnv', message, causes, target };
-      }
-      return invalid({ ...target, group: groupOf(kind) }, causes);
+    check(kind, address, object, before) {
+      const namesNone = !kind.plainSight && !kind.references && !kind.dials;
+      if (namesNone && (!entersProject(kind, before) || isActive(address))) return undefined;
+      return lookUp(kind, address, object, before);
     },
-    async rule(kind, write) {
-      return kind.rule?.(write, viewOf(write.org, deps));
-    },
-    async owners(address, object, before) {
-      const causes = await checkOwners(address, object, before, deps);
-      if (causes.length === 0) return undefined;
-      const { kind, name } = address;
-      const message = `${kind} "${name}" is invalid: ${causes.map((cause) => cause.message).join('; ')}`;
-      return { code: 'Invalid', message, causes, target: { kind, name } };
+    rule: (kind, write) => kind.rule?.(write, viewOf(write.org, deps)),
+    owners(address, object, before) {
+      const named = object.metadata.ownerReferences;
+      if (named === undefined || named === before?.metadata.ownerReferences) return undefined;
+      return lookForOwners(address, object, before);
     },
     warnings: openCapacityWarnings(read),
     enter(org, project) {
@@ -143,6 +170,11 @@ export function openAdmission(deps: AdmissionDeps): Admission {
   };
 }
 
+/** As in Kubernetes, what is in a project that goes may still be changed: cancelled, say. */
+function entersProject(kind: KindDefinition, before: ApiObject | undefined): boolean {
+  return kind.scope === 'project' && before === undefined;
+}
+
 /** What stands there already may stay: its deliveries say what is wrong with it. */
 function checkDials(
   kind: KindDefinition,
@@ -150,8 +182,9 @@ function checkDials(
   before: ApiObject | undefined,
   deps: Pick<AdmissionDeps, 'neverDialled'>,
 ): readonly Cause[] {
-  const had = new Set(((before && kind.dials?.(before)) ?? []).map(({ url }) => url));
-  return (kind.dials?.(object) ?? []).flatMap(({ field, url }) => {
+  if (kind.dials === undefined) return [];
+  const had = new Set(((before && kind.dials(before)) ?? []).map(({ url }) => url));
+  return kind.dials(object).flatMap(({ field, url }) => {
     const why = had.has(url) ? undefined : deps.neverDialled(url);
     return why === undefined
       ? []

@@ -1,7 +1,5 @@
 /** Owns what the parts of one resource actor share: who it is, what it holds, and what it may use. */
 import type { Address } from '../../src/api/address.js';
-import type { Refusal } from '../../src/api/refusal.js';
-import type { ApiObject } from '../../src/api/object.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Moment } from '../../src/kinds/machine.js';
 import type { Committer } from '../../storage/commit/member.js';
@@ -20,9 +18,9 @@ export interface ActorDeps extends LoadDeps, MemberDeps {
   readonly secrets: SecretVersions;
   moment(): Moment;
   /** Checks what a spec names: references, and whether the project takes new objects. */
-  admit(kind: KindDefinition, address: Address, object: ApiObject, before?: ApiObject): Promise<Refusal | undefined>;
+  admit: Admission['check'];
   /** Checks the owners that the object names and did not name before. */
-  admitOwners(address: Address, object: ApiObject, before: ApiObject): Promise<Refusal | undefined>;
+  admitOwners: Admission['owners'];
   /** The kind's rule among the objects of its org. */
   rule: Admission['rule'];
   /** Takes the stored effects of a commit; carries them out in order per object and target. */

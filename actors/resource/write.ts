@@ -55,10 +55,12 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
     return unchanged(self, present, request, step.warnings, deps);
   }
   if (step.specChanged) {
-    const refusal = await deps.admit(self.kind, self.address, step.object, present.object);
+    const named = deps.admit(self.kind, self.address, step.object, present.object);
+    const refusal = named && (await named);
     if (refusal) return refused(refusal);
   }
-  const stray = await deps.admitOwners(self.address, step.object, present.object);
+  const owners = deps.admitOwners(self.address, step.object, present.object);
+  const stray = owners && (await owners);
   if (stray) return refused(stray);
   if (self.kind.rule && !isService(request.caller)) {
     const after = request.verb === 'delete' ? undefined : step.object;
