@@ -22,11 +22,11 @@ import { openActivity } from './work/activity.js';
 import { openCommands, type Commands } from './work/commands.js';
 import { openFiles, type Files } from './work/files/open.js';
 import { openHub } from './hub/hub.js';
-import { openListTurns } from './list-turns.js';
 import { openNextChange } from './next-change.js';
 import { openOperators, type Operators } from './operators.js';
 import { openOrgTurns } from './org-turns.js';
 import { openPost } from './post.js';
+import { answersInTurns, inTurns, openReadTurns } from './read-turns.js';
 import { listObjects, readObject, searchObjects } from './reads.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
@@ -136,13 +136,20 @@ export interface Actors {
 const RING_CHANGES = 100_000;
 /** Lists that read from Postgres at once; the other readers are left to single objects. */
 const LISTS_READING = 4;
+/** Single reads at once: as many as Postgres has readers (`storage/postgres.ts`). An org has half of them. */
+const SINGLE_READS = 8;
+/** Longest wait of a single read for its place (ms): as for a connection. */
+const SINGLE_READ_WAIT_MS = 5_000;
 const PASSIVATE_EVERY_MS = 5_000;
 
 export async function openActors(deps: ActorsDeps): Promise<Actors> {
-  const { kinds, clock, objects, stopping } = deps;
+  const { kinds, clock, stopping } = deps;
   const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
   const cache = openCache(deps.settings.cacheBytes);
-  const lists = { cache, objects, turn: openListTurns(LISTS_READING) };
+  const singleRead = openReadTurns({ places: SINGLE_READS, shared: true, waitMs: SINGLE_READ_WAIT_MS });
+  const objects = inTurns(deps.objects, singleRead);
+  const responses = answersInTurns(deps.responses, singleRead);
+  const lists = { cache, objects, turn: openReadTurns({ places: LISTS_READING, shared: false }) };
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
   const admission = openAdmission({
     kindOf,
@@ -187,7 +194,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     cache,
     objects,
     committer,
-    responses: deps.responses,
+    responses,
     secrets: deps.secrets,
     moment,
     nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
@@ -220,7 +227,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   };
   const submitting: SubmitDeps = {
     ...{ kindOf, moment, admission, clock, turns: openOrgTurns() },
-    ...{ deliver: registry.deliver, responses: deps.responses, paused: pause },
+    ...{ deliver: registry.deliver, responses, paused: pause },
   };
   const write = (address: Address, request: WriteRequest): Promise<WriteReply> => submit(address, request, submitting);
   const serviceWrite: ChildrenDeps['write'] = (address, asked) => write(address, serviceRequest(address.org, asked));

@@ -10,7 +10,7 @@ import type { Address } from '../src/api/address.js';
 import type { KeyRange, Keys, ObjectKey, Objects } from '../storage/store.js';
 import { refuse } from '../src/api/refusal.js';
 import type { ObjectCache } from './cache.js';
-import type { ListTurn } from './list-turns.js';
+import type { ReadTurn } from './read-turns.js';
 import type { ListPage, PageRequest } from './stage.js';
 
 export interface ReadDeps {
@@ -19,7 +19,7 @@ export interface ReadDeps {
 }
 
 export interface ListDeps extends ReadDeps {
-  readonly turn: ListTurn;
+  readonly turn: ReadTurn;
 }
 
 /** Keys read at once. One takes about 150 bytes. */

@@ -1,7 +1,7 @@
 /** Lists read in steps: how much each reads and holds, counted over a store that tells. */
 import test from 'ava';
 import { openCache } from '../../actors/cache.js';
-import { openListTurns } from '../../actors/list-turns.js';
+import { inTurns, openReadTurns } from '../../actors/read-turns.js';
 import { listObjects, type ListDeps } from '../../actors/reads.js';
 import type { Address } from '../../src/api/address.js';
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
@@ -75,7 +75,11 @@ function worldOf(count: number, pad: number, cacheBytes = MIB): World {
       objects: bodies(asked, (name) => changed.has(name)),
     }),
   };
-  const deps = { cache: openCache(cacheBytes), objects: store as Objects, turn: openListTurns(4) };
+  const deps = {
+    cache: openCache(cacheBytes),
+    objects: store as Objects,
+    turn: openReadTurns({ places: 4, shared: false }),
+  };
   return { deps, told, objects, changed };
 }
 
@@ -147,7 +151,7 @@ test('a list larger than the cache leaves in it most of what was there', async (
 });
 
 test('a hundred lists of one org go before a list of another once for each of its own', async (t) => {
-  const turn = openListTurns(1);
+  const turn = openReadTurns({ places: 1, shared: false });
   const begun: string[] = [];
   const list = (org: string): Promise<number> =>
     turn(org, () => {
@@ -159,7 +163,7 @@ test('a hundred lists of one org go before a list of another once for each of it
 });
 
 test('lists read a few at a time, in the order in which they asked, and one that fails gives its turn on', async (t) => {
-  const turn = openListTurns(2);
+  const turn = openReadTurns({ places: 2, shared: false });
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const read = (n: number) => (): Promise<number> => {
@@ -177,4 +181,40 @@ test('lists read a few at a time, in the order in which they asked, and one that
     if (n === 0) await all[0];
   }
   t.deepEqual(await Promise.all(all), [0, -1, 2, 3]);
+});
+
+test('thousands of single reads of one org take half of the readers, and another org reads at once', async (t) => {
+  const turn = openReadTurns({ places: 8, shared: true });
+  const hanging: (() => void)[] = [];
+  const store: Pick<Objects, 'read' | 'slots'> = {
+    read: ({ org }) =>
+      org === 'modest'
+        ? Promise.resolve(stored(0, 10))
+        : new Promise((resolve) => hanging.push(() => resolve(undefined))),
+    slots: () => new Promise((resolve) => hanging.push(() => resolve([]))),
+  };
+  const objects = inTurns(store as Objects, turn);
+  const at = (org: string): Address => ({ org, kind: 'Job', project: 'default', name: 'a' });
+  const greedy = Array.from({ length: 2_000 }, (_, i) =>
+    i % 2 ? objects.read(at('greedy')) : objects.slots('greedy', 'u'),
+  );
+  t.is(hanging.length, 4);
+  t.is((await objects.read(at('modest')))?.uid, 'u-0');
+  // Each that ends lets the next one begin, to the last.
+  for (let end = hanging.shift(); end !== undefined; end = hanging.shift()) {
+    end();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.is((await Promise.all(greedy)).length, 2_000);
+});
+
+test('a single read that finds no place in time is refused, and takes none later', async (t) => {
+  const turn = openReadTurns({ places: 2, shared: true, waitMs: 20 });
+  let end = (): void => {};
+  const first = turn('acme', () => new Promise<void>((resolve) => (end = resolve)));
+  const error = await t.throwsAsync(turn('acme', () => Promise.resolve()));
+  t.regex(error?.message ?? '', /too many reads wait/);
+  end();
+  await first;
+  await t.notThrowsAsync(turn('acme', () => Promise.resolve()));
 });
