@@ -2,8 +2,8 @@
  * Owns group commit: who waits, who shares a transaction, how many are under way.
  *
  * While one transaction is on its way the next batch fills. A second one goes at the same time only when many wait: it
- * is then encoded and sent while the first holds the clock row, and waits for that row inside Postgres. An address (so
- * a uid) and an Idempotency-Key are under way at most once; later ones wait for the batch after.
+ * is then encoded and sent while the first holds the clock row, and waits for that row inside Postgres. Who goes with
+ * whom is `groups.ts`.
  *
  * I1: this is the only writer of objects. I3: each transaction checks the lease epoch; once that is lost every member,
  * now and later, is Fenced. I10: at most `MOST_WAITING` wait; the next is Unavailable at once. Nobody waits longer than
@@ -16,16 +16,13 @@ import type { Postgres } from '../postgres.js';
 import { bytesOf, keysOf, type Entry } from './entry.js';
 import { fly } from './flight.js';
 import { foresight } from './foresight.js';
+import { openGroups } from './groups.js';
 import { responseParts, type SealResponse } from './idempotency.js';
 import { keepAnswer } from './keep-answer.js';
 import { openLane } from './lane.js';
 import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
 import { inOrder } from './order.js';
 
-/** Members per transaction: beyond it p50 grows and throughput does not (measured). */
-const MOST_MEMBERS = 64;
-/** Bytes per transaction, so that large objects do not make large transactions. One member always goes. */
-const MOST_BYTES = 8 * 1024 * 1024;
 /**
  * So many must wait before a second transaction starts beside the first. More of them leave this process idle while
  * Postgres works, fewer make transactions that cost more than they carry (measured: patches 10 % faster than from 32).
@@ -79,7 +76,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   let state: State = 'open';
   let waiting: Entry[] = [];
   let scheduled = false;
-  const underWay = new Set<string>();
+  const groups = openGroups();
   let idle: (() => void)[] = [];
 
   const flight = {
@@ -123,13 +120,14 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       const free = lanes.find(({ busy }) => !busy);
       const flying = lanes.some(({ busy }) => busy);
       if (free === undefined || waiting.length === 0 || (flying && waiting.length < SECOND_FROM)) break;
-      const batch = takeBatch();
-      const oldest = batch[0];
-      if (oldest === undefined) break;
+      const { group, left } = groups.take(waiting);
+      waiting = left;
+      if (group.length === 0) break;
       free.busy = true;
-      const deadline = Math.max(oldest.since + LONGEST_WAIT, now() + SHORTEST_FLIGHT);
+      const oldest = Math.min(...group.map(({ since }) => since));
+      const deadline = Math.max(oldest + LONGEST_WAIT, now() + SHORTEST_FLIGHT);
       // A rejection here is an error of ours (publish threw): it must end the process, not leave members unanswered.
-      void launch(free, batch, deadline);
+      void launch(free, group, deadline);
     }
     if (waiting.length === 0 && lanes.every(({ busy }) => !busy)) {
       for (const resolve of idle) resolve();
@@ -137,35 +135,14 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     }
   }
 
-  async function launch(by: (typeof lanes)[number], batch: readonly Entry[], deadline: number): Promise<void> {
-    await fly(by.lane, batch, deadline, flight);
+  async function launch(by: (typeof lanes)[number], group: readonly Entry[], deadline: number): Promise<void> {
+    await fly(by.lane, group, deadline, flight);
     by.busy = false;
     // I4: with nothing under way every version has its batch. A gap stays one: what is behind it would wait for ever.
     const missing = stop.signal.aborted || lanes.some(({ busy }) => busy) ? undefined : order.missing();
     if (missing !== undefined) fence(`version ${missing} was written to the database by another`);
-    for (const { keys } of batch) for (const key of keys) underWay.delete(key);
+    groups.ended(group);
     schedule();
-  }
-
-  function takeBatch(): Entry[] {
-    const batch: Entry[] = [];
-    const left: Entry[] = [];
-    let bytes = 0;
-    let i = 0;
-    for (; i < waiting.length && batch.length < MOST_MEMBERS; i++) {
-      const entry = waiting[i];
-      if (entry === undefined) break;
-      if (batch.length > 0 && bytes + entry.bytes > MOST_BYTES) break;
-      if (entry.keys.some((key) => underWay.has(key))) {
-        left.push(entry);
-        continue;
-      }
-      for (const key of entry.keys) underWay.add(key);
-      bytes += entry.bytes;
-      batch.push(entry);
-    }
-    waiting = left.length === 0 ? waiting.slice(i) : left.concat(waiting.slice(i));
-    return batch;
   }
 
   const expiry = setInterval(() => {
