@@ -16,8 +16,8 @@ const PROTOCOL = new Set(['NotAcceptable', 'Timeout']);
 
 /** Places where a code is passed on, and not made up. */
 const PASSED_ON = new Set([
+  'http/client-error.ts',
   'http/errors.ts',
-  'http/server.ts',
   'src/api/errors/status.ts',
   'src/api/patches/json.ts',
   'src/api/refusal.ts',
