@@ -28,6 +28,7 @@ import { openOrgTurns } from './org-turns.js';
 import { openPost } from './post.js';
 import { answersInTurns, inTurns, openReadTurns } from './read-turns.js';
 import { listObjects, readObject, searchObjects } from './reads.js';
+import { openSlices } from './slices.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
 import type { Stage, WriteReply, WriteRequest } from './stage.js';
@@ -149,7 +150,9 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const singleRead = openReadTurns({ places: SINGLE_READS, shared: true, waitMs: SINGLE_READ_WAIT_MS });
   const objects = inTurns(deps.objects, singleRead);
   const responses = answersInTurns(deps.responses, singleRead);
-  const lists = { cache, objects, turn: openReadTurns({ places: LISTS_READING, shared: false }) };
+  const slices = openSlices();
+  const listRead = openReadTurns({ places: LISTS_READING, shared: false });
+  const lists = { cache, objects, slices, turn: listRead };
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });
   const admission = openAdmission({
     kindOf,
@@ -160,7 +163,9 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   });
   const supervision = openSupervision();
   const hub = openHub({
-    log: deps.log,
+    // A watch that catches up reads as a list does.
+    log: { after: (org, ...rest) => listRead(org, () => deps.log.after(org, ...rest)) },
+    slices,
     start: await deps.log.head(),
     ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
   });
@@ -317,6 +322,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     read: (address) => read(address),
     peek: (address) => cache.get(address)?.body,
     list: (request) => listObjects(request, lists),
+    slice: slices.next,
     version: () => hub.version,
     settled: () => hub.settled,
     floor: () => floor,

@@ -4,13 +4,15 @@
  *
  * A list is read in steps: some keys after the last one, then their bodies in groups. Every step is bounded in rows and
  * bytes, is read only when the step before it has been taken, and costs the same at any place of a collection of any
- * size. So a list holds one step of keys and one group of bodies, and others get their turn in between.
+ * size. So a list holds one step of keys and one group of bodies. Bodies are handed on in pieces, each in a slice of the
+ * event loop (`slices.ts`), so that what is done with them holds up nobody for more than one piece.
  */
 import type { Address } from '../src/api/address.js';
 import type { KeyRange, Keys, ObjectKey, Objects } from '../storage/store.js';
 import { refuse } from '../src/api/refusal.js';
 import type { ObjectCache } from './cache.js';
 import type { ReadTurn } from './read-turns.js';
+import type { Slices } from './slices.js';
 import type { ListPage, PageRequest } from './stage.js';
 
 export interface ReadDeps {
@@ -20,13 +22,17 @@ export interface ReadDeps {
 
 export interface ListDeps extends ReadDeps {
   readonly turn: ReadTurn;
+  readonly slices: Slices;
 }
 
 /** Keys read at once. One takes about 150 bytes. */
 const KEYS_AT_ONCE = 1_000;
-/** Bodies handed on at once: few enough that parsing them all takes a few milliseconds. One is always handed on. */
+/** Bodies read at once. One is always read. */
 const GROUP_OBJECTS = 250;
 const GROUP_BYTES = 512 * 1024;
+/** Bodies handed on at once: few enough that parsing and rendering them takes a few milliseconds. One is always handed on. */
+const PIECE_OBJECTS = 100;
+const PIECE_BYTES = 128 * 1024;
 /**
  * Behind the first keys of a collection, a full cache takes one in so many of the bodies that a list reads: a list larger
  * than the cache would else push out everything, itself included, and find nothing of it the next time.
@@ -86,7 +92,11 @@ async function* bodies(
   for (;;) {
     for (const group of groupsOf(keys)) {
       if (signal.aborted) return;
-      yield await groupBodies(range, version, group, admitOneIn, deps);
+      for (const piece of piecesOf(await groupBodies(range, version, group, admitOneIn, deps))) {
+        await deps.slices.next(range.org);
+        if (signal.aborted) return;
+        yield piece;
+      }
     }
     left -= keys.length;
     if (reached === undefined || left <= 0 || signal.aborted) return;
@@ -102,18 +112,32 @@ async function keysAt(range: KeyRange, version: number, deps: ListDeps): Promise
   return read;
 }
 
-function* groupsOf(keys: readonly ObjectKey[]): Generator<readonly ObjectKey[]> {
+function groupsOf(keys: readonly ObjectKey[]): Generator<readonly ObjectKey[]> {
+  return cut(keys, (key) => key.bytes, GROUP_OBJECTS, GROUP_BYTES);
+}
+
+function piecesOf(group: readonly Buffer[]): Generator<readonly Buffer[]> {
+  return cut(group, (body) => body.length, PIECE_OBJECTS, PIECE_BYTES);
+}
+
+function* cut<T>(
+  all: readonly T[],
+  bytesOf: (one: T) => number,
+  mostObjects: number,
+  mostBytes: number,
+): Generator<readonly T[]> {
   let from = 0;
   let bytes = 0;
-  for (const [at, key] of keys.entries()) {
-    if (at > from && (at - from === GROUP_OBJECTS || bytes + key.bytes > GROUP_BYTES)) {
-      yield keys.slice(from, at);
+  for (const [at, one] of all.entries()) {
+    const more = bytesOf(one);
+    if (at > from && (at - from === mostObjects || bytes + more > mostBytes)) {
+      yield all.slice(from, at);
       from = at;
       bytes = 0;
     }
-    bytes += key.bytes;
+    bytes += more;
   }
-  if (from < keys.length) yield keys.slice(from);
+  if (from < all.length) yield all.slice(from);
 }
 
 async function groupBodies(
@@ -131,9 +155,9 @@ async function groupBodies(
     if (cached?.version === key.version) found.set(nameOf(key), cached.body);
     else missing.push(key);
   }
-  // A read gives others their turn; where there is none, this does.
-  if (missing.length === 0) await new Promise((resolve) => setImmediate(resolve));
-  else await deps.turn(range.org, () => readMissing(range, version, missing, found, admitOneIn, deps));
+  if (missing.length > 0) {
+    await deps.turn(range.org, () => readMissing(range, version, missing, found, admitOneIn, deps));
+  }
   return keys.flatMap((key) => found.get(nameOf(key)) ?? []);
 }
 

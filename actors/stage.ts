@@ -113,6 +113,11 @@ export interface Stage {
   /** Synchronous look into the cache; undefined when it has to be read. */
   peek(address: Address): Buffer | undefined;
   list(request: PageRequest): Promise<ListPage>;
+  /**
+   * Resolves when the next slice of a list's work may hold the event loop, for a few milliseconds. The pieces of a list and
+   * the steps of a watch that catches up come in slices of their own; this is for what is done before and beside them.
+   */
+  slice(org: string): Promise<void>;
   /** Version of the newest published change. */
   version(): number;
   /**

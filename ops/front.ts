@@ -77,6 +77,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
       read: (address, signal) => stage().read(address, signal),
       peek: (address) => stage().peek(address),
       list: (request) => stage().list(request),
+      slice: (org) => stage().slice(org),
       version: () => stage().version(),
       settled: () => stage().settled(),
       floor: () => stage().floor(),

@@ -3,7 +3,8 @@
  * acknowledgement; it never waits for a watcher.
  *
  * I4: a watcher gets the changes of its range in version order with no gap and no repeat. It catches up in steps of
- * bounded size, from the log and then from the ring, and goes live in the same turn in which it has taken the last step.
+ * bounded size, from the log and then from the ring, each in a slice of the event loop (`slices.ts`), and goes live in the same
+ * turn in which it has taken the last step.
  * I10: a watcher whose receiver does not keep up (`onChanges` answers false or throws) is ended without an ERROR; it resumes at
  * the version it read last. Live watchers hold no queue of their own: their position is an index into this tick's batch.
  *
@@ -11,6 +12,7 @@
  */
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { ChangesLog, LogLimit } from '../../storage/store.js';
+import type { Slices } from '../slices.js';
 import type { Range, Watcher } from '../stage.js';
 import { openRing, type RingLimits } from './ring.js';
 
@@ -28,6 +30,7 @@ export interface Hub {
 
 export interface HubDeps {
   readonly log: Pick<ChangesLog, 'after'>;
+  readonly slices: Slices;
   /** Version at which this process starts. */
   readonly start: number;
   readonly ring: RingLimits;
@@ -49,7 +52,7 @@ const TICK_MS = 10;
 /** Watchers served before other work gets its turn. */
 const YIELD_EVERY = 500;
 /** Read from the ring or the log, and handed over, per step of catching up; the receiver drains in between. */
-const CATCH_UP_STEP: LogLimit = { changes: 1_000, bytes: 1024 * 1024 };
+const CATCH_UP_STEP: LogLimit = { changes: 250, bytes: 256 * 1024 };
 
 export function openHub(deps: HubDeps): Hub {
   const ring = openRing(deps.start, deps.ring);
@@ -141,7 +144,7 @@ export function openHub(deps: HubDeps): Hub {
   /** Hands over everything above `from` up to the ring's end and registers, in one turn. False: that is more than a step. */
   function goLive(entry: Live, from: number): boolean {
     if (from < ring.start) return false;
-    const rest = ring.after(from, CATCH_UP_STEP.bytes);
+    const rest = ring.after(from, CATCH_UP_STEP);
     if ((rest.at(-1)?.version ?? ring.end) < ring.end) return false;
     const missed = rest.filter((change) => inBucket(entry.range, change) && inRange(entry.range, change));
     // I4: a list may be ahead of the hub (it reads Postgres), and what it has shown must not come again.
@@ -159,12 +162,13 @@ export function openHub(deps: HubDeps): Hub {
   /** The next changes of the range above `from`, and how far they reach. */
   async function nextStep(range: Range, from: number): Promise<Step | 'Expired'> {
     if (from >= ring.start) {
-      const all = ring.after(from, CATCH_UP_STEP.bytes);
+      const all = ring.after(from, CATCH_UP_STEP);
       const changes = all.filter((change) => inBucket(range, change) && inRange(range, change));
       return { changes, through: all.at(-1)?.version ?? from };
     }
     const read = await deps.log.after(range.org, range.kind.kind, from, CATCH_UP_STEP);
     if (read.outcome === 'Expired') return 'Expired';
+    await deps.slices.next(range.org);
     return { changes: read.changes.filter((change) => inRange(range, change)), through: read.through };
   }
 
@@ -173,7 +177,9 @@ export function openHub(deps: HubDeps): Hub {
     async watch(range, from, watcher, signal) {
       const entry: Live = { range, watcher, ended: false };
       let position = from;
-      while (!signal.aborted && !goLive(entry, position)) {
+      for (;;) {
+        await deps.slices.next(range.org);
+        if (signal.aborted || goLive(entry, position)) break;
         const step = await nextStep(range, position);
         if (step === 'Expired') return 'Expired';
         position = Math.max(position, step.through);

@@ -5,6 +5,7 @@
  * changes log instead.
  */
 import type { CommittedChange } from '../../storage/commit/member.js';
+import type { LogLimit } from '../../storage/store.js';
 
 export interface Ring {
   push(change: CommittedChange): void;
@@ -12,10 +13,10 @@ export interface Ring {
   readonly start: number;
   readonly end: number;
   /**
-   * Changes above `version`, oldest first, until they hold `maxBytes`: all of them when the last one's version is `end`.
+   * Changes above `version`, oldest first, until they reach the limit: all of them when the last one's version is `end`.
    * Only sound when `start <= version`.
    */
-  after(version: number, maxBytes: number): readonly CommittedChange[];
+  after(version: number, limit: LogLimit): readonly CommittedChange[];
 }
 
 export interface RingLimits {
@@ -58,7 +59,7 @@ export function openRing(start: number, limits: RingLimits): Ring {
     get end() {
       return last;
     },
-    after(version, maxBytes) {
+    after(version, limit) {
       let low = head;
       let high = changes.length;
       while (low < high) {
@@ -67,7 +68,8 @@ export function openRing(start: number, limits: RingLimits): Ring {
         else high = middle;
       }
       let end = low;
-      for (let held = 0; end < changes.length && held < maxBytes; end += 1) {
+      const most = Math.min(changes.length, low + limit.changes);
+      for (let held = 0; end < most && held < limit.bytes; end += 1) {
         const change = changes[end];
         if (change) held += sizeOf(change);
       }

@@ -38,6 +38,7 @@ export async function deleteCollection(
     );
   }
   const { options, dryRun } = await readDeleteOptions(x, room.bodies, bytes);
+  await room.stage.slice(caller.org);
   const scan = readScan(x, caller, kind, project, 'write');
   const page = await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
   const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
@@ -49,6 +50,7 @@ export async function deleteCollection(
   async function* removals(): AsyncGenerator<readonly Buffer[]> {
     for await (const batch of matching(page, scan)) {
       for (let at = 0; at < batch.length; at += AT_ONCE) {
+        await room.stage.slice(caller.org);
         const group = await Promise.all(batch.slice(at, at + AT_ONCE).map((body) => remove(body)));
         yield group.flatMap((done) => (done === undefined ? [] : [done.body]));
       }

@@ -24,6 +24,7 @@ export async function listObjects(
   project: string | undefined,
 ): Promise<void> {
   await room.heavyTurns.ofUrl(x);
+  await room.stage.slice(caller.org);
   const { scan, rendering } = readView(x, room, caller, kind, project);
   const request = readListRequest(x.query, scan.range.project);
   const page = await openPage(room, scan, request, x.gone);

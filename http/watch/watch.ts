@@ -34,6 +34,7 @@ export async function watchObjects(
   project: string | undefined,
 ): Promise<void> {
   await room.heavyTurns.ofUrl(x);
+  await room.stage.slice(caller.org);
   const { scan, rendering } = readView(x, room, caller, kind, project);
   const start = readWatchStart(x.query);
   const bookmarks = readBoolean(x.query, 'allowWatchBookmarks') ?? false;

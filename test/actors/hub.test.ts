@@ -1,6 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { openHub, type Hub } from '../../actors/hub/hub.js';
+import { openSlices } from '../../actors/slices.js';
 import type { Range, Watcher } from '../../actors/stage.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
@@ -29,9 +30,10 @@ function watcher(keepsUp: () => boolean = () => true): Seen {
   return seen;
 }
 
-function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0): Hub {
+function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0, slices = openSlices()): Hub {
   return openHub({
     start: 0,
+    slices,
     ring: { maxBytes: 1_000_000_000, maxChanges },
     log: {
       after: async (_org, _kind, from, { changes: limit, bytes: most }) => {
@@ -164,6 +166,24 @@ test('a watcher that catches up gets steps of bounded size, from log and ring, a
     log.map(({ version }) => version),
   );
   t.true(Math.max(...steps) < 2 * 1024 * 1024, `steps of ${steps.join()} bytes`);
+});
+
+test('a watch from long ago takes one slice of the event loop for each step through what is in memory', async (t) => {
+  let slices = 0;
+  const next = async (): Promise<void> => void (slices += 1);
+  const log = Array.from({ length: 2_000 }, (_, i) => change(i + 1));
+  const hub = hubOver(log, 5_000, 0, { next });
+  hub.publish(log);
+  let most = 0;
+  const seen = watcher();
+  const onChanges: Watcher['onChanges'] = (changes, version) => {
+    most = Math.max(most, changes.length);
+    return seen.onChanges(changes, version);
+  };
+  await hub.watch(RANGE, 0, { ...seen, onChanges }, new AbortController().signal);
+  t.is(seen.versions.length, 2_000);
+  t.true(most <= 250, `${most} changes at once`);
+  t.true(slices >= 8, `${slices} slices`);
 });
 
 test('a drain ends every watch cleanly', async (t) => {

@@ -3,6 +3,7 @@ import test from 'ava';
 import { openCache } from '../../actors/cache.js';
 import { inTurns, openReadTurns } from '../../actors/read-turns.js';
 import { listObjects, type ListDeps } from '../../actors/reads.js';
+import { openSlices } from '../../actors/slices.js';
 import type { Address } from '../../src/api/address.js';
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
@@ -79,6 +80,7 @@ function worldOf(count: number, pad: number, cacheBytes = MIB): World {
     cache: openCache(cacheBytes),
     objects: store as Objects,
     turn: openReadTurns({ places: 4, shared: false }),
+    slices: openSlices(),
   };
   return { deps, told, objects, changed };
 }
@@ -118,6 +120,32 @@ test('a list reads on only when what it has read is taken', async (t) => {
   t.true(world.told.bodies <= 250);
   await reading.return?.();
   t.is(world.told.keys, 1_000);
+});
+
+test('what a list hands on is bounded in number and bytes, and each piece waits for a slice of the event loop', async (t) => {
+  for (const [count, pad] of [
+    [1_000, 10],
+    [400, 2_000],
+  ] as const) {
+    const world = worldOf(count, pad, 8 * MIB);
+    let slices = 0;
+    const next = async (): Promise<void> => void (slices += 1);
+    const { signal } = new AbortController();
+    // The second time all bodies come from the cache.
+    for (const _ of ['from Postgres', 'from the cache']) {
+      slices = 0;
+      const { items } = await listObjects({ range: RANGE, signal }, { ...world.deps, slices: { next } });
+      let pieces = 0;
+      for await (const piece of items) {
+        pieces += 1;
+        t.is(slices, pieces);
+        t.true(piece.length <= 100);
+        t.true(piece.reduce((sum, { length }) => sum + length, 0) <= 128 * 1024);
+      }
+      t.true(pieces >= 10 || pad === 2_000);
+      t.true(pieces >= 6);
+    }
+  }
 });
 
 test('large objects are read one by one, however many a page may have', async (t) => {

@@ -154,3 +154,33 @@ test('versions of lists answer as kube-apiserver: exact, not older, future, comp
   t.is(compacted.status, 410);
   t.is(at(await json(compacted), 'reason'), 'Expired');
 });
+
+test('a list, a watch and a deletion of a collection begin in a slice of the event loop, and deletions go on in slices', async (t) => {
+  const door = await openDoor(t);
+  await fill(door, 40);
+  const { list: read, write } = door.stage;
+  let steps: string[] = [];
+  door.stage.slice = async (org) => void steps.push(`slice of ${org}`);
+  door.stage.list = (request) => {
+    steps.push('list');
+    return read(request);
+  };
+  door.stage.write = (address, request, signal) => {
+    steps.push('delete');
+    return write(address, request, signal);
+  };
+  t.is((await door.call(`${SECRETS}?labelSelector=mod=1`)).status, 200);
+  t.deepEqual(steps, ['slice of acme', 'list']);
+  steps = [];
+  await (await door.call(`${SECRETS}?watch=true&timeoutSeconds=1&labelSelector=mod=1`)).body?.cancel();
+  t.deepEqual(steps, ['slice of acme', 'list']);
+  steps = [];
+  await (await door.call(`${SECRETS}?dryRun=All`, { method: 'DELETE' })).text();
+  t.deepEqual(steps.slice(0, 2), ['slice of acme', 'list']);
+  // At most sixteen deletions are under way for one request.
+  const inSlices = steps.slice(2).join().split('slice of acme,').slice(1);
+  t.deepEqual(
+    inSlices.map((part) => part.split(',').filter((step) => step === 'delete').length),
+    [16, 16, 8],
+  );
+});

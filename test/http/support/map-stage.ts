@@ -196,6 +196,7 @@ export function openMapStage(): MapStage {
       const count = stateAt(at).filter(({ address }) => inRange(range, address)).length;
       return { version: at, count, items: items() };
     },
+    slice: async () => {},
     version: () => version,
     settled: () => version,
     floor: () => floor,

@@ -1,0 +1,83 @@
+/** How much of each turn of the event loop lists have together, counted by a clock that the slices themselves move on. */
+import test from 'ava';
+import { openSlices, type Slices } from '../../actors/slices.js';
+
+interface World {
+  readonly slices: Slices;
+  /** Orgs in the order of their slices, by turn of the loop. */
+  readonly turns: string[][];
+  /** Does `count` slices of the org one after the other, each of which takes `ms` of the loop. */
+  work(org: string, count: number, ms: number): Promise<void>;
+  end(): void;
+}
+
+function worldOf(): World {
+  let now = 0;
+  let isOver = false;
+  const turns: string[][] = [[]];
+  const turnOfLoop = (): void => {
+    turns.push([]);
+    if (!isOver) setImmediate(turnOfLoop);
+  };
+  setImmediate(turnOfLoop);
+  const slices = openSlices(() => now);
+  return {
+    slices,
+    turns,
+    async work(org, count, ms) {
+      for (let n = 0; n < count; n += 1) {
+        await slices.next(org);
+        turns.at(-1)?.push(org);
+        // What a list does takes several steps of promises (`matching`, `cutPage`, …), all within its slice.
+        for (let step = 0; step < 5; step += 1) await Promise.resolve();
+        now += ms;
+      }
+    },
+    end: () => void (isOver = true),
+  };
+}
+
+test('of slices that take long one is done in a turn of the loop, however many lists are under way', async (t) => {
+  const world = worldOf();
+  await Promise.all(Array.from({ length: 64 }, () => world.work('greedy', 1, 3)));
+  world.end();
+  t.is(world.turns.flat().length, 64);
+  t.is(Math.max(...world.turns.map(({ length }) => length)), 1);
+});
+
+test('short slices share a turn of the loop up to its bound, and one list alone goes on in it', async (t) => {
+  for (const lists of [1, 20]) {
+    const world = worldOf();
+    await Promise.all(Array.from({ length: lists }, () => world.work('acme', 60 / lists, 1)));
+    world.end();
+    const counts = world.turns.map(({ length }) => length);
+    t.is(Math.max(...counts), 3, `${lists} lists`);
+    t.is(world.turns.flat().length, 60);
+  }
+});
+
+test('a list of another org waits for one slice of an org with a hundred lists before each of its own', async (t) => {
+  const world = worldOf();
+  const greedy = Array.from({ length: 100 }, () => world.work('greedy', 1, 3));
+  await Promise.all([...greedy, world.work('modest', 3, 3)]);
+  world.end();
+  t.deepEqual(world.turns.flat().slice(0, 6), ['greedy', 'modest', 'greedy', 'modest', 'greedy', 'modest']);
+});
+
+test('while many lists wait, the loop is left to others as long as the slices had it', async (t) => {
+  const world = worldOf();
+  const began = performance.now();
+  await Promise.all(Array.from({ length: 24 }, () => world.work('greedy', 1, 5)));
+  world.end();
+  // No rest while the last ones wait. The clock of the slices stands still meanwhile, the machine's does not.
+  t.true(performance.now() - began >= 80);
+});
+
+test('slices begin again after there was nothing to do', async (t) => {
+  const world = worldOf();
+  await world.work('acme', 1, 5);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await world.work('acme', 2, 5);
+  world.end();
+  t.is(world.turns.flat().length, 3);
+});
