@@ -16,6 +16,7 @@ import { openActive, type Active, type ActiveDeps } from './active.js';
 import { openEngine } from './engine.js';
 import type { Front } from './front.js';
 import { privateOnce } from './private-file.js';
+import { heedRestored } from './restored.js';
 import { anyAborted } from './signals.js';
 
 export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine' | 'logsSince' | 'doors'> {
@@ -82,7 +83,10 @@ async function serveTerm(options: TermsOptions, stopping: AbortSignal): Promise<
     const { logsSince } = await claimDeployment(store.postgres, own, (file) => privateOnce(file, randomUUID));
     engine = await openEngine(config, store.clusterId, lease.epoch, log);
     ahead = await aheadOf(lease, engine, log);
-    if (ahead === undefined) await serve({ ...options, lease, engine, logsSince }, stopping);
+    if (ahead === undefined) {
+      await heedRestored(config.dataDir, store, lease, log);
+      await serve({ ...options, lease, engine, logsSince }, stopping);
+    }
   } catch (error) {
     // A lease that is lost in the middle of opening fails whatever was being written: that is no fault of this process.
     if (!lease.lost.aborted && !stopping.aborted) throw error;
@@ -137,7 +141,7 @@ async function aheadOf(
   if (seen === undefined || seen <= lease.epoch || !Number.isSafeInteger(seen) || !lease.held()) return undefined;
   log.warn(
     { epoch: lease.epoch, obeyed: seen },
-    'what runs here has obeyed a later process: the database was restored from a backup. Its epoch is raised',
+    'what runs here has obeyed a later process: the database was restored from a backup. Its epoch and its versions are raised',
   );
   return seen;
 }
