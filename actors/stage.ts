@@ -127,6 +127,9 @@ export interface Stage {
   settled(): number;
   /** Oldest version from which a watch or an exact list can still be served. */
   floor(): number;
-  /** Changes with a version above `from`. Resolves once registered, or with `Expired` when `from` is below the floor. */
+  /**
+   * Changes with a version above `from`. Resolves once registered, or with `Expired` when `from` is below the floor, or above every
+   * version that was ever given (the database was restored from a backup).
+   */
   watch(range: Range, from: number, watcher: Watcher, signal: AbortSignal): Promise<'Watching' | 'Expired'>;
 }

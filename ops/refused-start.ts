@@ -7,6 +7,7 @@ import { CatalogFault } from './catalog/read.js';
 import { DeploymentMismatchError } from '../storage/deployment.js';
 import { MasterKeyError } from '../storage/envelope/key-file.js';
 import { isOutage } from '../storage/errors.js';
+import { MigrationUnderWayError } from '../storage/migrating.js';
 import { DatabaseNewerError } from '../storage/newer.js';
 import { WebhookCaFault } from './webhook-ca.js';
 
@@ -16,6 +17,7 @@ const REFUSED = 3;
 export function refusedStart(error: unknown): void {
   const refusals = [
     DatabaseNewerError,
+    MigrationUnderWayError,
     DeploymentMismatchError,
     MasterKeyError,
     EngineRefusal,

@@ -2,7 +2,7 @@
  * The terms of a process: it waits for the lease as a standby, is the active one while it holds it, and goes back to waiting
  * when it is lost. Between terms nothing of the rooms behind the front door is open, so nothing can write (I3).
  *
- * A term that begins while Postgres does not answer, or the disk is full, is tried again, with growing pauses: the process waits as long as it takes. Everything else that keeps a term from beginning ends the process, with what to do.
+ * A term that begins while Postgres does not answer, another process migrates, or the disk is full, is tried again, with growing pauses: the process waits as long as it takes. Everything else that keeps a term from beginning ends the process, with what to do.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,12 +10,14 @@ import type { ComputeEngine } from '../src/engines/compute/engine.js';
 import type { Doors } from '../src/kinds/machine.js';
 import { claimDeployment } from '../storage/deployment.js';
 import { isOutage } from '../storage/errors.js';
+import { MigrationUnderWayError } from '../storage/migrating.js';
 import { raiseEpoch } from '../storage/raise-epoch.js';
 import type { Lease } from '../storage/store.js';
 import { openActive, type Active, type ActiveDeps } from './active.js';
 import { openEngine } from './engine.js';
 import type { Front } from './front.js';
 import { privateOnce } from './private-file.js';
+import { heedRestored } from './restored.js';
 import { anyAborted } from './signals.js';
 
 export interface TermsOptions extends Omit<ActiveDeps, 'lease' | 'engine' | 'logsSince' | 'doors'> {
@@ -36,6 +38,7 @@ const STARTING = 'starting: waiting for the lease';
 const STANDBY = 'standby: another server holds the lease';
 const NO_ANSWER = 'Postgres does not answer';
 const DISK_FULL = 'the disk of the data directory is full';
+const MIGRATING = 'another process is migrating the database';
 
 /** Pause before a term that Postgres has failed is tried again (ms): doubles from the first to the second. */
 const LEAST_PAUSE_MS = 250;
@@ -53,8 +56,8 @@ export async function serveTerms(options: TermsOptions, stopping: AbortSignal): 
       failures = 0;
     } catch (error) {
       if (stopping.aborted) return;
-      if (!isOutage(error) && !isDiskFull(error)) throw error;
-      const missing = isDiskFull(error) ? DISK_FULL : NO_ANSWER;
+      const missing = passingCause(error);
+      if (missing === undefined) throw error;
       front.set({ state: 'Waiting', missing });
       const reason = error instanceof Error ? error.message : 'unknown';
       log.warn({ reason }, `${missing}: this process tries again to take over`);
@@ -63,6 +66,13 @@ export async function serveTerms(options: TermsOptions, stopping: AbortSignal): 
       failures += 1;
     }
   }
+}
+
+/** What a term waits for; undefined: waiting mends nothing. */
+function passingCause(error: unknown): string | undefined {
+  if (error instanceof MigrationUnderWayError) return MIGRATING;
+  if (isDiskFull(error)) return DISK_FULL;
+  return isOutage(error) ? NO_ANSWER : undefined;
 }
 
 /** A start writes some small files, too. */
@@ -82,7 +92,10 @@ async function serveTerm(options: TermsOptions, stopping: AbortSignal): Promise<
     const { logsSince } = await claimDeployment(store.postgres, own, (file) => privateOnce(file, randomUUID));
     engine = await openEngine(config, store.clusterId, lease.epoch, log);
     ahead = await aheadOf(lease, engine, log);
-    if (ahead === undefined) await serve({ ...options, lease, engine, logsSince }, stopping);
+    if (ahead === undefined) {
+      await heedRestored(config.dataDir, store, lease, log);
+      await serve({ ...options, lease, engine, logsSince }, stopping);
+    }
   } catch (error) {
     // A lease that is lost in the middle of opening fails whatever was being written: that is no fault of this process.
     if (!lease.lost.aborted && !stopping.aborted) throw error;
@@ -137,7 +150,7 @@ async function aheadOf(
   if (seen === undefined || seen <= lease.epoch || !Number.isSafeInteger(seen) || !lease.held()) return undefined;
   log.warn(
     { epoch: lease.epoch, obeyed: seen },
-    'what runs here has obeyed a later process: the database was restored from a backup. Its epoch is raised',
+    'what runs here has obeyed a later process: the database was restored from a backup. Its epoch and its versions are raised',
   );
   return seen;
 }

@@ -13,8 +13,10 @@
  * Order is kept: a file waits for those before it. A standby reads credentials and service keys, so files that change their
  * tables have to be additive.
  *
- * Two processes that migrate together are kept apart by an advisory lock. A database that is newer than this program is
- * refused: an old program would read rows that it does not understand.
+ * Two processes that migrate together are kept apart by an advisory lock. One that hangs (it was stopped, or its machine) is ended by
+ * Postgres after a moment in which it asked for nothing, and its locks with it: what it had not committed is as if it never began.
+ *
+ * A database that is newer than this program is refused: an old program would read rows that it does not understand.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -23,17 +25,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import { classify } from './errors.js';
+import { MigrationUnderWayError } from './migrating.js';
 import { DatabaseNewerError } from './newer.js';
 import type { Postgres } from './postgres.js';
 
 /** Any number that nobody else takes: "troupe" on a telephone's keys. */
 const LOCK = 876_873;
-/** Longest wait for another process's migrations (ms). */
+/** See `MigrateOptions.lockWait`. */
 const LOCK_WAIT = 120_000;
 /** Before the lease: longest wait for the lock of a table, which holds up the commits behind it (ms). */
 const TABLE_WAIT = 500;
 /** Before the lease: longest time that a statement runs, and so holds its locks (ms). */
 const STATEMENT_TIME = 2_000;
+/** Before the lease: longest time between two statements of a file, whose locks hold up commits (ms). */
+const IDLE_BESIDE = 2_000;
+/** The same with the lease, and of both between two files, where only other migrations wait: more than the longest pause (ms). */
+const IDLE = 5_000;
 /** Before the lease: how often a file is tried, with pauses between that double (ms). */
 const TRIES = 5;
 const PAUSE = 100;
@@ -52,6 +59,8 @@ export interface MigrateOptions {
   readonly migrations?: readonly Migration[] | undefined;
   /** `BeforeLease`: only what may be applied beside an active process. Default: all. */
   readonly scope?: 'BeforeLease' | 'All' | undefined;
+  /** Longest wait for another process's migrations (ms). Default 120 s. */
+  readonly lockWait?: number | undefined;
 }
 
 const MARKS: Readonly<Record<string, Migration['apply']>> = {
@@ -81,14 +90,21 @@ export async function readMigrations(): Promise<Migration[]> {
 export async function migrate(postgres: Postgres, options: MigrateOptions = {}): Promise<string[]> {
   const migrations = options.migrations ?? (await readMigrations());
   const beside = options.scope === 'BeforeLease';
+  const lockWait = options.lockWait ?? LOCK_WAIT;
   const client = await postgres.connect(
     'migrations',
-    { lock_timeout: `${LOCK_WAIT}ms` },
+    {
+      lock_timeout: `${lockWait}ms`,
+      idle_in_transaction_session_timeout: `${beside ? IDLE_BESIDE : IDLE}ms`,
+      idle_session_timeout: `${IDLE}ms`,
+    },
     { answerWithin: ANSWER_WITHIN },
   );
   try {
     // The lock belongs to the session, so it ends with the connection whatever happens.
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]).catch((error: unknown) => {
+      throw classify(error) === 'TryAgain' ? new MigrationUnderWayError(lockWait / 1_000) : error;
+    });
     await client.query(
       'CREATE TABLE IF NOT EXISTS schema_versions (number int PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())',
     );

@@ -29,7 +29,7 @@ export interface Hub {
 }
 
 export interface HubDeps {
-  readonly log: Pick<ChangesLog, 'after'>;
+  readonly log: Pick<ChangesLog, 'after' | 'head'>;
   readonly slices: Slices;
   /** Version at which this process starts. */
   readonly start: number;
@@ -176,6 +176,8 @@ export function openHub(deps: HubDeps): Hub {
     publish,
     async watch(range, from, watcher, signal) {
       const entry: Live = { range, watcher, ended: false };
+      // A list reads Postgres and may be ahead of what was published; a version above both was never given by this database.
+      if (from > ring.end && from > (await deps.log.head())) return 'Expired';
       let position = from;
       for (;;) {
         await deps.slices.next(range.org);

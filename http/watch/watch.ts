@@ -4,8 +4,8 @@
  * I4: the initial state is a list at one version; the changes are those above it, as the hub hands them over, in order
  * and each once. A bookmark carries a version up to which everything has been handed over (`stage.settled`).
  *
- * What can go wrong before the head is sent is answered as any error. After it: a version that is compacted is one ERROR
- * event (410) and the end; a slow receiver is cut; a drain ends the answer cleanly; an error of ours cuts it.
+ * What can go wrong before the head is sent is answered as any error. After it: a version that is compacted, or that was never
+ * given, is one ERROR event (410) and the end; a slow receiver is cut; a drain ends the answer cleanly; an error of ours cuts it.
  */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, Watcher } from '../../actors/stage.js';
@@ -88,7 +88,7 @@ export async function watchObjects(
     if (!out.open) return;
     const watcher = watcherOf(x, out, scan, rendering, (version) => (handed = version));
     const outcome = await room.stage.watch(scan.range, from, watcher, signal);
-    if (outcome === 'Expired') expire(x, out, from);
+    if (outcome === 'Expired') expire(x, out, from, room.stage.version());
     live = true;
   } catch (error) {
     out.cut();
@@ -119,7 +119,7 @@ function watcherOf(
         case 'Draining':
           return out.end();
         case 'Expired':
-          return expire(x, out, 0);
+          return expire(x, out, 0, 0);
         case 'Slow':
           return out.cut();
       }
@@ -127,8 +127,11 @@ function watcherOf(
   };
 }
 
-function expire(x: Exchange, out: Sender, from: number): void {
-  const message = `too old resource version: ${from}`;
+function expire(x: Exchange, out: Sender, from: number, newest: number): void {
+  const message =
+    from > newest
+      ? `too large resource version: ${from}, current: ${newest}; list again`
+      : `too old resource version: ${from}`;
   out.send(chunk([frame('ERROR', JSON.stringify(statusObject(x, { code: 'Expired', message })))]));
   out.end();
 }

@@ -36,6 +36,7 @@ function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0, slices =
     slices,
     ring: { maxBytes: 1_000_000_000, maxChanges },
     log: {
+      head: async () => log.at(-1)?.version ?? 0,
       after: async (_org, _kind, from, { changes: limit, bytes: most }) => {
         if (from < floor) return { outcome: 'Expired' };
         const all = log.filter(({ version }) => version > from);
@@ -196,7 +197,7 @@ test('a drain ends every watch cleanly', async (t) => {
 });
 
 test('a watch from a version that the hub has not yet published repeats nothing of it', async (t) => {
-  const hub = hubOver([]);
+  const hub = hubOver([change(1), change(2), change(3)]);
   hub.publish([change(1)]);
   const seen = watcher();
   // The list that the client has seen was read from Postgres, where 2 and 3 were committed already.
@@ -233,5 +234,12 @@ test('a watch that was catching up when the hub was drained is ended, too', asyn
   hub.drain();
   await watching;
   t.is(seen.ended, 'Draining');
+  t.is(hub.watchers, 0);
+});
+
+test('a watch from above every version that was given is told so, instead of waiting in silence', async (t) => {
+  const hub = hubOver([change(1), change(2)]);
+  hub.publish([change(1)]);
+  t.is(await hub.watch(RANGE, 3, watcher(), new AbortController().signal), 'Expired');
   t.is(hub.watchers, 0);
 });

@@ -1,9 +1,20 @@
 /** What the runner promises beyond the contract: it outlives the service, obeys one master, and leaves nothing behind. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
 import { box, order, taken } from './compute-harness.js';
+import type { Ground } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';
 
 each(
@@ -188,6 +199,47 @@ once(
   { idleSeconds: 1 },
 );
 
+/** As a backup that is put in the place of the directory: logs and journal are there, and no scratch. */
+function restoreInPlace(ground: Ground): void {
+  const { runnerDir } = ground.place.settings;
+  cpSync(runnerDir, `${runnerDir}.backup`, { recursive: true, filter: (from) => !from.includes('/scratch') });
+  rmSync(runnerDir, { recursive: true });
+  renameSync(`${runnerDir}.backup`, runnerDir);
+  chmodSync(runnerDir, 0o700);
+  ground.share(runnerDir);
+}
+
+each(
+  'a runner whose directory was replaced ends itself and its work, and another one serves the directory that is there',
+  async (t, ground, h) => {
+    const before = ground.runnerPid() as number;
+    const alive = await h.running(box());
+    await h.engine.close();
+    restoreInPlace(ground);
+    await h.reopen(() => ground.open(2));
+    t.false(existsSync(`/proc/${before}`));
+    t.regex(readFileSync(ground.place.layout.output, 'utf8'), /is not the directory that it was started on/);
+    t.like(
+      (await h.engine.list(h.patience())).find(({ id }) => id === alive.id),
+      { phase: 'Lost' },
+    );
+    t.is(await h.output(order('echo in the new place')), 'in the new place\n');
+
+    // The same under a service that is connected: it finds out with the next work.
+    const running = await h.running(box());
+    const second = ground.runnerPid() as number;
+    restoreInPlace(ground);
+    t.is(await h.output(order('echo in the newest place')), 'in the newest place\n');
+    t.false(existsSync(`/proc/${second}`));
+    t.deepEqual(h.lost, ['RunnerLost']);
+    t.like(
+      (await h.engine.list(h.patience())).find(({ id }) => id === running.id),
+      { phase: 'Lost' },
+    );
+    t.deepEqual(ground.leftOver(), []);
+  },
+);
+
 once('a follower ends with the engine that it follows through', async (t, ground, h) => {
   const work = order('echo one; sleep 600');
   await h.start(work);
@@ -259,7 +311,6 @@ each('a place that another user made first is refused', async (t, ground, h) => 
   const { claimDirectory } = await import('../../src/engines/compute/runner/layout.js');
   const mine = `${ground.base}/mine`;
   claimDirectory(mine, 0o700, ground.setup.uid);
-  const { chmodSync } = await import('node:fs');
   chmodSync(mine, 0o777);
   t.throws(() => claimDirectory(mine, 0o700, ground.setup.uid), { message: /another user/ });
   t.throws(() => claimDirectory(mine, 0o700, ground.setup.uid + 1), { message: /another user/ });

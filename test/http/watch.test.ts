@@ -133,6 +133,20 @@ test('what is neither 0 nor false is true, as Kubernetes reads booleans, so that
   for (const query of ['watch=False', 'watch=0', 'watch=FALSE', '']) t.false(await isWatch(query), query);
 });
 
+test('a version that was never given is HTTP 200 and one ERROR event of 410: the database may be an older one', async (t) => {
+  const door = await openDoor(t);
+  await door.make('Secret', 'secrets', 'a');
+  const newest = door.stage.version();
+  for (const more of ['', '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan']) {
+    const watcher = await watch(door, `resourceVersion=${newest + 1}${more}`);
+    t.is(watcher.status, 200);
+    await watcher.until(1);
+    t.is(at(watcher.events[0], 'object.code'), 410);
+    t.regex(text(watcher.events[0], 'object.message'), /too large resource version: \d+, current: \d+/);
+    t.is(await watcher.ended(), 'ended');
+  }
+});
+
 test('a version below the kept window is HTTP 200 and one ERROR event of 410', async (t) => {
   const door = await openDoor(t);
   await door.make('Secret', 'secrets', 'a');

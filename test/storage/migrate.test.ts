@@ -1,10 +1,23 @@
 import test from 'ava';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { migrate, readMigrations, type Migration } from '../../storage/migrate.js';
 import { DatabaseNewerError } from '../../storage/newer.js';
 import { acquireLease } from '../../storage/lease.js';
 import { openStore } from '../../storage/open.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';
 import { openTestDatabase } from '../support/postgres.js';
+
+/** A process that migrates and does nothing else. */
+function migrating(url: string, migrations: readonly Migration[], scope: 'BeforeLease' | 'All'): ChildProcess {
+  const module = (name: string): string => JSON.stringify(new URL(`../../storage/${name}.js`, import.meta.url).href);
+  const program = `
+    const { migrate } = await import(${module('migrate')});
+    const { openPostgres } = await import(${module('postgres')});
+    await migrate(openPostgres({ url: process.argv[1] }), { migrations: ${JSON.stringify(migrations)}, scope: '${scope}' });`;
+  return spawn(process.execPath, ['--input-type=module', '-e', program, url], { stdio: 'ignore' });
+}
 
 async function openEmpty(t: { teardown(f: () => Promise<void>): void }): Promise<Postgres> {
   const database = await openTestDatabase();
@@ -75,6 +88,46 @@ test('a starting standby adds beside the active process, waits for no lock of it
   await commit.query('COMMIT');
   t.deepEqual(await migrate(postgres, { migrations, scope: 'BeforeLease' }), ['0002_column']);
   t.deepEqual(await migrate(postgres, { migrations }), ['0003_rewrite', '0004_later']);
+});
+
+test('a process that is stopped in the middle of its migrations holds up neither commits nor the next migration for long', async (t) => {
+  const { url } = await openTestDatabase(t);
+  const postgres = openPostgres({ url });
+  t.teardown(() => postgres.close());
+  const migrations: Migration[] = [
+    { number: 1, name: '0001_table', apply: 'BeforeLease', sql: 'CREATE TABLE held (a int)' },
+    { number: 2, name: '0002_held', apply: 'BeforeLease', sql: 'LOCK TABLE held; SELECT pg_sleep(1)' },
+  ];
+  await migrate(postgres, { migrations: migrations.slice(0, 1) });
+  const other = await postgres.connect('commit', { statement_timeout: '20s' });
+  t.teardown(() => other.end());
+  const stopWhen = async (child: ChildProcess, event: string): Promise<void> => {
+    t.teardown(async () => {
+      child.kill('SIGKILL');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    });
+    const deadline = Date.now() + 20_000;
+    for (;;) {
+      const { rows } = await other.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'troupe migrations' AND wait_event = '${event}'`,
+      );
+      if (rows.length > 0) break;
+      if (Date.now() > deadline) throw new Error(`no migration waits for ${event}`);
+      await delay(10);
+    }
+    child.kill('SIGSTOP');
+  };
+
+  // In a transaction, with the lock of a table: Postgres is done with the statement, and nothing follows.
+  await stopWhen(migrating(url, migrations, 'BeforeLease'), 'PgSleep');
+  await t.notThrowsAsync(other.query('INSERT INTO held VALUES (1)'));
+  // Between two files, with the lock of migrations alone.
+  await other.query('SELECT pg_advisory_lock(876873)');
+  const said = { name: 'MigrationUnderWayError', message: /another process has been migrating this database/ };
+  await t.throwsAsync(migrate(postgres, { migrations, lockWait: 50 }), said, 'Postgres answers well');
+  await stopWhen(migrating(url, migrations, 'All'), 'advisory');
+  await other.query('SELECT pg_advisory_unlock(876873)');
+  t.deepEqual(await migrate(postgres, { migrations }), ['0002_held']);
 });
 
 test('a process that takes the lease from a newer one gives it up at once and says so', async (t) => {

@@ -201,7 +201,7 @@ export function openMapStage(): MapStage {
     settled: () => version,
     floor: () => floor,
     async watch(range, from, watcher, signal) {
-      if (from < floor) return 'Expired';
+      if (from < floor || from > version) return 'Expired';
       const entry: Live = { range, watcher, at: from };
       live.add(entry);
       signal.addEventListener('abort', () => live.delete(entry), { once: true });

@@ -100,7 +100,11 @@ export class Link {
         if (refusal !== undefined) throw refusal;
         const { code } = error as NodeJS.ErrnoException;
         const absent = code === 'ENOENT' || code === 'ECONNREFUSED';
-        if (!absent) this.log.warn({ error: (error as Error).message }, 'the runner does not answer');
+        if (!absent) {
+          // One that ends instead of an answer has said why in its own log.
+          const said = lastWords(this.place);
+          this.log.warn({ error: (error as Error).message, said }, 'the runner does not answer');
+        }
         if (absent && Date.now() - startedAt > START_MS) {
           startedAt = Date.now();
           startRunner(this.place, (exitCode) => {

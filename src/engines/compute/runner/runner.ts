@@ -1,6 +1,7 @@
 /**
  * Owns the putting together of a runner from its parts, and its end by idleness or when it is told to.
  */
+import { appendFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname } from 'node:path';
@@ -23,6 +24,7 @@ import { MIN_AGE_MS, watchDisk, type Measured } from './limits/disk.js';
 import { watchSockets, type SocketHolder } from './limits/sockets.js';
 import { probeGroups } from './limits/probe.js';
 import { clearLost } from './lost.js';
+import { OwnDirectories } from './own-directories.js';
 import { Pipes } from './process/pipes.js';
 import { runTool } from './process/tool.js';
 import { RunnerServer } from './server.js';
@@ -49,6 +51,7 @@ export async function openRunner(
   for (const path of [layout.logs, layout.outputs]) await mkdir(path, { recursive: true, mode: 0o700 });
   await mkdir(layout.scratch, { recursive: true, mode: 0o711 });
   await chmod(layout.scratch, 0o711);
+  const own = new OwnDirectories([settings.runnerDir, layout.scratch]);
   // The service has made these already; the runner before may have taken them away since.
   for (const path of [dirname(settings.runtimeDir), settings.runtimeDir])
     claimDirectory(path, uid === 0 ? 0o711 : 0o700, uid);
@@ -160,7 +163,14 @@ export async function openRunner(
     (state) => server.onState(state),
   );
   await works.open();
-  const server = new RunnerServer({ works, runner, protocol: settings.protocol, facts: () => facts, report });
+  const checkDirectories = (): void => {
+    const replaced = own.replaced();
+    if (replaced !== undefined) endReplaced(replaced, layout, report);
+  };
+  const server = new RunnerServer({
+    ...{ works, runner, protocol: settings.protocol, checkDirectories, report },
+    facts: () => facts,
+  });
   await server.listen(layout.socket);
   report(
     `runner ${runner} ready: ${facts.isolation}${facts.refusal === undefined ? '' : `, refuses work: ${facts.refusal}`}`,
@@ -204,6 +214,19 @@ export async function openRunner(
   proxy.close();
   groups.close();
   await leave(layout, settings.runtimeDir);
+  process.exit(0);
+}
+
+/** At once, and with it all its work; the service starts the next runner, in the directory that is there now. */
+function endReplaced(path: string, layout: Layout, report: (line: string) => void): never {
+  const line = `ends, and all its work: ${path} is not the directory that it was started on (a restored backup?)`;
+  report(line);
+  try {
+    // What this process prints goes to the file of the directory that is gone.
+    appendFileSync(layout.output, `${new Date().toISOString()} the runner before ${line}\n`, { mode: 0o600 });
+  } catch {
+    // There is no directory, or no room.
+  }
   process.exit(0);
 }
 

@@ -40,6 +40,8 @@ export interface ServerDeps {
   /** Versions, best first. */
   readonly protocol: readonly number[];
   readonly facts: () => EngineFacts;
+  /** Looked at before a service is greeted and before work starts: ends this process when its directories are no longer its own. */
+  readonly checkDirectories: () => void;
   readonly report: (line: string) => void;
 }
 
@@ -203,6 +205,7 @@ export class RunnerServer {
       client.socket.destroy();
       return;
     }
+    this.deps.checkDirectories();
     client.session = { kind: 'open', version, epoch: hello.epoch };
     const welcome: Welcome = {
       welcome: { version, runner: this.deps.runner, pid: process.pid, epoch: this.deps.works.epoch },
@@ -288,6 +291,7 @@ export class RunnerServer {
         client.watching = true;
         return works.list();
       case 'start':
+        this.deps.checkDirectories();
         await works.fence(epoch);
         return works.start(request.order);
       case 'stop':
