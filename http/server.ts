@@ -9,7 +9,7 @@
  * connections 75 s, connections (`connections.ts`); one request at a time on a connection (`pipelining.ts`); requests in flight
  * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
  * (`auth/addresses.ts`) by setting. When those are full the answer is 429 with Retry-After; connections beyond the bound are
- * closed. Health is outside of all bounds.
+ * closed. Health is outside of all bounds, metrics are not.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -281,7 +281,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
 
 /** Asked for by what watches this process: outside of all bounds. */
 function isHealth(path: string): boolean {
-  return path === '/livez' || path === '/readyz' || path === '/healthz' || path === '/metrics';
+  return path === '/livez' || path === '/readyz' || path === '/healthz';
 }
 
 /** A path without any route, or one that has routes for other methods. */

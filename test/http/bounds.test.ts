@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { Registry } from 'prom-client';
 import { until } from '../e2e/until.js';
 import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
@@ -222,22 +223,23 @@ test('a wait that outlasts the request is 503, not a hanging client', async (t) 
 });
 
 /** How many requests have been answered, by the service's own count. */
-async function answered(door: Door): Promise<number> {
-  const lines = (await (await door.call('/metrics')).text()).split('\n');
+async function answered(metrics: Registry): Promise<number> {
+  const lines = (await metrics.metrics()).split('\n');
   const counts = lines.filter((line) => line.startsWith('troupe_http_requests_total{'));
   return counts.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
 test('of 64 KiB of pipelined requests two are served at the most, and the connection ends with their answers', async (t) => {
-  const door = await openDoor(t);
-  const before = await answered(door);
+  const metrics = new Registry();
+  const door = await openDoor(t, { metrics });
+  const before = await answered(metrics);
   const one = 'GET /x HTTP/1.1\r\nhost: x\r\n\r\n';
   const many = one.repeat(Math.floor((64 * 1024) / one.length));
   const answers = await Promise.all(Array.from({ length: 20 }, () => raw(door, many)));
   for (const answer of answers) {
     t.true((answer.match(/HTTP\/1.1 \d+/g)?.length ?? 0) <= 2);
   }
-  t.true((await answered(door)) - before <= 2 * 20 + 1);
+  t.true((await answered(metrics)) - before <= 2 * 20 + 1);
 });
 
 test('an answer that is long under way comes whole, though a second request was sent behind the first', async (t) => {
