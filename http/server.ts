@@ -28,7 +28,7 @@ import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
 import { drainServers } from './drain.js';
-import { hasTwoHosts, refuseCheaply } from './early-refusals.js';
+import { refuseCheaply, repeatedHeader } from './early-refusals.js';
 import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
@@ -52,6 +52,7 @@ import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
 import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
+import { openYamlWriter } from './yaml/writer.js';
 import { decodeObject } from '../src/api/encode.js';
 
 const MAX_HEADER_BYTES = 32 * 1024;
@@ -79,6 +80,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const deadlines = openDeadlines(limits.requestSeconds);
   const heavyTurns = openHeavyTurns();
   const bodies = openBodies(limits.bodyBytes, heavyTurns);
+  const yaml = openYamlWriter();
   const addresses = openAddresses(limits.rates.address);
   const connections = openConnections(limits.connections ?? {});
   const authenticator = openAuthenticator({
@@ -99,6 +101,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     revocation,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
+    yaml,
     heavyTurns,
     deadlines,
     streams,
@@ -186,12 +189,17 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const { publicUrl } = deps.config;
   const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
     new Exchange(req, res, requestId, publicUrl, upgrade);
+  function refuseRepeated(x: Exchange, header: string): void {
+    x.res.shouldKeepAlive = false;
+    const fix = `Send one ${header} header.`;
+    answerError(x, refuse('BadRequest', `the request has more than one ${header} header`, { fix }), deps.log);
+  }
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     holdConnection(req.socket, res);
     const requestId = idOf(req);
-    if (hasTwoHosts(req)) {
-      res.shouldKeepAlive = false;
-      answerError(exchange(req, res, requestId), refuse('BadRequest', 'the request has more than one Host'), deps.log);
+    const repeated = repeatedHeader(req);
+    if (repeated !== undefined) {
+      refuseRepeated(exchange(req, res, requestId), repeated);
       return;
     }
     const query = req.url?.indexOf('?') ?? -1;
@@ -239,7 +247,9 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {
       const x = exchange(req, res, idOf(req), upgrade);
-      if (isTool(x.path)) serveTools(x);
+      const repeated = repeatedHeader(req);
+      if (repeated !== undefined) refuseRepeated(x, repeated);
+      else if (isTool(x.path)) serveTools(x);
       else serveApi(x);
     },
   });
@@ -255,6 +265,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     streams.endAll();
     streams.close();
     bodies.close();
+    yaml.close();
     deadlines.close();
     upgrades.close();
     await Promise.all(servers.map((server) => closeServer(server)));

@@ -348,6 +348,22 @@ test('more than one Host is refused, whatever it says', async (t) => {
   }
 });
 
+test('more than one Authorization is refused, whatever it says, and where the connection asks to leave HTTP, too', async (t) => {
+  const door = await openDoor(t);
+  const keys = `host: a\r\nauthorization: Bearer ${KEYS.owner}\r\nAUTHORIZATION: Bearer ${KEYS.owner}\r\n`;
+  const leaving = `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${'a'.repeat(22)}==\r\n`;
+  for (const [path, more] of [
+    [SECRETS, ''],
+    [`${SECRETS}/none`, ''],
+    ['/version', ''],
+    [`${IN_DEFAULT}/sandboxes/a/terminal`, leaving],
+  ] as const) {
+    const said = await raw(door, `GET ${path} HTTP/1.1\r\n${keys}${more}\r\n`);
+    t.regex(said, /^HTTP\/1.1 400 [^]*more than one Authorization/, path);
+    t.regex(said, /connection: close/i, path);
+  }
+});
+
 test('a method that a fixed path does not have is 405 with those that it has', async (t) => {
   const door = await openDoor(t);
   for (const [path, method] of [
