@@ -2,5 +2,7 @@
 import { stringify } from 'yaml';
 
 export function yamlOf(json: Uint8Array): Uint8Array {
-  return new TextEncoder().encode(stringify(JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString())));
+  return new TextEncoder().encode(
+    stringify(JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString())),
+  );
 }

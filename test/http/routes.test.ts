@@ -352,6 +352,10 @@ test('operators alone see supervisors and make orgs', async (t) => {
   t.deepEqual(await parked('?limit=2&continue=b'), { items: ['c'], metadata: {} });
   t.is((await door.call('/ops/v1/supervisors/Nope/parked', { headers })).status, 404);
   t.is((await post('/ops/v1/supervisors/Job/restarts', '')).status, 202);
+  t.is((await post('/ops/v1/supervisors/Job/restarts', '{}')).status, 202);
+  for (const path of ['/ops/v1/supervisors/Job/restarts', '/ops/v1/actors/u1/restarts']) {
+    t.is((await post(path, '{"force":true}')).status, 422, path);
+  }
   t.is((await door.call('/ops/v1/actors/u1', { headers })).status, 200);
   t.is((await post('/ops/v1/actors/u2/restarts', '')).status, 404);
   t.deepEqual(await json(post('/ops/v1/admissions', '{"paused":true}')), { paused: true });
