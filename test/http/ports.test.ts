@@ -129,7 +129,7 @@ test('no header that acts on a proxy in front, on the origin or on what a browse
     ...['Access-Control-Allow-Origin', 'X-Accelerated', 'X-Frame-Options'],
   ];
   const raw = [...dropped, ...passes].flatMap((name) => [name, '1']);
-  const names = outwardHeaders(raw, undefined, passage).filter((_text, at) => at % 2 === 0);
+  const names = outwardHeaders(raw, undefined, passage).filter((_text, place) => place % 2 === 0);
   t.deepEqual(names, passes);
 });
 

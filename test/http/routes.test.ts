@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import test from 'ava';
 import { Registry } from 'prom-client';
 import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
+import { API_GROUP } from '../../src/brand.js';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
@@ -37,7 +38,7 @@ test('the log of a Job is streamed as text, with what the query asks for', async
     },
   };
   const door = await openDoor(t, { logs, clock: () => 1_000_000 });
-  await withJob(door, { completions: 1 });
+  await withJob(door, { completions: 1, sidecars: [{ name: 'side' }, { name: 'nobody' }] });
   const plain = await door.call(`${JOB}/logs`);
   t.is(plain.headers.get('content-type'), 'text/plain; charset=utf-8');
   t.is(await plain.text(), 'one\ntwo\n');
@@ -74,6 +75,39 @@ test('the log of a Job is streamed as text, with what the query asks for', async
   t.deepEqual([v2.status, await v2.text()], [200, '']);
   t.is((await door.call(`${JOB}/logs`, { method: 'POST' })).status, 405);
   t.is((await door.call(`${JOB}/logs`, { headers: bearer(KEYS.other) })).status, 404);
+});
+
+test('a container that an object has not is refused with the names of those it has, also for its Attempts', async (t) => {
+  const door = await openDoor(t, { logs: { open: async () => Readable.from([line('x')]) } });
+  const spec = { completions: 1, initCommand: { command: ['a'] }, sidecars: [{ name: 'side', command: ['b'] }] };
+  await withJob(door, spec);
+  const put = (kind: string, name: string, more: object): Promise<unknown> =>
+    door.stage.put({ org: 'acme', kind, project: 'default', name }, object(kind, name, 'default', {}, more));
+  await put('Sandbox', 'box', {});
+  await put('Workspace', 'desk', {});
+  const owned = (kind: string, name: string, uid: string): object => ({
+    ownerReferences: [{ apiVersion: `${API_GROUP}/v1`, kind, name, uid, controller: true }],
+  });
+  await put('Attempt', 'of-j', owned('Job', 'j', 'uid-Job-j'));
+  await put('Attempt', 'of-box', owned('Sandbox', 'box', 'uid-Sandbox-box'));
+  await put('Attempt', 'of-earlier', owned('Job', 'j', 'uid-of-an-earlier-j'));
+  for (const [path, there, rule] of [
+    ['jobs/j', ['main', 'network', 'init', 'side'], 'must be main, network, init, side'],
+    ['attempts/of-j', ['main', 'network', 'init', 'side'], 'must be main, network, init, side'],
+    ['sandboxes/box', ['main', 'network'], 'must be main, network, or process- and the id of a process'],
+    ['workspaces/desk', ['main', 'network'], 'must be main, network, or process- and the id of a process'],
+    ['attempts/of-box', ['main', 'network', 'process-a'], 'must be main, network, or process- and the id of a process'],
+  ] as const) {
+    const logs = `${IN_DEFAULT}/${path}/logs?container=`;
+    for (const name of there) t.is((await door.call(logs + name)).status, 200, `${path} ${name}`);
+    const refused = await door.call(`${logs}zz`);
+    t.is(refused.status, 400, path);
+    const said = await json(refused);
+    t.is(at(said, 'message'), `container: Invalid value: "zz": ${rule}`);
+    t.is(at(said, 'details.causes.0.field'), 'container');
+  }
+  t.is((await door.call(`${IN_DEFAULT}/sandboxes/box/logs?container=process-zz`)).status, 404);
+  t.is((await door.call(`${IN_DEFAULT}/attempts/of-earlier/logs?container=zz`)).status, 200, 'nobody knows any more');
 });
 
 test('a Job of several indexes wants the index to be said', async (t) => {
