@@ -13,7 +13,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
@@ -184,8 +184,8 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const serveKoa = app.callback();
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
-  const idOf = ({ headers }: IncomingMessage): string =>
-    readRequestId(headers['x-request-id']) ?? `${prefix}-${(counter++).toString(36)}`;
+  const nextId = (): string => `${prefix}-${(counter++).toString(36)}`;
+  const idOf = ({ headers }: IncomingMessage): string => readRequestId(headers['x-request-id']) ?? nextId();
   const { publicUrl } = deps.config;
   const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
     new Exchange(req, res, requestId, publicUrl, upgrade);
@@ -242,7 +242,9 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       onRequest,
     );
   const servers: Server[] = secure ? [plain, secure] : [plain];
-  for (const server of servers) server.on('clientError', answerClientError);
+  const answerMalformed = (error: NodeJS.ErrnoException, socket: Socket): void =>
+    answerClientError(error, socket, { requestId: nextId(), docsBase: publicUrl ?? '' });
+  for (const server of servers) server.on('clientError', answerMalformed);
   const upgrades = openUpgrades({
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {

@@ -55,6 +55,9 @@ test('compressed bodies are refused, and bad HTTP gets a Status', async (t) => {
   t.regex(await raw(door, 'NONSENSE\r\n\r\n'), /^HTTP\/1.1 400 [\s\S]*"kind":"Status"[\s\S]*"fix":/);
   const method = await raw(door, 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n');
   t.regex(method, /^HTTP\/1.1 400 [\s\S]*the method of the request is not known[\s\S]*"fix":"Use GET/);
+  t.regex(method, /"docs":"\/docs\/errors\/BadRequest"/);
+  const [, id] = /^X-Request-Id: (.+)\r$/im.exec(method) ?? [];
+  t.true(id !== undefined && method.includes(`"requestId":"${id}"`));
   const long = await raw(door, `GET /livez HTTP/1.1\r\nx-long: ${'a'.repeat(40_000)}\r\n\r\n`);
   t.regex(long, /^HTTP\/1.1 431 /);
 });

@@ -399,7 +399,12 @@ test('operators alone see supervisors and make orgs', async (t) => {
 
 test('every error code has its page, and every answer counts in the metrics', async (t) => {
   const door = await openDoor(t);
-  for (const code of ERROR_CODES) {
+  const early = await json(door.call(`${IN_DEFAULT}/secrets?resourceVersion=999999`));
+  t.like(early, { code: 504, reason: 'Timeout', docs: `${door.url}/docs/errors/Timeout` });
+  const noForm = await json(door.call(`${IN_DEFAULT}/secrets`, { headers: { ...bearer(KEYS.owner), accept: 'a/b' } }));
+  t.like(noForm, { code: 406, reason: 'NotAcceptable', docs: `${door.url}/docs/errors/NotAcceptable` });
+  t.is(typeof at(noForm, 'requestId'), 'string');
+  for (const code of [...ERROR_CODES, 'Timeout', 'NotAcceptable']) {
     const page = await fetch(`${door.url}/docs/errors/${code}`, { headers: { accept: 'text/html' } });
     t.is(page.status, 200, code);
     t.regex(await page.text(), new RegExp(`<h1>${code}</h1>`));
