@@ -1,5 +1,6 @@
 /** Answers what Node's parser of HTTP refuses before there is a request: by a `Status`, after which the connection ends. */
 import type { Socket } from 'node:net';
+import { docsPath } from '../src/api/errors/status.js';
 
 interface Answer {
   readonly status: number;
@@ -46,7 +47,12 @@ const MALFORMED: Answer = {
   fix: 'Send a request of HTTP/1.1; for https use the port of https.',
 };
 
-export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+/** `docsBase`: the address of the service, empty where it is not set, since no Host has been read. */
+export function answerClientError(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  { requestId, docsBase }: { readonly requestId: string; readonly docsBase: string },
+): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
@@ -61,9 +67,11 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
     reason: 'BadRequest',
     details: {},
     code: status,
+    docs: docsBase + docsPath('BadRequest'),
     fix,
+    requestId,
   });
   socket.end(
-    `HTTP/1.1 ${status} ${text}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${text}\r\nContent-Type: application/json\r\nX-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }

@@ -1,16 +1,23 @@
-/** What is refused before anything is made for a request: a second Host, and addresses that have spent their rate. */
+/** What is refused before anything is made for a request: a second Host or key, and addresses that have spent their rate. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toStatus } from '../src/api/errors/status.js';
 import { refuse } from '../src/api/refusal.js';
 
-/** RFC 9112, 3.2: to be refused, since each end of a proxy might take another one. Node keeps the first and says nothing. */
-export function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+/**
+ * The header that a request may have once and has twice: to be refused, since each end of a proxy might take another one (RFC 9112, 3.2;
+ * RFC 9110, 11.6.2). Node keeps the first and says nothing. For every request, so names are read by their length first.
+ */
+export function repeatedHeader({ rawHeaders }: IncomingMessage): 'Host' | 'Authorization' | undefined {
   let hosts = 0;
+  let keys = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+    const name = rawHeaders[i] ?? '';
+    if (name.length === 4) {
+      if (name.toLowerCase() === 'host') hosts += 1;
+    } else if (name.length === 13 && name.toLowerCase() === 'authorization') keys += 1;
   }
-  return hosts > 1;
+  if (hosts > 1) return 'Host';
+  return keys > 1 ? 'Authorization' : undefined;
 }
 
 /** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */

@@ -5,7 +5,9 @@
  * I11: what is logged of an unknown error is its name, its code and where it happened, never its whole message or the
  * request: messages of parsers and of the database quote what they were given.
  */
-import { toStatus } from '../src/api/errors/status.js';
+import { PROTOCOL_TABLE, type ProtocolReason } from '../src/api/errors/protocol.js';
+import { docsPath, toStatus } from '../src/api/errors/status.js';
+import type { ErrorEntry } from '../src/api/errors/table.js';
 import { RefusalError, type Cause, type Refusal } from '../src/api/refusal.js';
 import type { HttpLog } from './deps.js';
 import type { Exchange } from './exchange.js';
@@ -13,44 +15,27 @@ import { JSON_TYPE, reply, type Headers } from './reply.js';
 
 /** Answers of the protocol that are no registered code: kube-apiserver's own reasons, which its clients look for. */
 export class ProtocolError extends Error {
-  readonly status: number;
-  readonly reason: string;
-  readonly fix: string;
+  readonly reason: ProtocolReason;
   readonly causes: readonly Cause[];
-  readonly retryAfterSeconds: number | undefined;
 
-  constructor(
-    status: number,
-    reason: string,
-    message: string,
-    fix: string,
-    causes: readonly Cause[] = [],
-    retryAfterSeconds?: number,
-  ) {
+  constructor(reason: ProtocolReason, message: string, causes: readonly Cause[] = []) {
     super(message);
     this.name = 'ProtocolError';
-    this.status = status;
     this.reason = reason;
-    this.fix = fix;
     this.causes = causes;
-    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
 /** The list or read names a version that does not exist yet: 504, as clients of Kubernetes expect it. */
 export function tooLargeVersion(asked: number, current: number): ProtocolError {
   const cause: Cause = { field: '', reason: 'ResourceVersionTooLarge', message: 'Too large resource version' };
-  const message = `Too large resource version: ${asked}, current: ${current}`;
-  const fix = 'Send a resourceVersion that this service has answered, or none for the newest state.';
-  return new ProtocolError(504, 'Timeout', message, fix, [cause], 1);
+  return new ProtocolError('Timeout', `Too large resource version: ${asked}, current: ${current}`, [cause]);
 }
 
 export function notAcceptable(): ProtocolError {
   return new ProtocolError(
-    406,
     'NotAcceptable',
     'only the following media types are accepted: application/json, application/yaml',
-    'Send the header "Accept: application/json".',
   );
 }
 
@@ -60,8 +45,9 @@ interface Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function protocolStatus(error: ProtocolError, requestId: string): Answer {
-  const { status, reason, message, fix, causes, retryAfterSeconds } = error;
+function protocolStatus(x: Exchange, { reason, message, causes }: ProtocolError): Answer {
+  const entry: ErrorEntry = PROTOCOL_TABLE[reason];
+  const { status, fix, retryAfterSeconds } = entry;
   const details = {
     ...(causes.length > 0 ? { causes } : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
@@ -75,8 +61,9 @@ function protocolStatus(error: ProtocolError, requestId: string): Answer {
     reason,
     details,
     code: status,
+    docs: x.base + docsPath(reason),
     fix,
-    requestId,
+    requestId: x.requestId,
   };
   const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
   return { status, body: JSON.stringify(body), headers };
@@ -103,7 +90,7 @@ function foreignRefusal(status: number): Refusal {
 /** What is said to the client for any error. Logs what is our fault. */
 function explain(x: Exchange, error: unknown, log: HttpLog): Answer {
   if (error instanceof RefusalError) return refusalAnswer(x, error.refusal);
-  if (error instanceof ProtocolError) return protocolStatus(error, x.requestId);
+  if (error instanceof ProtocolError) return protocolStatus(x, error);
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return refusalAnswer(x, { code: 'Unavailable', message: 'the request took too long', retryAfterSeconds: 1 });
   }

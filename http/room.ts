@@ -13,6 +13,7 @@ import type { Rates } from './rate.js';
 import type { Revocation } from './revocation.js';
 import type { Streams } from './streams.js';
 import type { Runs } from './tools/runs.js';
+import type { YamlWriter } from './yaml/writer.js';
 import type { Visits } from './tools/visits.js';
 
 export interface Room extends HttpDeps {
@@ -21,6 +22,8 @@ export interface Room extends HttpDeps {
   readonly connections: Connections;
   readonly admission: Admission;
   readonly bodies: Bodies;
+  /** Of answers. */
+  readonly yaml: Pick<YamlWriter, 'write'>;
   readonly heavyTurns: HeavyTurns;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;

@@ -9,11 +9,11 @@
  * connections 75 s, connections (`connections.ts`); one request at a time on a connection (`pipelining.ts`); requests in flight
  * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
  * (`auth/addresses.ts`) by setting. When those are full the answer is 429 with Retry-After; connections beyond the bound are
- * closed. Health is outside of all bounds.
+ * closed. Health is outside of all bounds, metrics are not.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { refuse } from '../src/api/refusal.js';
@@ -28,7 +28,7 @@ import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openDiscovery } from './discovery/serve.js';
 import { drainServers } from './drain.js';
-import { hasTwoHosts, refuseCheaply } from './early-refusals.js';
+import { refuseCheaply, repeatedHeader } from './early-refusals.js';
 import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openExtras } from './extras.js';
@@ -52,6 +52,7 @@ import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
 import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
+import { openYamlWriter } from './yaml/writer.js';
 import { decodeObject } from '../src/api/encode.js';
 
 const MAX_HEADER_BYTES = 32 * 1024;
@@ -79,6 +80,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const deadlines = openDeadlines(limits.requestSeconds);
   const heavyTurns = openHeavyTurns();
   const bodies = openBodies(limits.bodyBytes, heavyTurns);
+  const yaml = openYamlWriter();
   const addresses = openAddresses(limits.rates.address);
   const connections = openConnections(limits.connections ?? {});
   const authenticator = openAuthenticator({
@@ -99,6 +101,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     revocation,
     admission: openAdmission({ ...limits.inFlight, bodyBytes: limits.bodyMemoryBytes }),
     bodies,
+    yaml,
     heavyTurns,
     deadlines,
     streams,
@@ -181,17 +184,22 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const serveKoa = app.callback();
   const prefix = Buffer.from(deps.randomBytes(5)).toString('hex');
   let counter = 0;
-  const idOf = ({ headers }: IncomingMessage): string =>
-    readRequestId(headers['x-request-id']) ?? `${prefix}-${(counter++).toString(36)}`;
+  const nextId = (): string => `${prefix}-${(counter++).toString(36)}`;
+  const idOf = ({ headers }: IncomingMessage): string => readRequestId(headers['x-request-id']) ?? nextId();
   const { publicUrl } = deps.config;
   const exchange = (req: IncomingMessage, res: ServerResponse, requestId: string, upgrade?: Upgrade): Exchange =>
     new Exchange(req, res, requestId, publicUrl, upgrade);
+  function refuseRepeated(x: Exchange, header: string): void {
+    x.res.shouldKeepAlive = false;
+    const fix = `Send one ${header} header.`;
+    answerError(x, refuse('BadRequest', `the request has more than one ${header} header`, { fix }), deps.log);
+  }
   function onRequest(req: IncomingMessage, res: ServerResponse): void {
     holdConnection(req.socket, res);
     const requestId = idOf(req);
-    if (hasTwoHosts(req)) {
-      res.shouldKeepAlive = false;
-      answerError(exchange(req, res, requestId), refuse('BadRequest', 'the request has more than one Host'), deps.log);
+    const repeated = repeatedHeader(req);
+    if (repeated !== undefined) {
+      refuseRepeated(exchange(req, res, requestId), repeated);
       return;
     }
     const query = req.url?.indexOf('?') ?? -1;
@@ -234,12 +242,16 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       onRequest,
     );
   const servers: Server[] = secure ? [plain, secure] : [plain];
-  for (const server of servers) server.on('clientError', answerClientError);
+  const answerMalformed = (error: NodeJS.ErrnoException, socket: Socket): void =>
+    answerClientError(error, socket, { requestId: nextId(), docsBase: publicUrl ?? '' });
+  for (const server of servers) server.on('clientError', answerMalformed);
   const upgrades = openUpgrades({
     may: (path, protocol) => isTool(path) || mayLeave(path, protocol, routed),
     serve(req, res, upgrade) {
       const x = exchange(req, res, idOf(req), upgrade);
-      if (isTool(x.path)) serveTools(x);
+      const repeated = repeatedHeader(req);
+      if (repeated !== undefined) refuseRepeated(x, repeated);
+      else if (isTool(x.path)) serveTools(x);
       else serveApi(x);
     },
   });
@@ -255,6 +267,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     streams.endAll();
     streams.close();
     bodies.close();
+    yaml.close();
     deadlines.close();
     upgrades.close();
     await Promise.all(servers.map((server) => closeServer(server)));
@@ -281,7 +294,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
 
 /** Asked for by what watches this process: outside of all bounds. */
 function isHealth(path: string): boolean {
-  return path === '/livez' || path === '/readyz' || path === '/healthz' || path === '/metrics';
+  return path === '/livez' || path === '/readyz' || path === '/healthz';
 }
 
 /** A path without any route, or one that has routes for other methods. */

@@ -27,27 +27,46 @@ const NEVER_IN = new Set([
   'x-request-id',
 ]);
 
-/** All of these would hold for the whole origin. */
+/**
+ * What would hold for more than the page: for the whole origin, for what a browser asks of others in its name, or for a proxy
+ * in front of this service, which would send a file or another page in place of the answer.
+ */
 const NEVER_OUT = new Set([
   ...HOP_BY_HOP,
   'accept-ch',
+  'activate-storage-access',
   'alt-svc',
   'clear-site-data',
+  'content-security-policy-report-only',
+  'critical-ch',
   'expect-ct',
   'nel',
+  'no-vary-search',
   'origin-agent-cluster',
   'public-key-pins',
   'report-to',
   'reporting-endpoints',
   'sec-session-registration',
   'secure-session-registration',
+  'set-cookie2',
   'set-login',
+  'sourcemap',
+  'speculation-rules',
   'strict-transport-security',
   'use-as-dictionary',
   // A browser would ask for a password in the name of this host, and what is typed never goes in.
   'www-authenticate',
+  'x-lighttpd-send-file',
+  'x-lighttpd-send-tempfile',
   'x-request-id',
+  'x-reproxy-url',
+  'x-sendfile',
+  'x-sendfile2',
+  'x-sourcemap',
 ]);
+
+/** Of the proxy in front (nginx): redirects inside of it, buffering, caching, speed. */
+const TO_THE_PROXY = 'x-accel-';
 
 /** By it a script asks for more pages than those below its own directory. */
 const SCOPE = 'service-worker-allowed';
@@ -106,7 +125,7 @@ export function outwardHeaders(
   let referring = 0;
   for (const [name, value] of pairs(rawHeaders)) {
     const lower = name.toLowerCase();
-    if (NEVER_OUT.has(lower) || dropped.has(lower)) continue;
+    if (NEVER_OUT.has(lower) || lower.startsWith(TO_THE_PROXY) || dropped.has(lower)) continue;
     if (lower === 'set-cookie') {
       const scoped = scopeCookie(value, passage.prefix);
       if (scoped !== undefined) headers.push(name, scoped);

@@ -1,5 +1,4 @@
 /** Owns how one object is answered, in the form that the client asked for, with its ETag. */
-import { stringify } from 'yaml';
 import { readVersion } from '../../src/api/encode.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { acceptForm, type Form } from '../accept.js';
@@ -30,7 +29,8 @@ export function etagOf(body: Buffer): string {
   return String(readVersion(body) ?? '');
 }
 
-export function answerObject(
+/** Refuses with Unavailable what is large and asked for as YAML, when too much of that is under way. */
+export async function answerObject(
   x: Exchange,
   room: Room,
   kind: KindDefinition,
@@ -39,12 +39,14 @@ export function answerObject(
   body: Buffer,
   etag: string,
   headers: Headers = {},
-): void {
+): Promise<void> {
   if (form.form !== 'object') {
     replyObject(x, status, room.renderings.of(form, kind, readIncludeObject(x)).single(body), etag, headers);
   } else if (form.yaml) {
+    const written = await room.yaml.write(x.caller?.org ?? '', body);
+    const text = Buffer.from(written.buffer, written.byteOffset, written.length);
     headers['content-type'] = 'application/yaml';
-    replyObject(x, status, Buffer.from(stringify(JSON.parse(body.toString('utf8')))), etag, headers);
+    replyObject(x, status, text, etag, headers);
   } else {
     replyObject(x, status, body, etag, headers);
   }

@@ -59,7 +59,7 @@ export async function createObject(
         throw error;
       },
     );
-    if (done !== undefined) return answerWrite(x, room, kind, form, done);
+    if (done !== undefined) return await answerWrite(x, room, kind, form, done);
   }
 }
 

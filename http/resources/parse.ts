@@ -50,7 +50,7 @@ export async function parseObject(x: Exchange, bodies: Bodies, body: Buffer): Pr
   const type = mediaType(x, 'application/json');
   if (!OBJECT_TYPES.includes(type)) throw unknownFormat(OBJECT_TYPES);
   if (type !== 'application/yaml') return parseRecord(body);
-  const parsed = await bodies.readYaml(body);
+  const parsed = await bodies.readYaml(x.caller?.org ?? '', body);
   if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
   return parsed;
 }

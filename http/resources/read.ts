@@ -39,5 +39,5 @@ export async function readObject(
   const etag = etagOf(body);
   // Of a Table the ETag says nothing: ages pass.
   if (form.form !== 'table' && isHeldAlready(x.header('if-none-match'), etag)) replyNotModified(x, etag);
-  else answerObject(x, room, kind, form, 200, body, etag);
+  else await answerObject(x, room, kind, form, 200, body, etag);
 }

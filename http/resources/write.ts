@@ -10,7 +10,7 @@ import type { Caller, WriteReply, WriteRequest } from '../../actors/stage.js';
 import type { Form } from '../accept.js';
 import type { Exchange } from '../exchange.js';
 import { betweenParts } from '../heavy-turns.js';
-import type { Headers } from '../reply.js';
+import { replyObject, type Headers } from '../reply.js';
 import type { Room } from '../room.js';
 import { answerObject, readForm } from './answer.js';
 import { readWriteOptions, type WriteOptions } from './options.js';
@@ -82,12 +82,26 @@ export async function writeObject(
   const { part, duplicates = [], dryRun = options.dryRun } = await ask(bytes);
   await betweenParts(x, bytes.length);
   const done = await sendWrite(room, caller, kind, address, { ...options, dryRun }, duplicates, part);
-  answerWrite(x, room, kind, form, done);
+  await answerWrite(x, room, kind, form, done);
 }
 
-export function answerWrite(x: Exchange, room: Room, kind: KindDefinition, form: Form, done: Done): void {
+/** What has been done is answered in any case: as JSON where the YAML that was asked for cannot be had. */
+export async function answerWrite(
+  x: Exchange,
+  room: Room,
+  kind: KindDefinition,
+  form: Form,
+  done: Done,
+): Promise<void> {
   if (done.warnings.length > 0) x.warnings.push(...done.warnings);
   const headers: Headers = {};
   if (done.replayed === true) headers['idempotency-replayed'] = 'true';
-  answerObject(x, room, kind, form, done.status, done.body, done.etag, headers);
+  try {
+    await answerObject(x, room, kind, form, done.status, done.body, done.etag, headers);
+  } catch (error) {
+    if (form.form !== 'object' || !form.yaml || !(error instanceof RefusalError)) throw error;
+    x.warnings.push(`${error.message}; this is JSON`);
+    delete headers['content-type'];
+    replyObject(x, done.status, done.body, done.etag, headers);
+  }
 }

@@ -1,19 +1,18 @@
 /** Owns `/docs/errors/{code}`, the page that every error's `docs` points to, and their index. HTML for people, Markdown for who asks for it. */
 import type { Router, RouterContext } from '@koa/router';
-import { ERROR_CODES, type ErrorCode } from '../../src/api/errors/codes.js';
-import { ERROR_TABLE } from '../../src/api/errors/table.js';
+import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
+import { ERROR_TABLE, type ErrorEntry } from '../../src/api/errors/table.js';
 import { refuse } from '../../src/api/refusal.js';
 
-function isCode(text: string): text is ErrorCode {
-  return ERROR_CODES.some((code) => code === text);
-}
+const PAGES: ReadonlyMap<string, ErrorEntry> = new Map<string, ErrorEntry>(
+  Object.entries({ ...ERROR_TABLE, ...PROTOCOL_TABLE }).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+);
 
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-function facts(code: ErrorCode): readonly (readonly [string, string])[] {
-  const { status, retryAfterSeconds, fix } = ERROR_TABLE[code];
+function facts({ status, retryAfterSeconds, fix }: ErrorEntry): readonly (readonly [string, string])[] {
   const retry =
     retryAfterSeconds === undefined
       ? 'Sending the same request again does not help.'
@@ -25,9 +24,9 @@ function facts(code: ErrorCode): readonly (readonly [string, string])[] {
   ];
 }
 
-function markdown(code: ErrorCode): string {
-  const { title, explanation } = ERROR_TABLE[code];
-  const rows = facts(code).map(([name, value]) => `- **${name}:** ${value}`);
+function markdown(code: string, entry: ErrorEntry): string {
+  const { title, explanation } = entry;
+  const rows = facts(entry).map(([name, value]) => `- **${name}:** ${value}`);
   return `# ${code}\n\n${title}.\n\n${explanation}\n\n${rows.join('\n')}\n`;
 }
 
@@ -41,9 +40,9 @@ function html(title: string, body: string): string {
   );
 }
 
-function page(code: ErrorCode): string {
-  const { title, explanation } = ERROR_TABLE[code];
-  const rows = facts(code).map(([name, value]) => `<dt>${name}</dt><dd>${escape(value)}</dd>`);
+function page(code: string, entry: ErrorEntry): string {
+  const { title, explanation } = entry;
+  const rows = facts(entry).map(([name, value]) => `<dt>${name}</dt><dd>${escape(value)}</dd>`);
   return html(
     code,
     `<p><strong>${escape(title)}.</strong></p><p>${escape(explanation)}</p><dl>${rows.join('')}</dl>` +
@@ -52,15 +51,15 @@ function page(code: ErrorCode): string {
 }
 
 function indexPage(): string {
-  const rows = ERROR_CODES.map((code) => {
-    const { status, title } = ERROR_TABLE[code];
-    return `<tr><td>${status}</td><td><a href="/docs/errors/${code}">${code}</a></td><td>${escape(title)}</td></tr>`;
-  });
+  const rows = [...PAGES].map(
+    ([code, { status, title }]) =>
+      `<tr><td>${status}</td><td><a href="/docs/errors/${code}">${code}</a></td><td>${escape(title)}</td></tr>`,
+  );
   return html('Error codes', `<table><tr><th>Status</th><th>Code</th><th></th></tr>${rows.join('')}</table>`);
 }
 
 function indexMarkdown(): string {
-  return ERROR_CODES.map((code) => `- [${code}](/docs/errors/${code}): ${ERROR_TABLE[code].title}`).join('\n') + '\n';
+  return [...PAGES].map(([code, { title }]) => `- [${code}](/docs/errors/${code}): ${title}`).join('\n') + '\n';
 }
 
 /** HTML unless Markdown or plain text is asked for. */
@@ -75,11 +74,12 @@ function answer(ctx: RouterContext, asHtml: () => string, asText: () => string):
 export function docsRoutes(router: Router): void {
   router.get('docs', '/docs/errors/:code', (ctx) => {
     const code = ctx.params['code'] ?? '';
-    if (!isCode(code)) throw refuse('NotFound', `there is no error code "${code.slice(0, 64)}"`);
+    const entry = PAGES.get(code);
+    if (entry === undefined) throw refuse('NotFound', `there is no error code "${code.slice(0, 64)}"`);
     answer(
       ctx,
-      () => page(code),
-      () => markdown(code),
+      () => page(code, entry),
+      () => markdown(code, entry),
     );
   });
   router.get('docs-index', '/docs/errors', (ctx) => answer(ctx, indexPage, indexMarkdown));

@@ -1,11 +1,13 @@
 /**
  * Serves `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They tell no tenant's data, and need no key but
  * `/metrics`, by setting. An orchestrator kills what is not live, so liveness is the event loop alone: it answers, or it does not (I13).
+ * Health costs a few reads of memory and has no bound; metrics are rendered once a second for all, and count as any request without a key.
  */
 import type Router from '@koa/router';
 import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
 import { requireScope } from '../auth/authorise.js';
 import { exchangeOf } from '../exchange.js';
+import { openMetricsText } from '../metrics-text.js';
 import type { Room } from '../room.js';
 
 export function healthRoutes(router: Router, room: Room): void {
@@ -20,6 +22,7 @@ export function healthRoutes(router: Router, room: Room): void {
     if (missing.length > 0) ctx.set('retry-after', '1');
     ctx.body = { ready: missing.length === 0, missing, behind: room.health.behind(), ...room.health.facts() };
   });
+  const text = openMetricsText(room.metrics);
   router.get('metrics', '/metrics', async (ctx) => {
     if (!room.config.metricsOpen) {
       const { authorization } = ctx.req.headers;
@@ -27,7 +30,7 @@ export function healthRoutes(router: Router, room: Room): void {
       requireScope(caller, OPERATOR_SCOPE, '');
     }
     ctx.set('content-type', room.metrics.contentType);
-    ctx.body = await room.metrics.metrics();
+    ctx.body = await text.read();
   });
   router.get('version', '/version', (ctx) => {
     const [major = '0', minor = '0'] = room.config.productVersion.replace(/^v/, '').split('.');

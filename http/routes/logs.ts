@@ -2,8 +2,10 @@
  * Owns `…/logs` of Jobs, Attempts, Sandboxes and Workspaces: which log is meant, and streaming its lines with back-pressure.
  * Where lines come from is the engine's matter (`Logs`).
  */
+import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { parseDuration } from '../../src/api/duration.js';
+import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
 import { parseTime, rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/stage.js';
@@ -18,6 +20,7 @@ import { readBytes } from '../resources/read.js';
 import { readBoolean } from '../resources/versions.js';
 import type { Room } from '../room.js';
 import { Outflow } from '../stream.js';
+import { checkContainer, OF_PROCESS } from './containers.js';
 import { parseProcessId } from './process-id.js';
 
 /** A follower whose work has not begun is answered after this, ms: clients and proxies give up on one that waits for headers. */
@@ -27,10 +30,6 @@ const LONGEST_CONTAINER = 300;
 /** Of `tail`. */
 const MOST_LINES = 1_000_000;
 
-/** Kinds in which clients start processes of their own. */
-const SESSIONS: ReadonlySet<string> = new Set(['Sandbox', 'Workspace']);
-const OF_PROCESS = 'process-';
-
 export async function serveLogs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
   const { kind, project, name } = target;
   if (target.rest.length > 0) throw refuse('NotFound', 'logs has no subpaths');
@@ -39,7 +38,10 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
   const address = addressOf(caller, kind, project, name, 'read');
   const owner = decodeObject(await readBytes(room, kind, address));
   const asked = readLogRequest(x, indexesOf(kind.kind, owner.spec), room.clock());
-  const request = SESSIONS.has(kind.kind) ? ofProcess(asked, owner.metadata.uid) : asked;
+  const works = await whatWorks(room, address, owner);
+  if (works !== undefined) checkContainer(asked.container, works);
+  // An Attempt's own names of processes have no epoch.
+  const request = works === owner ? ofProcess(asked, owner.metadata.uid) : asked;
   const timestamps = readBoolean(x.query, 'timestamps') ?? false;
   const most = readCount(x, 'limitBytes', Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY;
 
@@ -63,6 +65,18 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
     clearTimeout(early);
     release();
   }
+}
+
+/** The object whose spec says what runs; undefined: that of an Attempt is gone. */
+async function whatWorks(room: Room, address: Address, object: ApiObject): Promise<ApiObject | undefined> {
+  if (object.kind !== 'Attempt') return object;
+  const [reference] = object.metadata.ownerReferences ?? [];
+  if (reference === undefined) return undefined;
+  const { kind, name, uid } = reference;
+  const at = { ...address, kind, name };
+  const body = room.stage.peek(at) ?? (await room.stage.read(at, room.deadlines.current()));
+  const owner = body && decodeObject(body);
+  return owner?.metadata.uid === uid ? owner : undefined;
 }
 
 /** A follower sees that it is connected before the first line comes. */
@@ -107,7 +121,7 @@ async function streamLines(
 function ofProcess(request: LogRequest, uid: string): LogRequest {
   if (!request.container.startsWith(OF_PROCESS)) return request;
   const process = parseProcessId(request.container.slice(OF_PROCESS.length));
-  if (process === undefined) return request;
+  if (process === undefined) throw refuse('NotFound', 'process not found');
   const { id, epoch } = process;
   if (process.uid !== uid || (request.epoch ?? epoch) !== epoch) throw refuse('NotFound', 'process not found');
   return { ...request, epoch, container: `${OF_PROCESS}${id}` };

@@ -50,6 +50,11 @@ function bodyOf<T>(ctx: RouterContext, schema: z.ZodType<T>): T {
   return readInput(schema, body);
 }
 
+/** Of a call that says everything in its path: a body that says more is refused. */
+function checkNothing(ctx: RouterContext): void {
+  if ((ctx.request.length ?? 0) > 0 || ctx.get('transfer-encoding') !== '') bodyOf(ctx, Nothing);
+}
+
 function parameter(ctx: RouterContext, name: string): string {
   return ctx.params[name] ?? '';
 }
@@ -130,8 +135,9 @@ export function opsRoutes(router: Router, room: Room): void {
     const page = found(await operators.parked(kind, limit, after), `supervisor "${kind.slice(0, 64)}"`);
     ctx.body = { items: page.items, metadata: page.next === undefined ? {} : { continue: page.next } };
   });
-  router.post('/ops/v1/supervisors/:kind/restarts', async (ctx) => {
+  router.post('/ops/v1/supervisors/:kind/restarts', readJson, async (ctx) => {
     const kind = parameter(ctx, 'kind');
+    checkNothing(ctx);
     if (!(await operators.restartSupervisor(kind)))
       throw refuse('NotFound', `supervisor "${kind.slice(0, 64)}" not found`);
     ctx.status = 202;
@@ -142,8 +148,9 @@ export function opsRoutes(router: Router, room: Room): void {
     const uid = parameter(ctx, 'uid');
     ctx.body = found(await operators.actor(uid), `actor "${uid.slice(0, 64)}"`);
   });
-  router.post('/ops/v1/actors/:uid/restarts', async (ctx) => {
+  router.post('/ops/v1/actors/:uid/restarts', readJson, async (ctx) => {
     const uid = parameter(ctx, 'uid');
+    checkNothing(ctx);
     if (!(await operators.restartActor(uid))) throw refuse('NotFound', `actor "${uid.slice(0, 64)}" not found`);
     ctx.status = 202;
     ctx.body = { uid, restarted: true };

@@ -1,6 +1,7 @@
 /** Every place that can answer with an error has a registered code, and every code that can be answered is raised here. */
 import test from 'ava';
 import { ERROR_CODES, type ErrorCode } from '../../src/api/errors/codes.js';
+import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
 import { ERROR_TABLE } from '../../src/api/errors/table.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { listAt, textAt } from '../e2e/client.js';
@@ -12,7 +13,7 @@ const PLACES = findPlaces();
 const registered = new Set<string>(ERROR_CODES);
 
 /** Kubernetes' own reasons, which its clients look for; no code of ours says the same. */
-const PROTOCOL = new Set(['NotAcceptable', 'Timeout']);
+const PROTOCOL = new Set(Object.keys(PROTOCOL_TABLE));
 
 /** Places where a code is passed on, and not made up. */
 const PASSED_ON = new Set([

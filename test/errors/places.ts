@@ -101,7 +101,7 @@ function placesOf(file: string): Place[] {
     else if (node['type'] === 'CallExpression' && refuses && nameOf(node['callee']) === 'refuse') {
       for (const code of texts(argument(node, 0))) found.push({ file, code, how: 'refusal' });
     } else if (node['type'] === 'NewExpression' && nameOf(node['callee']) === 'ProtocolError') {
-      for (const code of texts(argument(node, 1))) found.push({ file, code, how: 'protocol' });
+      for (const code of texts(argument(node, 0))) found.push({ file, code, how: 'protocol' });
     } else if (node['type'] === 'ObjectExpression') {
       const own = members(node);
       // `code: 'custom'` is an issue of zod, which becomes a cause.

@@ -327,14 +327,15 @@ test('an address that asks too much without a key is refused, but for health; wi
   const door = await openDoor(t, { limits: { rates: { key: 1_000_000, org: 1_000_000, address: 0.1 } } });
   await door.make('Secret', 'secrets', 'a');
   t.is((await fetch(`${door.url}/nothing`)).status, 404);
-  for (const path of [SECRETS, '/apis', '/openapi.json', '/version']) {
+  for (const path of [SECRETS, '/apis', '/openapi.json', '/version', '/metrics']) {
     const refused = await fetch(door.url + path);
     t.is(refused.status, 429, path);
     t.truthy(refused.headers.get('retry-after'));
     t.is(at(await json(refused), 'reason'), 'TooManyRequests');
   }
-  for (const path of ['/livez', '/readyz', '/metrics']) t.is((await fetch(door.url + path)).status, 200, path);
-  for (const path of [SECRETS, `${SECRETS}/a`, '/apis', '/version']) t.is((await door.call(path)).status, 200, path);
+  for (const path of ['/livez', '/healthz', '/readyz']) t.is((await fetch(door.url + path)).status, 200, path);
+  for (const path of [SECRETS, `${SECRETS}/a`, '/apis', '/version', '/metrics'])
+    t.is((await door.call(path)).status, 200, path);
   // Also while it has to be looked up again.
   for (const path of ['/version', '/apis', SECRETS]) {
     door.http.authenticator.forget(OWNER_KEY);

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { Registry } from 'prom-client';
 import { until } from '../e2e/until.js';
 import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256, type Door } from './support/door.js';
 import { at, json } from './support/json.js';
@@ -54,6 +55,9 @@ test('compressed bodies are refused, and bad HTTP gets a Status', async (t) => {
   t.regex(await raw(door, 'NONSENSE\r\n\r\n'), /^HTTP\/1.1 400 [\s\S]*"kind":"Status"[\s\S]*"fix":/);
   const method = await raw(door, 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n');
   t.regex(method, /^HTTP\/1.1 400 [\s\S]*the method of the request is not known[\s\S]*"fix":"Use GET/);
+  t.regex(method, /"docs":"\/docs\/errors\/BadRequest"/);
+  const [, id] = /^X-Request-Id: (.+)\r$/im.exec(method) ?? [];
+  t.true(id !== undefined && method.includes(`"requestId":"${id}"`));
   const long = await raw(door, `GET /livez HTTP/1.1\r\nx-long: ${'a'.repeat(40_000)}\r\n\r\n`);
   t.regex(long, /^HTTP\/1.1 431 /);
 });
@@ -222,22 +226,23 @@ test('a wait that outlasts the request is 503, not a hanging client', async (t) 
 });
 
 /** How many requests have been answered, by the service's own count. */
-async function answered(door: Door): Promise<number> {
-  const lines = (await (await door.call('/metrics')).text()).split('\n');
+async function answered(metrics: Registry): Promise<number> {
+  const lines = (await metrics.metrics()).split('\n');
   const counts = lines.filter((line) => line.startsWith('troupe_http_requests_total{'));
   return counts.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
 test('of 64 KiB of pipelined requests two are served at the most, and the connection ends with their answers', async (t) => {
-  const door = await openDoor(t);
-  const before = await answered(door);
+  const metrics = new Registry();
+  const door = await openDoor(t, { metrics });
+  const before = await answered(metrics);
   const one = 'GET /x HTTP/1.1\r\nhost: x\r\n\r\n';
   const many = one.repeat(Math.floor((64 * 1024) / one.length));
   const answers = await Promise.all(Array.from({ length: 20 }, () => raw(door, many)));
   for (const answer of answers) {
     t.true((answer.match(/HTTP\/1.1 \d+/g)?.length ?? 0) <= 2);
   }
-  t.true((await answered(door)) - before <= 2 * 20 + 1);
+  t.true((await answered(metrics)) - before <= 2 * 20 + 1);
 });
 
 test('an answer that is long under way comes whole, though a second request was sent behind the first', async (t) => {
@@ -343,6 +348,22 @@ test('more than one Host is refused, whatever it says', async (t) => {
   for (const path of ['/livez', SECRETS]) {
     const hosts = 'host: a\r\nHOST: a\r\n';
     t.regex(await raw(door, `GET ${path} HTTP/1.1\r\n${hosts}\r\n`), /^HTTP\/1.1 400 [^]*more than one Host/);
+  }
+});
+
+test('more than one Authorization is refused, whatever it says, and where the connection asks to leave HTTP, too', async (t) => {
+  const door = await openDoor(t);
+  const keys = `host: a\r\nauthorization: Bearer ${KEYS.owner}\r\nAUTHORIZATION: Bearer ${KEYS.owner}\r\n`;
+  const leaving = `connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${'a'.repeat(22)}==\r\n`;
+  for (const [path, more] of [
+    [SECRETS, ''],
+    [`${SECRETS}/none`, ''],
+    ['/version', ''],
+    [`${IN_DEFAULT}/sandboxes/a/terminal`, leaving],
+  ] as const) {
+    const said = await raw(door, `GET ${path} HTTP/1.1\r\n${keys}${more}\r\n`);
+    t.regex(said, /^HTTP\/1.1 400 [^]*more than one Authorization/, path);
+    t.regex(said, /connection: close/i, path);
   }
 });
 

@@ -6,6 +6,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { WebSocket, WebSocketServer } from 'ws';
 import { notRunning } from '../../actors/work/entrance.js';
+import { outwardHeaders } from '../../http/proxy/headers.js';
 import { outwardLink, outwardLocation, outwardRefresh } from '../../http/proxy/references.js';
 import { scopeCookie } from '../../http/proxy/cookies.js';
 import { steady, until } from '../e2e/until.js';
@@ -111,6 +112,25 @@ test('what would hold for the whole origin does not come out, and cookies and re
   }
   t.is(answer.headers.get('service-worker-allowed'), `${PORTS}/${port}/`, 'its own path, whatever it says');
   t.is(answer.headers.get('x-own'), 'passes');
+});
+
+test('no header that acts on a proxy in front, on the origin or on what a browser asks of others comes out', (t) => {
+  const passage = { prefix: '/p/ports/80', port: 80, path: '/', host: 'service.example' };
+  const dropped = [
+    ...['X-Accel-Redirect', 'X-Accel-Buffering', 'X-Accel-Charset', 'X-Accel-Expires', 'X-Accel-Limit-Rate'],
+    ...['X-Sendfile', 'X-SendFile2', 'X-Lighttpd-Send-File', 'X-LIGHTTPD-send-tempfile', 'X-Reproxy-URL'],
+    ...['Speculation-Rules', 'SourceMap', 'X-SourceMap', 'Accept-CH', 'Critical-CH', 'Set-Cookie2', 'No-Vary-Search'],
+    ...['Content-Security-Policy-Report-Only', 'Reporting-Endpoints', 'Report-To', 'NEL', 'Activate-Storage-Access'],
+    ...['Strict-Transport-Security', 'Clear-Site-Data', 'Alt-Svc', 'Public-Key-Pins', 'Expect-CT', 'Use-As-Dictionary'],
+    ...['Origin-Agent-Cluster', 'WWW-Authenticate', 'Set-Login', 'X-Request-Id', 'Keep-Alive', 'Transfer-Encoding'],
+  ];
+  const passes = [
+    ...['Content-Type', 'Content-Security-Policy', 'Content-Length', 'ETag', 'Vary', 'Cache-Control'],
+    ...['Access-Control-Allow-Origin', 'X-Accelerated', 'X-Frame-Options'],
+  ];
+  const raw = [...dropped, ...passes].flatMap((name) => [name, '1']);
+  const names = outwardHeaders(raw, undefined, passage).filter((_text, place) => place % 2 === 0);
+  t.deepEqual(names, passes);
 });
 
 test('a redirect to anywhere else says so, one to this service stays below its port, and no cookie leaves the path of its port', (t) => {

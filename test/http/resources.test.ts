@@ -315,6 +315,24 @@ test('an action is checked against its schema and reaches the machine as one', a
   t.like(door.stage.requests.at(-1), { verb: 'action', action: 'IssueToken', input: { expiresIn: '2h' } });
   t.is((await call('')).status, 200);
   t.is((await door.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`)).status, 405);
+  const tokens = `${IN_DEFAULT}/serviceaccounts/robot/tokens`;
+  const rotations = `${BASE}/webhookendpoints/hook/rotations`;
+  const hook = { org: 'acme', kind: 'WebhookEndpoint', project: '', name: 'hook' };
+  await door.stage.put(hook, object('WebhookEndpoint', 'hook', ''));
+  const asked = door.stage.requests.length;
+  for (const [path, body, field] of [
+    [tokens, '{"expiresIn":"2h","audience":"a"}', 'audience'],
+    [tokens, '{"expiresIn":3600}', 'expiresIn'],
+    [tokens, '{"expiresIn":"-2h"}', 'expiresIn'],
+    [rotations, '{"previousSecretTtl":"1h"}', 'previousSecretTtl'],
+    [rotations, '{"previousSecretTTL":true}', 'previousSecretTTL'],
+    [rotations, '{"previousSecretTTL":"-1h"}', 'previousSecretTTL'],
+  ] as const) {
+    const refused = await door.call(path, { method: 'POST', body });
+    t.is(refused.status, 422, body);
+    t.is(at(await json(refused), 'details.causes.0.field'), field);
+  }
+  t.is(door.stage.requests.length, asked);
 });
 
 test('what is only worth a warning comes as Warning headers, safe for any header reader', async (t) => {

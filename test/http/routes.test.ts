@@ -3,11 +3,15 @@ import { createHash } from 'node:crypto';
 import { Agent, request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import test from 'ava';
+import { Registry } from 'prom-client';
 import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
+import { API_GROUP } from '../../src/brand.js';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
+import { until } from '../e2e/until.js';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { openMetricsText } from '../../http/metrics-text.js';
 import { readTraceId } from '../../http/trace.js';
 import { at, json, list } from './support/json.js';
 
@@ -34,7 +38,7 @@ test('the log of a Job is streamed as text, with what the query asks for', async
     },
   };
   const door = await openDoor(t, { logs, clock: () => 1_000_000 });
-  await withJob(door, { completions: 1 });
+  await withJob(door, { completions: 1, sidecars: [{ name: 'side' }, { name: 'nobody' }] });
   const plain = await door.call(`${JOB}/logs`);
   t.is(plain.headers.get('content-type'), 'text/plain; charset=utf-8');
   t.is(await plain.text(), 'one\ntwo\n');
@@ -71,6 +75,39 @@ test('the log of a Job is streamed as text, with what the query asks for', async
   t.deepEqual([v2.status, await v2.text()], [200, '']);
   t.is((await door.call(`${JOB}/logs`, { method: 'POST' })).status, 405);
   t.is((await door.call(`${JOB}/logs`, { headers: bearer(KEYS.other) })).status, 404);
+});
+
+test('a container that an object has not is refused with the names of those it has, also for its Attempts', async (t) => {
+  const door = await openDoor(t, { logs: { open: async () => Readable.from([line('x')]) } });
+  const spec = { completions: 1, initCommand: { command: ['a'] }, sidecars: [{ name: 'side', command: ['b'] }] };
+  await withJob(door, spec);
+  const put = (kind: string, name: string, more: object): Promise<unknown> =>
+    door.stage.put({ org: 'acme', kind, project: 'default', name }, object(kind, name, 'default', {}, more));
+  await put('Sandbox', 'box', {});
+  await put('Workspace', 'desk', {});
+  const owned = (kind: string, name: string, uid: string): object => ({
+    ownerReferences: [{ apiVersion: `${API_GROUP}/v1`, kind, name, uid, controller: true }],
+  });
+  await put('Attempt', 'of-j', owned('Job', 'j', 'uid-Job-j'));
+  await put('Attempt', 'of-box', owned('Sandbox', 'box', 'uid-Sandbox-box'));
+  await put('Attempt', 'of-earlier', owned('Job', 'j', 'uid-of-an-earlier-j'));
+  for (const [path, there, rule] of [
+    ['jobs/j', ['main', 'network', 'init', 'side'], 'must be main, network, init, side'],
+    ['attempts/of-j', ['main', 'network', 'init', 'side'], 'must be main, network, init, side'],
+    ['sandboxes/box', ['main', 'network'], 'must be main, network, or process- and the id of a process'],
+    ['workspaces/desk', ['main', 'network'], 'must be main, network, or process- and the id of a process'],
+    ['attempts/of-box', ['main', 'network', 'process-a'], 'must be main, network, or process- and the id of a process'],
+  ] as const) {
+    const logs = `${IN_DEFAULT}/${path}/logs?container=`;
+    for (const name of there) t.is((await door.call(logs + name)).status, 200, `${path} ${name}`);
+    const refused = await door.call(`${logs}zz`);
+    t.is(refused.status, 400, path);
+    const said = await json(refused);
+    t.is(at(said, 'message'), `container: Invalid value: "zz": ${rule}`);
+    t.is(at(said, 'details.causes.0.field'), 'container');
+  }
+  t.is((await door.call(`${IN_DEFAULT}/sandboxes/box/logs?container=process-zz`)).status, 404);
+  t.is((await door.call(`${IN_DEFAULT}/attempts/of-earlier/logs?container=zz`)).status, 200, 'nobody knows any more');
 });
 
 test('a Job of several indexes wants the index to be said', async (t) => {
@@ -349,6 +386,10 @@ test('operators alone see supervisors and make orgs', async (t) => {
   t.deepEqual(await parked('?limit=2&continue=b'), { items: ['c'], metadata: {} });
   t.is((await door.call('/ops/v1/supervisors/Nope/parked', { headers })).status, 404);
   t.is((await post('/ops/v1/supervisors/Job/restarts', '')).status, 202);
+  t.is((await post('/ops/v1/supervisors/Job/restarts', '{}')).status, 202);
+  for (const path of ['/ops/v1/supervisors/Job/restarts', '/ops/v1/actors/u1/restarts']) {
+    t.is((await post(path, '{"force":true}')).status, 422, path);
+  }
   t.is((await door.call('/ops/v1/actors/u1', { headers })).status, 200);
   t.is((await post('/ops/v1/actors/u2/restarts', '')).status, 404);
   t.deepEqual(await json(post('/ops/v1/admissions', '{"paused":true}')), { paused: true });
@@ -358,7 +399,12 @@ test('operators alone see supervisors and make orgs', async (t) => {
 
 test('every error code has its page, and every answer counts in the metrics', async (t) => {
   const door = await openDoor(t);
-  for (const code of ERROR_CODES) {
+  const early = await json(door.call(`${IN_DEFAULT}/secrets?resourceVersion=999999`));
+  t.like(early, { code: 504, reason: 'Timeout', docs: `${door.url}/docs/errors/Timeout` });
+  const noForm = await json(door.call(`${IN_DEFAULT}/secrets`, { headers: { ...bearer(KEYS.owner), accept: 'a/b' } }));
+  t.like(noForm, { code: 406, reason: 'NotAcceptable', docs: `${door.url}/docs/errors/NotAcceptable` });
+  t.is(typeof at(noForm, 'requestId'), 'string');
+  for (const code of [...ERROR_CODES, 'Timeout', 'NotAcceptable']) {
     const page = await fetch(`${door.url}/docs/errors/${code}`, { headers: { accept: 'text/html' } });
     t.is(page.status, 200, code);
     t.regex(await page.text(), new RegExp(`<h1>${code}</h1>`));
@@ -403,6 +449,46 @@ test('the ids that a client gives its request come back and stand in the log, un
   for (const bad of ['', '00-1-2-3', `ff-${trace}-b7ad6b7169203331-01`, `00-${'0'.repeat(32)}-b7ad6b7169203331-01`]) {
     t.is(readTraceId(bad), undefined, bad);
   }
+});
+
+test('metrics are rendered at most once a second, however many ask for them', async (t) => {
+  const metrics = new Registry();
+  let rendered = 0;
+  const text = async (): Promise<string> => `rendered ${++rendered}\n`;
+  const door = await openDoor(t, { metrics: Object.assign(metrics, { metrics: text }) });
+  const read = async (): Promise<string> => (await fetch(`${door.url}/metrics`)).text();
+  const begun = performance.now();
+  await Promise.all(Array.from({ length: 50 }, read));
+  t.true(rendered <= 1 + (performance.now() - begun) / 1_000, `${rendered} times`);
+  const before = rendered;
+  await until('they are rendered anew', async () => (await read()) === `rendered ${before + 1}\n`);
+});
+
+test('metrics that could not be rendered are rendered anew for the next who asks, and are never older than a second', async (t) => {
+  let now = 0;
+  let said: string | undefined;
+  let rendered = 0;
+  const text = openMetricsText(
+    {
+      async metrics() {
+        rendered += 1;
+        if (said === undefined) throw new Error('no figures');
+        return said;
+      },
+    },
+    () => now,
+  );
+  await t.throwsAsync(text.read(), { message: 'no figures' });
+  said = 'a';
+  const [first, second] = await Promise.all([text.read(), text.read()]);
+  t.is(first.toString(), 'a');
+  t.is(second, first);
+  t.is(rendered, 2);
+  said = 'b';
+  now = 999;
+  t.is(await text.read(), first);
+  now = 1_000;
+  t.is((await text.read()).toString(), 'b');
 });
 
 test('metrics need the key of an operator where the setting says so', async (t) => {

@@ -2,6 +2,7 @@
 import { causeLine } from './cause-line.js';
 import type { Cause, Refusal } from '../refusal.js';
 import type { ErrorCode } from './codes.js';
+import type { ProtocolReason } from './protocol.js';
 import { ERROR_TABLE } from './table.js';
 
 export interface StatusBody {
@@ -40,7 +41,7 @@ function messageOf({ message, causes }: Refusal, status: number): string {
 }
 
 /** Path of a code's page below the service's address. */
-export function docsPath(code: ErrorCode): string {
+export function docsPath(code: ErrorCode | ProtocolReason): string {
   return `/docs/errors/${code}`;
 }
 

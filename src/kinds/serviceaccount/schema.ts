@@ -18,7 +18,7 @@ export const serviceAccountStatus = z.object({
 });
 
 /** Body of `POST …/serviceaccounts/{name}/tokens`. */
-export const tokenInput = z.object({
+export const tokenInput = z.strictObject({
   expiresIn: zDuration({ min: '1m', max: '8760h', description: 'How long the token lives.' }).default('1h'),
 });
 

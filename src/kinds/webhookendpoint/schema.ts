@@ -57,7 +57,7 @@ export const webhookEndpointStatus = z.object({
 });
 
 /** Body of `POST …/webhookendpoints/{name}/rotations`. */
-export const rotationInput = z.object({
+export const rotationInput = z.strictObject({
   previousSecretTTL: zDuration({ max: '168h', description: 'How long the old secret goes on signing.' }).default('24h'),
 });
 
