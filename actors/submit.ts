@@ -5,6 +5,7 @@
 import type { Address } from '../src/api/address.js';
 import type { ApiObject } from '../src/api/object.js';
 import type { Refusal } from '../src/api/refusal.js';
+import { obstruct } from '../src/kinds/estimate.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { Moment } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
@@ -91,7 +92,14 @@ async function create(
       if (refusal) return { outcome: 'Refused', refusal };
     }
     const warnings = kind.asks ? await deps.admission.warnings(kind, prepared.object) : [];
-    const warned = warnings.length === 0 ? prepared : { ...prepared, warnings: [...prepared.warnings, ...warnings] };
+    const warned =
+      warnings.length === 0
+        ? prepared
+        : {
+            ...prepared,
+            object: obstruct(prepared.object, { neverFits: warnings }),
+            warnings: [...prepared.warnings, ...warnings],
+          };
     return await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);
   } finally {
     leave();

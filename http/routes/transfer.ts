@@ -88,16 +88,20 @@ export async function answerBytes(x: Exchange, what: Sendable): Promise<void> {
     const stream = await what.open(range);
     if (range === undefined) res.writeHead(200, head);
     else res.writeHead(206, { ...head, 'content-range': `bytes ${range.start}-${range.end}/${what.size}` });
-    await pipeline(stream, sinkOf(res, length), { signal: x.gone });
+    // Not `x.gone`, which aborts at the end of a whole answer too, and that may come before the stream has ended.
+    await pipeline(stream, sinkOf(res, length));
   } catch (error) {
     if (!x.abandoned) throw error;
   }
 }
 
-/** Ends the answer with its last bytes: a client that has all of them may send its next request at once (`../pipelining.ts`). */
+/**
+ * Ends the answer with its last bytes: a client that has all of them may send its next request at once (`../pipelining.ts`).
+ * Fails when the client leaves before that.
+ */
 function sinkOf(res: ServerResponse, length: number): Writable {
   let left = length;
-  return new Writable({
+  const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
       left -= chunk.length;
       if (left > 0) res.write(chunk, done);
@@ -112,4 +116,10 @@ function sinkOf(res: ServerResponse, length: number): Writable {
       done(error);
     },
   });
+  const closed = (): void => {
+    if (!res.writableFinished) sink.destroy(new Error('the client has left'));
+  };
+  if (res.closed) closed();
+  else res.once('close', closed);
+  return sink;
 }

@@ -14,7 +14,7 @@ import type { Pool } from 'pg';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import { parseDigest, type Digest } from './digest.js';
 import { isThere, openLayout, place, removeFile, removePartials } from './layout.js';
-import { digestOf, receive } from './receive.js';
+import { digestOf, diskFull, receive } from './receive.js';
 import {
   deleteRefs,
   findBlob,
@@ -27,7 +27,7 @@ import {
   usedBytes,
 } from './rows.js';
 import { sweepBlobs, type Swept } from './sweep.js';
-import { heard, systemCode } from './system-error.js';
+import { heard, isDiskFull, systemCode } from './system-error.js';
 
 export interface BlobsOptions {
   readonly dir: string;
@@ -158,6 +158,8 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
           return named === undefined ? inserted : named ? 'Created' : 'Exists';
         });
         return { outcome, ...received };
+      } catch (error) {
+        throw isDiskFull(error) ? diskFull() : error;
       } finally {
         await removeFile(path);
       }
@@ -202,7 +204,9 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
       const found = await blobs.head(org, digest, project);
       const name = found === undefined ? undefined : parseDigest(found.digest);
       if (name === undefined) throw refuse('NotFound', `there is no blob ${digest}`);
-      await link(layout.blob(name), path);
+      await link(layout.blob(name), path).catch((error: unknown) => {
+        throw systemCode(error) === 'ENOENT' ? missing(name) : error;
+      });
     },
 
     async addRef(org, digest, uid) {

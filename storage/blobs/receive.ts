@@ -9,7 +9,7 @@ import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import { SparseWriter } from '../../src/sparse-writer.js';
 import { parseDigest, type Digest } from './digest.js';
 import { removeFile } from './layout.js';
-import { systemCode } from './system-error.js';
+import { isDiskFull } from './system-error.js';
 
 /** Free space is looked at again after so many bytes. */
 const SPACE_CHECK_BYTES = 16 * 2 ** 20;
@@ -56,9 +56,7 @@ export async function receive(stream: Readable, options: ReceiveOptions): Promis
     }
   } catch (error) {
     await removeFile(path);
-    const code = systemCode(error);
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw diskFull();
-    throw error;
+    throw isDiskFull(error) ? diskFull() : error;
   } finally {
     signal.removeEventListener('abort', stop);
   }
@@ -112,7 +110,7 @@ async function checkSpace(path: string, reserve: number): Promise<void> {
   if (disk.bavail * disk.bsize < reserve) throw diskFull();
 }
 
-function diskFull(): RefusalError {
+export function diskFull(): RefusalError {
   return refuse('Unavailable', 'the disk that holds blobs is full', {
     fix: 'Delete what is no longer needed, or ask the operator for more disk.',
     retryAfterSeconds: FULL_RETRY_SECONDS,

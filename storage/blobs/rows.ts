@@ -1,9 +1,11 @@
 /**
  * Owns the rows of blobs: one named statement or transaction per transition, with its precondition and result above it.
  * Files are not touched here. Every statement names its org first (I12), except those of the sweep, which range over
- * the whole store.
+ * the whole store. While Postgres does not answer, all of them are refused with Unavailable.
  */
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryResult, QueryResultRow } from 'pg';
+import { RefusalError } from '../../src/api/refusal.js';
+import { isOutage, unavailable } from '../errors.js';
 import type { Digest } from './digest.js';
 
 /** Spells `BLOB`: the class of the advisory locks that order the changes of one content's file and rows. */
@@ -13,7 +15,7 @@ const TOUCH_AFTER = '1 hour';
 
 /** Runs `work` in one transaction under the lock of this content; commits when it resolves, rolls back when it rejects. */
 export async function underLock<T>(pool: Pool, digest: Digest, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+  const client = await pool.connect().catch(refuseOutage);
   let broken: Error | undefined;
   try {
     await client.query('BEGIN');
@@ -25,10 +27,23 @@ export async function underLock<T>(pool: Pool, digest: Digest, work: (client: Po
     await client.query('ROLLBACK').catch((failure: unknown) => {
       broken = failure instanceof Error ? failure : new Error(String(failure));
     });
-    throw error;
+    return refuseOutage(error);
   } finally {
     client.release(broken);
   }
+}
+
+/** One statement that is a transaction of its own. */
+function ask<Row extends QueryResultRow>(
+  pool: Pool,
+  text: string,
+  values: readonly unknown[],
+): Promise<QueryResult<Row>> {
+  return pool.query<Row>(text, [...values]).catch(refuseOutage);
+}
+
+function refuseOutage(error: unknown): never {
+  throw !(error instanceof RefusalError) && isOutage(error) ? unavailable(error) : error;
 }
 
 const INSERT = `
@@ -71,7 +86,7 @@ export async function forgetPage(
   after: string,
   limit: number,
 ): Promise<string | undefined> {
-  const { rows } = await pool.query<{ last: string | null }>(FORGET_PROJECT, [org, project, after, limit]);
+  const { rows } = await ask<{ last: string | null }>(pool, FORGET_PROJECT, [org, project, after, limit]);
   return rows[0]?.last ?? undefined;
 }
 
@@ -94,7 +109,7 @@ export async function insertBlob(
 
 /** Bytes that the org holds. */
 export async function usedBytes(pool: Pool, org: string): Promise<number> {
-  const { rows } = await pool.query<{ bytes: string }>('SELECT bytes FROM blob_usage WHERE org = $1', [org]);
+  const { rows } = await ask<{ bytes: string }>(pool, 'SELECT bytes FROM blob_usage WHERE org = $1', [org]);
   return Number(rows[0]?.bytes ?? 0);
 }
 
@@ -113,7 +128,7 @@ const FIND = `
  * only what this project may name.
  */
 export async function findBlob(pool: Pool, org: string, digest: Digest, project?: string): Promise<number | undefined> {
-  const { rows } = await pool.query<{ size: string }>(FIND, [org, digest, project ?? null]);
+  const { rows } = await ask<{ size: string }>(pool, FIND, [org, digest, project ?? null]);
   return rows[0] === undefined ? undefined : Number(rows[0].size);
 }
 
@@ -125,7 +140,7 @@ const ADD_REF = `
 
 /** The object keeps the blob alive from now on. False when the org has no such blob. Twice is once. */
 export async function insertRef(pool: Pool, org: string, digest: Digest, uid: string): Promise<boolean> {
-  const { rowCount } = await pool.query(ADD_REF, [org, digest, uid]);
+  const { rowCount } = await ask(pool, ADD_REF, [org, digest, uid]);
   return rowCount === 1;
 }
 
@@ -135,7 +150,7 @@ const DROP_REFS = `
 
 /** The object keeps nothing any more; what it kept lives on for the usual time from now. */
 export async function deleteRefs(pool: Pool, org: string, uid: string): Promise<void> {
-  await pool.query(DROP_REFS, [org, uid]);
+  await ask(pool, DROP_REFS, [org, uid]);
 }
 
 /** Where a reading of what is unused goes on. */
@@ -162,7 +177,7 @@ export async function unusedBlobs(
   after: UnusedBlob | undefined,
 ): Promise<readonly UnusedBlob[]> {
   const from = [after?.lastUsed ?? null, after?.org ?? '', after?.digest ?? ''];
-  const { rows } = await pool.query<UnusedBlob>(UNUSED, [afterSeconds, limit, ...from]);
+  const { rows } = await ask<UnusedBlob>(pool, UNUSED, [afterSeconds, limit, ...from]);
   return rows;
 }
 
@@ -175,7 +190,7 @@ const OVERDUE = `
 
 /** Whole store: for how long the oldest unused blob should have been gone (ms). */
 export async function overdueMs(pool: Pool, afterSeconds: number): Promise<number> {
-  const { rows } = await pool.query<{ ms: number }>(OVERDUE, [afterSeconds]);
+  const { rows } = await ask<{ ms: number }>(pool, OVERDUE, [afterSeconds]);
   return rows[0]?.ms ?? 0;
 }
 
@@ -183,7 +198,7 @@ const KNOWN = 'SELECT DISTINCT digest FROM blobs WHERE digest = ANY($1)';
 
 /** Whole store: those of these contents that some org holds. */
 export async function knownDigests(pool: Pool, digests: readonly Digest[]): Promise<ReadonlySet<Digest>> {
-  const { rows } = await pool.query<{ digest: Digest }>(KNOWN, [digests]);
+  const { rows } = await ask<{ digest: Digest }>(pool, KNOWN, [digests]);
   return new Set(rows.map((row) => row.digest));
 }
 

@@ -5,5 +5,10 @@ export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
+export function isDiskFull(error: unknown): boolean {
+  const code = systemCode(error);
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 /** For an 'error' event that also reaches somebody who waits: without any listener it would end the process. */
 export function heard(): void {}

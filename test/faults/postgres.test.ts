@@ -11,6 +11,7 @@ import { embeddedPrograms, systemPrograms } from '../../ops/postgres/programs.js
 import { startServer, stopServer, type Server } from '../../ops/postgres/server.js';
 import { startLoad } from '../crash/load.js';
 import { COLLECTION } from '../crash/writers.js';
+import { path, type Answer } from '../e2e/client.js';
 import { flaws, openWatcher } from '../e2e/watcher.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
@@ -109,10 +110,15 @@ test.serial(
       ).status,
       201,
     );
+    const upload = async (): Promise<Answer> => service.client().post(path('blobs', 'default'), { any: 'bytes' });
+    t.is((await upload()).status, 201);
     gate.shut();
     const refused = await service.client().merge(`${COLLECTION}/a`, { spec: { description: 'x' } });
     t.is(refused.status, 503, refused.text);
     t.truthy(refused.headers.get('retry-after'));
+    const unstored = await upload();
+    t.is(unstored.status, 503, unstored.text);
+    t.truthy(unstored.headers.get('retry-after'));
     await until('/readyz says so', async () => {
       const ready = await fetch(new URL('/readyz', service.url));
       return ready.status === 503 && (await ready.text()).includes('Postgres does not answer');

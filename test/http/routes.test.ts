@@ -224,6 +224,37 @@ test('a client that has all of a download is answered again on the same connecti
     t.is(await get(`${IN_DEFAULT}/blobs/${digest}`), 200);
     t.is(await get(`${IN_DEFAULT}/secrets`), 200);
   }
+  const counted = async (): Promise<readonly string[]> =>
+    (await (await door.call('/metrics')).text()).match(/^troupe_http_requests_total\{.*resource="blobs".*$/gm) ?? [];
+  await until('all downloads are counted', async () => (await counted()).at(-1)?.endsWith(' 3') === true);
+  t.deepEqual(
+    await counted(),
+    ['troupe_http_requests_total{verb="transfer",resource="blobs",status="200"} 3'],
+    'a whole download counts as what it was answered',
+  );
+  t.deepEqual(door.logged, []);
+});
+
+test('a client that leaves in the middle of a download ends the reading of the blob', async (t) => {
+  const { blobs, put } = shelf();
+  const digest = put(Buffer.alloc(1_000_000, 'x'));
+  const first = Readable.from(
+    (async function* () {
+      yield Buffer.alloc(1_000, 'x');
+      await new Promise(() => undefined);
+    })(),
+  );
+  const stuck: HttpDeps['blobs'] = {
+    ...blobs,
+    get: async () => ({ digest, size: 1_000_000, stream: first }),
+  };
+  const door = await openDoor(t, { blobs: stuck });
+  const leaving = new AbortController();
+  const answer = await door.call(`${IN_DEFAULT}/blobs/${digest}`, { signal: leaving.signal });
+  t.is(answer.status, 200);
+  leaving.abort();
+  await until('the reading is over', () => first.destroyed);
+  t.deepEqual(door.logged, []);
 });
 
 test('a blob goes in, is asked for, and comes out whole or in part', async (t) => {

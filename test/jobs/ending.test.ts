@@ -106,7 +106,11 @@ test('a request that no machine can ever meet is warned of, and fails with Capac
     warned.headers.get('warning') ?? '',
     /^299 - "Job \\"huge\\" cannot run: it needs cpu 4096, .*; the largest Node, \\"local\\", has cpu /,
   );
-  t.is((await create('?dryRun=All', '10m')).headers.get('warning'), null);
+  t.is(textAt(listAt(warned.body, 'status', 'estimate', 'warnings')[0], 'code'), 'CapacityUnavailable');
+  t.false(warned.text.includes('placementPreview'), 'no offering can take it');
+  const fitting = await create('?dryRun=All', '10m');
+  t.is(fitting.headers.get('warning'), null);
+  t.is(textAt(fitting.body, 'status', 'estimate', 'placementPreview', 'offering'), 'cpu-local');
   const job = await jobs.run('huge', { command: ['true'], resources: { cpu: '4096', memory: '64Mi' } });
   t.is(outcomeOf(job), 'Failed CapacityUnavailable');
   t.regex(textAt(job, 'status', 'message'), /cpu/);
@@ -228,6 +232,33 @@ test('fields that are not carried out are refused with 501 naming them, one by o
   t.is(answer.status, 501);
   for (const [field] of UNSUPPORTED) t.true(answer.text.includes(field), `${field}: ${answer.text}`);
   t.is((await client.get(`${JOBS}/unsupported`)).status, 404);
+});
+
+test('a dry run says what the create would be refused for, field by field, and places nothing', async (t) => {
+  const client: Client = jobs.client();
+  const fields = UNSUPPORTED.filter(([field]) => field !== 'spec.volumes' && field !== 'spec.connections');
+  const all = Object.assign({ command: ['true'] }, ...fields.map(([, spec]) => spec)) as object;
+  const answer = await client.post(`${JOBS}?dryRun=All`, objectOf('Job', 'unsupported', all));
+  t.is(answer.status, 201, answer.text);
+  const reasons = listAt(answer.body, 'status', 'estimate', 'blockingReasons');
+  t.deepEqual(
+    reasons.map((reason) => textAt(reason, 'message').split(': ')[0]).toSorted(),
+    fields.map(([field]) => field).toSorted(),
+  );
+  for (const reason of reasons) {
+    t.is(textAt(reason, 'code'), 'Unsupported');
+    t.not(textAt(reason, 'fix'), '');
+  }
+  t.false(answer.text.includes('placementPreview'), answer.text);
+  t.regex(answer.headers.get('warning') ?? '', /would be refused: Job does not support yet: .*spec\.resources\.gpu/);
+
+  t.is(
+    (await client.post(JOBS, objectOf('Job', 'dry-changed', { command: ['true'], state: 'Suspended' }))).status,
+    201,
+  );
+  const changed = await client.merge(`${JOBS}/dry-changed?dryRun=All`, { spec: { maxCostUSD: '1.00' } });
+  t.is(changed.status, 200, changed.text);
+  t.regex(changed.headers.get('warning') ?? '', /would be refused: Job does not support yet: spec\.maxCostUSD/);
 });
 
 test('a dry run returns an estimate and stores nothing, also when it is refused', async (t) => {

@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { Pool } from 'pg';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import { openBlobs } from '../../storage/blobs/blobs.js';
@@ -299,6 +300,40 @@ test('sweeps and puts of the same content at once never leave a row without its 
     for (const row of rows) t.is(await textOf((await blobs.get(row.org, row.digest))?.stream), 'hello');
   }
   t.pass();
+});
+
+test('while Postgres is away everything is refused with Unavailable and a time to come again, and no file is left', async (t) => {
+  const { dir, files, pool, blobs } = await openStore(t);
+  const path = join(dir, 'link');
+  for (const away of [
+    { host: '127.0.0.1', port: 1 },
+    // The socket of a server that has ended, on the disk that it may have ended for.
+    { host: join(dir, 'nowhere') },
+  ]) {
+    const none = new Pool({ ...away, user: 'x', database: 'x' });
+    t.teardown(() => none.end());
+    const lost = await openBlobs({ dir, pool: none, now: Date.now, reserveBytes: 0 });
+    for (const work of [
+      () => lost.put('a', bytes('hello'), put),
+      () => lost.head('a', hello),
+      () => lost.get('a', hello),
+      () => lost.linkTo('a', hello, path),
+      () => lost.addRef('a', hello, 'u'),
+      () => lost.forgetProject('a', 'p'),
+    ]) {
+      const error = await refusedWith(t, 'Unavailable', work());
+      t.truthy(error.refusal.retryAfterSeconds);
+    }
+  }
+  // It goes away after the bytes have come.
+  const away = Object.assign(Object.create(pool) as Pool, {
+    query: pool.query.bind(pool),
+    connect: async () => Promise.reject(new Error('Connection terminated unexpectedly')),
+  });
+  const late = await openBlobs({ dir, pool: away, now: Date.now, reserveBytes: 0 });
+  await refusedWith(t, 'Unavailable', late.put('a', bytes('hello'), put));
+  t.deepEqual(await files(), []);
+  t.is((await blobs.put('a', bytes('hello'), put)).outcome, 'Created');
 });
 
 test('when the disk has no more than the reserve, uploads are refused before they fill it', async (t) => {

@@ -7,13 +7,22 @@ import { invalid } from '../../api/causes.js';
 import { manageCreate } from '../../api/managed-fields.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
+import { obstruct } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkName, checkType } from './identity.js';
 import { writableOf } from './metadata.js';
 import { planOf } from './plan.js';
 import { refused, targetOf } from './prepared.js';
 import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
-import { checkSupported, judgeFields, noComplaints, readMembers, readMetadata, readSpec } from './validate.js';
+import {
+  checkSupported,
+  judgeFields,
+  noComplaints,
+  readMembers,
+  readMetadata,
+  readSpec,
+  warningOf,
+} from './validate.js';
 
 export function prepareCreate(
   kind: KindDefinition,
@@ -35,7 +44,7 @@ export function prepareCreate(
   const spec = readSpec(kind, body['spec'], complaints);
   const badName = checkName(kind, address.name);
   if (badName !== undefined) complaints.causes.unshift(badName);
-  const warnings = judgeFields(complaints, ctx);
+  const judged = judgeFields(complaints, ctx);
   if (input !== undefined) {
     const mismatch = checkAddress(address, input);
     if (mismatch !== undefined) return refused(mismatch);
@@ -46,7 +55,8 @@ export function prepareCreate(
   }
   if (input === undefined || complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
   const unsupported = checkSupported(kind, address.project, spec, ctx, target);
-  if (unsupported !== undefined) return refused(unsupported);
+  if (unsupported !== undefined && !ctx.dryRun) return refused(unsupported);
+  const warnings = [...judged, ...warningOf(kind, unsupported)];
 
   const writable = writableOf(input);
   const { now } = ctx.moment;
@@ -61,7 +71,8 @@ export function prepareCreate(
     managedFields: manageCreate({ manager: ctx.fieldManager, apiVersion, now }, { metadata: writable, spec }),
   };
   const unborn: ApiObject = { apiVersion, kind: kind.kind, metadata, spec, status: undefined };
-  const object: ApiObject = { ...unborn, status: kind.initialStatus(unborn) };
+  const born: ApiObject = { ...unborn, status: kind.initialStatus(unborn) };
+  const object = obstruct(born, { refusal: unsupported });
   return { outcome: 'Prepared', object, warnings, specChanged: true, changed: true, gone: false };
 }
 

@@ -16,7 +16,15 @@ import { planOf } from './plan.js';
 import { checkIfMatch, checkVersion } from './precondition.js';
 import { refused, targetOf } from './prepared.js';
 import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
-import { checkSupported, judgeFields, noComplaints, readMembers, readMetadata, readSpec } from './validate.js';
+import {
+  checkSupported,
+  judgeFields,
+  noComplaints,
+  readMembers,
+  readMetadata,
+  readSpec,
+  warningOf,
+} from './validate.js';
 
 export function prepareUpdate(
   kind: KindDefinition,
@@ -52,13 +60,14 @@ export function prepareUpdate(
       spec = read;
     }
   }
-  const warnings = judgeFields(complaints, ctx);
+  const judged = judgeFields(complaints, ctx);
   if (complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
 
   const specChanged = spec !== current.spec;
   const project = current.metadata.namespace ?? '';
   const unsupported = specChanged ? checkSupported(kind, project, spec, ctx, target) : undefined;
-  if (unsupported !== undefined) return refused(unsupported);
+  if (unsupported !== undefined && !ctx.dryRun) return refused(unsupported);
+  const warnings = unsupported === undefined ? judged : [...judged, ...warningOf(kind, unsupported)];
   if (!specChanged && (writable === current.metadata || sameWritable(writable, current.metadata))) {
     return { outcome: 'Prepared', object: current, warnings, specChanged: false, changed: false, gone: false };
   }

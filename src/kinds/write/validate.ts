@@ -88,7 +88,10 @@ export function judgeFields(complaints: Complaints, ctx: WriteContext): readonly
 
 const NONE: readonly string[] = [];
 
-/** Fields that are valid and not built yet: 501 naming each, unless nothing would be done anyway. */
+/**
+ * Fields that are valid and not built yet: 501 naming each. A dry run is not refused for it: the caller says in its answer that
+ * the real write would be.
+ */
 export function checkSupported(
   kind: KindDefinition,
   project: string,
@@ -96,7 +99,6 @@ export function checkSupported(
   ctx: WriteContext,
   target: Target,
 ): Refusal | undefined {
-  if (ctx.dryRun) return undefined;
   if (kind.unbuilt === true) {
     // What is in the catalog is only read, and needs no machinery.
     if (project === CATALOG_PROJECT) return undefined;
@@ -122,6 +124,13 @@ export function checkSupported(
     ...(image ? { fix: OTHER_IMAGES } : {}),
     target,
   };
+}
+
+/** For a dry run. A kind without any machinery says it for every object, so that is no news of this one. */
+export function warningOf(kind: KindDefinition, unsupported: Refusal | undefined): readonly string[] {
+  return unsupported === undefined || kind.unbuilt === true
+    ? NONE
+    : [`the real request would be refused: ${unsupported.message}`];
 }
 
 /** kubectl shows the message alone. */
