@@ -164,7 +164,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const supervision = openSupervision();
   const hub = openHub({
     // A watch that catches up reads as a list does.
-    log: { after: (org, ...rest) => listRead(org, () => deps.log.after(org, ...rest)) },
+    log: { after: (org, ...rest) => listRead(org, () => deps.log.after(org, ...rest)), head: () => deps.log.head() },
     slices,
     start: await deps.log.head(),
     ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
