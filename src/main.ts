@@ -7,6 +7,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
 import { readCatalog } from '../ops/catalog/read.js';
+import { hostFault } from '../ops/bindable.js';
 import { openFront } from '../ops/front.js';
 import { letHeapGrow } from '../ops/heap.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
@@ -141,8 +142,12 @@ async function serve(
 }
 
 const loaded = loadConfig(process.env);
+const fault = loaded.outcome === 'Config' ? await hostFault(loaded.config.host) : undefined;
 if (loaded.outcome === 'Invalid') {
   for (const line of loaded.lines) console.error(line);
+  process.exitCode = 2;
+} else if (fault !== undefined) {
+  console.error(`HOST: ${JSON.stringify(loaded.config.host)} ${fault}`);
   process.exitCode = 2;
 } else {
   letHeapGrow();

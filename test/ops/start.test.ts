@@ -28,6 +28,18 @@ test('a start with settings that do not fit ends with one line each, before it t
   t.regex(said, /^TROUPE_PROT: .*\nPORT: /);
 });
 
+test('a HOST that cannot be listened on is a fault of the settings, said before anything is touched', (t) => {
+  for (const [host, fault] of [
+    ['999.1.1.1', /^HOST: "999\.1\.1\.1" is no address.*\n$/],
+    ['203.0.113.7', /^HOST: "203\.0\.113\.7" is no address of this machine\n$/],
+  ] as const) {
+    const env = { PATH: process.env['PATH'], TROUPE_DATA_DIR: '/proc/nowhere', HOST: host };
+    const { status, stderr } = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
+    t.is(status, 2, stderr);
+    t.regex(stderr, fault);
+  }
+});
+
 test('a start with an argument that does not exist starts nothing and says what there is', (t) => {
   const { status, stderr, stdout } = spawnSync(process.execPath, [START, 'stop'], { encoding: 'utf8' });
   t.is(status, 2);
