@@ -27,6 +27,7 @@ export function refusedStart(error: unknown): void {
   if (!(error instanceof Error)) throw error;
   const message =
     noDoor(error) ??
+    noRoom(error) ??
     noDatabase(error) ??
     (refusals.some((refusal) => error instanceof refusal) ? error.message : undefined);
   if (message === undefined) throw error;
@@ -47,6 +48,13 @@ function noDoor(error: Error): string | undefined {
   const why = syscall === 'listen' ? NO_DOOR[code] : undefined;
   if (why === undefined) return undefined;
   return `cannot listen on ${address}:${port}: ${why}. Set HOST, PORT, TROUPE_TLS_PORT or TROUPE_SSH_PORT to what is free.`;
+}
+
+/** Undefined: it is no disk that is full. */
+function noRoom(error: Error): string | undefined {
+  const { code = '', path } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return undefined;
+  return `the disk is full${path === undefined ? '' : ` (${path})`}. Make room, then start again.`;
 }
 
 /** Undefined: it is no connection to Postgres that failed. */

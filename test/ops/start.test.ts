@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -78,6 +78,29 @@ test('a start without its Postgres ends with one line that says so and not how t
   t.is(status, 3, stderr);
   t.regex(stderr, /^Postgres does not answer .*DATABASE_URL.*\n$/);
   t.false(stderr.includes('hunter2'));
+});
+
+const canMount = process.geteuid?.() === 0 && spawnSync('mount', ['--version']).status === 0;
+
+(canMount ? test : test.skip)('a start on a full disk ends with one line that says so (needs root)', async (t) => {
+  const disk = await mkdtemp(join(tmpdir(), 'troupe-full-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
+  t.teardown(async () => {
+    if (mounted.status === 0) spawnSync('umount', [disk]);
+    await rm(disk, { recursive: true, force: true });
+  });
+  if (mounted.status !== 0) {
+    t.pass(`this machine mounts no tmpfs: ${String(mounted.stderr)}`);
+    return;
+  }
+  await writeFile(join(disk, 'fill'), Buffer.alloc(1 << 20)).catch(() => undefined);
+  const env = {
+    ...{ PATH: process.env['PATH'], TROUPE_DATA_DIR: disk, TROUPE_COMPUTE: 'off' },
+    DATABASE_URL: (await openTestDatabase(t)).url,
+  };
+  const { status, stderr } = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8', timeout: 60_000 });
+  t.is(status, 3, stderr);
+  t.regex(stderr, /^the disk is full.*Make room, then start again\.\n$/);
 });
 
 test('a start whose port is taken ends with one line that says whose and what to set, and leaves the other alone', async (t) => {
