@@ -19,6 +19,9 @@ export interface Post {
   tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
 }
 
+/** Letters of a lease: who sends one waits for what comes of it, and hears that nobody is there. Others need no reader. */
+const WAITS: ReadonlySet<Letter['letter']> = new Set(['LeaseWanted', 'LeaseReturned', 'LeaseGranted', 'LeaseChecked']);
+
 export function openPost(
   registry: Registry,
   kindOf: (name: string) => KindDefinition | undefined,
@@ -45,8 +48,11 @@ export function openPost(
       const from = { address: row.address, uid: row.uid, version: Math.max(0, row.version) };
       switch (await deliver(to, uid, { type: 'Told', from, letter })) {
         case 'Done':
-        case 'Absent':
           return DONE;
+        case 'Absent':
+          return WAITS.has(letter.letter)
+            ? { outcome: 'Failed', reason: 'NotFound', message: `${to.kind} "${to.name}" does not exist` }
+            : DONE;
         case 'Parked':
           return wait(`${to.kind} "${to.name}" is parked`);
         case 'Dropped':

@@ -310,7 +310,11 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
         }
         return { next: 'Tried', again: lane.overruled && !knew ? 0 : backoff(lane.tries) };
       case 'Failed': {
-        if (!isStored(task)) return TRIED; // nobody waits for it
+        if (!isStored(task)) {
+          // Nobody waits for it but the sender of a letter; should this be lost, it sends the letter again.
+          if (task.effect.type === 'Tell') await deps.giveBack(task, outcome.reason, outcome.message);
+          return TRIED;
+        }
         lane.tries += 1;
         const given = await deps.giveBack(task, outcome.reason, outcome.message);
         if (given === 'Done' || given === 'Absent') return TRIED;

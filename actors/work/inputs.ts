@@ -96,7 +96,7 @@ export function openInputs(deps: InputDeps): Inputs {
         if (input.from === 'url' && result.outcome === 'Staged') files.set(input.name, result);
         return result;
       } catch (error) {
-        return failure(input, error);
+        return failure(input, place.project, error);
       }
     },
     async release(id) {
@@ -133,12 +133,16 @@ function notFetched(input: PlannedInput, failed: Extract<FetchResult, { outcome:
   return failed.retryable ? { outcome: 'Later', message } : { outcome: 'Missing', reason: failed.reason, message };
 }
 
-function failure(input: PlannedInput, error: unknown): StagedInput {
+function failure(input: PlannedInput, project: string, error: unknown): StagedInput {
   if (!(error instanceof RefusalError)) {
     return { outcome: 'Later', message: `input "${input.name}": ${error instanceof Error ? error.message : 'failed'}` };
   }
   const { code, message } = error.refusal;
   if (code === 'Unavailable') return { outcome: 'Later', message: `input "${input.name}": ${message}` };
+  if (input.from === 'blob' && input.saved !== true && code === 'NotFound') {
+    const missing = `blob ${input.digest} does not exist in project "${project}"`;
+    return { outcome: 'Missing', reason: 'InvalidSource', message: missing };
+  }
   return { outcome: 'Missing', reason: code, message: `input "${input.name}": ${message}` };
 }
 

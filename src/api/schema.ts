@@ -91,21 +91,28 @@ export function zQuantity(rule: QuantityRule = {}): z.ZodType<string> {
 
 /** Cores, to the thousandth. */
 export function zCpu(rule: QuantityRule = {}): z.ZodType<string> {
-  return quantity(rule, 'a number of cores such as 500m, 1.5 or 4', parseMilliCpu);
+  return quantity(rule, 'a number of cores such as 500m, 1.5 or 4', parseMilliCpu, 'at most 9007199254740 cores');
 }
 
 /** Bytes, for memory and disk. */
 export function zBytes(rule: QuantityRule = {}): z.ZodType<string> {
-  return quantity(rule, 'a number of bytes such as 512Mi or 10Gi', parseBytes);
+  return quantity(rule, 'a number of bytes such as 512Mi or 10Gi', parseBytes, 'less than 8Pi');
 }
 
-function quantity(rule: QuantityRule, noun: string, read: (text: string) => number | undefined): z.ZodType<string> {
+/** `most`: what is said of one that is larger than can be counted exactly. */
+function quantity(
+  rule: QuantityRule,
+  noun: string,
+  read: (text: string) => number | undefined,
+  most?: string,
+): z.ZodType<string> {
   const min = rule.min === undefined ? 0 : known(read(rule.min), rule.min);
   const max = rule.max === undefined ? Number.POSITIVE_INFINITY : known(read(rule.max), rule.max);
   const said = sayRange(rule.min, rule.max);
   const text = checked(
     (value) => {
       const amount = read(value);
+      if (amount === undefined && most !== undefined && parseQuantity(value) !== undefined) return `must be ${most}`;
       return amount === undefined || amount < min || amount > max ? `must be ${noun}${said}` : undefined;
     },
     {

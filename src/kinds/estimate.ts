@@ -10,6 +10,8 @@ import type { Estimate } from './shapes/estimate.js';
 /** How long an estimate is worth something. */
 const VALID_MS = 15 * 60_000;
 const NOTHING = '0.00';
+/** With this reason work fails that no Node can take. */
+const NO_CAPACITY = 'CapacityUnavailable';
 
 export function estimateWork(work: ApiObject): Estimate {
   const now = parseTime(work.metadata.creationTimestamp) ?? 0;
@@ -47,10 +49,7 @@ export function obstruct(object: ApiObject, { refusal, neverFits = [] }: Obstacl
   const obstructed: Estimate = {
     ...estimate,
     ...(refusal === undefined ? {} : { blockingReasons: reasonsOf(refusal) }),
-    warnings: [
-      ...(estimate.warnings ?? []),
-      ...neverFits.map((message) => ({ code: 'CapacityUnavailable', message }) as const),
-    ],
+    warnings: [...(estimate.warnings ?? []), ...neverFits.map((message) => ({ code: NO_CAPACITY, message }))],
   };
   return { ...object, status: { ...status, estimate: obstructed } };
 }

@@ -16,6 +16,7 @@ import {
 import { compileShape } from '../../src/api/shape.js';
 import { dropNulls, unknownFields } from '../../src/api/strict.js';
 import { commandLine } from '../../src/kinds/shapes/argument.js';
+import { httpsUrl } from '../../src/kinds/shapes/https-url.js';
 
 const node: z.ZodType = z.object({
   name: z.string(),
@@ -311,4 +312,16 @@ test('value formats appear in OpenAPI as strings with format, pattern and descri
       typeof property === 'object' && typeof property.description === 'string' && typeof property.format === 'string',
     );
   }
+});
+
+test('a quantity that is too large and a port that is none are told as what they are', (t) => {
+  const said = (read: z.ZodType, value: string): string =>
+    read.safeParse(value, TELLING).error?.issues[0]?.message ?? '';
+  t.is(said(zBytes(), '100Pi'), 'must be less than 8Pi');
+  t.is(said(zBytes(), '7Pi'), '');
+  t.regex(said(zBytes(), 'much'), /^must be a number of bytes such as/);
+  t.is(said(zCpu(), '1E'), 'must be at most 9007199254740 cores');
+  t.is(said(httpsUrl, 'https://x.org:99999/'), 'must have a port from 1 to 65535, or none');
+  t.is(said(httpsUrl, 'http://x.org:99999/'), 'must be an https URL without credentials');
+  t.is(said(httpsUrl, 'https://x.org:8443/'), '');
 });

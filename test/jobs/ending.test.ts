@@ -242,9 +242,10 @@ test('a dry run says what the create would be refused for, field by field, and p
   t.is(answer.status, 201, answer.text);
   const reasons = listAt(answer.body, 'status', 'estimate', 'blockingReasons');
   t.deepEqual(
-    reasons.map((reason) => textAt(reason, 'message').split(': ')[0]).toSorted(),
-    fields.map(([field]) => field).toSorted(),
+    new Set(reasons.map((reason) => textAt(reason, 'message').split(': ')[0])),
+    new Set(fields.map(([field]) => field)),
   );
+  t.is(reasons.length, fields.length, 'one for each field');
   for (const reason of reasons) {
     t.is(textAt(reason, 'code'), 'Unsupported');
     t.not(textAt(reason, 'fix'), '');

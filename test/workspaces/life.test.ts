@@ -192,8 +192,49 @@ test('A second writer waits for the first, by the name of the reason, and a Volu
   const going = await service.client().get(`${VOLUMES}/shared`);
   t.is(going.status, 200, 'somebody writes');
   t.not(textAt(going.body, 'metadata', 'deletionTimestamp'), '');
+  const table = await service.client().ask('GET', `${VOLUMES}/shared`, {
+    headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+  });
+  t.true(table.text.includes('"Terminating"'), table.text);
+  await set('first', { state: 'Running' });
+  await seen(
+    `${WORKSPACES}/first`,
+    'waits for what goes',
+    (each) => textAt(each, 'status', 'reason') === 'VolumeDeleting',
+  );
   await service.client().remove(`${WORKSPACES}/second`);
   await until('it is gone', async () => (await service.client().get(`${VOLUMES}/shared`)).status === 404, PHASE_MS);
+  await seen(
+    `${WORKSPACES}/first`,
+    'hears that it is gone',
+    (each) => textAt(each, 'status', 'reason') === 'VolumeNotFound',
+  );
+});
+
+test('A Workspace whose Volume is gone says what is missing and what to do', async (t) => {
+  await volume('passing');
+  await workspace('left', { volume: 'passing' });
+  await phase('left', 'Running', 1);
+  await set('left', { state: 'Stopped' });
+  await phase('left', 'Stopped');
+  await service.client().remove(`${VOLUMES}/passing`);
+  await until('it is gone', async () => (await service.client().get(`${VOLUMES}/passing`)).status === 404, PHASE_MS);
+  await set('left', { state: 'Running' });
+  const waits = await seen(
+    `${WORKSPACES}/left`,
+    'says why',
+    (each) => textAt(each, 'status', 'reason') === 'VolumeNotFound',
+  );
+  t.is(textAt(waits, 'status', 'phase'), 'Pending');
+  t.regex(textAt(waits, 'status', 'message'), /Volume "passing" does not exist.*create it/);
+  t.is(condition(waits, 'Ready'), 'False VolumeNotFound');
+  t.regex(
+    textAt(
+      listAt(waits, 'status', 'conditions').find((each) => textAt(each, 'type') === 'Ready'),
+      'message',
+    ),
+    /create it/,
+  );
 });
 
 for (const propagationPolicy of ['Foreground', 'Orphan'] as const) {

@@ -15,6 +15,9 @@ export const EXIT = {
 } as const;
 
 const WRITABLE = 'Write to a path below /workspace in a Sandbox, or below the home directory in a Workspace.';
+/** It may have been a reading one. */
+const PERMITTED =
+  'Take a path that the user inside may use: one below /workspace in a Sandbox, or below the home directory in a Workspace.';
 
 const MESSAGE_CHARACTERS = 300;
 
@@ -55,7 +58,7 @@ function ofSystem(exitCode: number, complaint: string, at: string): RefusalError
     return refuse('Forbidden', `${at} is on a read-only file system`, { fix: WRITABLE });
   }
   if (/Permission denied|Operation not permitted/.test(complaint)) {
-    return refuse('Forbidden', `permission denied for ${at}: ${said}`, { fix: WRITABLE });
+    return refuse('Forbidden', `permission denied for ${at}: ${said}`, { fix: PERMITTED });
   }
   if (/No such file or directory/.test(complaint)) return missing(at);
   if (/Device or resource busy/.test(complaint)) {

@@ -348,7 +348,7 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     status: 422,
     title: 'A secret value is in plain environment',
     explanation:
-      'A value in spec.env is or contains a value of a Secret. Anyone who may read the object can read spec.env.',
+      'A value in spec.env is or contains a value of a Secret that the same spec mounts. Anyone who may read the object can read spec.env. Other Secrets are not compared.',
     fix: 'Put the value into a Secret and refer to it with valueFrom.secretKeyRef.',
   },
   SHA256Mismatch: {

@@ -14,7 +14,12 @@ import type { Slot, SlotOutput } from './slots.js';
 const LONGEST_MESSAGE = 500;
 
 /** What does not exist now will not exist at the next try. */
-const LASTING: ReadonlySet<string> = new Set(['CommandNotFound', 'CommandNotExecutable', 'ImageNotFound']);
+const LASTING: ReadonlySet<string> = new Set([
+  'CommandNotFound',
+  'CommandNotExecutable',
+  'ImageNotFound',
+  'InvalidSource',
+]);
 
 export type AttemptChanged = Extract<Letter, { letter: 'AttemptChanged' }>;
 

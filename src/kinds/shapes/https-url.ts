@@ -14,8 +14,19 @@ export function isHttps(text: string): boolean {
   }
 }
 
+/** It would be one with another port. */
+function hasBadPort(text: string): boolean {
+  const parts = /^(https:\/\/[^/?#]*):\d+(?=[/?#]|$)/.exec(text);
+  return parts !== null && isHttps(parts[1] ?? '');
+}
+
 export const httpsUrl = z
   .string()
   .max(LONGEST)
-  .refine(isHttps, 'must be an https URL without credentials')
+  .refine(isHttps, {
+    error: ({ input }) =>
+      typeof input === 'string' && hasBadPort(input)
+        ? 'must have a port from 1 to 65535, or none'
+        : 'must be an https URL without credentials',
+  })
   .meta({ format: 'uri', pattern: '^https://', example: 'https://example.com/hooks' });

@@ -34,7 +34,11 @@ export const volumeKind: KindDefinition = {
     raiseOnly: ['spec.maxCostUSD'],
   },
   columns: [
-    phaseColumn('Volume'),
+    {
+      ...phaseColumn('Volume'),
+      cell: ({ metadata, status }: This) =>
+        metadata.deletionTimestamp === undefined ? (status.phase ?? '') : 'Terminating',
+    },
     {
       name: 'Access',
       type: 'string',

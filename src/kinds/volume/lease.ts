@@ -34,6 +34,8 @@ export function takeWish(draft: VolumeDraft, letter: Wanted, from: Sender): void
   if (returned?.uid === from.uid && term <= returned.term) return; // it was returned since
   if (draft.deleting) {
     deny(draft, asker, 'VolumeDeleting', 'the Volume is being deleted');
+    // It asks again when the Volume goes, and hears that there is none.
+    awaitFree(draft, asker);
     return;
   }
   if (lease === undefined) {
@@ -42,10 +44,14 @@ export function takeWish(draft: VolumeDraft, letter: Wanted, from: Sender): void
     return;
   }
   deny(draft, asker, 'VolumeBusy', `it is held by ${lease.kind} "${lease.name}"`);
-  const { waiting } = draft.private;
-  const known = waiting.some((waiter) => isSame(waiter, asker));
-  if (!known && waiting.length < MOST_WAITING) draft.keep({ waiting: [...waiting, { kind, name, uid: from.uid }] });
+  awaitFree(draft, asker);
   check(draft, lease);
+}
+
+function awaitFree(draft: VolumeDraft, { kind, name, uid }: Waiter): void {
+  const { waiting } = draft.private;
+  const known = waiting.some((waiter) => isSame(waiter, { kind, name, uid }));
+  if (!known && waiting.length < MOST_WAITING) draft.keep({ waiting: [...waiting, { kind, name, uid }] });
 }
 
 export function takeReturn(draft: VolumeDraft, letter: Returned, from: Sender): void {

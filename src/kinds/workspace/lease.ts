@@ -169,7 +169,7 @@ export function takeLeaseFailure(draft: WorkspaceDraft, effect: LaterEffect, rea
   switch (lease.at) {
     case 'Wanted':
     case 'Denied':
-      return denied(draft, lease, 'VolumeNotFound', message);
+      return denied(draft, lease, 'VolumeNotFound', `${message}: create it, or name another one in spec.volume`);
     case 'Returning':
       draft.keep({ lease: undefined });
       if (lease.saved !== undefined) draft.condition('StateSaved', false, 'VolumeNotFound', message);
