@@ -168,6 +168,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     slices,
     start: await deps.log.head(),
     ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
+    now: () => performance.now(),
   });
   const nextChange = openNextChange();
   const committer = await deps.openCommitter((committed) => {
@@ -324,7 +325,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     list: (request) => listObjects(request, lists),
     slice: slices.next,
     version: () => hub.version,
-    settled: () => hub.settled,
+    settled: hub.settled,
     floor: () => floor,
     watch: hub.watch,
   };

@@ -121,10 +121,10 @@ export interface Stage {
   /** Version of the newest published change. */
   version(): number;
   /**
-   * Version up to which every live watcher has been handed all changes of its range (the end of the last finished tick).
+   * Version up to which every live watcher of the org has been handed all changes of its range.
    * Bookmarks carry it: `version()` may be ahead of what is still on its way to a watcher (I4).
    */
-  settled(): number;
+  settled(org: string): number;
   /** Oldest version from which a watch or an exact list can still be served. */
   floor(): number;
   /**

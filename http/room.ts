@@ -15,6 +15,7 @@ import type { Streams } from './streams.js';
 import type { Runs } from './tools/runs.js';
 import type { YamlWriter } from './yaml/writer.js';
 import type { Visits } from './tools/visits.js';
+import type { Waiting } from './watch/waiting.js';
 
 export interface Room extends HttpDeps {
   readonly authenticator: Authenticator;
@@ -29,6 +30,8 @@ export interface Room extends HttpDeps {
   readonly renderings: Renderings;
   readonly runningKeys: RunningKeys;
   readonly streams: Streams;
+  /** What waits in memory for watches. */
+  readonly waiting: Waiting;
   /** For long answers that are no streams. */
   readonly revocation: Pick<Revocation, 'follow'>;
   readonly rates: Rates;

@@ -52,6 +52,7 @@ import { serveTool } from './tools/serve.js';
 import { openVisits } from './tools/visits.js';
 import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
+import { openWaiting, WAITING_BYTES } from './watch/waiting.js';
 import { openYamlWriter } from './yaml/writer.js';
 import { decodeObject } from '../src/api/encode.js';
 
@@ -105,6 +106,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     heavyTurns,
     deadlines,
     streams,
+    waiting: openWaiting(limits.watchBytes ?? WAITING_BYTES),
     rates: openRates(limits.rates),
     visits: openVisits({
       placeOf: (visit) => placeOf(visit, deps.config.toolDomain),

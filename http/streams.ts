@@ -10,6 +10,9 @@ import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
 import type { Revocable, Revocation } from './revocation.js';
 
+/** Of a sweep, before other work has its turn (ms). */
+const SLICE_MS = 5;
+
 export interface Stream extends Revocable {
   /** Called once a second. `now` is performance.now(). */
   sweep?(now: number): void;
@@ -37,12 +40,29 @@ export function openStreams(max: number, perKey: number, revocation: Pick<Revoca
   const open = new Set<Stream>();
   /** By `org/holder`, and by org. */
   const counts = new Map<string, number>();
+  let sweeping = false;
   const timer = setInterval(() => {
-    const now = performance.now();
-    for (const stream of open) stream.sweep?.(now);
-    revocation.sweep(now);
+    if (!sweeping) void sweep();
+    revocation.sweep(performance.now());
   }, 1000);
   timer.unref();
+
+  /** In slices: thousands may be cut in one sweep, and other requests go on meanwhile. */
+  async function sweep(): Promise<void> {
+    sweeping = true;
+    try {
+      let until = performance.now() + SLICE_MS;
+      for (const stream of [...open]) {
+        const now = performance.now();
+        if (open.has(stream)) stream.sweep?.(now);
+        if (now < until) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        until = performance.now() + SLICE_MS;
+      }
+    } finally {
+      sweeping = false;
+    }
+  }
 
   return {
     add(x, stream) {

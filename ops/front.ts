@@ -79,7 +79,7 @@ export function openFront(store: Store, blobs: Blobs): Front {
       list: (request) => stage().list(request),
       slice: (org) => stage().slice(org),
       version: () => stage().version(),
-      settled: () => stage().settled(),
+      settled: (org) => stage().settled(org),
       floor: () => stage().floor(),
       watch: (range, from, watcher, signal) => stage().watch(range, from, watcher, signal),
     },

@@ -9,20 +9,23 @@
  * the version it read last. Live watchers hold no queue of their own: their position is an index into this tick's batch.
  *
  * A fixed tick coalesces: every 10 ms all new changes of a range are handed over at once (measured: facts, "HTTP").
+ * What a tick takes is handed over in short slices, and orgs take turns: an org with thousands of watchers delays its own
+ * watchers, and neither those of others nor requests.
  */
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { ChangesLog, LogLimit } from '../../storage/store.js';
 import type { Slices } from '../slices.js';
 import type { Range, Watcher } from '../stage.js';
-import { openRing, type RingLimits } from './ring.js';
+import { openHandOvers } from './hand-overs.js';
+import { openRing, sizeOf, type RingLimits } from './ring.js';
 
 export interface Hub {
   /** From the committer: versions strictly increase. */
   publish(changes: readonly CommittedChange[]): void;
   watch(range: Range, from: number, watcher: Watcher, signal: AbortSignal): Promise<'Watching' | 'Expired'>;
   readonly version: number;
-  /** Up to this version every live watcher has been handed the changes of its range. */
-  readonly settled: number;
+  /** Up to this version every live watcher of the org has been handed the changes of its range. */
+  settled(org: string): number;
   readonly watchers: number;
   /** Ends all watches cleanly. */
   drain(): void;
@@ -34,12 +37,24 @@ export interface HubDeps {
   /** Version at which this process starts. */
   readonly start: number;
   readonly ring: RingLimits;
+  /** Milliseconds of a clock that does not go back. */
+  readonly now: () => number;
 }
 
 interface Live {
   readonly range: Range;
   readonly watcher: Watcher;
   ended: boolean;
+}
+
+/** What an org's watchers have not been handed yet. There is none while nothing waits. */
+interface Flush {
+  /** By kind, for the next tick. Undefined: more than FRESH_BYTES, which nobody gets. */
+  fresh: Map<string, CommittedChange[] | undefined>;
+  bytes: number;
+  /** What an earlier tick has taken is being handed over. */
+  running: boolean;
+  settled: number;
 }
 
 interface Step {
@@ -49,56 +64,80 @@ interface Step {
 
 /** Milliseconds between flushes: beats waiting for the last flush to end (p99 34 against 70 ms, measured). */
 const TICK_MS = 10;
-/** Watchers served before other work gets its turn. */
-const YIELD_EVERY = 500;
+/**
+ * Changes of an org that wait for a tick because what the one before has taken is still being handed over. I10: when they
+ * are more, the watchers of the kind are ended as slow ones are, and resume from the log.
+ */
+const FRESH_BYTES = 32 * 1024 * 1024;
 /** Read from the ring or the log, and handed over, per step of catching up; the receiver drains in between. */
 const CATCH_UP_STEP: LogLimit = { changes: 250, bytes: 256 * 1024 };
 
 export function openHub(deps: HubDeps): Hub {
   const ring = openRing(deps.start, deps.ring);
   const live = new Map<string, Set<Live>>();
-  let fresh = new Map<string, CommittedChange[]>();
+  const flushes = new Map<string, Flush>();
+  const handOvers = openHandOvers(deps.now);
   let ticking = false;
   let count = 0;
-  let settled = deps.start;
   let drained = false;
 
   function publish(changes: readonly CommittedChange[]): void {
-    if (fresh.size === 0 && !ticking) settled = ring.end;
     for (const change of changes) {
+      const before = ring.end;
       ring.push(change);
-      if (count === 0) continue;
-      const bucket = bucketOf(change.address.org, change.address.kind);
-      const waiting = fresh.get(bucket);
-      if (waiting) waiting.push(change);
-      else if (live.has(bucket)) fresh.set(bucket, [change]);
-    }
-    if (fresh.size > 0 && !ticking) {
-      ticking = true;
-      setTimeout(() => void tick(), TICK_MS);
+      const { org, kind } = change.address;
+      if (count === 0 || !live.has(bucketOf(org, kind))) continue;
+      let flush = flushes.get(org);
+      if (flush === undefined) {
+        flushes.set(org, (flush = { fresh: new Map(), bytes: 0, running: false, settled: before }));
+      }
+      add(flush, kind, change);
+      if (!flush.running) arm();
     }
   }
 
-  async function tick(): Promise<void> {
-    const batch = fresh;
-    fresh = new Map();
+  function add(flush: Flush, kind: string, change: CommittedChange): void {
+    flush.bytes += sizeOf(change);
+    const waiting = flush.fresh.get(kind);
+    if (flush.bytes > FRESH_BYTES) flush.fresh.set(kind, undefined);
+    else if (waiting) waiting.push(change);
+    else if (!flush.fresh.has(kind)) flush.fresh.set(kind, [change]);
+  }
+
+  function arm(): void {
+    if (ticking) return;
+    ticking = true;
+    setTimeout(tick, TICK_MS);
+  }
+
+  function tick(): void {
+    ticking = false;
+    for (const [org, flush] of flushes) {
+      if (flush.running) continue;
+      flush.running = true;
+      handOvers.add(handOver(org, flush));
+    }
+  }
+
+  /** One watcher a step. I4: the next tick of the org takes nothing before this has come to its end. */
+  function* handOver(org: string, flush: Flush): Generator<void> {
+    const batch = flush.fresh;
+    flush.fresh = new Map();
+    flush.bytes = 0;
     const version = ring.end;
-    let served = 0;
-    for (const [bucket, changes] of batch) {
+    for (const [kind, changes] of batch) {
       const shared = new Map<string, readonly CommittedChange[]>();
       // A watcher that went live after these changes were taken has them already from the ring: its position tells.
-      for (const entry of Array.from(live.get(bucket) ?? [])) {
-        serve(entry, changes, sharedOf(entry.range, changes, shared), version);
-        served += 1;
-        if (served % YIELD_EVERY === 0) await new Promise((resolve) => setImmediate(resolve));
+      for (const entry of Array.from(live.get(bucketOf(org, kind)) ?? [])) {
+        if (changes === undefined) end(entry, 'Slow');
+        else serve(entry, changes, sharedOf(entry.range, changes, shared), version);
+        yield;
       }
     }
-    settled = version;
-    ticking = false;
-    if (fresh.size > 0) {
-      ticking = true;
-      setTimeout(() => void tick(), TICK_MS);
-    }
+    flush.settled = version;
+    flush.running = false;
+    if (flush.fresh.size > 0) arm();
+    else flushes.delete(org);
   }
 
   const positions = new WeakMap<Live, number>();
@@ -199,9 +238,7 @@ export function openHub(deps: HubDeps): Hub {
     get version() {
       return ring.end;
     },
-    get settled() {
-      return fresh.size === 0 && !ticking ? ring.end : settled;
-    },
+    settled: (org) => flushes.get(org)?.settled ?? ring.end,
     get watchers() {
       return count;
     },

@@ -79,6 +79,6 @@ export function openRing(start: number, limits: RingLimits): Ring {
 }
 
 /** The bodies are shared with cache and log readers; they are counted all the same, as the ring alone may keep them. */
-function sizeOf(change: CommittedChange): number {
+export function sizeOf(change: CommittedChange): number {
   return change.after.length + (change.before?.length ?? 0) + 200;
 }

@@ -1,7 +1,7 @@
 /**
- * Owns the bytes of watch events. A frame is made once per change and form and shared by all watchers of that form; a
- * whole tick's frames are made once for all watchers that see everything of a range, because the hub hands all of them
- * the same array (facts, "HTTP": the cost of a watch is per write).
+ * Owns the bytes of watch events. They are made once per change, type of event and form, and shared by all watchers that
+ * get this event in this form, whatever they select; a whole tick's frames are joined once for all watchers that see
+ * everything of a range, because the hub hands all of them the same array (facts, "HTTP": the cost of a watch is per write).
  *
  * The bytes are ready HTTP chunks: `sender.ts` writes them to the socket as they are.
  * Kept in WeakMaps beside the change: they go when the hub forgets it.
@@ -65,44 +65,67 @@ export function select(change: CommittedChange, selection: Selection): Seen {
   return seen(change.type, was, change.type === 'DELETED' ? was : after !== undefined && selection.shows(after));
 }
 
-const frames = new WeakMap<CommittedChange, Map<string, Buffer>>();
-
 /** The frame of a change in a form. */
 export function changeFrame(change: CommittedChange, what: NonNullable<Seen>, rendering: Rendering): Buffer {
-  let made = frames.get(change);
-  if (made === undefined) frames.set(change, (made = new Map()));
+  const body =
+    what.state === 'after' || change.before === undefined
+      ? change.after
+      : stampVersion(Buffer.from(change.before), change.version);
+  return frame(what.type, rendering.single(body));
+}
+
+const chunks = new WeakMap<CommittedChange, Map<string, Buffer>>();
+
+/** The same frame as a chunk, made once for all watchers to whom the change is this event, whatever they select. */
+function changeChunk(change: CommittedChange, what: NonNullable<Seen>, rendering: Rendering): Buffer {
+  let made = chunks.get(change);
+  if (made === undefined) chunks.set(change, (made = new Map()));
   const key = `${what.type}/${what.state}/${rendering.key}`;
   let bytes = made.get(key);
-  if (bytes === undefined) {
-    const body =
-      what.state === 'after' || change.before === undefined
-        ? change.after
-        : stampVersion(Buffer.from(change.before), change.version);
-    bytes = frame(what.type, rendering.single(body));
-    made.set(key, bytes);
-  }
+  if (bytes === undefined) made.set(key, (bytes = chunk([changeFrame(change, what, rendering)])));
   return bytes;
 }
 
-const ticks = new WeakMap<readonly CommittedChange[], Map<string, Buffer>>();
+const joined = new WeakMap<readonly CommittedChange[], Map<string, Buffer | undefined>>();
 
-/** All that a watcher with this selection sees of a tick, as one HTTP chunk; empty when it sees nothing. */
-export function tickChunk(changes: readonly CommittedChange[], selection: Selection, rendering: Rendering): Buffer {
+/**
+ * All that a watcher with this selection sees of a tick, as HTTP chunks that it shares with others; none when it sees
+ * nothing. A watcher with a selection shares chunks of single changes: thousands of different selections copy no byte.
+ */
+export function tickChunks(
+  changes: readonly CommittedChange[],
+  selection: Selection,
+  rendering: Rendering,
+): readonly Buffer[] {
+  const shown: Buffer[] = [];
   if (!selection.all) {
-    const shown: Buffer[] = [];
     for (const change of changes) {
       const what = select(change, selection);
-      if (what !== undefined) shown.push(changeFrame(change, what, rendering));
+      if (what !== undefined) shown.push(changeChunk(change, what, rendering));
     }
-    return chunk(shown);
+    return shown;
   }
-  let made = ticks.get(changes);
-  if (made === undefined) ticks.set(changes, (made = new Map()));
+  const whole = wholeTick(changes, rendering);
+  if (whole !== undefined) return [whole];
+  for (const change of changes) shown.push(changeChunk(change, { type: change.type, state: 'after' }, rendering));
+  return shown;
+}
+
+/**
+ * The changes of an array as one chunk: one write for each watcher instead of one a change. It is made for the second
+ * watcher that is handed this very array; what one watcher gets while it catches up is not copied.
+ */
+function wholeTick(changes: readonly CommittedChange[], rendering: Rendering): Buffer | undefined {
+  if (changes.length < 2) return undefined;
+  let made = joined.get(changes);
+  if (made === undefined) joined.set(changes, (made = new Map()));
   let bytes = made.get(rendering.key);
-  if (bytes === undefined) {
-    bytes = chunk(changes.map((change) => changeFrame(change, { type: change.type, state: 'after' }, rendering)));
-    made.set(rendering.key, bytes);
+  if (bytes === undefined && made.has(rendering.key)) {
+    bytes = chunk(
+      changes.map((change) => payload(changeChunk(change, { type: change.type, state: 'after' }, rendering))),
+    );
   }
+  made.set(rendering.key, bytes);
   return bytes;
 }
 
@@ -114,4 +137,9 @@ export function chunk(parts: readonly Buffer[]): Buffer {
   for (const part of parts) size += part.length;
   if (size === 0) return NOTHING;
   return Buffer.concat([Buffer.from(`${size.toString(16)}\r\n`), ...parts, LINE]);
+}
+
+/** The bytes between a chunk's head and its end. */
+export function payload(bytes: Buffer): Buffer {
+  return bytes.subarray(bytes.indexOf('\n') + 1, bytes.length - LINE.length);
 }

@@ -18,7 +18,7 @@ import { matching, openPage } from '../resources/listing.js';
 import type { Scan } from '../resources/range.js';
 import { readBoolean, readTimeoutSeconds, readWatchStart, type WatchStart } from '../resources/versions.js';
 import { readView } from '../resources/view.js';
-import { chunk, frame, tickChunk } from './frames.js';
+import { chunk, frame, tickChunks } from './frames.js';
 import { Sender } from './sender.js';
 
 /** Kubernetes: about one bookmark a minute. */
@@ -58,11 +58,11 @@ export async function watchObjects(
     sweep(now) {
       if (sender === undefined) return;
       if (now >= endAt) sender.end();
-      else if (live && sender.tooSlow(now)) sender.cut();
+      else if (live ? sender.tooSlow(now) : sender.tooMuch()) sender.cut();
       // A process that has just lost its lease has no stage: its watches are about to be ended.
       else if (live && bookmarks && now >= bookmarkAt && room.health.active()) {
         bookmarkAt = now + bookmarkMs;
-        const version = Math.max(room.stage.settled(), handed);
+        const version = Math.max(room.stage.settled(scan.range.org), handed);
         sender.send(chunk([frame('BOOKMARK', rendering.bookmark(version, false))]));
       }
     },
@@ -71,12 +71,16 @@ export async function watchObjects(
       else sender.end();
     },
   });
-  signal.addEventListener('abort', release, { once: true });
+  const leave = (): void => {
+    release();
+    sender?.forget();
+  };
+  signal.addEventListener('abort', leave, { once: true });
 
   const page = start.initial
     ? await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, signal)
     : undefined;
-  const out = (sender = new Sender(x.res, {
+  const out = (sender = new Sender(scan.range.org, room.waiting, x.res, {
     'content-type': JSON_TYPE,
     'cache-control': 'no-cache, private',
     'x-request-id': x.requestId,
@@ -111,7 +115,7 @@ function watcherOf(
     onChanges(changes) {
       const last = changes.at(-1);
       if (last !== undefined) onHanded(last.version);
-      return out.offer(tickChunk(changes, scan.selection, rendering));
+      return out.offer(tickChunks(changes, scan.selection, rendering));
     },
     drained: (signal) => out.drained(signal),
     onEnd(reason) {

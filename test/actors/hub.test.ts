@@ -30,8 +30,15 @@ function watcher(keepsUp: () => boolean = () => true): Seen {
   return seen;
 }
 
-function hubOver(log: CommittedChange[], maxChanges = 1_000, floor = 0, slices = openSlices()): Hub {
+function hubOver(
+  log: CommittedChange[],
+  maxChanges = 1_000,
+  floor = 0,
+  slices = openSlices(),
+  now = (): number => performance.now(),
+): Hub {
   return openHub({
+    now,
     start: 0,
     slices,
     ring: { maxBytes: 1_000_000_000, maxChanges },
@@ -242,4 +249,71 @@ test('a watch from above every version that was given is told so, instead of wai
   hub.publish([change(1)]);
   t.is(await hub.watch(RANGE, 3, watcher(), new AbortController().signal), 'Expired');
   t.is(hub.watchers, 0);
+});
+
+test('thousands of watchers of one org are handed a change in slices, and an org with one watcher has its turn between', async (t) => {
+  let clock = 0;
+  const hub = hubOver([], 1_000, 0, openSlices(), () => clock);
+  const stop = new AbortController();
+  let rounds = 0;
+  const handed: number[] = [];
+  const many: Watcher = {
+    // A hand-over takes a tenth of a millisecond.
+    onChanges() {
+      clock += 0.1;
+      handed[rounds] = (handed[rounds] ?? 0) + 1;
+      return true;
+    },
+    onEnd: () => undefined,
+  };
+  for (let n = 0; n < 2_000; n += 1) await hub.watch(RANGE, 0, { ...many }, stop.signal);
+  let before: number | undefined;
+  const alone: Watcher = {
+    onChanges() {
+      before = handed.reduce((sum, count) => sum + count, 0);
+      return true;
+    },
+    onEnd: () => undefined,
+  };
+  await hub.watch({ ...RANGE, org: 'globex' }, 0, alone, stop.signal);
+  hub.publish([change(1), change(2, Buffer.from('{}'), { ...change(2).address, org: 'globex' })]);
+  const settledAt: number[] = [];
+  await until(() => {
+    rounds += 1;
+    const served = handed.reduce((sum, count) => sum + count, 0);
+    if (served < 2_000) settledAt.push(hub.settled('acme'));
+    return served === 2_000;
+  });
+  t.true(Math.max(...handed.filter((count) => count > 0)) <= 60, 'at most about 5 ms between two rounds of the loop');
+  t.true((before ?? Infinity) <= 60, `the other org waited for ${before} watchers`);
+  t.true(
+    settledAt.every((version) => version === 0),
+    'no bookmark before all watchers of the org have the change',
+  );
+  await until(() => hub.settled('acme') === 2);
+  t.is(hub.settled('globex'), 2);
+  stop.abort();
+});
+
+test('changes that pile up behind watchers of their org are bounded in bytes, and those watchers are ended as slow ones', async (t) => {
+  let clock = 0;
+  const hub = hubOver([], 4, 0, openSlices(), () => (clock += 10));
+  const stop = new AbortController();
+  const watchers = Array.from({ length: 50 }, () => watcher());
+  for (const one of watchers) await hub.watch(RANGE, 0, one, stop.signal);
+  const other = watcher();
+  await hub.watch({ ...RANGE, org: 'globex' }, 0, other, stop.signal);
+  hub.publish([change(1)]);
+  await until(() => watchers[0]?.versions.length === 1);
+  const body = Buffer.alloc(1024 * 1024);
+  for (let version = 2; version < 42; version += 1) hub.publish([change(version, body)]);
+  hub.publish([change(42, Buffer.from('{}'), { ...change(42).address, org: 'globex' })]);
+  await until(() => watchers.every(({ ended }) => ended === 'Slow'));
+  t.true(
+    watchers.every(({ versions }) => versions.length <= 1),
+    'none got a part with a gap',
+  );
+  await until(() => other.versions.length === 1);
+  t.is(other.ended, undefined);
+  stop.abort();
 });

@@ -113,6 +113,26 @@ test('a watcher that does not read is cut, and the others see everything', async
   good.stop();
 });
 
+test('watches of an org that do not read hold no more than its share, however little each waits for, and others see everything', async (t) => {
+  const door = await openDoor(t, { limits: { watchBytes: 2 * 1024 * 1024 } });
+  const from = door.stage.version();
+  for (let n = 0; n < 5; n += 1)
+    askAndTakeNothing(t, door, `?watch=1&resourceVersion=${from}&labelSelector=zz!%3D${n}`);
+  const good = await watching((signal) => door.call(`${SECRETS}?watch=1&resourceVersion=${from}`, { signal }));
+  while (door.stage.watchers < 6) await new Promise((resolve) => setImmediate(resolve));
+  const pad = 'x'.repeat(256 * 1024);
+  let made = 0;
+  // Above the system's own buffers, 2 MiB would have been let wait for each for 5 s.
+  while (door.stage.watchers > 1 && made < 120) {
+    const address = { org: 'acme', kind: 'Secret', project: 'default', name: `s${made}` };
+    await door.stage.put(address, object('Secret', address.name, 'default', { pad }));
+    made += 1;
+    await good.until(made);
+  }
+  t.is(door.stage.watchers, 1);
+  good.stop();
+});
+
 /** Asks and takes nothing of the answer. */
 function askAndTakeNothing(t: ExecutionContext, door: Door, query: string): void {
   const socket = connect(Number(new URL(door.url).port), '127.0.0.1');

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import type { CommittedChange } from '../../storage/commit/member.js';
 import type { Selection } from '../../http/resources/selection.js';
-import { changeFrame, chunk, select, tickChunk } from '../../http/watch/frames.js';
+import { changeFrame, chunk, select, payload, tickChunks } from '../../http/watch/frames.js';
 import { openRenderings } from '../../http/table/rendering.js';
 import { KINDS } from '../../src/kinds/index.js';
 import { object } from './support/door.js';
@@ -94,11 +94,34 @@ test('a tick is made once for all who see everything of it, and is one well-form
   ]);
   if (!rendering) return t.fail();
   const everything: Selection = { ...selected, all: true };
-  const bytes = tickChunk(changes, everything, rendering);
-  t.is(tickChunk(changes, { ...everything }, rendering), bytes);
+  const alone = tickChunks(changes, everything, rendering);
+  const [bytes, ...none] = tickChunks(changes, everything, rendering);
+  if (!bytes) return t.fail();
+  t.is(none.length, 0);
+  t.deepEqual(Buffer.concat(alone.map(payload)), payload(bytes));
+  t.is(tickChunks(changes, { ...everything }, rendering)[0], bytes);
   const [size, ...rest] = bytes.toString().split('\r\n');
   t.is(Number.parseInt(size ?? '', 16), Buffer.byteLength(rest[0] ?? ''));
   t.is(rest.at(-1), '');
   t.is((rest[0] ?? '').trimEnd().split('\n').length, 3);
   t.is(chunk([]).length, 0);
+});
+
+test('thousands of different selections that see the same event of a change share its bytes', (t) => {
+  const changes = history([
+    { name: 'a', to: '1' },
+    { name: 'a', to: '0' },
+    { name: 'a', to: 'gone' },
+    { name: 'b', to: '1' },
+  ]);
+  if (!rendering) return t.fail();
+  const made = new Set<Buffer>();
+  for (let n = 0; n < 3_000; n += 1) {
+    const on = String(n % 3);
+    const shows: Selection['shows'] = (candidate) =>
+      n % 3 === 2 ? candidate.metadata.name !== `x${n}` : candidate.metadata.labels?.['on'] === on;
+    for (const bytes of tickChunks(changes, { ...selected, shows }, rendering)) made.add(bytes);
+  }
+  // Everything as it was written, a's way out of on=1 and its way into on=0; a DELETED is the same for all.
+  t.is(made.size, changes.length + 2);
 });
