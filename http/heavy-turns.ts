@@ -1,6 +1,6 @@
 /**
- * Lets what holds the event loop for long through one request at a time: large bodies and long selectors, which may take tens of
- * milliseconds of it to be parsed and checked. Orgs take turns, and after each turn the loop is left to all other requests for REST times as
+ * Lets what holds the event loop for long through one request at a time: large bodies, long selectors and reads that show a large object
+ * in another form, which may take tens of milliseconds of it to be parsed and checked. Orgs take turns, and after each turn the loop is left to all other requests for REST times as
  * long. So an org that sends nothing but such requests has a part of the event loop, and neither the requests of others nor the renewal of
  * the lease wait for more than one of them.
  *
@@ -34,6 +34,8 @@ export interface HeavyTurns {
   ofBody(x: Exchange, bytes: number): Promise<void>;
   /** The same by the length of its path and query. */
   ofUrl(x: Exchange): Promise<void>;
+  /** The same of a read, by the bytes of the object that has to be parsed for its answer. */
+  ofAnswer(x: Exchange, bytes: number): Promise<void>;
 }
 
 /** Resolves when what waits for the event loop has had its turn; undefined for a light request, which goes on at once. */
@@ -98,7 +100,7 @@ export function openHeavyTurns(): HeavyTurns {
     if (before >= MOST_WAITING) {
       throw refuse('TooManyRequests', `${before} large requests of this org wait for their turn`, {
         retryAfterSeconds: 1,
-        fix: 'Send fewer large bodies and long selectors at once.',
+        fix: 'Send fewer large bodies, long selectors and reads of large objects as Table at once.',
       });
     }
     waiting.set(org, before + 1);
@@ -115,6 +117,9 @@ export function openHeavyTurns(): HeavyTurns {
     },
     async ofUrl(x) {
       if (x.url.length > HEAVY_URL) await wait(x);
+    },
+    async ofAnswer(x, bytes) {
+      if (bytes > HEAVY_BODY) await wait(x);
     },
   };
 }

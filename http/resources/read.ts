@@ -38,6 +38,10 @@ export async function readObject(
   const body = await readBytes(room, kind, address);
   const etag = etagOf(body);
   // Of a Table the ETag says nothing: ages pass.
-  if (form.form !== 'table' && isHeldAlready(x.header('if-none-match'), etag)) replyNotModified(x, etag);
-  else await answerObject(x, room, kind, form, 200, body, etag);
+  if (form.form !== 'table' && isHeldAlready(x.header('if-none-match'), etag)) {
+    replyNotModified(x, etag);
+    return;
+  }
+  if (form.form !== 'object') await room.heavyTurns.ofAnswer(x, body.length);
+  await answerObject(x, room, kind, form, 200, body, etag);
 }

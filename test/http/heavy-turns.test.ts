@@ -64,6 +64,8 @@ test('an org has a bound of those that wait, and what is small waits for nobody'
   await t.throwsAsync(turns.ofBody(request('full').x, LARGE), { message: /64 large requests of this org wait/ });
   await turns.ofBody(request('full').x, 2_048);
   await turns.ofUrl(request('full', { url: '/x?labelSelector=a' }).x);
+  await turns.ofAnswer(request('full').x, 2_048);
+  await t.throwsAsync(turns.ofAnswer(request('full').x, LARGE));
   await t.throwsAsync(turns.ofUrl(request('full', { url: `/x?labelSelector=${'a,'.repeat(2_000)}` }).x));
   await t.throwsAsync(
     turns.ofBody(request('full', { type: 'application/yaml' }).x, 2_048),
