@@ -20,6 +20,8 @@ import { sendWrite, type Done } from './write.js';
 
 /** Deletes under way at once for one request: enough to fill a commit batch, too few to crowd others out. */
 const AT_ONCE = 16;
+/** The same of a dry run, which waits for no commit: all of it is work of the event loop. */
+const REHEARSED_AT_ONCE = 4;
 
 export async function deleteCollection(
   x: Exchange,
@@ -43,15 +45,16 @@ export async function deleteCollection(
   const page = await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
   const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
 
+  const atOnce = dryRun ? REHEARSED_AT_ONCE : AT_ONCE;
   const after = (): string => `{"resourceVersion":"${room.stage.version()}"}`;
   await streamList(x, rendering, removals(), { after }, 'AtOnce');
 
   // Each group is deleted when it is asked for: when the client leaves, what is left of the collection stays.
   async function* removals(): AsyncGenerator<readonly Buffer[]> {
     for await (const batch of matching(page, scan)) {
-      for (let at = 0; at < batch.length; at += AT_ONCE) {
+      for (let at = 0; at < batch.length; at += atOnce) {
         await room.stage.slice(caller.org);
-        const group = await Promise.all(batch.slice(at, at + AT_ONCE).map((body) => remove(body)));
+        const group = await Promise.all(batch.slice(at, at + atOnce).map((body) => remove(body)));
         yield group.flatMap((done) => (done === undefined ? [] : [done.body]));
       }
     }
