@@ -241,10 +241,8 @@ test('a dry run says what the create would be refused for, field by field, and p
   const answer = await client.post(`${JOBS}?dryRun=All`, objectOf('Job', 'unsupported', all));
   t.is(answer.status, 201, answer.text);
   const reasons = listAt(answer.body, 'status', 'estimate', 'blockingReasons');
-  t.deepEqual(
-    new Set(reasons.map((reason) => textAt(reason, 'message').split(': ')[0])),
-    new Set(fields.map(([field]) => field)),
-  );
+  const named = new Set(reasons.map((reason) => textAt(reason, 'message').split(': ')[0]));
+  for (const [field] of fields) t.true(named.has(field), field);
   t.is(reasons.length, fields.length, 'one for each field');
   for (const reason of reasons) {
     t.is(textAt(reason, 'code'), 'Unsupported');
