@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { Agent, request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import test from 'ava';
-import { Registry } from 'prom-client';
 import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
 import { API_GROUP } from '../../src/brand.js';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
@@ -11,7 +10,6 @@ import { refuse } from '../../src/api/refusal.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
 import { until } from '../e2e/until.js';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
-import { openMetricsText } from '../../http/metrics-text.js';
 import { readTraceId } from '../../http/trace.js';
 import { at, json, list } from './support/json.js';
 
@@ -480,52 +478,4 @@ test('the ids that a client gives its request come back and stand in the log, un
   for (const bad of ['', '00-1-2-3', `ff-${trace}-b7ad6b7169203331-01`, `00-${'0'.repeat(32)}-b7ad6b7169203331-01`]) {
     t.is(readTraceId(bad), undefined, bad);
   }
-});
-
-test('metrics are rendered at most once a second, however many ask for them', async (t) => {
-  const metrics = new Registry();
-  let rendered = 0;
-  const text = async (): Promise<string> => `rendered ${++rendered}\n`;
-  const door = await openDoor(t, { metrics: Object.assign(metrics, { metrics: text }) });
-  const read = async (): Promise<string> => (await fetch(`${door.url}/metrics`)).text();
-  const begun = performance.now();
-  await Promise.all(Array.from({ length: 50 }, read));
-  t.true(rendered <= 1 + (performance.now() - begun) / 1_000, `${rendered} times`);
-  const before = rendered;
-  await until('they are rendered anew', async () => (await read()) === `rendered ${before + 1}\n`);
-});
-
-test('metrics that could not be rendered are rendered anew for the next who asks, and are never older than a second', async (t) => {
-  let now = 0;
-  let said: string | undefined;
-  let rendered = 0;
-  const text = openMetricsText(
-    {
-      async metrics() {
-        rendered += 1;
-        if (said === undefined) throw new Error('no figures');
-        return said;
-      },
-    },
-    () => now,
-  );
-  await t.throwsAsync(text.read(), { message: 'no figures' });
-  said = 'a';
-  const [first, second] = await Promise.all([text.read(), text.read()]);
-  t.is(first.toString(), 'a');
-  t.is(second, first);
-  t.is(rendered, 2);
-  said = 'b';
-  now = 999;
-  t.is(await text.read(), first);
-  now = 1_000;
-  t.is((await text.read()).toString(), 'b');
-});
-
-test('metrics need the key of an operator where the setting says so', async (t) => {
-  const door = await openDoor(t, { config: { metricsOpen: false } });
-  t.is((await fetch(`${door.url}/metrics`)).status, 401);
-  t.is((await door.call('/metrics', { headers: bearer(KEYS.viewer) })).status, 403);
-  t.is((await door.call('/metrics')).status, 403, 'an Owner of an org is no operator');
-  t.is((await fetch(`${door.url}/livez`)).status, 200);
 });
