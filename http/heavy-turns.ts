@@ -55,7 +55,8 @@ interface Waiting {
   begin(): void;
 }
 
-export function openHeavyTurns(): HeavyTurns {
+/** `holdMs`: as HOLD_MS. */
+export function openHeavyTurns(holdMs: number = HOLD_MS): HeavyTurns {
   const turns = new Turns<Waiting>(1, false);
   const waiting = new Map<string, number>();
 
@@ -86,7 +87,7 @@ export function openHeavyTurns(): HeavyTurns {
         Math.min(MOST_REST_MS, held * REST),
       );
     };
-    const timer = setTimeout(end, HOLD_MS);
+    const timer = setTimeout(end, holdMs);
     res.once('close', end);
     one.x.endHeavyTurn = end;
     one.begin();

@@ -5,7 +5,7 @@ import { parseBody } from '../../src/api/json.js';
 import { openYamlReader } from '../../http/yaml/reader.js';
 import { openYamlWriter } from '../../http/yaml/writer.js';
 import { at } from './support/json.js';
-import { AS_TABLE, bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
 
 const LARGE = Buffer.from(Array.from({ length: 4_000 }, (_, i) => `key${i}: {a: [${i}, text]}\n`).join(''));
 
@@ -90,21 +90,4 @@ test('a large object is answered as YAML while light requests go between, and a 
   t.deepEqual([...new Set(writes.map(({ status }) => status))], [200]);
   const asJson = writes.find((write) => write.headers.get('content-type') === 'application/json');
   t.regex(asJson?.headers.get('warning') ?? '', /too many large answers/);
-});
-
-test('a large object is parsed for a Table in its turn, as a large body is', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'large', { values: VALUES });
-  const leaving = new AbortController();
-  const refused = new Promise<void>((resolve) => {
-    for (let i = 0; i < 80; i += 1) {
-      const headers = { ...bearer(KEYS.owner), accept: AS_TABLE };
-      void door.call(`${IN_DEFAULT}/secrets/large`, { headers, signal: leaving.signal }).then(
-        ({ status }) => status === 429 && resolve(),
-        () => undefined,
-      );
-    }
-  });
-  await t.notThrowsAsync(refused, 'no more than 64 wait');
-  leaving.abort();
 });
