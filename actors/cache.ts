@@ -53,7 +53,7 @@ const MOST_LEFT = 50_000;
 
 export function openCache(maxBytes: number, mostLeft = MOST_LEFT): ObjectCache {
   let newest = 0;
-  /** The newest version that is no longer remembered. */
+  /** `left` holds nothing at or below this version any more. */
   let forgotten = 0;
   /** The newest version that is known of an object which is not in `entries`. */
   const left = new LRUCache<string, number>({

@@ -28,7 +28,7 @@ import { openOrgTurns } from './org-turns.js';
 import { openPost } from './post.js';
 import { answersInTurns, inTurns, openReadTurns } from './read-turns.js';
 import { listObjects, readObject, searchObjects } from './reads.js';
-import { openSlices } from './slices.js';
+import { CROWD_OF_LISTS, openSlices } from './slices.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
 import type { Stage, WriteReply, WriteRequest } from './stage.js';
@@ -150,7 +150,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const singleRead = openReadTurns({ places: SINGLE_READS, shared: true, waitMs: SINGLE_READ_WAIT_MS });
   const objects = inTurns(deps.objects, singleRead);
   const responses = answersInTurns(deps.responses, singleRead);
-  const slices = openSlices();
+  const slices = openSlices(CROWD_OF_LISTS);
   const listRead = openReadTurns({ places: LISTS_READING, shared: false });
   const lists = { cache, objects, slices, turn: listRead };
   const read = (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects });

@@ -1,12 +1,14 @@
 /**
- * The part of the event loop that lists have: their work is done in slices of a few milliseconds, and all lists, tables,
- * beginnings of watches and deletions of collections together get SLICES_MS of each turn of the loop. So however many of
- * them are under way, every other request waits for SLICES_MS and one slice at most.
+ * A part of the event loop for work of one sort, which is done in slices of a few milliseconds: together they get SLICES_MS
+ * of each turn of the loop. So however much of that work is under way, every other request waits for SLICES_MS and one slice
+ * at most. Lists, tables, beginnings of watches and deletions of collections have one such part, the handing over of changes
+ * to live watches (`hub/hub.ts`) another.
  *
- * A slice is what its holder does from there to its next wait. A list alone gets one slice after the other. Orgs take
- * turns (`effects/turns.ts`): another org's list waits for one slice of each org that lists.
+ * A slice is what its holder does from there to its next wait. Work that is alone gets one slice after the other. Orgs take
+ * turns (`effects/turns.ts`): an org's work waits for one slice of each other org that has some.
  *
- * I10: what waits is one entry for each list, watch and deletion under way, which are bounded as requests and streams are.
+ * I10: what waits is one entry for each list, watch and deletion under way, which are bounded as requests and streams are,
+ * and one for each org with live watches.
  */
 import { Turns } from './effects/turns.js';
 
@@ -16,7 +18,7 @@ const SLICES_MS = 3;
  * While more lists than this wait, the loop is left to all others for as long as the slices had it: a list alone, and a few
  * of them, are not held back.
  */
-const CROWD = 4;
+export const CROWD_OF_LISTS = 4;
 
 export interface Slices {
   /** Resolves when the org's next slice begins. */
@@ -28,7 +30,8 @@ interface Waiting {
   begin(): void;
 }
 
-export function openSlices(now: () => number = () => performance.now()): Slices {
+/** `crowd`: when more than so much waits, the slices have half of the time. `now`: milliseconds of a clock that does not go back. */
+export function openSlices(crowd: number, now: () => number = () => performance.now()): Slices {
   const turns = new Turns<Waiting>(1, false);
   let waiting = 0;
   /** A turn of the loop is under way or to come in which slices begin. */
@@ -50,7 +53,7 @@ export function openSlices(now: () => number = () => performance.now()): Slices 
     afterPromises(() => {
       const held = now() - begun;
       if (held < SLICES_MS) beginOne(begun);
-      else if (waiting > CROWD) setTimeout(begin, held);
+      else if (waiting > crowd) setTimeout(begin, held);
       else setImmediate(begin);
     });
   }

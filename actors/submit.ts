@@ -55,7 +55,7 @@ export function submit(address: Address, request: WriteRequest, deps: SubmitDeps
   return request.verb === 'create' ? orEcho(reply, address.org, request, deps) : reply;
 }
 
-/** A refusal at the door may be the echo of a create that this very key has made: then its stored answer is the answer. */
+/** A create may be refused because an earlier request with the same key has made the object: then that request's stored answer is given. */
 async function orEcho(
   coming: Promise<WriteReply>,
   org: string,

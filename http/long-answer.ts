@@ -49,7 +49,7 @@ export class LongAnswer {
   }
 
   /** The answer is complete. */
-  async end(bytes: string): Promise<void> {
+  async end(bytes: Buffer | string): Promise<void> {
     await this.write(bytes);
     if (this.#sink === undefined) reply(this.#x, 200, Buffer.concat(this.#held), this.#headers);
     else if (!this.closed) this.#sink.end();

@@ -28,7 +28,7 @@ export interface Admission {
   owners(address: Address, object: ApiObject, before?: ApiObject): Verdict;
   /** The kind's rule among the objects of its org; undefined: it is kept to, or the kind has none. */
   rule(kind: KindDefinition, write: RuledWrite): Verdict;
-  /** What a new object's client is told beside the answer. */
+  /** Warnings that the answer to a create carries. */
   readonly warnings: CapacityWarnings;
   /** A create goes into this project now; the returned call says that it is answered. */
   enter(org: string, project: string): () => void;

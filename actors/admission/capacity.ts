@@ -12,7 +12,7 @@ import { neverFits } from '../../src/kinds/node/letters.js';
 import { LOCAL_NODE } from '../../src/kinds/node/local.js';
 import type { NodeStatus } from '../../src/kinds/node/schema.js';
 
-/** Answers the warnings of a create. Never rejects: that the Node cannot be read now is no reason to refuse work. */
+/** Resolves to the warnings for a create. Never rejects: work is not refused because the Node cannot be read now. */
 export type CapacityWarnings = (kind: KindDefinition, object: ApiObject) => Promise<readonly string[]>;
 
 export function openCapacityWarnings(read: (address: Address) => Promise<Buffer | undefined>): CapacityWarnings {

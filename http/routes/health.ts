@@ -1,7 +1,7 @@
 /**
  * Serves `/livez`, `/readyz`, `/metrics`, `/version`: what machines ask about this process. They tell no tenant's data, and need no key but
  * `/metrics`, by setting. An orchestrator kills what is not live, so liveness is the event loop alone: it answers, or it does not (I13).
- * Health costs a few reads of memory and has no bound; metrics are rendered once a second for all, and count as any request without a key.
+ * Health reads a few values in memory and is not limited; metrics are rendered once a second for all, and count as any request without a key.
  */
 import type Router from '@koa/router';
 import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';

@@ -34,7 +34,7 @@ function hubOver(
   log: CommittedChange[],
   maxChanges = 1_000,
   floor = 0,
-  slices = openSlices(),
+  slices = openSlices(4),
   now = (): number => performance.now(),
 ): Hub {
   return openHub({
@@ -253,7 +253,7 @@ test('a watch from above every version that was given is told so, instead of wai
 
 test('thousands of watchers of one org are handed a change in slices, and an org with one watcher has its turn between', async (t) => {
   let clock = 0;
-  const hub = hubOver([], 1_000, 0, openSlices(), () => clock);
+  const hub = hubOver([], 1_000, 0, openSlices(4), () => clock);
   const stop = new AbortController();
   let rounds = 0;
   const handed: number[] = [];
@@ -297,7 +297,7 @@ test('thousands of watchers of one org are handed a change in slices, and an org
 
 test('changes that pile up behind watchers of their org are bounded in bytes, and those watchers are ended as slow ones', async (t) => {
   let clock = 0;
-  const hub = hubOver([], 4, 0, openSlices(), () => (clock += 10));
+  const hub = hubOver([], 4, 0, openSlices(4), () => (clock += 10));
   const stop = new AbortController();
   const watchers = Array.from({ length: 50 }, () => watcher());
   for (const one of watchers) await hub.watch(RANGE, 0, one, stop.signal);

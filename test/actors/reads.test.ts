@@ -80,7 +80,7 @@ function worldOf(count: number, pad: number, cacheBytes = MIB): World {
     cache: openCache(cacheBytes),
     objects: store as Objects,
     turn: openReadTurns({ places: 4, shared: false }),
-    slices: openSlices(),
+    slices: openSlices(4),
   };
   return { deps, told, objects, changed };
 }

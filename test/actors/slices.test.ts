@@ -1,4 +1,5 @@
 /** How much of each turn of the event loop lists have together, counted by a clock that the slices themselves move on. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
 import { openSlices, type Slices } from '../../actors/slices.js';
 
@@ -20,7 +21,7 @@ function worldOf(): World {
     if (!isOver) setImmediate(turnOfLoop);
   };
   setImmediate(turnOfLoop);
-  const slices = openSlices(() => now);
+  const slices = openSlices(4, () => now);
   return {
     slices,
     turns,
@@ -76,7 +77,8 @@ test('while many lists wait, the loop is left to others as long as the slices ha
 test('slices begin again after there was nothing to do', async (t) => {
   const world = worldOf();
   await world.work('acme', 1, 5);
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await nextTurn();
+  await nextTurn();
   await world.work('acme', 2, 5);
   world.end();
   t.is(world.turns.flat().length, 3);
