@@ -1,6 +1,6 @@
 /** Owns the caller that the service itself is, for the writes that effects make. It may do what its effects say. */
 import { EVERYTHING } from '../src/api/access/grant.js';
-import type { Caller, WriteRequest } from './stage.js';
+import type { Caller, WriteRequest } from './resource-service.js';
 import type { ServiceWrite } from './effects/children.js';
 
 /** Field manager of everything that the service writes of its own accord. */

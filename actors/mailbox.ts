@@ -7,7 +7,7 @@
  */
 import type { Message } from '../src/kinds/machine.js';
 import type { Prepared } from '../src/kinds/write/prepared.js';
-import type { WriteReply, WriteRequest } from './stage.js';
+import type { WriteReply, WriteRequest } from './resource-service.js';
 
 /** What became of an internal message. */
 export type Delivery =

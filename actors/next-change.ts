@@ -5,7 +5,7 @@
  * I10: as many waits as there are callers; an address without any costs nothing.
  */
 import { addressKey, type Address } from '../src/api/address.js';
-import type { CommittedChange } from '../storage/commit/member.js';
+import type { CommittedChange } from '../storage/commit/request.js';
 import { delay } from './wait.js';
 
 export interface NextChange {

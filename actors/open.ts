@@ -5,10 +5,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { Doors, Moment } from '../src/kinds/machine.js';
+import type { PublicEndpoints, DecisionContext } from '../src/kinds/machine.js';
 import type { WorkReport } from '../src/kinds/report.js';
 import type { ComputeEngine } from '../src/engines/compute/engine.js';
-import type { CommittedChange, Committer } from '../storage/commit/member.js';
+import type { CommittedChange, Committer } from '../storage/commit/request.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import { openAdmission, type AdmissionDeps } from './admission/admission.js';
@@ -25,13 +25,13 @@ import { openHub } from './hub/hub.js';
 import { openNextChange } from './next-change.js';
 import { openOperators, type Operators } from './operators.js';
 import { openOrgTurns } from './org-turns.js';
-import { openPost } from './post.js';
+import { openMessageRouter } from './message-router.js';
 import { answersInTurns, inTurns, openReadTurns } from './read-turns.js';
 import { listObjects, readObject, searchObjects } from './reads.js';
 import { CROWD_OF_LISTS, openSlices } from './slices.js';
 import { recover } from './recovery.js';
 import { openRegistry } from './registry.js';
-import type { Stage, WriteReply, WriteRequest } from './stage.js';
+import type { ResourceService, WriteReply, WriteRequest } from './resource-service.js';
 import { submit, type Pause, type SubmitDeps } from './submit.js';
 import { openSupervision } from './supervision.js';
 import { openActorTree } from './system.js';
@@ -40,7 +40,7 @@ import { openAttempts } from './work/attempts.js';
 import { openDetached } from './work/detached.js';
 import type { Inputs } from './work/inputs.js';
 import { openReports, type ReportDelivery, type ReportDeps } from './work/reports.js';
-import type { OrderDeps } from './work/order.js';
+import type { OrderDeps } from './work/work-spec.js';
 import { openTools, type Tools } from './work/tools.js';
 import { openRunning, type Running } from './work/running.js';
 
@@ -63,7 +63,7 @@ export interface ActorsDeps {
   openTimers(fire: (timer: StoredTimer) => void): Promise<Timers>;
   readonly engine: ComputeEngine | undefined;
   /** Where people find this deployment. */
-  readonly doors?: Doors | undefined;
+  readonly endpoints?: PublicEndpoints | undefined;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: OrderDeps['access'];
@@ -109,11 +109,11 @@ export interface ActorHealth {
 }
 
 export interface Actors {
-  readonly stage: Stage;
+  readonly resources: ResourceService;
   readonly operators: Operators;
   /** A write of the service itself (bootstrap, catalogs). */
   write(address: Address, write: Parameters<typeof serviceRequest>[1]): Promise<WriteReply>;
-  readonly post: ReturnType<typeof openPost>;
+  readonly router: ReturnType<typeof openMessageRouter>;
   /** What browser tools there are inside running Workspaces. */
   readonly tools: Pick<Tools, 'look'>;
   /** What work says of itself. */
@@ -183,14 +183,14 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   });
   const timers = await deps.openTimers((timer) => {
     const { address, uid, generation } = timer;
-    void post.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
+    void router.deliver(address, uid, { type: 'TimerFired', timer: timer.timer, generation });
   });
   // I9: the one place where a machine's clock, ids and randomness come from.
-  const moment = (): Moment => ({
+  const moment = (): DecisionContext => ({
     now: clock(),
     uid: randomUUID,
     randomBytes,
-    doors: deps.doors,
+    endpoints: deps.endpoints,
     images: deps.engine?.images,
   });
   let generation = 0;
@@ -223,7 +223,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     chance: Math.random,
     onCrash: deps.observe.crash,
   });
-  const post = openPost(registry, kindOf, clock);
+  const router = openMessageRouter(registry, kindOf, clock);
 
   let paused = await deps.admissions.read();
   const pause = (): Pause | undefined => {
@@ -240,13 +240,13 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
 
   const attempts = openAttempts();
   const reported = async (address: Address, uid: string, report: WorkReport): Promise<ReportDelivery> => {
-    const delivery = await post.deliver(address, uid, { type: 'Reported', report });
+    const delivery = await router.deliver(address, uid, { type: 'Reported', report });
     if (delivery === 'Parked') return delivery;
     return delivery === 'Done' || delivery === 'Absent' ? 'Done' : 'Retry';
   };
   const activity = openActivity({
     tell(address, uid, letter) {
-      void post.deliver(address, uid, { type: 'Told', from: { address, uid, version: 0 }, letter });
+      void router.deliver(address, uid, { type: 'MessageReceived', from: { address, uid, version: 0 }, letter });
     },
     now: clock,
     stopping,
@@ -280,17 +280,17 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     inputs: deps.inputs,
     access: deps.access,
     deliver: reported,
-    tell: post.tell,
+    tell: router.tell,
     // Lost in a crash, like any use that nobody has noted yet.
     used(address, uid) {
       const from = { address, uid, version: 0 };
-      void post.deliver(address, uid, { type: 'Told', from, letter: { letter: 'Used', time: clock() } });
+      void router.deliver(address, uid, { type: 'MessageReceived', from, letter: { letter: 'Used', time: clock() } });
     },
     now: clock,
   };
-  const tools = openTools({ ...work, attempts, post, stopping, onProblem: deps.observe.problem });
+  const tools = openTools({ ...work, attempts, router, stopping, onProblem: deps.observe.problem });
   const children: ChildrenDeps = {
-    ...{ kinds, objects, read, write: serviceWrite, tell: post.tell, quiet: admission.quiet },
+    ...{ kinds, objects, read, write: serviceWrite, tell: router.tell, quiet: admission.quiet },
     forgetBlobs: deps.forgetBlobs,
   };
 
@@ -298,12 +298,12 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     pending: deps.pending,
     carryOut: (task, signal, pool) =>
       carryOut(task, signal, pool, {
-        ...{ children, work, attempts, post, pending: deps.pending, stopping },
+        ...{ children, work, attempts, router, pending: deps.pending, stopping },
         lettersSent: (to) => effects.lettersSent(to),
         abandonDeliveries: deps.abandonDeliveries,
       }),
     giveBack({ row, effect }, reason, message) {
-      return post.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
+      return router.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
     },
     stopping,
     chance: Math.random,
@@ -317,7 +317,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   passivation.unref();
 
   let floor = await deps.log.floor();
-  const stage: Stage = {
+  const resources: ResourceService = {
     // A client that leaves does not undo its write: the actor goes on, only the answer has no reader.
     write: (address, request, signal) => abortable(write(address, request), signal),
     read: (address) => read(address),
@@ -331,12 +331,12 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   };
 
   return {
-    stage,
-    operators: openOperators(registry, supervision, post, clock),
+    resources,
+    operators: openOperators(registry, supervision, router, clock),
     write: serviceWrite,
-    post,
+    router,
     tools,
-    running: openRunning({ attempts, post, read }),
+    running: openRunning({ attempts, router, read }),
     commands: openCommands({ ...work, activity, nextChange: nextChange.wait }),
     files: openFiles({ ...work, activity, nextChange: nextChange.wait }),
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
@@ -352,7 +352,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
       await recover({
         pending: deps.pending,
         effects,
-        post,
+        router,
         kinds: kinds.filter(({ machine }) => machine.isTerminal).map(({ kind }) => kind),
         rearmTimers: () => timers.rearm(),
         stopping,

@@ -1,6 +1,6 @@
 /** Owns what an operator sees and may do: the tree of supervisors, crashes, restarts (`/ops/v1`; decisions, "Operators"). */
 import { addressKey, type Address } from '../src/api/address.js';
-import type { Post } from './post.js';
+import type { MessageRouter } from './message-router.js';
 import type { Registry } from './registry.js';
 import type { ResourceActor } from './resource/actor.js';
 import type { Supervision } from './supervision.js';
@@ -51,7 +51,12 @@ export interface Operators {
   restartActor(address: Address): Promise<void>;
 }
 
-export function openOperators(registry: Registry, supervision: Supervision, post: Post, now: () => number): Operators {
+export function openOperators(
+  registry: Registry,
+  supervision: Supervision,
+  router: MessageRouter,
+  now: () => number,
+): Operators {
   const age = (actor: ResourceActor): number => {
     const since = actor.oldest();
     return since === undefined ? 0 : Math.max(0, now() - since);
@@ -60,7 +65,7 @@ export function openOperators(registry: Registry, supervision: Supervision, post
   async function restartActor(address: Address): Promise<void> {
     supervision.forgive(addressKey(address));
     registry.reset(address);
-    await post.deliver(address, undefined, { type: 'Activated' });
+    await router.deliver(address, undefined, { type: 'Activated' });
   }
 
   return {

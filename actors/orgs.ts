@@ -12,11 +12,11 @@ import { refuse, RefusalError } from '../src/api/refusal.js';
 import { OPERATOR_SCOPE } from '../src/api/access/scope.js';
 import { isOwner } from '../src/kinds/member/rule.js';
 import { DEFAULT_PROJECT } from '../src/kinds/project/machine.js';
-import type { KeepResult, KeptAnswer } from '../storage/commit/member.js';
+import type { KeepResult, KeptAnswer } from '../storage/commit/request.js';
 import type { Orgs } from '../storage/orgs.js';
 import type { StoredResponse } from '../storage/store.js';
 import type { ServiceWrite } from './effects/children.js';
-import type { WriteReply } from './stage.js';
+import type { WriteReply } from './resource-service.js';
 
 export interface OrgDeps {
   readonly rows: Orgs;
@@ -69,7 +69,7 @@ export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Pro
     }
     const org = await deps.rows.claim(`o-${hex(deps)}`, name);
     if (org === undefined) return { outcome: 'Taken' };
-    await furnish(org, deps);
+    await seedOrg(org, deps);
     const key = await firstKey(org, deps);
     if (keyed) await keepAnswer(keyed, org, key, deps);
     await deps.rows.ready(org);
@@ -137,7 +137,7 @@ async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps)
 /** The bootstrap org, furnished; its row is made when absent. */
 export async function ensureBootstrapOrg(deps: OrgDeps): Promise<void> {
   await deps.rows.claim(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
-  await furnish(BOOTSTRAP_ORG, deps);
+  await seedOrg(BOOTSTRAP_ORG, deps);
   await deps.rows.ready(BOOTSTRAP_ORG);
 }
 
@@ -158,7 +158,7 @@ export async function keep(kept: readonly Kept[], deps: OrgDeps): Promise<void> 
   }
 }
 
-async function furnish(org: string, deps: OrgDeps): Promise<void> {
+async function seedOrg(org: string, deps: OrgDeps): Promise<void> {
   for (const name of [DEFAULT_PROJECT, CATALOG_PROJECT]) {
     await ensure({ org, kind: 'Namespace', project: '', name }, {}, deps);
   }

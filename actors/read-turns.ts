@@ -1,6 +1,6 @@
 /**
  * How many reads of one sort go to Postgres at once: part of its readers for lists, so that reads of single objects never
- * queue behind them; all of them for single reads, of which an org takes half. Orgs take turns (`effects/turns.ts`): many
+ * queue behind them; all of them for single reads, of which an org takes half. Orgs take turns (`effects/org-round-robin.ts`): many
  * reads of one org hold up those of another by one read for each place.
  *
  * I10: what waits is one entry for each list under way, and for each read of a request, a message or an effect; all of
@@ -8,7 +8,7 @@
  */
 import { refuse } from '../src/api/refusal.js';
 import type { Objects, Responses } from '../storage/store.js';
-import { Turns } from './effects/turns.js';
+import { OrgRoundRobin } from './effects/org-round-robin.js';
 
 export type ReadTurn = <T>(org: string, read: () => Promise<T>) => Promise<T>;
 
@@ -27,7 +27,7 @@ interface Waiting {
 }
 
 export function openReadTurns({ places, shared, waitMs }: ReadTurnSettings): ReadTurn {
-  const turns = new Turns<Waiting>(places, shared);
+  const turns = new OrgRoundRobin<Waiting>(places, shared);
 
   function placeFor(org: string): Promise<void> | undefined {
     let isFree = false;

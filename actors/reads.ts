@@ -13,7 +13,7 @@ import { refuse } from '../src/api/refusal.js';
 import type { ObjectCache } from './cache.js';
 import type { ReadTurn } from './read-turns.js';
 import type { Slices } from './slices.js';
-import type { ListPage, PageRequest } from './stage.js';
+import type { ListPage, PageRequest } from './resource-service.js';
 
 export interface ReadDeps {
   readonly cache: ObjectCache;

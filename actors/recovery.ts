@@ -5,7 +5,7 @@
 import type { Address } from '../src/api/address.js';
 import type { Pending } from '../storage/store.js';
 import type { EffectRunner } from './effects/runner.js';
-import type { Post } from './post.js';
+import type { MessageRouter } from './message-router.js';
 import { delay } from './wait.js';
 
 /** Objects woken side by side: each reads its state from Postgres. */
@@ -16,7 +16,7 @@ const AGAIN_MS = 500;
 export interface RecoveryDeps {
   readonly pending: Pick<Pending, 'unfinished'>;
   readonly effects: Pick<EffectRunner, 'recover'>;
-  readonly post: Post;
+  readonly router: MessageRouter;
   /** Kinds whose unfinished objects are woken, in this order. */
   readonly kinds: readonly string[];
   rearmTimers(): Promise<void>;
@@ -31,9 +31,9 @@ export async function recover(deps: RecoveryDeps): Promise<void> {
 }
 
 /** Asked again while it cannot be taken; one that crashes reconciles by itself, and a parked one waits for an operator. */
-async function wake(address: Address, deps: Pick<RecoveryDeps, 'post' | 'stopping'>): Promise<'Woken' | 'Parked'> {
+async function wake(address: Address, deps: Pick<RecoveryDeps, 'router' | 'stopping'>): Promise<'Woken' | 'Parked'> {
   while (!deps.stopping.aborted) {
-    const delivery = await deps.post.deliver(address, undefined, { type: 'Activated' });
+    const delivery = await deps.router.deliver(address, undefined, { type: 'Activated' });
     if (delivery !== 'Retry') return delivery === 'Parked' ? 'Parked' : 'Woken';
     await delay(AGAIN_MS, deps.stopping);
   }
@@ -43,7 +43,7 @@ async function wake(address: Address, deps: Pick<RecoveryDeps, 'post' | 'stoppin
 /** Wakes every unfinished object of a kind and waits until each has decided what it still needs. Answers the parked ones. */
 export async function activateAll(
   kind: string,
-  deps: Pick<RecoveryDeps, 'pending' | 'post' | 'stopping'>,
+  deps: Pick<RecoveryDeps, 'pending' | 'router' | 'stopping'>,
 ): Promise<readonly Address[]> {
   const parked: Address[] = [];
   let after: Address | undefined;

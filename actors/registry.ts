@@ -38,7 +38,7 @@ export function openRegistry(
     constructor(key: string, address: Address, kind: KindDefinition) {
       this.key = key;
       this.actor = new ResourceActor(key, address, kind, deps);
-      this.plain = kind.machine.isTerminal === undefined && kind.machine.book === undefined;
+      this.plain = kind.machine.isTerminal === undefined && kind.machine.sideState === undefined;
       this.lent = tree.lend(address.kind, this);
     }
 
@@ -58,19 +58,19 @@ export function openRegistry(
   function spawn(key: string, address: Address): Entry {
     const kind = kindOf(address.kind);
     if (!kind) throw new Error(`no kind ${address.kind}`);
-    const entry = new Entry(key, address, kind);
-    entries.set(key, entry);
-    return entry;
+    const queued = new Entry(key, address, kind);
+    entries.set(key, queued);
+    return queued;
   }
 
   return {
     deliver(address, item) {
       const key = addressKey(address);
-      const entry = entries.get(key) ?? spawn(key, address);
-      if (!entry.actor.mailbox.push(item)) return false;
-      if (!entry.awake && !entry.actor.busy) {
-        entry.awake = true;
-        entry.lent.wake();
+      const queued = entries.get(key) ?? spawn(key, address);
+      if (!queued.actor.mailbox.push(item)) return false;
+      if (!queued.awake && !queued.actor.busy) {
+        queued.awake = true;
+        queued.lent.wake();
       }
       return true;
     },
@@ -81,11 +81,11 @@ export function openRegistry(
     },
     passivate(before) {
       let released = 0;
-      for (const entry of entries.values()) {
-        const { actor } = entry;
-        if (actor.busy || entry.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
+      for (const queued of entries.values()) {
+        const { actor } = queued;
+        if (actor.busy || queued.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
         if (actor.lastUsed > before) continue;
-        entry.release();
+        queued.release();
         released += 1;
       }
       return released;

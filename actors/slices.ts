@@ -5,12 +5,12 @@
  * to live watches (`hub/hub.ts`) another.
  *
  * A slice is what its holder does from there to its next wait. Work that is alone gets one slice after the other. Orgs take
- * turns (`effects/turns.ts`): an org's work waits for one slice of each other org that has some.
+ * turns (`effects/org-round-robin.ts`): an org's work waits for one slice of each other org that has some.
  *
  * I10: what waits is one entry for each list, watch and deletion under way, which are bounded as requests and streams are,
  * and one for each org with live watches.
  */
-import { Turns } from './effects/turns.js';
+import { OrgRoundRobin } from './effects/org-round-robin.js';
 
 /** After so much of one turn of the loop (ms) the next slice waits for the next turn. */
 const SLICES_MS = 3;
@@ -32,7 +32,7 @@ interface Waiting {
 
 /** `crowd`: when more than so much waits, the slices have half of the time. `now`: milliseconds of a clock that does not go back. */
 export function openSlices(crowd: number, now: () => number = () => performance.now()): Slices {
-  const turns = new Turns<Waiting>(1, false);
+  const turns = new OrgRoundRobin<Waiting>(1, false);
   let waiting = 0;
   /** A turn of the loop is under way or to come in which slices begin. */
   let isGoing = false;

@@ -7,7 +7,7 @@ import type { ApiObject } from '../src/api/object.js';
 import type { Refusal } from '../src/api/refusal.js';
 import { obstruct } from '../src/kinds/estimate.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { Moment } from '../src/kinds/machine.js';
+import type { DecisionContext } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission, Verdict } from './admission/admission.js';
@@ -15,12 +15,12 @@ import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
 import type { OrgTurns } from './org-turns.js';
 import { replay } from './resource/replay.js';
-import type { Caller, WriteReply, WriteRequest } from './stage.js';
+import type { Caller, WriteReply, WriteRequest } from './resource-service.js';
 
 /** What a write needs on its way. */
 export interface SubmitDeps {
   kindOf(name: string): KindDefinition | undefined;
-  moment(): Moment;
+  moment(): DecisionContext;
   readonly admission: Admission;
   readonly turns: OrgTurns;
   deliver(address: Address, item: Item): boolean;
@@ -81,7 +81,7 @@ async function create(
     };
   }
   const { fieldValidation, fieldManager, duplicates, dryRun, ifMatch } = request;
-  const context = { moment: deps.moment(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
+  const context = { context: deps.moment(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
   if (prepared.outcome === 'Refused') return prepared;
   const leave = deps.admission.enter(address.org, address.project);

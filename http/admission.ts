@@ -10,7 +10,7 @@
  * I10: when a bound is reached, the answer is 429 with Retry-After. Counters of keys and orgs without requests are dropped.
  */
 import { refuse } from '../src/api/refusal.js';
-import type { Caller } from '../actors/stage.js';
+import type { Caller } from '../actors/resource-service.js';
 
 export interface AdmissionSettings {
   /** Requests in flight, in all and of one org and of one credential. */

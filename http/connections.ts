@@ -12,7 +12,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { refuse } from '../src/api/refusal.js';
-import type { Caller } from '../actors/stage.js';
+import type { Caller } from '../actors/resource-service.js';
 import { networkOf } from './auth/addresses.js';
 
 const MAX_CONNECTIONS = 30_000;

@@ -1,11 +1,11 @@
 /**
- * Owns what the front door needs from the rest of the house beyond `actors/stage.ts`: narrow interfaces, declared by
+ * Owns what the front door needs from the rest of the house beyond `actors/resource-service.ts`: narrow interfaces, declared by
  * their consumer and wired in `src/main.ts`. Every function that touches a tenant's data takes its org first (I12).
  */
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
-import type { Stage } from '../actors/stage.js';
+import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
 import type { ConnectionBounds } from './connections.js';
@@ -235,7 +235,7 @@ export interface HttpConfig {
 
 export interface HttpDeps {
   readonly config: HttpConfig;
-  readonly stage: Stage;
+  readonly resources: ResourceService;
   readonly kinds: readonly KindDefinition[];
   readonly credentials: CredentialSource;
   /** A credential was used; told at most once per credential in 15 s. */
@@ -255,8 +255,8 @@ export interface HttpDeps {
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */
   readonly clock: () => number;
-  /** Seals visits to tools (`tools/visits.ts`); the same after a restart. */
-  readonly visitKey: Uint8Array;
+  /** Seals visits to tools (`tools/browser-sessions.ts`); the same after a restart. */
+  readonly browserSessionKey: Uint8Array;
   /** Names of generateName, cursors, links, jitter. */
   readonly randomBytes: (length: number) => Uint8Array;
 }

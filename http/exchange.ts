@@ -8,7 +8,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Caller } from '../actors/stage.js';
+import type { Caller } from '../actors/resource-service.js';
 import type { Place } from './admission.js';
 import type { Identity } from './auth/authenticator.js';
 import { readTraceId } from './trace.js';

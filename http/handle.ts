@@ -4,34 +4,34 @@
  */
 import { notActive } from './not-active.js';
 import { refuse } from '../src/api/refusal.js';
-import type { Caller } from '../actors/stage.js';
+import type { Caller } from '../actors/resource-service.js';
 import { admit } from './auth/admit.js';
-import { offeredCredential } from './auth/offered.js';
+import { extractCredential } from './auth/extract-credential.js';
 import type { Exchange } from './exchange.js';
 import { checkQueryNames } from './query-names.js';
 import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
-import type { Room } from './room.js';
+import type { ServerContext } from './server-context.js';
 import type { Target, Targets } from './target.js';
 
-export type ExtraTarget = Extract<Target, { at: 'extra' }>;
-export type BelowTarget = Extract<Target, { at: 'below' }>;
+export type CollectionRouteTarget = Extract<Target, { at: 'extra' }>;
+export type SubresourceTarget = Extract<Target, { at: 'below' }>;
 
-export type Beside = (x: Exchange, caller: Caller, target: ExtraTarget) => Promise<void>;
+export type ServeCollectionRoute = (x: Exchange, caller: Caller, target: CollectionRouteTarget) => Promise<void>;
 
 /** Routes beside and below the kinds, by name: `core/events`, `v1/blobs`; `jobs/logs`. */
-export interface Extras {
-  readonly beside: ReadonlyMap<string, Beside>;
-  readonly below: ReadonlyMap<string, (x: Exchange, caller: Caller, target: BelowTarget) => Promise<void>>;
+export interface Subresources {
+  readonly collectionRoutes: ReadonlyMap<string, ServeCollectionRoute>;
+  readonly subresources: ReadonlyMap<string, (x: Exchange, caller: Caller, target: SubresourceTarget) => Promise<void>>;
   /** Of those below: where a connection may leave HTTP, and for which protocol; `*` stands for any. */
-  readonly leaving: ReadonlyMap<string, 'websocket' | '*'>;
+  readonly upgradable: ReadonlyMap<string, 'websocket' | '*'>;
   /** Refuses a route below an object that is declared and not served yet; comes back when nothing is declared there. */
-  notServed(x: Exchange, caller: Caller, target: BelowTarget): Promise<void>;
+  notServed(x: Exchange, caller: Caller, target: SubresourceTarget): Promise<void>;
 }
 
 export interface HandleDeps {
-  readonly room: Room;
+  readonly context: ServerContext;
   readonly targets: Targets;
-  readonly extras: Extras;
+  readonly subresources: Subresources;
   readonly discovery: (x: Exchange, segments: readonly string[]) => boolean;
 }
 
@@ -42,12 +42,12 @@ export function noSuchPath(x: Exchange): Error {
 }
 
 /** Standby and drain: decided before anything is read or looked up. */
-export function gate(x: Exchange, room: Room): void {
-  if (!room.health.active()) {
-    throw notActive(room.health.missing());
+export function gate(x: Exchange, context: ServerContext): void {
+  if (!context.health.active()) {
+    throw notActive(context.health.missing());
   }
   // What is upgraded would stay longer than the service does.
-  if (room.draining() && ((x.method !== 'GET' && x.method !== 'HEAD') || x.upgrade !== undefined)) {
+  if (context.draining() && ((x.method !== 'GET' && x.method !== 'HEAD') || x.upgrade !== undefined)) {
     throw refuse('Unavailable', 'the service is shutting down and takes no new writes and upgrades', {
       retryAfterSeconds: 2,
     });
@@ -55,42 +55,42 @@ export function gate(x: Exchange, room: Room): void {
 }
 
 export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
-  const { room, targets, extras } = deps;
-  if (room.config.limits.stalledSeconds !== undefined) x.stallMs = room.config.limits.stalledSeconds * 1_000;
+  const { context, targets, subresources } = deps;
+  if (context.config.limits.stalledSeconds !== undefined) x.stallMs = context.config.limits.stalledSeconds * 1_000;
   const target = targets.resolve(x.path);
   if (target === undefined) {
-    gate(x, room);
+    gate(x, context);
     // A path that does not exist is told to anybody who has a key; without one the answer is Unauthorized.
-    await admit(x, room, x.req.headers.authorization);
+    await admit(x, context, x.req.headers.authorization);
     throw noSuchPath(x);
   }
   if (target.at === 'discovery') {
     x.verb = 'discovery';
     x.resource = 'discovery';
-    if (!room.authenticator.wasKnown(x.req.headers.authorization)) room.addresses.demand(x.from);
+    if (!context.authenticator.wasKnown(x.req.headers.authorization)) context.addresses.demand(x.from);
     if (!deps.discovery(x, target.segments)) throw noSuchPath(x);
     return;
   }
   x.resource = target.at === 'extra' ? target.name : target.kind.plural;
-  gate(x, room);
-  const caller = await admit(x, room, offeredCredential(x.req, x.upgrade !== undefined));
+  gate(x, context);
+  const caller = await admit(x, context, extractCredential(x.req, x.upgrade !== undefined));
   switch (target.at) {
     case 'collection':
-      return serveCollection(x, room, caller, target);
+      return serveCollection(x, context, caller, target);
     case 'object':
-      return serveObject(x, room, caller, target);
+      return serveObject(x, context, caller, target);
     case 'below': {
-      if (await serveBelow(x, room, caller, target)) return;
-      const serve = extras.below.get(`${target.kind.plural}/${target.below}`);
+      if (await serveBelow(x, context, caller, target)) return;
+      const serve = subresources.subresources.get(`${target.kind.plural}/${target.below}`);
       if (serve !== undefined) {
         if (x.hasQuery) checkQueryNames(target.below, x.query);
         return serve(x, caller, target);
       }
-      await extras.notServed(x, caller, target);
+      await subresources.notServed(x, caller, target);
       throw noSuchPath(x);
     }
     case 'extra': {
-      const serve = extras.beside.get(`${target.group}/${target.name}`);
+      const serve = subresources.collectionRoutes.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
       // kubectl reads core events as it reads kinds.
       if (x.hasQuery && target.group !== 'core') checkQueryNames(target.name, x.query);
@@ -100,9 +100,9 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
 }
 
 /** Whether this path can be left for what a client's `Upgrade` header names (in lower case). */
-export function mayLeave(path: string, protocol: string, { targets, extras }: HandleDeps): boolean {
+export function mayLeave(path: string, protocol: string, { targets, subresources }: HandleDeps): boolean {
   const target = targets.resolve(path);
   if (target?.at !== 'below') return false;
-  const agreed = extras.leaving.get(`${target.kind.plural}/${target.below}`);
+  const agreed = subresources.upgradable.get(`${target.kind.plural}/${target.below}`);
   return agreed === '*' || (agreed !== undefined && agreed === protocol);
 }

@@ -12,7 +12,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { Turns } from '../actors/effects/turns.js';
+import { OrgRoundRobin } from '../actors/effects/org-round-robin.js';
 import { refuse } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
 
@@ -57,7 +57,7 @@ interface Waiting {
 
 /** `holdMs`: as HOLD_MS. */
 export function openHeavyTurns(holdMs: number = HOLD_MS): HeavyTurns {
-  const turns = new Turns<Waiting>(1, false);
+  const turns = new OrgRoundRobin<Waiting>(1, false);
   const waiting = new Map<string, number>();
 
   function leaveLine(one: Waiting): void {

@@ -12,15 +12,15 @@ import { homeOrg, isProjectKind } from './auth/authorise.js';
 import { COMPRESS_FROM } from './coding.js';
 import type { HttpMetrics } from './metrics.js';
 import { etagOf } from './resources/answer.js';
-import type { Room } from './room.js';
+import type { ServerContext } from './server-context.js';
 import type { Targets } from './target.js';
 
 export function openHotPath(
-  room: Room,
+  context: ServerContext,
   targets: Targets,
   metrics: HttpMetrics,
 ): (req: IncomingMessage, res: ServerResponse, requestId: string) => boolean {
-  const scopes = new Map(room.kinds.map((kind) => [kind, scopeOf(kind.plural, 'read')]));
+  const scopes = new Map(context.kinds.map((kind) => [kind, scopeOf(kind.plural, 'read')]));
 
   return (req, res, requestId) => {
     const { url = '', headers } = req;
@@ -33,13 +33,13 @@ export function openHotPath(
     if (!kind.operations.has('read') || isProjectKind(kind)) return false;
     const form = acceptForm(headers.accept);
     if (form === undefined || form.form !== 'object' || form.yaml) return false;
-    if (!room.health.active()) return false;
-    const caller = room.authenticator.known(headers.authorization);
+    if (!context.health.active()) return false;
+    const caller = context.authenticator.known(headers.authorization);
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
-    const body = room.stage.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
+    const body = context.resources.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
     // A long one may have to be compressed.
     if (body === undefined || body.length > COMPRESS_FROM) return false;
-    if (!room.connections.welcome(req.socket, caller) || !room.rates.take(caller)) return false;
+    if (!context.connections.welcome(req.socket, caller) || !context.rates.take(caller)) return false;
     res.writeHead(200, [
       'content-type',
       'application/json',

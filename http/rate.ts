@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { refuse } from '../src/api/refusal.js';
-import type { Caller } from '../actors/stage.js';
+import type { Caller } from '../actors/resource-service.js';
 
 /** How long a rate may be saved up. */
 const BURST_SECONDS = 10;

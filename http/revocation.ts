@@ -9,7 +9,7 @@
  */
 import { addressKey, type Address } from '../src/api/address.js';
 import { refuse, RefusalError } from '../src/api/refusal.js';
-import type { Caller } from '../actors/stage.js';
+import type { Caller } from '../actors/resource-service.js';
 import type { Authenticator, Identity } from './auth/authenticator.js';
 import type { Exchange } from './exchange.js';
 

@@ -31,25 +31,25 @@ import { drainServers } from './drain.js';
 import { refuseCheaply, repeatedHeader } from './early-refusals.js';
 import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
-import { openExtras } from './extras.js';
+import { openSubresources } from './subresources.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHeavyTurns } from './heavy-turns.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
 import { holdConnection, OneAtATime } from './pipelining.js';
 import { methodNotAllowed } from './resources/dispatch.js';
-import { openRunningKeys } from './resources/running-keys.js';
+import { openInflightIdempotency } from './resources/inflight-idempotency.js';
 import { fixedRoutes } from './routes/fixed.js';
-import type { Room } from './room.js';
+import type { ServerContext } from './server-context.js';
 import { openRates } from './rate.js';
 import { openRevocation } from './revocation.js';
 import { openStreams } from './streams.js';
 import { openRenderings } from './table/rendering.js';
 import { openTargets } from './target.js';
-import { openRuns } from './tools/runs.js';
-import { isTool, placeOf } from './tools/place.js';
+import { openToolProcesses } from './tools/tool-processes.js';
+import { isTool, toolAddressOf } from './tools/tool-address.js';
 import { serveTool } from './tools/serve.js';
-import { openVisits } from './tools/visits.js';
+import { openBrowserSessions } from './tools/browser-sessions.js';
 import { readRequestId } from './trace.js';
 import { openUpgrades, type Upgrade } from './upgrade.js';
 import { openWaiting, WAITING_BYTES } from './watch/waiting.js';
@@ -88,13 +88,13 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     ...{ credentials: deps.credentials, clock: deps.clock, addresses },
     onUse: deps.onCredentialUse,
     async principals(address) {
-      const body = deps.stage.peek(address) ?? (await deps.stage.read(address, deadlines.current()));
+      const body = deps.resources.peek(address) ?? (await deps.resources.read(address, deadlines.current()));
       return body && decodeObject(body);
     },
   });
   const revocation = openRevocation({ authenticator, clock: deps.clock });
   const streams = openStreams(limits.streams, limits.streamsPerKey, revocation);
-  const room: Room = {
+  const context: ServerContext = {
     ...deps,
     authenticator,
     addresses,
@@ -108,23 +108,23 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     streams,
     waiting: openWaiting(limits.watchBytes ?? WAITING_BYTES),
     rates: openRates(limits.rates),
-    visits: openVisits({
-      placeOf: (visit) => placeOf(visit, deps.config.toolDomain),
-      key: deps.visitKey,
+    browserSessions: openBrowserSessions({
+      placeOf: (session) => toolAddressOf(session, deps.config.toolDomain),
+      key: deps.browserSessionKey,
       randomBytes: deps.randomBytes,
       clock: deps.clock,
     }),
-    runs: openRuns(deps.commands),
+    toolProcesses: openToolProcesses(deps.commands),
     renderings: openRenderings(deps.config.group, deps.clock),
-    runningKeys: openRunningKeys(),
+    inflightIdempotency: openInflightIdempotency(),
     draining: () => draining,
   };
   const metrics = openMetrics(deps.metrics, { inFlight: () => working, streams: () => streams.count });
   const accessLog = deps.config.accessLog ? openAccessLog(deps.log) : undefined;
-  const extras = openExtras(room);
-  const targets = openTargets(deps.config.group, deps.kinds, new Set(extras.beside.keys()));
-  const routed: HandleDeps = { room, targets, extras, discovery: openDiscovery(room) };
-  const hot = openHotPath(room, targets, metrics);
+  const subresources = openSubresources(context);
+  const targets = openTargets(deps.config.group, deps.kinds, new Set(subresources.collectionRoutes.keys()));
+  const routed: HandleDeps = { context, targets, subresources, discovery: openDiscovery(context) };
+  const hot = openHotPath(context, targets, metrics);
 
   /** Answers whatever `serve` throws: the one funnel. */
   async function funnel(x: Exchange, serve: () => Promise<number>): Promise<void> {
@@ -150,12 +150,12 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
 
   const app = new Koa();
   const router = new Router();
-  fixedRoutes(router, room);
+  fixedRoutes(router, context);
   app.use(async (ctx, next) => {
     const x = exchangeOf(ctx.res);
     await funnel(x, async () => {
       ctx.set('x-request-id', x.requestId);
-      if (!isHealth(x.path) && !room.authenticator.wasKnown(x.header('authorization'))) addresses.demand(x.from);
+      if (!isHealth(x.path) && !context.authenticator.wasKnown(x.header('authorization'))) addresses.demand(x.from);
       await next();
       if (ctx.status === 404 && ctx.body === undefined) throw nothingThere(x, router);
       return ctx.status;
@@ -178,7 +178,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
 
   function serveTools(x: Exchange): void {
     void funnel(x, async () => {
-      await serveTool(x, room);
+      await serveTool(x, context);
       return x.res.statusCode;
     });
   }

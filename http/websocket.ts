@@ -6,7 +6,7 @@
  */
 import { WebSocket, WebSocketServer } from 'ws';
 import { refuse } from '../src/api/refusal.js';
-import { plainSubprotocols } from './auth/offered.js';
+import { plainSubprotocols } from './auth/extract-credential.js';
 import type { Exchange } from './exchange.js';
 import type { Stream } from './streams.js';
 

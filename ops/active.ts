@@ -22,9 +22,9 @@ import { allowAddresses } from '../src/engines/dialer/special-addresses.js';
 import { fetchUrl } from '../src/engines/fetch/fetch.js';
 import { kindByName, KINDS } from '../src/kinds/index.js';
 import { locateOutput } from '../src/kinds/job/outputs.js';
-import type { Doors } from '../src/kinds/machine.js';
+import type { PublicEndpoints } from '../src/kinds/machine.js';
 import { LOCAL_NODE } from '../src/kinds/node/local.js';
-import type { CommittedChange } from '../storage/commit/member.js';
+import type { CommittedChange } from '../storage/commit/request.js';
 import { countPhases } from '../storage/phases.js';
 import { openAdmissionSwitch } from '../storage/admissions.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
@@ -60,7 +60,7 @@ export interface ActiveDeps {
   /** Logs of work that was made before this time (ms) may lie elsewhere (`claimDeployment`). */
   readonly logsSince: number;
   readonly metrics: Metrics;
-  readonly doors: Doors;
+  readonly endpoints: PublicEndpoints;
   /** `readWebhookCa`'s. */
   readonly webhookCa: readonly string[] | undefined;
   readonly log: Log;
@@ -165,7 +165,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
         signal: stopping,
       }),
     engine,
-    doors: deps.doors,
+    endpoints: deps.endpoints,
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
     async keepOutput(address, file) {
@@ -204,7 +204,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
     throw error;
   });
   try {
-    return await furnish(deps, actors, webhooks, tokens, disk, stopping, ending);
+    return await startServices(deps, actors, webhooks, tokens, disk, stopping, ending);
   } catch (error) {
     // Half an active process must not stay behind: its queue would take timers from the next one.
     ending.abort();
@@ -215,7 +215,7 @@ export async function openActive(deps: ActiveDeps): Promise<Active> {
 }
 
 /** What the deployment itself keeps, and what was under way. */
-async function furnish(
+async function startServices(
   deps: ActiveDeps,
   actors: Actors,
   webhooks: Webhooks,
@@ -226,7 +226,7 @@ async function furnish(
 ): Promise<Active> {
   const { store, engine, metrics } = deps;
   metrics.follow(actors, webhooks);
-  metrics.work.follow(actors.stage, () => countPhases(store.postgres));
+  metrics.work.follow(actors.resources, () => countPhases(store.postgres));
   const orgs: OrgDeps = {
     ...{ rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes },
     // Operators have their keys in the bootstrap org.
@@ -252,7 +252,7 @@ async function furnish(
   await actors.start();
   const directory = engine?.apiDirectory;
   const attemptApi = directory === undefined ? undefined : await serveAttempts(directory, tokens, actors, deps.log);
-  webhooks.start(actors.post);
+  webhooks.start(actors.router);
   clearAway(deps, actors, stopping);
   let facts: EngineFacts | undefined;
   const observing = engine && observeNode(engine, actors, disk, stopping, metrics, (seen) => (facts = seen));
@@ -280,7 +280,7 @@ async function furnish(
         owner,
         uid,
         request,
-        { stage: actors.stage, attemptKind, engine, logsSince: deps.logsSince, slot: store.objects.slot },
+        { resources: actors.resources, attemptKind, engine, logsSince: deps.logsSince, slot: store.objects.slot },
         signal,
       ),
     engineFacts: () => facts,
@@ -338,7 +338,7 @@ function observeNode(
     const from = { address: LOCAL_NODE, uid: '', version: 0 };
     const shortage = disk.shortage();
     const letter = { letter: 'NodeObserved', engine: facts.name, isolation, capacity, refusal, shortage } as const;
-    await actors.post.deliver(LOCAL_NODE, undefined, { type: 'Told', from, letter });
+    await actors.router.deliver(LOCAL_NODE, undefined, { type: 'MessageReceived', from, letter });
   };
   const observe = (): void =>
     void tell().catch((error: unknown) => {

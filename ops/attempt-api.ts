@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openAttemptApi, type AttemptApi } from '../http/attempt-api/server.js';
 import type { HttpLog } from '../http/deps.js';
 import type { Actors } from '../actors/open.js';
-import type { AttemptAccess } from '../actors/work/order.js';
+import type { AttemptAccess } from '../actors/work/work-spec.js';
 import { API_DIRECTORY, API_SOCKET, ENV_PREFIX } from '../src/brand.js';
 import type { AttemptTokens } from '../storage/envelope/attempt-tokens.js';
 

@@ -5,22 +5,22 @@
  */
 import ssh2 from 'ssh2';
 import { SETTINGS, type Config } from '../src/config.js';
-import type { Doors } from '../src/kinds/machine.js';
-import { openGuests } from '../http/ssh/guests.js';
+import type { PublicEndpoints } from '../src/kinds/machine.js';
+import { openAuthorization } from '../http/ssh/authorization.js';
 import { membersOf } from '../http/ssh/members.js';
-import { openSshDoor, type SshDoor } from '../http/ssh/server.js';
+import { openSshDoor, type SshServer } from '../http/ssh/server.js';
 import type { MasterKeys } from '../storage/envelope/master-key.js';
 import type { Store } from '../storage/open.js';
 import { serviceKey } from '../storage/service-keys.js';
-import type { Front } from './front.js';
+import type { LeaderFacade } from './leader-facade.js';
 import { hostOf, reachable } from './host.js';
 import type { Log } from './log.js';
 import { newSshKey } from './ssh-key.js';
 
 export interface Ssh {
   /** Undefined: it stays closed. */
-  readonly door: SshDoor | undefined;
-  readonly facts: Pick<Doors, 'ssh' | 'sshClosed'>;
+  readonly door: SshServer | undefined;
+  readonly facts: Pick<PublicEndpoints, 'ssh' | 'sshClosed'>;
 }
 
 /** What to do about a closed door. */
@@ -33,7 +33,7 @@ export async function openSsh(
   config: Config,
   store: Store,
   keys: MasterKeys,
-  front: Pick<Front, 'stage' | 'commands'>,
+  facade: Pick<LeaderFacade, 'resources' | 'commands'>,
   log: Log,
 ): Promise<Ssh> {
   if (config.sshPort === 'off') {
@@ -41,13 +41,13 @@ export async function openSsh(
   }
   try {
     const hostKey = await hostKeyOf(store, keys);
-    const { stage, commands: inside } = front;
-    const guests = openGuests({
-      read: (address) => stage.read(address, AbortSignal.timeout(READ_MS)),
-      members: membersOf(stage),
+    const { resources, commands: inside } = facade;
+    const authorization = openAuthorization({
+      read: (address) => resources.read(address, AbortSignal.timeout(READ_MS)),
+      members: membersOf(resources),
     });
-    const openAt = (port: number): Promise<SshDoor> =>
-      openSshDoor({ ...{ host: config.host, port, hostKey: hostKey.private, guests, inside, log } });
+    const openAt = (port: number): Promise<SshServer> =>
+      openSshDoor({ ...{ host: config.host, port, hostKey: hostKey.private, authorization, inside, log } });
     const door = await openAt(config.sshPort).catch((error: unknown) => {
       // Only the port that stands in the settings by itself: one that was chosen stands in people's commands and firewalls.
       if (!isTaken(error) || String(config.sshPort) !== SETTINGS.sshPort.default) throw error;

@@ -8,12 +8,12 @@
  */
 import { LRUCache } from 'lru-cache';
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { Stage } from '../actors/stage.js';
+import type { ResourceService } from '../actors/resource-service.js';
 import { decodeObject } from '../src/api/encode.js';
 import { parseBytes, parseMilliCpu } from '../src/api/quantity.js';
 import { LOCAL_NODE } from '../src/kinds/node/index.js';
 import type { NodeStatus } from '../src/kinds/node/schema.js';
-import type { CommittedChange } from '../storage/commit/member.js';
+import type { CommittedChange } from '../storage/commit/request.js';
 import type { CountedPhase } from '../storage/phases.js';
 
 const MOST_FOLLOWED = 20_000;
@@ -34,7 +34,7 @@ export interface WorkMetrics {
   /** For each committed change, in order. */
   committed(change: CommittedChange): void;
   /** What is read when somebody asks, from the active process. */
-  follow(stage: Pick<Stage, 'peek'>, countPhases: () => Promise<readonly CountedPhase[]>): void;
+  follow(resources: Pick<ResourceService, 'peek'>, countPhases: () => Promise<readonly CountedPhase[]>): void;
 }
 
 export function openWorkMetrics(registry: Registry, now: () => number = () => performance.now()): WorkMetrics {
@@ -81,10 +81,10 @@ export function openWorkMetrics(registry: Registry, now: () => number = () => pe
 
   return {
     committed,
-    follow(stage, countPhases) {
+    follow(resources, countPhases) {
       let countedAt = -Infinity;
       const status = (): NodeStatus | undefined => {
-        const body = stage.peek(LOCAL_NODE);
+        const body = resources.peek(LOCAL_NODE);
         return body && decodeObject<unknown, NodeStatus>(body).status;
       };
       gauge(

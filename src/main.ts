@@ -8,22 +8,22 @@ import { join } from 'node:path';
 import { openHttp } from '../http/server.js';
 import { readCatalog } from '../ops/catalog/read.js';
 import { hostFault } from '../ops/bindable.js';
-import { openFront } from '../ops/front.js';
+import { openLeaderFacade } from '../ops/leader-facade.js';
 import { letHeapGrow } from '../ops/heap.js';
 import { certificateOf, httpConfig, keepRenewed } from '../ops/http-config.js';
 import { reachable } from '../ops/host.js';
-import { endSoon } from '../ops/last-bound.js';
+import { endSoon } from '../ops/shutdown-watchdog.js';
 import { announceListening, retractListening } from '../ops/listening.js';
 import { openLog, type Log } from '../ops/log.js';
 import { openMetrics } from '../ops/metrics.js';
 import { openEmbeddedPostgres } from '../ops/postgres/open.js';
 import { privateOnce } from '../ops/private-file.js';
-import { refusedStart } from '../ops/refused-start.js';
+import { refusedStart } from '../ops/startup-error.js';
 import { stopSignal } from '../ops/signals.js';
 import { openSsh, type Ssh } from '../ops/ssh.js';
 import { readVersion } from '../ops/version.js';
-import { openVisitKey } from '../ops/visit-key.js';
-import { serveTerms } from '../ops/terms.js';
+import { openBrowserSessionKey } from '../ops/browser-session-key.js';
+import { runWhileLeader } from '../ops/leadership.js';
 import { readWebhookCa } from '../ops/webhook-ca.js';
 import { welcome } from '../ops/welcome.js';
 import { openBlobs } from '../storage/blobs/blobs.js';
@@ -79,19 +79,19 @@ async function serve(
     now: store.clock,
   });
 
-  const front = openFront(store, blobs);
+  const facade = openLeaderFacade(store, blobs);
   const version = await readVersion();
-  const metrics = openMetrics({ log, version, pool, active: () => front.health.active() });
+  const metrics = openMetrics({ log, version, pool, active: () => facade.health.active() });
   const certificate = await certificateOf(config);
   const http = await openHttp({
-    ...front,
+    ...facade,
     config: await httpConfig(config, certificate, log),
     kinds: KINDS,
     credentials: store.credentials,
     log,
     metrics: metrics.registry,
     clock: store.clock,
-    visitKey: await openVisitKey(store.postgres, keys, log),
+    browserSessionKey: await openBrowserSessionKey(store.postgres, keys, log),
     randomBytes,
   });
   const host = reachable(config.host);
@@ -105,15 +105,15 @@ async function serve(
 
   let ssh: Ssh | undefined;
   try {
-    await serveTerms(
+    await runWhileLeader(
       {
-        ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, front, log, holder, webhookCa },
-        async openDoors() {
-          ssh = await openSsh(config, store, keys, front, log);
+        ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, facade, log, holder, webhookCa },
+        async openEndpoints() {
+          ssh = await openSsh(config, store, keys, facade, log);
           const base = config.publicUrl ?? listening.https ?? listening.http;
           return { base, toolDomain: config.toolDomain, ...ssh.facts };
         },
-        onChange: front.onChange(http.authenticator, { changed: (address) => ssh?.door?.changed(address) }),
+        onChange: facade.onChange(http.authenticator, { changed: (address) => ssh?.door?.changed(address) }),
         async drain() {
           ssh?.door?.endAll('this service is stopping; connect again in a moment');
           await http.drain();

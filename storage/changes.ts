@@ -3,7 +3,7 @@
  * the floor is a promise: it is raised first, and only what lies below it is removed after.
  */
 import { stampVersion } from '../src/api/encode.js';
-import type { CommittedChange } from './commit/member.js';
+import type { CommittedChange } from './commit/request.js';
 import type { Postgres, Statement } from './postgres.js';
 import type { ChangesLog } from './store.js';
 

@@ -26,7 +26,7 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import { classify } from './errors.js';
 import { MigrationUnderWayError } from './migrating.js';
-import { DatabaseNewerError } from './newer.js';
+import { DatabaseNewerError } from './schema-newer-error.js';
 import type { Postgres } from './postgres.js';
 
 /** Any number that nobody else takes: "troupe" on a telephone's keys. */

@@ -2,11 +2,11 @@
  * Owns the wiring of the storage room: connects, checks that this program fits the database, and hands out its parts. Taking the
  * lease and opening the committer are separate steps, because a standby reads and waits before it may write.
  */
-import { checkFormats, claimFormats } from './claim-formats.js';
+import { checkFormats, claimFormats } from './format-versions.js';
 import { openChangesLog, DEFAULT_COMPACTION, type CompactionSettings } from './changes.js';
 import { openClock } from './clock.js';
 import { openCommitter, type CommitterOptions } from './commit/committer.js';
-import type { Committer } from './commit/member.js';
+import type { Committer } from './commit/request.js';
 import type { SealResponse } from './commit/idempotency.js';
 import { openCredentials } from './credentials.js';
 import { acquireLease, type LeaseOptions } from './lease.js';

@@ -5,7 +5,7 @@
  */
 import { escapeLiteral, types as pgTypes, type Client, type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from './errors.js';
-import { CONNECT_WITHIN, HeardClient, HeardPool, PROBED_BY_SERVER } from './heard-client.js';
+import { CONNECT_WITHIN, ErrorSafeClient, ErrorSafePool, PROBED_BY_SERVER } from './error-safe-client.js';
 
 /** Most connections for reads. More only queue inside Postgres on a small machine. */
 const READERS = 8;
@@ -69,7 +69,7 @@ export interface Postgres {
 export type SessionSettings = Readonly<Record<string, string>>;
 
 export function openPostgres(options: { readonly url: string; readonly readers?: number | undefined }): Postgres {
-  const pool = new HeardPool({
+  const pool = new ErrorSafePool({
     connectionString: options.url,
     max: options.readers ?? READERS,
     connectionTimeoutMillis: READER_WAIT,
@@ -120,7 +120,7 @@ export function openPostgres(options: { readonly url: string; readonly readers?:
 
     async connect(purpose, session = {}, { pipeline = false, answerWithin } = {}) {
       // The next statement on a dead connection fails, and that is where its caller finds out.
-      const client = new HeardClient({
+      const client = new ErrorSafeClient({
         connectionString: options.url,
         connectionTimeoutMillis: Math.min(CONNECT_WITHIN, answerWithin ?? CONNECT_WITHIN),
         ...(answerWithin === undefined ? {} : { query_timeout: answerWithin }),

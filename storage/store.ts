@@ -6,7 +6,7 @@
 import type { Address } from '../src/api/address.js';
 import type { LaterEffect } from '../src/kinds/effect.js';
 import type { SlotRow } from '../src/kinds/machine.js';
-import type { CommittedChange } from './commit/member.js';
+import type { CommittedChange } from './commit/request.js';
 
 export interface StoredObject {
   readonly address: Address;

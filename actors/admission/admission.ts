@@ -11,11 +11,11 @@ import type { Cause, Refusal } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { OrgView, RuledWrite } from '../../src/kinds/rule.js';
 import { groupOf } from '../../src/kinds/versions.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import type { SecretVersions } from '../../storage/store.js';
 import { openCapacityWarnings, type CapacityWarnings } from './capacity.js';
 import { checkOwners, type OwnerDeps } from './owners.js';
-import { checkPlainSight } from './plain-sight.js';
+import { checkPlaintextSecrets } from './plaintext-secrets.js';
 import { checkReferences, type ReferenceDeps } from './references.js';
 
 /** Undefined: nothing has to be looked up. Most writes name no other object, and none of them is to wait for a promise. */
@@ -109,7 +109,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       if (refusal) return refusal;
     }
     const target = { kind: address.kind, name: address.name };
-    const shown = kind.plainSight ? await checkPlainSight(kind, address, object, deps) : [];
+    const shown = kind.plainSight ? await checkPlaintextSecrets(kind, address, object, deps) : [];
     const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
     const causes = [...missing, ...shown, ...checkDials(kind, object, before, deps)];
     if (causes.length === 0) return undefined;

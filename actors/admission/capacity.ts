@@ -7,8 +7,8 @@ import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { ResourceAmounts } from '../../src/kinds/amounts.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { fits, NOTHING, readAmounts } from '../../src/kinds/node/amounts.js';
-import { neverFits } from '../../src/kinds/node/letters.js';
+import { hasRoomFor, NOTHING, readAmounts } from '../../src/kinds/node/amounts.js';
+import { neverFits } from '../../src/kinds/node/messages.js';
 import { LOCAL_NODE } from '../../src/kinds/node/local.js';
 import type { NodeStatus } from '../../src/kinds/node/schema.js';
 
@@ -32,7 +32,7 @@ export function openCapacityWarnings(read: (address: Address) => Promise<Buffer 
   return async (kind, object) => {
     const wanted = kind.asks?.(object);
     const most = wanted && (await capacity());
-    if (wanted === undefined || most === undefined || fits(wanted, NOTHING, most)) return [];
+    if (wanted === undefined || most === undefined || hasRoomFor(wanted, NOTHING, most)) return [];
     return [`${kind.kind} "${object.metadata.name}" cannot run: it ${neverFits(wanted, most)}`];
   };
 }

@@ -6,7 +6,7 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { matcherOf, type EventOrigin } from '../../src/kinds/webhookendpoint/matches.js';
 import type { WebhookEndpointSpec, WebhookEndpointStatus } from '../../src/kinds/webhookendpoint/schema.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 
 export const ENDPOINT = 'WebhookEndpoint';
 

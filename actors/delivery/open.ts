@@ -4,20 +4,20 @@
  */
 import type { Dialer } from '../../src/engines/dialer/dialer.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { CommittedChange, Committer } from '../../storage/commit/member.js';
+import type { CommittedChange, Committer } from '../../storage/commit/request.js';
 import type { Queue, QueueOptions } from '../../storage/queues/queue.js';
 import type { SecretVersions } from '../../storage/store.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { EndpointRows } from '../../storage/webhooks/endpoints.js';
 import type { Outbox } from '../../storage/webhooks/outbox.js';
-import type { Post } from '../post.js';
+import type { MessageRouter } from '../message-router.js';
 import { openDispatcher } from './dispatcher.js';
 import { openEndpoints } from './endpoints.js';
 import { openKeys } from './keys.js';
 import { openLater } from './later.js';
 import { openReports } from './reports.js';
 import { openSender, type Sender } from './sender.js';
-import { openSettling } from './settling.js';
+import { openDeliveryResults } from './delivery-results.js';
 
 /** Most receivers answer within this; a stop does not wait for the others (ms). */
 const DRAIN_MS = 2_000;
@@ -47,7 +47,7 @@ export interface Webhooks {
   /** Wakes the dispatcher after a commit that emitted something which somebody may want. */
   follow(committer: Committer): Committer;
   /** What is due is sent from now on. */
-  start(post: Pick<Post, 'deliver'>): void;
+  start(router: Pick<MessageRouter, 'deliver'>): void;
   /** Something of this endpoint is due. */
   look(endpoint: string): void;
   /** For `AbandonDeliveries`. */
@@ -82,19 +82,23 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     onReconnect() {},
   });
 
-  function begin(post: Pick<Post, 'deliver'>): Running {
+  function begin(router: Pick<MessageRouter, 'deliver'>): Running {
     const { clock, chance, dialer, deliveries, outbox, epoch, kindOf } = deps;
     const later = openLater(queue, clock, onProblem);
-    const settling = openSettling({ write: (settlements) => deliveries.settle(settlements), onProblem, stopping });
+    const results = openDeliveryResults({
+      write: (settlements) => deliveries.settle(settlements),
+      onProblem,
+      stopping,
+    });
     const reports = openReports({
       ...{ deliveries, endpoints, onProblem, stopping },
       async tell({ address, uid }, letter) {
         const from = { address, uid, version: 0 };
-        return (await post.deliver(address, uid, { type: 'Told', from, letter })) !== 'Retry';
+        return (await router.deliver(address, uid, { type: 'MessageReceived', from, letter })) !== 'Retry';
       },
     });
     const sender = openSender({
-      ...{ deliveries, endpoints, keys, settling, dialer, now: clock, chance, onProblem, stopping },
+      ...{ deliveries, endpoints, keys, results, dialer, now: clock, chance, onProblem, stopping },
       onAttempt({ endpoint, event, id }, { attempt, before, phase, due }) {
         deps.onOutcome(phase);
         if (attempt === undefined) return;
@@ -114,7 +118,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
       async ended() {
         await dispatcher.ended;
         await sender.ended();
-        await settling.close();
+        await results.close();
         await reports.ended;
         later.close();
       },
@@ -127,14 +131,14 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     },
     follow: (committer) => ({
       ...committer,
-      async commit(member, before) {
-        const result = await committer.commit(member, before);
-        if (result.outcome === 'Committed' && member.events.length > 0 && endpoints.has(member.address.org)) wake();
+      async commit(request, before) {
+        const result = await committer.commit(request, before);
+        if (result.outcome === 'Committed' && request.events.length > 0 && endpoints.has(request.address.org)) wake();
         return result;
       },
     }),
-    start(post) {
-      running ??= begin(post);
+    start(router) {
+      running ??= begin(router);
     },
     look: (endpoint) => running?.sender.look(endpoint),
     abandon: (org, endpoint, version) => deps.deliveries.abandon(org, endpoint, version),

@@ -1,6 +1,6 @@
 /** Owns sending a delivery again because somebody asks for it: the same body under a new id, once per Idempotency-Key. */
 import { refuse } from '../../src/api/refusal.js';
-import type { KeepResult, KeptAnswer } from '../../storage/commit/member.js';
+import type { KeepResult, KeptAnswer } from '../../storage/commit/request.js';
 import type { StoredResponse } from '../../storage/store.js';
 import type { DeliveryEntry, DeliveryLog } from '../../storage/webhooks/log.js';
 

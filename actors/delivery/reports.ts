@@ -5,7 +5,7 @@
  * I10: as many endpoints are noted as there are; so many are told in one round, the others in the next.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
 
@@ -15,7 +15,7 @@ const AT_ONCE = 200;
 /** The counts are kept to within ten minutes. */
 const COUNTS_EVERY_MS = 10 * 60_000;
 
-type Seen = Extract<Letter, { letter: 'DeliveriesSeen' }>;
+type Seen = Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>;
 export type LastAttempt = NonNullable<Seen['last']>;
 
 export interface Reports {
@@ -28,7 +28,7 @@ export interface ReportsDeps {
   readonly deliveries: Pick<Deliveries, 'standing'>;
   readonly endpoints: Pick<Endpoints, 'get' | 'all'>;
   /** False: not taken now. */
-  tell(endpoint: Endpoint, letter: Letter): Promise<boolean>;
+  tell(endpoint: Endpoint, letter: ObjectMessage): Promise<boolean>;
   onProblem(message: string): void;
   readonly stopping: AbortSignal;
   readonly everyMs?: number | undefined;

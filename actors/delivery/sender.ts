@@ -1,5 +1,5 @@
 /**
- * Owns the attempts: which due delivery goes next (`turns.ts`), what an attempt came to, and what follows from it.
+ * Owns the attempts: which due delivery goes next (`delivery-queue.ts`), what an attempt came to, and what follows from it.
  *
  * The protocol
  * - A row in Postgres that is Pending and due is the truth (I6). New ones come straight from the dispatcher; what does not
@@ -20,8 +20,8 @@ import type { Dialer } from '../../src/engines/dialer/dialer.js';
 import type { Deliveries, PendingDelivery, Settlement } from '../../storage/webhooks/deliveries.js';
 import type { Endpoints } from './endpoints.js';
 import type { Keys } from './keys.js';
-import type { Settling } from './settling.js';
-import { openTurns } from './turns.js';
+import type { DeliveryResults } from './delivery-results.js';
+import { openDeliveryQueue } from './delivery-queue.js';
 
 const SWEEP_MS = 3_000;
 /** Overdue by less, a delivery is on its way through the dispatcher or the queue (ms). */
@@ -45,7 +45,7 @@ export interface SenderDeps {
   readonly deliveries: Pick<Deliveries, 'due' | 'overdue'>;
   readonly endpoints: Pick<Endpoints, 'get'>;
   readonly keys: Pick<Keys, 'of'>;
-  readonly settling: Pick<Settling, 'settle' | 'depth'>;
+  readonly results: Pick<DeliveryResults, 'settle' | 'depth'>;
   readonly dialer: Dialer;
   /** Milliseconds on Postgres's clock. */
   readonly now: () => number;
@@ -70,7 +70,7 @@ export interface Sender {
 
 export function openSender(deps: SenderDeps): Sender {
   const { endpoints, stopping } = deps;
-  const turns = openTurns();
+  const turns = openDeliveryQueue();
   /** Endpoints that have more in storage than fitted. */
   const more = new Set<string>();
   /** Endpoints whose rows are to be read now. */
@@ -85,7 +85,7 @@ export function openSender(deps: SenderDeps): Sender {
   }
 
   function pump(): void {
-    while (!stopping.aborted && !draining && deps.settling.depth() < MOST_UNWRITTEN) {
+    while (!stopping.aborted && !draining && deps.results.depth() < MOST_UNWRITTEN) {
       const next = turns.take();
       if (next === undefined) break;
       const sent = send(next).finally(() => inHand.delete(sent));
@@ -106,7 +106,7 @@ export function openSender(deps: SenderDeps): Sender {
     turns.free(delivery, settlement?.attempt === undefined || isSoon(settlement.attempt));
     pump();
     if (settlement) {
-      await deps.settling.settle(settlement);
+      await deps.results.settle(settlement);
       if (!stopping.aborted) deps.onAttempt(delivery, settlement);
     }
     turns.forget(delivery);

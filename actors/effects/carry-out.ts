@@ -1,7 +1,7 @@
 /** Owns the one switch from a later effect to what carries it out. */
 import type { Address } from '../../src/api/address.js';
 import type { Pending } from '../../storage/store.js';
-import type { Post } from '../post.js';
+import type { MessageRouter } from '../message-router.js';
 import { countPlaces } from './count-places.js';
 import type { Attempts } from '../work/attempts.js';
 import { createChild, deleteChild, type ChildrenDeps } from './children.js';
@@ -14,7 +14,7 @@ export interface CarryOutDeps {
   readonly children: ChildrenDeps;
   readonly work: WorkDeps;
   readonly attempts: Attempts;
-  readonly post: Post;
+  readonly router: MessageRouter;
   readonly pending: Pick<Pending, 'unfinished'>;
   readonly stopping: AbortSignal;
   /** Resolves when the unstored letters to this address that are in hand now have been taken. */
@@ -29,10 +29,10 @@ export async function carryOut(
   pool: PoolName,
   deps: CarryOutDeps,
 ): Promise<EffectStep> {
-  const { children, work, attempts, post } = deps;
+  const { children, work, attempts, router } = deps;
   switch (effect.type) {
     case 'Tell':
-      return post.tell(row, effect.to, effect.uid, effect.letter);
+      return router.tell(row, effect.to, effect.uid, effect.letter);
     case 'CreateChild':
       return createChild(row, effect, children);
     case 'DeleteChild':

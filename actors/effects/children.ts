@@ -7,10 +7,10 @@ import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { apiVersionOf } from '../../src/kinds/versions.js';
 import type { Objects, StoredEffects } from '../../storage/store.js';
-import type { DeleteOptions, ObjectPatch, WriteReply } from '../stage.js';
+import type { DeleteOptions, ObjectPatch, WriteReply } from '../resource-service.js';
 import { DONE, retry, wait, type EffectOutcome } from './outcome.js';
 
 export interface ChildrenDeps {
@@ -22,7 +22,7 @@ export interface ChildrenDeps {
   quiet(org: string, project: string): Promise<void>;
   /** The project may name none of its blobs any more. */
   forgetBlobs(org: string, project: string): Promise<void>;
-  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
 }
 
 /** A write of the service itself, before it is given the service's own caller. */
@@ -93,7 +93,7 @@ async function isAwaited(
   if (kind.awaitsAttempt === undefined || index === undefined || epoch === undefined) return true;
   const stored = await deps.objects.read(address);
   if (stored?.uid !== uid) return false;
-  const slot = kind.machine.book?.stored ? await deps.objects.slot(address.org, uid, index) : undefined;
+  const slot = kind.machine.sideState?.stored ? await deps.objects.slot(address.org, uid, index) : undefined;
   const kept: unknown = stored.private === null ? undefined : JSON.parse(stored.private);
   return kind.awaitsAttempt({ kept, slot }, epoch);
 }

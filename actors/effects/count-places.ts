@@ -7,13 +7,13 @@ import { decodeObject } from '../../src/api/encode.js';
 import { heldPlace } from '../../src/kinds/attempt/effects.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
-import type { Post } from '../post.js';
+import type { MessageRouter } from '../message-router.js';
 import { activateAll } from '../recovery.js';
 import { ATTEMPT } from '../work/attempts.js';
 import { DONE, type EffectOutcome } from './outcome.js';
 
 export interface CountDeps {
-  readonly post: Post;
+  readonly router: MessageRouter;
   readonly pending: Pick<Pending, 'unfinished'>;
   readonly work: { read(address: Address): Promise<Buffer | undefined> };
   readonly stopping: AbortSignal;
@@ -32,14 +32,14 @@ export async function countPlaces(
   }
   // What they say comes first, or places would be given out that are taken.
   await deps.lettersSent(row.address);
-  return deps.post.tell(row, row.address, row.uid, { letter: 'PlacesCounted', count });
+  return deps.router.tell(row, row.address, row.uid, { letter: 'PlacesCounted', count });
 }
 
-async function speakFor(address: Address, row: StoredEffects, { work, post }: CountDeps): Promise<EffectOutcome> {
+async function speakFor(address: Address, row: StoredEffects, { work, router }: CountDeps): Promise<EffectOutcome> {
   const body = await work.read(address);
   const attempt = body && decodeObject(body);
   const letter = attempt && heldPlace(address, attempt);
   if (!attempt || !letter) return DONE;
   // As a letter that no commit asked for.
-  return post.tell({ ...row, address, uid: attempt.metadata.uid, version: 0 }, row.address, row.uid, letter);
+  return router.tell({ ...row, address, uid: attempt.metadata.uid, version: 0 }, row.address, row.uid, letter);
 }

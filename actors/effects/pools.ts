@@ -5,13 +5,13 @@
  * fetches from URLs has others: a slow download holds up no start that needs none. A start that is overruled by a later effect of its lane (the stop of work whose input is still on its way) is told by
  * its signal, waits for nothing any more, and runs among those that end work.
  *
- * Orgs take turns (`turns.ts`), and none may have so many starts or fetches under way that there are none left for another.
+ * Orgs take turns (`org-round-robin.ts`), and none may have so many starts or fetches under way that there are none left for another.
  *
  * I10: as many lanes stand here as there are lanes in hand; `PLACES` run at once.
  */
 import { overrules, poolOf, type EffectTask, type PoolName } from './lanes.js';
 import { OVERRULED } from './outcome.js';
-import { Turns } from './turns.js';
+import { OrgRoundRobin } from './org-round-robin.js';
 
 export interface Lane {
   readonly key: string;
@@ -27,7 +27,7 @@ export interface Lane {
   parked: boolean;
   /** When its first task was last tried, or became the first (ms). */
   triedAt: number;
-  stage: Stage;
+  resources: Stage;
 }
 
 /** What the first task is doing. */
@@ -40,7 +40,7 @@ type Stage =
 
 interface Pool {
   readonly name: PoolName;
-  readonly turns: Turns<Lane>;
+  readonly turns: OrgRoundRobin<Lane>;
 }
 
 export interface Pools {
@@ -81,7 +81,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     const [first] = lane.queue;
     if (!first) return;
     const pool = pools[lane.overruled ? 'ends' : (lane.continues ?? poolOf(first.effect))];
-    lane.stage = { at: 'Ready', pool };
+    lane.resources = { at: 'Ready', pool };
     pool.turns.add(lane);
   }
 
@@ -89,7 +89,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     while (!stopping.aborted) {
       const lane = turns.take();
       if (lane === undefined) return;
-      lane.stage = { at: 'Running', pool: name, abort: undefined };
+      lane.resources = { at: 'Running', pool: name, abort: undefined };
       void run(lane).then(() => {
         turns.release(lane);
         pump();
@@ -108,17 +108,17 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     const [first] = lane.queue;
     if (!first || lane.overruled || !overrules(later.effect, first.effect)) return;
     lane.overruled = true;
-    switch (lane.stage.at) {
+    switch (lane.resources.at) {
       case 'New':
         return;
       case 'Running':
-        lane.stage.abort?.abort(OVERRULED);
+        lane.resources.abort?.abort(OVERRULED);
         return;
       case 'Waiting':
-        clearTimeout(lane.stage.timer);
+        clearTimeout(lane.resources.timer);
         break;
       case 'Ready':
-        lane.stage.pool.turns.delete(lane);
+        lane.resources.pool.turns.delete(lane);
         break;
     }
     ready(lane);
@@ -134,23 +134,23 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
         ready(lane);
         pump();
       }, ms).unref();
-      lane.stage = { at: 'Waiting', timer };
+      lane.resources = { at: 'Waiting', timer };
     },
     begin(lane) {
       lane.tries = 0;
       lane.overruled = false;
       lane.continues = undefined;
-      lane.stage = { at: 'New' };
+      lane.resources = { at: 'New' };
       for (const later of lane.queue.slice(1)) overrule(lane, later);
       ready(lane);
     },
     async withSignal(lane, use) {
       const [first] = lane.queue;
-      const pool = lane.stage.at === 'Running' ? lane.stage.pool : 'letters';
+      const pool = lane.resources.at === 'Running' ? lane.resources.pool : 'letters';
       // Of its own only where it can be overruled: letters are many.
       if (!first || poolOf(first.effect) !== 'starts') return use(stopping, pool);
       const abort = new AbortController();
-      lane.stage = { at: 'Running', pool, abort };
+      lane.resources = { at: 'Running', pool, abort };
       aborts.add(abort);
       if (lane.overruled) abort.abort(OVERRULED);
       try {
@@ -163,5 +163,5 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
 }
 
 function open(name: PoolName, shared: boolean): Pool {
-  return { name, turns: new Turns(PLACES[name], shared) };
+  return { name, turns: new OrgRoundRobin(PLACES[name], shared) };
 }

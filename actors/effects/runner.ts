@@ -9,7 +9,7 @@
  * as `EffectFailed`, and that message is delivered like any other. When that object is gone, nobody is left to decide what
  * follows: a fault that may pass is then tried again without end, and a lasting one ends the effect.
  *
- * What waits for a parked object is left in storage: its first effect alone stays in hand and tries again (`shelves.ts`).
+ * What waits for a parked object is left in storage: its first effect alone stays in hand and tries again (`deferred-effects.ts`).
  * When that is through, the others are read again in their order; new ones go behind them until all of them are in hand.
  *
  * I10: at most about `MAX_TASKS` effects are held in memory. When it is full, rows stay in storage only, and so do all
@@ -24,7 +24,7 @@ import { delay } from '../wait.js';
 import { laneKey, targetOf, type EffectTask, type PoolName } from './lanes.js';
 import type { EffectStep } from './outcome.js';
 import { openPools, type Lane } from './pools.js';
-import { openShelves, type Shelf } from './shelves.js';
+import { openDeferredEffects, type DeferredTarget } from './deferred-effects.js';
 
 export interface EffectRunnerDeps {
   readonly pending: Pick<Pending, 'effects' | 'effectsAt' | 'effectsDone'>;
@@ -95,7 +95,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   const pools = openPools(runLane, deps.stopping);
   /** Effects in hand of each row. */
   const rows = new Map<number, { left: number }>();
-  const shelves = openShelves();
+  const deferred = openDeferredEffects();
   const { waitMs = WAIT_MS, firstBackoffMs = FIRST_BACKOFF_MS } = deps;
   let tasks = 0;
   let volatileTasks = 0;
@@ -117,7 +117,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   function take(row: StoredEffects): void {
     if (rows.has(row.version)) return; // already in hand
     // I10. What is newer than a row that was left behind stays behind it.
-    if (tasks >= MAX_TASKS || shelves.full || leftFrom !== undefined) {
+    if (tasks >= MAX_TASKS || deferred.full || leftFrom !== undefined) {
       leftFrom = Math.min(leftFrom ?? row.version, row.version);
       leftTo = Math.max(leftTo, row.version);
       void refill();
@@ -129,8 +129,8 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   function accept(row: StoredEffects): void {
     for (const effect of row.effects) {
-      const shelf = row.version > 0 ? shelves.of(row, effect) : undefined;
-      if (shelf) shelves.leave(shelf, row.version);
+      const shelf = row.version > 0 ? deferred.of(row, effect) : undefined;
+      if (shelf) deferred.leave(shelf, row.version);
       else enqueue({ row, effect });
     }
   }
@@ -146,7 +146,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
         ...{ key, org: task.row.address.org, queue: [task], tries: 0, overruled: false, parked: false },
         continues: undefined,
         triedAt: Date.now(),
-        stage: { at: 'New' },
+        resources: { at: 'New' },
       };
       lanes.set(key, lane);
       pools.ready(lane);
@@ -161,7 +161,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   /** One try at the lane's first effect. */
   async function runLane(lane: Lane): Promise<void> {
     const task = lane.queue[0];
-    const shelf = task && isStored(task) ? shelves.of(task.row, task.effect) : undefined;
+    const shelf = task && isStored(task) ? deferred.of(task.row, task.effect) : undefined;
     // A target that waits is asked by one. While its shelf is read again there is none, and all of them go on.
     if (task && shelf?.probe && shelf.probe !== task) return shelve(lane, shelf, 0);
     lane.triedAt = Date.now();
@@ -188,7 +188,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   /** `again`: milliseconds until the next try; undefined when it is done or given back. */
   function tried(lane: Lane, task: EffectTask, again: number | undefined): void {
-    const shelf = shelves.of(task.row, task.effect);
+    const shelf = deferred.of(task.row, task.effect);
     const back = shelf?.probe === task;
     if (again === undefined) finish(lane, task);
     else pools.pause(lane, again);
@@ -199,25 +199,25 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   /** The lane's target waits for an operator: the first to find out asks again, and whatever else is for it is left. */
   function wait(lane: Lane, task: EffectTask): void {
-    const known = shelves.of(task.row, task.effect);
+    const known = deferred.of(task.row, task.effect);
     if (!isStored(task)) {
       if (known?.probe) shelve(lane, known, 1);
       return pools.pause(lane, waitMs);
     }
     if (known?.probe && known.probe !== task) return shelve(lane, known, 0);
-    const shelf = shelves.open(task);
+    const shelf = deferred.open(task);
     shelve(lane, shelf, 1);
     pools.pause(lane, waitMs);
   }
 
   /** Leaves the lane's effects from this place on in storage. */
-  function shelve(lane: Lane, shelf: Shelf, from: number): void {
+  function shelve(lane: Lane, shelf: DeferredTarget, from: number): void {
     for (const task of lane.queue.splice(from)) {
       if (!isStored(task)) {
         lane.queue.push(task);
         continue;
       }
-      shelves.leave(shelf, task.row.version);
+      deferred.leave(shelf, task.row.version);
       leaveRow(task);
     }
     if (from > 0) return;
@@ -229,7 +229,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     lane.queue.shift();
     if (lane.queue.length > 0) begin(lane);
     else lanes.delete(lane.key);
-    if (leaveRow(task) && isStored(task) && !shelves.holds(task.row))
+    if (leaveRow(task) && isStored(task) && !deferred.holds(task.row))
       deps.pending.effectsDone(task.row.version, task.row.uid);
   }
 
@@ -252,7 +252,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   }
 
   /** Takes what was left for a target that is back, oldest first, until none is left or it waits again. */
-  async function readShelf(shelf: Shelf, asked: EffectTask): Promise<void> {
+  async function readShelf(shelf: DeferredTarget, asked: EffectTask): Promise<void> {
     const { turn } = shelf;
     while (shelf.versions.size > 0) {
       const left = [...shelf.versions].toSorted((a, b) => a - b);
@@ -262,18 +262,18 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
         // In between it may have come to wait again; whoever found that out reads the shelf next time.
         if (read === undefined || shelf.turn !== turn) return;
         for (const row of read) {
-          for (const effect of row.effects) if (shelves.of(row, effect) === shelf) enqueue({ row, effect });
+          for (const effect of row.effects) if (deferred.of(row, effect) === shelf) enqueue({ row, effect });
         }
-        for (const version of page) shelves.take(shelf, version);
+        for (const version of page) deferred.take(shelf, version);
         pools.pump();
       }
     }
-    shelves.close(asked);
+    deferred.close(asked);
   }
 
   async function readPage(
     page: readonly number[],
-    shelf: Shelf,
+    shelf: DeferredTarget,
     turn: number,
   ): Promise<readonly StoredEffects[] | undefined> {
     while (!deps.stopping.aborted && shelf.turn === turn) {
@@ -343,7 +343,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   }
 
   async function readLeft(): Promise<void> {
-    while (leftFrom !== undefined && tasks <= MAX_TASKS / 2 && !shelves.full && !deps.stopping.aborted) {
+    while (leftFrom !== undefined && tasks <= MAX_TASKS / 2 && !deferred.full && !deps.stopping.aborted) {
       const from = leftFrom;
       const known = leftTo;
       let page: readonly StoredEffects[];

@@ -5,11 +5,11 @@ import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import { mayStart } from '../../src/kinds/attempt/state.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { fetchInputs, type Inputs } from '../work/inputs.js';
-import { resolveOrder, type OrderDeps } from '../work/order.js';
+import { resolveOrder, type OrderDeps } from '../work/work-spec.js';
 import { workId, type ReportDelivery, type Reports } from '../work/reports.js';
 import type { PoolName } from './lanes.js';
 import { continueIn, DONE, OVERRULED, retry, wait, type EffectOutcome, type EffectStep } from './outcome.js';
@@ -20,7 +20,7 @@ export interface WorkDeps extends OrderDeps {
   readonly engine: ComputeEngine | undefined;
   readonly reports: Reports | undefined;
   deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
-  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: Letter): Promise<EffectOutcome>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
 }
 
 type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
@@ -69,23 +69,23 @@ export async function startWork(
       case 'Later':
         return retry(resolved.message);
       case 'Order': {
-        let { order } = resolved;
+        let { spec } = resolved;
         if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
-          const image = await deps.engine.resolveImage(order.image, order.registryLogins, signal);
+          const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message);
           const { digest } = image;
-          const letter: Letter = { letter: 'ImagePinned', epoch: effect.epoch, digest };
+          const letter: ObjectMessage = { letter: 'ImagePinned', epoch: effect.epoch, digest };
           const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
           if (told.outcome !== 'Done') return told;
-          order = { ...order, imageDigest: digest };
+          spec = { ...spec, imageDigest: digest };
         }
         // Before the work begins: a start that is carried out again finds what this one has taken.
         if (plan.notesSecrets === true && plan.secrets.length > 0) {
-          const letter: Letter = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
+          const letter: ObjectMessage = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
           const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
           if (told.outcome !== 'Done') return told;
         }
-        await deps.engine.start(order, signal);
+        await deps.engine.start(spec, signal);
         return DONE;
       }
     }

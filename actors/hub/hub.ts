@@ -12,10 +12,10 @@
  * What a tick takes is handed over in short slices, and orgs take turns: an org with thousands of watchers delays its own
  * watchers, and neither those of others nor requests.
  */
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import type { ChangesLog, LogLimit } from '../../storage/store.js';
 import { openSlices, type Slices } from '../slices.js';
-import type { Range, Watcher } from '../stage.js';
+import type { Range, Watcher } from '../resource-service.js';
 import { openRing, sizeOf, type RingLimits } from './ring.js';
 
 export interface Hub {

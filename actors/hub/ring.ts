@@ -4,7 +4,7 @@
  * I10: bounded by bytes and count. When it is full the oldest fall out, and a watch from below its start reads the
  * changes log instead.
  */
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import type { LogLimit } from '../../storage/store.js';
 
 export interface Ring {

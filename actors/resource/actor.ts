@@ -26,7 +26,7 @@ import { openDraft } from './draft.js';
 import { handleFold } from './fold.js';
 import { load, type Incarnation } from './incarnation.js';
 import type { ActorDeps, Self } from './self.js';
-import { settle } from './settle.js';
+import { commitDraft } from './commit-draft.js';
 import { handleWrite } from './write.js';
 
 export interface RunDeps extends ActorDeps {
@@ -81,7 +81,7 @@ export class ResourceActor implements Self {
 
   /** True when it holds nothing that could not be read again. */
   get disposable(): boolean {
-    return this.kind.machine.book?.stored ?? true;
+    return this.kind.machine.sideState?.stored ?? true;
   }
 
   /** Milliseconds at which the oldest item came that is not done: one that waits, or the one in hand (I13). */
@@ -218,7 +218,7 @@ async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<bo
     const conditions = setCondition(conditionsOf(object), { type: ACTOR_HEALTHY, ...health }, deps.now());
     const status = { ...(object.status as object), conditions };
     const draft = openDraft(self.address, { ...object, status }, privateState, book);
-    await settle(self, draft, deps);
+    await commitDraft(self, draft, deps);
   } catch {
     self.state = { at: 'Unknown' };
   }

@@ -1,14 +1,14 @@
 /**
  * Owns the draft of one commit: the object as the decisions of a fold leave it, and everything that they asked for.
- * Pure bookkeeping between `decide` and `member.ts`; nothing here reads a clock or touches the world.
+ * Pure bookkeeping between `decide` and `commit-request.ts`; nothing here reads a clock or touches the world.
  */
 import type { Address } from '../../src/api/address.js';
 import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { isLater, type CommitEffect, type Effect, type LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { farewell, lifecycle } from '../../src/kinds/lifecycle.js';
-import type { Message, Moment, SlotRow } from '../../src/kinds/machine.js';
+import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
+import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
 
 export interface Draft {
@@ -45,7 +45,12 @@ export function openDraft(address: Address, object: ApiObject, privateState: unk
 }
 
 /** Lets lifecycle and machine decide one message over the draft. A refused draft is thrown away by whoever asked for it. */
-export function absorb(draft: Draft, kind: KindDefinition, message: Message, moment: Moment): Refusal | undefined {
+export function applyMessage(
+  draft: Draft,
+  kind: KindDefinition,
+  message: Message,
+  context: DecisionContext,
+): Refusal | undefined {
   if (draft.gone) return undefined;
   if (message.type === 'TimerFired') draft.clearedTimers.push({ timer: message.timer, generation: message.generation });
   const step = lifecycle(draft.object, message);
@@ -54,24 +59,29 @@ export function absorb(draft: Draft, kind: KindDefinition, message: Message, mom
   for (const effect of step.effects)
     if (!draft.later.some((asked) => asked.type === effect.type && equalJson(asked, effect))) draft.later.push(effect);
   if (!step.consumed) {
-    const refusal = decideKind(draft, kind, message, moment);
+    const refusal = decideKind(draft, kind, message, context);
     if (refusal) return refusal;
   }
   settleDeletion(draft);
   return undefined;
 }
 
-function decideKind(draft: Draft, kind: KindDefinition, message: Message, moment: Moment): Refusal | undefined {
+function decideKind(
+  draft: Draft,
+  kind: KindDefinition,
+  message: Message,
+  context: DecisionContext,
+): Refusal | undefined {
   const { machine } = kind;
   const current = { address: draft.address, object: draft.object, private: draft.private };
-  const decision = machine.decide(current, draft.book, message, moment);
+  const decision = machine.decide(current, draft.book, message, context);
   switch (decision.outcome) {
     case 'Ignored':
       return undefined;
     case 'Refused':
       return decision.refusal;
     case 'Volatile':
-      for (const change of decision.changes) machine.book?.apply(draft.book, change);
+      for (const change of decision.changes) machine.sideState?.apply(draft.book, change);
       draft.volatile.push(...decision.letters);
       return undefined;
     case 'Next': {
@@ -91,26 +101,26 @@ function decideKind(draft: Draft, kind: KindDefinition, message: Message, moment
       }
       if (decision.reveal) draft.reveal = { ...draft.reveal, ...decision.reveal };
       for (const change of decision.changes ?? []) {
-        machine.book?.apply(draft.book, change);
-        if (machine.book?.stored) draft.slots.push(change as SlotRow);
+        machine.sideState?.apply(draft.book, change);
+        if (machine.sideState?.stored) draft.slots.push(change as SlotRow);
       }
-      for (const effect of decision.effects) take(draft, effect, moment);
+      for (const effect of decision.effects) take(draft, effect, context);
       draft.volatile.push(...(decision.letters ?? []));
       return undefined;
     }
   }
 }
 
-function take(draft: Draft, effect: Effect, moment: Moment): void {
+function take(draft: Draft, effect: Effect, context: DecisionContext): void {
   if (isLater(effect)) draft.later.push(effect);
-  else if (effect.type === 'DeleteSelf') markDeleted(draft, moment);
+  else if (effect.type === 'DeleteSelf') markDeleted(draft, context);
   else draft.atCommit.push(effect);
 }
 
 /** A machine ends its own object: as a client's deletion would, so finalizers still hold it. */
-function markDeleted(draft: Draft, moment: Moment): void {
+function markDeleted(draft: Draft, context: DecisionContext): void {
   if (draft.object.metadata.deletionTimestamp !== undefined) return;
-  const deletionTimestamp = new Date(moment.now).toISOString().replace(/\.\d+Z$/, 'Z');
+  const deletionTimestamp = new Date(context.now).toISOString().replace(/\.\d+Z$/, 'Z');
   draft.object = { ...draft.object, metadata: { ...draft.object.metadata, deletionTimestamp } };
 }
 
@@ -127,5 +137,5 @@ function settleDeletion(draft: Draft): void {
   const { deletionTimestamp, finalizers = [] } = draft.object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0) return;
   draft.gone = true;
-  draft.later.push(...farewell(draft.address, draft.object));
+  draft.later.push(...onDeleted(draft.address, draft.object));
 }

@@ -3,10 +3,10 @@
  * commits once. A client's write ends the fold, so it keeps its own version, changes row and answer.
  */
 import type { Mailbox, Delivery, Item } from '../mailbox.js';
-import { absorb, openDraft } from './draft.js';
+import { applyMessage, openDraft } from './draft.js';
 import { load, type Present } from './incarnation.js';
 import type { ActorDeps, Self } from './self.js';
-import { settle } from './settle.js';
+import { commitDraft } from './commit-draft.js';
 
 /** Messages decided in one commit at most: bounds the time for which a client's write waits behind a fold. */
 const MAX_FOLD = 512;
@@ -20,7 +20,7 @@ type MessageItem = Extract<Item, { item: 'message' }>;
 export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, taken: MessageItem[]): Promise<void> {
   if (self.state.at === 'Unknown') self.state = await load(self.address, self.kind, deps);
   const present = self.state;
-  const moment = deps.moment();
+  const context = deps.moment();
   if (present.at !== 'Present') {
     takeMessages(mailbox, taken, MAX_FOLD);
     settleAll(taken, 'Absent');
@@ -43,9 +43,9 @@ export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, 
       if (armed.get(timer) !== generation) continue; // of an earlier arming, or dealt with
       armed.delete(timer);
     }
-    absorb(draft, self.kind, next.message, moment); // a refusal has no reader: the message is ignored
+    applyMessage(draft, self.kind, next.message, context); // a refusal has no reader: the message is ignored
   }
-  const settled = await settle(self, draft, deps);
+  const settled = await commitDraft(self, draft, deps);
   switch (settled.outcome) {
     case 'Written':
     case 'Unchanged':

@@ -60,7 +60,7 @@ async function read(
 }
 
 async function openBook(address: Address, uid: string, kind: KindDefinition, deps: LoadDeps): Promise<unknown> {
-  const keeper = kind.machine.book;
+  const keeper = kind.machine.sideState;
   if (!keeper) return undefined;
   return keeper.open(keeper.stored ? await deps.objects.slots(address.org, uid) : []);
 }

@@ -2,14 +2,14 @@
 import type { Refusal } from '../../src/api/refusal.js';
 import { unknownOutcome } from '../../src/api/unknown-outcome.js';
 import type { Address } from '../../src/api/address.js';
-import type { MemberResult } from '../../storage/commit/member.js';
+import type { CommitResult } from '../../storage/commit/request.js';
 
 /** Seconds after which a client should try again while the service catches its breath. */
 const RETRY_SECONDS = 1;
 
 /** `Committed` and `KeyUsed` are not refusals and are handled before. */
 export function refusalOf(
-  result: Exclude<MemberResult, { outcome: 'Committed' } | { outcome: 'KeyUsed' }>,
+  result: Exclude<CommitResult, { outcome: 'Committed' } | { outcome: 'KeyUsed' }>,
   address: Address,
 ): Refusal {
   const target = { kind: address.kind, name: address.name };

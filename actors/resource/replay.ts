@@ -4,7 +4,7 @@
  */
 import { decodeObject } from '../../src/api/encode.js';
 import type { Responses } from '../../storage/store.js';
-import type { WriteReply, WriteRequest } from '../stage.js';
+import type { WriteReply, WriteRequest } from '../resource-service.js';
 
 /** Undefined when the request has no key, or one that is free. A dry run leaves no trace and replays none. */
 export async function replay(

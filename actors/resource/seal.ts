@@ -2,14 +2,14 @@
  * Owns the way of secret values from a decision into their envelopes. Values that a patch did not name are taken over
  * from an older version here, between two envelopes, and seen by nobody else (I11).
  */
-import type { Member } from '../../storage/commit/member.js';
+import type { CommitRequest } from '../../storage/commit/request.js';
 import type { SecretVersions } from '../../storage/store.js';
 import type { Draft } from './draft.js';
 
-export async function sealSecrets(draft: Draft, secrets: SecretVersions): Promise<Member['secrets']> {
+export async function sealSecrets(draft: Draft, secrets: SecretVersions): Promise<CommitRequest['secrets']> {
   const { org } = draft.address;
   const { uid } = draft.object.metadata;
-  const sealed: Member['secrets'][number][] = [];
+  const sealed: CommitRequest['secrets'][number][] = [];
   for (const effect of draft.atCommit) {
     if (effect.type !== 'SealSecret') continue;
     const values = new Map(effect.values);

@@ -1,22 +1,22 @@
 /** Owns what the parts of one resource actor share: who it is, what it holds, and what it may use. */
 import type { Address } from '../../src/api/address.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Moment } from '../../src/kinds/machine.js';
-import type { Committer } from '../../storage/commit/member.js';
+import type { DecisionContext } from '../../src/kinds/machine.js';
+import type { Committer } from '../../storage/commit/request.js';
 import type { Responses, SecretVersions, StoredEffects } from '../../storage/store.js';
 import type { Admission } from '../admission/admission.js';
 import type { ObjectCache } from '../cache.js';
 import type { Incarnation, LoadDeps } from './incarnation.js';
-import type { MemberDeps } from './member.js';
-import type { TimerWrite } from '../../storage/commit/member.js';
+import type { CommitRequestDeps } from './commit-request.js';
+import type { TimerWrite } from '../../storage/commit/request.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 
-export interface ActorDeps extends LoadDeps, MemberDeps {
+export interface ActorDeps extends LoadDeps, CommitRequestDeps {
   readonly cache: ObjectCache;
   readonly committer: Pick<Committer, 'commit' | 'keepAnswer'>;
   readonly responses: Responses;
   readonly secrets: SecretVersions;
-  moment(): Moment;
+  moment(): DecisionContext;
   /** Checks what a spec names: references, and whether the project takes new objects. */
   admit: Admission['check'];
   /** Checks the owners that the object names and did not name before. */

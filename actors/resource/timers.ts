@@ -3,7 +3,7 @@
  * earlier arming (its job was on its way when the timer was moved or cancelled), or of one that was dealt with, means nothing.
  * The rows are read with the first firing after a load; from then on each commit says what it has changed. Pure.
  */
-import type { TimerWrite } from '../../storage/commit/member.js';
+import type { TimerWrite } from '../../storage/commit/request.js';
 
 /** By name of the timer. */
 export type Generations = ReadonlyMap<string, number>;

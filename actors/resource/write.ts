@@ -11,15 +11,15 @@ import { preparePatch } from '../../src/kinds/write/patch.js';
 import { prepareRemove } from '../../src/kinds/write/remove.js';
 import { prepareReplace } from '../../src/kinds/write/replace.js';
 import type { Prepared, WriteContext } from '../../src/kinds/write/prepared.js';
-import type { IdempotencyWrite } from '../../storage/commit/member.js';
+import type { IdempotencyWrite } from '../../storage/commit/request.js';
 import { isService } from '../caller.js';
-import type { WriteReply, WriteRequest } from '../stage.js';
-import { absorb, openDraft, type Draft } from './draft.js';
+import type { WriteReply, WriteRequest } from '../resource-service.js';
+import { applyMessage, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
 import { notFound, refusalOf } from './outcome.js';
 import { replay } from './replay.js';
 import type { ActorDeps, Self } from './self.js';
-import { settle } from './settle.js';
+import { commitDraft } from './commit-draft.js';
 
 export async function handleWrite(
   self: Self,
@@ -40,7 +40,7 @@ async function create(self: Self, request: WriteRequest, prepared: Prepared, dep
   if (self.state.at === 'Present' || deps.cache.get(self.address)) {
     return refused(refusalOf({ outcome: 'AlreadyExists' }, self.address));
   }
-  const draft = openDraft(self.address, prepared.object, undefined, self.kind.machine.book?.open([]));
+  const draft = openDraft(self.address, prepared.object, undefined, self.kind.machine.sideState?.open([]));
   return finish(self, request, draft, { type: 'Created', by: request.caller }, prepared.warnings, deps);
 }
 
@@ -94,7 +94,7 @@ function prepareChange(
   deps: ActorDeps,
 ) {
   const context: WriteContext = {
-    moment: deps.moment(),
+    context: deps.moment(),
     fieldValidation: request.fieldValidation,
     fieldManager: request.fieldManager,
     ifMatch: request.ifMatch,
@@ -123,7 +123,7 @@ async function finish(
   deps: ActorDeps,
 ): Promise<WriteReply> {
   const status = statusOf(self, request);
-  const refusal = absorb(draft, self.kind, message, deps.moment());
+  const refusal = applyMessage(draft, self.kind, message, deps.moment());
   if (refusal) {
     // The machine may have touched its book before it refused: what is committed is read again.
     if (draft.book !== undefined) self.state = { at: 'Unknown' };
@@ -131,7 +131,7 @@ async function finish(
   }
   if (request.dryRun) return rehearsed(self, draft, status, warnings);
   const key = request.idempotency;
-  const settled = await settle(self, draft, deps, key && keyed(request, key, draft, status));
+  const settled = await commitDraft(self, draft, deps, key && keyed(request, key, draft, status));
   switch (settled.outcome) {
     case 'Written': {
       // What is revealed is shown in this one answer; an action that changed nothing else still shows it.

@@ -9,7 +9,7 @@
  * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the front door.
  */
 import type { Address } from '../../src/api/address.js';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 
 const REPEAT_MS = 60_000;
 const BRIEF_MS = 200;
@@ -40,7 +40,7 @@ interface Going {
 }
 
 export interface ActivityDeps {
-  tell(to: Address, uid: string, letter: Letter): void;
+  tell(to: Address, uid: string, letter: ObjectMessage): void;
   now(): number;
   readonly stopping: AbortSignal;
 }

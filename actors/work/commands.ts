@@ -1,6 +1,6 @@
 /**
  * Owns what is done inside running work, as thin passages to the engine: commands (with a terminal or without), detached processes,
- * connections to ports. Each enters by `entrance.ts`, at one epoch (I8). A command is activity as long as it runs; of a terminal
+ * connections to ports. Each enters by `attach.ts`, at one epoch (I8). A command is activity as long as it runs; of a terminal
  * its input is, of a port what its user tells, and of a detached process `detached.ts` tells.
  *
  * A command and a process get the environment of the object, its Secrets too, as the main program does; nothing of it is
@@ -18,8 +18,8 @@ import type {
   TerminalSize,
 } from '../../src/engines/compute/engine.js';
 import { refuse } from '../../src/api/refusal.js';
-import { enter, type Entered, type EntranceDeps } from './entrance.js';
-import { enterOnceStarted } from './patience.js';
+import { attach, type AttachedWork, type AttachDeps } from './attach.js';
+import { attachWhenRunning } from './attach-when-running.js';
 
 /** A command for running work, with the environment that its owner gives to all of them. */
 export interface Command {
@@ -38,7 +38,7 @@ export interface Command {
 }
 
 /** Where something goes on: handles that are given to clients name both. */
-export interface Whereabouts {
+export interface EpochRef {
   /** Of the Sandbox or Workspace. */
   readonly uid: string;
   readonly epoch: number;
@@ -53,12 +53,12 @@ export interface Commands {
     owner: Address,
     process: Command & { readonly id: string },
     signal: AbortSignal,
-  ): Promise<Whereabouts & { readonly started: Exclude<ProcessStart, { outcome: 'NotRunning' }> }>;
+  ): Promise<EpochRef & { readonly started: Exclude<ProcessStart, { outcome: 'NotRunning' }> }>;
   processes(
     owner: Address,
     epoch: number | undefined,
     signal: AbortSignal,
-  ): Promise<Whereabouts & { readonly processes: readonly ProcessState[] }>;
+  ): Promise<EpochRef & { readonly processes: readonly ProcessState[] }>;
   writeProcess(
     owner: Address,
     process: ProcessName,
@@ -85,57 +85,57 @@ export interface Commands {
     signal: AbortSignal,
   ): Promise<PortConnection>;
   /** Somebody is inside, whatever is done there (an SSH connection): activity until `leave`, harmless twice. */
-  stay(owner: Address, epoch: number | undefined): Promise<Whereabouts & { readonly leave: () => void }>;
+  stay(owner: Address, epoch: number | undefined): Promise<EpochRef & { readonly leave: () => void }>;
 }
 
 /** What is activity on a connection only its user can tell: `begin` a request that waits for its answer, `touch` for each part of a stream. */
 export type PortConnection =
-  | (Extract<PortStart, { outcome: 'Connected' }> & Pick<Entered, 'begin' | 'touch'>)
+  | (Extract<PortStart, { outcome: 'Connected' }> & Pick<AttachedWork, 'begin' | 'touch'>)
   | Extract<PortStart, { outcome: 'Refused' }>;
 
 /** A handle: it belongs to one incarnation of its object, and to one epoch of that. */
-export interface ProcessName extends Whereabouts {
+export interface ProcessName extends EpochRef {
   readonly id: string;
 }
 
 const ENDED = 'its program has ended';
 
 /** Every call refuses as `enter` does. */
-export function openCommands(deps: EntranceDeps): Commands {
+export function openCommands(deps: AttachDeps): Commands {
   /** One short request inside. */
   async function within<T>(
     owner: Address,
     epoch: number | undefined,
-    ask: (entered: Entered) => Promise<T>,
+    ask: (attached: AttachedWork) => Promise<T>,
   ): Promise<T> {
-    const entered = await enter(owner, epoch, deps);
-    entered.touch();
-    return ask(entered);
+    const attached = await attach(owner, epoch, deps);
+    attached.touch();
+    return ask(attached);
   }
 
-  function ofProcess<T>(owner: Address, process: ProcessName, ask: (entered: Entered) => Promise<T>): Promise<T> {
-    return within(owner, process.epoch, (entered) => {
+  function ofProcess<T>(owner: Address, process: ProcessName, ask: (attached: AttachedWork) => Promise<T>): Promise<T> {
+    return within(owner, process.epoch, (attached) => {
       // I8: another object of this name may be at the same epoch.
-      if (entered.uid !== process.uid) throw refuse('NotFound', 'there is no such process');
-      return ask(entered);
+      if (attached.uid !== process.uid) throw refuse('NotFound', 'there is no such process');
+      return ask(attached);
     });
   }
 
   return {
     async start(owner, command, signal) {
-      const entered = await enterOnceStarted(owner, command.epoch, command.waitMs ?? 0, deps, signal);
-      const started = await entered.engine.exec(await orderOf(command, entered), signal);
-      if (started.outcome === 'NotRunning') throw entered.over(ENDED);
+      const attached = await attachWhenRunning(owner, command.epoch, command.waitMs ?? 0, deps, signal);
+      const started = await attached.engine.exec(await orderOf(command, attached), signal);
+      if (started.outcome === 'NotRunning') throw attached.over(ENDED);
       // Nobody may sit before an open terminal: only what is typed counts.
-      if (command.terminal) return touching(started.execution, entered.touch);
-      void started.execution.ended.finally(entered.begin());
+      if (command.terminal) return touching(started.execution, attached.touch);
+      void started.execution.ended.finally(attached.begin());
       return started.execution;
     },
     async startProcess(owner, process, signal) {
-      const entered = await enterOnceStarted(owner, process.epoch, process.waitMs ?? 0, deps, signal);
-      const { uid, epoch, engine, touch, over } = entered;
+      const attached = await attachWhenRunning(owner, process.epoch, process.waitMs ?? 0, deps, signal);
+      const { uid, epoch, engine, touch, over } = attached;
       touch();
-      const started = await engine.startProcess({ ...(await orderOf(process, entered)), id: process.id }, signal);
+      const started = await engine.startProcess({ ...(await orderOf(process, attached)), id: process.id }, signal);
       if (started.outcome === 'NotRunning') throw over(ENDED);
       return { uid, epoch, started };
     },
@@ -160,7 +160,7 @@ export function openCommands(deps: EntranceDeps): Commands {
         return connected.outcome === 'Connected' ? { ...connected, begin, touch } : connected;
       }),
     async stay(owner, wanted) {
-      const { uid, epoch, begin } = await enter(owner, wanted, deps);
+      const { uid, epoch, begin } = await attach(owner, wanted, deps);
       return { uid, epoch, leave: begin() };
     },
   };
@@ -181,12 +181,12 @@ function touching(execution: Execution, touch: () => void): Execution {
   };
 }
 
-async function orderOf(asked: Command, entered: Entered): Promise<ExecOrder> {
+async function orderOf(asked: Command, attached: AttachedWork): Promise<ExecOrder> {
   return {
-    work: entered.work,
+    work: attached.work,
     command: asked.command,
-    env: { ...(await entered.environment()), ...asked.env },
-    workingDir: asked.workingDir ?? entered.plan.workingDir,
+    env: { ...(await attached.environment()), ...asked.env },
+    workingDir: asked.workingDir ?? attached.plan.workingDir,
     timeoutSeconds: asked.timeoutSeconds,
     terminal: asked.terminal,
   };

@@ -10,7 +10,7 @@ import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { Unpack } from '../../src/engines/compute/engine.js';
 import type { FetchResult } from '../../src/engines/fetch/fetch.js';
-import type { CollectedOutput } from '../../src/kinds/letter.js';
+import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { PlannedInput } from '../../src/kinds/work.js';
 import { WORK_ROOT } from '../../src/brand.js';
 

@@ -10,7 +10,7 @@ import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 import { attemptName } from '../../src/kinds/job/names.js';
-import type { Stage } from '../stage.js';
+import type { ResourceService } from '../resource-service.js';
 import { ATTEMPT } from './attempts.js';
 import { workId } from './reports.js';
 
@@ -24,7 +24,7 @@ export interface LogRequest extends LogQuery {
 }
 
 export interface LogDeps {
-  readonly stage: Pick<Stage, 'read' | 'watch' | 'version'>;
+  readonly resources: Pick<ResourceService, 'read' | 'watch' | 'version'>;
   readonly attemptKind: KindDefinition;
   readonly engine: Pick<ComputeEngine, 'logs'> | undefined;
   /** Logs of Attempts that were made before this time (ms) may lie elsewhere. */
@@ -96,7 +96,7 @@ async function newestEpoch(
   signal: AbortSignal,
 ): Promise<number | undefined> {
   if (owner.kind === 'Job') return (await deps.slot(owner.org, uid, index))?.epoch;
-  const body = await deps.stage.read(owner, signal);
+  const body = await deps.resources.read(owner, signal);
   if (!body) return undefined;
   const { attempt } = decodeObject(body).status as { attempt?: { epoch?: number } };
   return attempt?.epoch;
@@ -111,7 +111,7 @@ interface Found {
 }
 
 async function look(address: Address, deps: LogDeps, signal: AbortSignal): Promise<Found | undefined> {
-  const body = await deps.stage.read(address, signal);
+  const body = await deps.resources.read(address, signal);
   if (!body) return undefined;
   const { metadata, spec, status } = decodeObject(body);
   const { phase } = status as { phase?: string };
@@ -128,7 +128,7 @@ async function untilRunning(address: Address, deps: LogDeps, signal: AbortSignal
 }
 
 async function isOver(owner: Address, deps: LogDeps, signal: AbortSignal): Promise<boolean> {
-  const body = await deps.stage.read(owner, signal);
+  const body = await deps.resources.read(owner, signal);
   if (!body) return true;
   const { phase } = decodeObject(body).status as { phase?: string };
   return OVER.has(phase ?? '');
@@ -162,9 +162,9 @@ async function settled<T>(
   try {
     const range = { org: near.org, kind: deps.attemptKind, project: near.project };
     const name = near.kind === ATTEMPT ? { name: near.name } : {};
-    await deps.stage.watch(
+    await deps.resources.watch(
       { ...range, ...name },
-      deps.stage.version(),
+      deps.resources.version(),
       { onChanges: (changes) => (changes.some(({ address }) => concerns(near, address)) ? poke() : true), onEnd },
       stop,
     );

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/compute/engine.js';
-import type { CollectedOutput } from '../../src/kinds/letter.js';
+import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';
 import type { Attempts, Recalled } from './attempts.js';

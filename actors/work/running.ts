@@ -4,7 +4,7 @@
  */
 import { decodeObject } from '../../src/api/encode.js';
 import type { Address } from '../../src/api/address.js';
-import type { Post } from '../post.js';
+import type { MessageRouter } from '../message-router.js';
 import { ATTEMPT, type Attempts } from './attempts.js';
 import { parseWorkId } from './reports.js';
 
@@ -20,11 +20,11 @@ export interface Running {
 
 export interface RunningDeps {
   readonly attempts: Pick<Attempts, 'whose'>;
-  readonly post: Pick<Post, 'deliver'>;
+  readonly router: Pick<MessageRouter, 'deliver'>;
   read(address: Address): Promise<Buffer | undefined>;
 }
 
-export function openRunning({ attempts, post, read }: RunningDeps): Running {
+export function openRunning({ attempts, router, read }: RunningDeps): Running {
   async function find(work: string): Promise<{ address: Address; uid: string; epoch: number } | undefined> {
     const { uid, epoch } = parseWorkId(work);
     const owner = attempts.whose(uid);
@@ -43,7 +43,11 @@ export function openRunning({ attempts, post, read }: RunningDeps): Running {
       if (found === undefined) return 'Gone';
       const { address, uid, epoch } = found;
       const letter = { letter: 'ProgressMade', epoch, completed, total } as const;
-      const delivery = await post.deliver(address, uid, { type: 'Told', from: { address, uid, version: 0 }, letter });
+      const delivery = await router.deliver(address, uid, {
+        type: 'MessageReceived',
+        from: { address, uid, version: 0 },
+        letter,
+      });
       return delivery === 'Done' ? 'Noted' : 'Later';
     },
   };

@@ -10,12 +10,12 @@ import { decodeObject } from '../../src/api/encode.js';
 import { deadline } from '../../src/deadline.js';
 import type { ComputeEngine, WorkState } from '../../src/engines/compute/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
-import type { Post } from '../post.js';
+import type { MessageRouter } from '../message-router.js';
 import type { Attempts } from './attempts.js';
 import { ownerOf } from './detached.js';
-import { resolveEnvironment, type OrderDeps } from './order.js';
+import { resolveEnvironment, type OrderDeps } from './work-spec.js';
 import { parseWorkId } from './reports.js';
 import { searchTools } from './tool-programs.js';
 
@@ -30,7 +30,7 @@ export interface Tools {
 
 export interface ToolsDeps extends OrderDeps {
   readonly attempts: Pick<Attempts, 'whose'>;
-  readonly post: Pick<Post, 'deliver'>;
+  readonly router: Pick<MessageRouter, 'deliver'>;
   readonly engine: Pick<ComputeEngine, 'exec'> | undefined;
   readonly kinds: readonly KindDefinition[];
   readonly stopping: AbortSignal;
@@ -43,7 +43,7 @@ interface Entry {
   looks: 'No' | 'Waits' | 'Now' | 'NowAndAgain';
 }
 
-type ToolsFound = Extract<Letter, { letter: 'ToolsFound' }>;
+type ToolsFound = Extract<ObjectMessage, { letter: 'ToolsFound' }>;
 
 const AT_ONCE = 4;
 /** The end of a command that only looks, ms: `jupyter lab --version` takes seconds. */
@@ -55,10 +55,10 @@ export function openTools(deps: ToolsDeps): Tools {
   const waiting: string[] = [];
   let looking = 0;
 
-  function want(work: string, entry: Entry): void {
-    if (entry.looks === 'Now') entry.looks = 'NowAndAgain';
-    if (entry.looks !== 'No') return;
-    entry.looks = 'Waits';
+  function want(work: string, queued: Entry): void {
+    if (queued.looks === 'Now') queued.looks = 'NowAndAgain';
+    if (queued.looks !== 'No') return;
+    queued.looks = 'Waits';
     waiting.push(work);
     pump();
   }
@@ -67,27 +67,27 @@ export function openTools(deps: ToolsDeps): Tools {
     while (looking < AT_ONCE && !deps.stopping.aborted) {
       const work = waiting.shift();
       if (work === undefined) return;
-      const entry = entries.get(work);
-      if (entry?.looks !== 'Waits') continue;
-      entry.looks = 'Now';
+      const queued = entries.get(work);
+      if (queued?.looks !== 'Waits') continue;
+      queued.looks = 'Now';
       looking += 1;
-      void lookOnce(work, entry).finally(() => {
+      void lookOnce(work, queued).finally(() => {
         looking -= 1;
-        const again = entry.looks === 'NowAndAgain';
-        entry.looks = 'No';
-        if (again && entries.get(work) === entry) want(work, entry);
+        const again = queued.looks === 'NowAndAgain';
+        queued.looks = 'No';
+        if (again && entries.get(work) === queued) want(work, queued);
         pump();
       });
     }
   }
 
-  async function lookOnce(work: string, entry: Entry): Promise<void> {
+  async function lookOnce(work: string, queued: Entry): Promise<void> {
     const patience = deadline(LOOK_MS, deps.stopping);
     try {
-      await tellFound(work, entry, patience.signal);
+      await tellFound(work, queued, patience.signal);
     } catch (error) {
       // What the engine says next of this work is a reason to look again.
-      if (entries.get(work) === entry) entries.delete(work);
+      if (entries.get(work) === queued) entries.delete(work);
       if (!deps.stopping.aborted)
         deps.onProblem(`tools of ${work}: ${error instanceof Error ? error.message : 'unknown'}`);
     } finally {
@@ -95,18 +95,18 @@ export function openTools(deps: ToolsDeps): Tools {
     }
   }
 
-  async function tellFound(work: string, entry: Entry, signal: AbortSignal): Promise<void> {
+  async function tellFound(work: string, queued: Entry, signal: AbortSignal): Promise<void> {
     const { uid, epoch } = parseWorkId(work);
     const whose = deps.attempts.whose(uid);
     const attempt = whose.whose === 'Live' ? await deps.read(whose.address) : undefined;
     const owner = attempt && whose.whose === 'Live' ? ownerOf(whose.address, attempt) : undefined;
     if (owner?.address.kind !== 'Workspace') return;
-    entry.of = keyOf(owner.uid, epoch);
+    queued.of = keyOf(owner.uid, epoch);
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
     const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
     const from = { address: owner.address, uid: owner.uid, version: 0 };
-    const taken = await deps.post.deliver(owner.address, owner.uid, { type: 'Told', from, letter });
+    const taken = await deps.router.deliver(owner.address, owner.uid, { type: 'MessageReceived', from, letter });
     if (taken !== 'Done' && taken !== 'Absent') throw new Error('the Workspace has not taken what was found');
   }
 
@@ -141,14 +141,14 @@ export function openTools(deps: ToolsDeps): Tools {
   return {
     note({ id, phase }) {
       if (phase !== 'Running' || entries.has(id)) return;
-      const entry: Entry = { of: undefined, looks: 'No' };
-      entries.set(id, entry);
-      want(id, entry);
+      const queued: Entry = { of: undefined, looks: 'No' };
+      entries.set(id, queued);
+      want(id, queued);
     },
     gone: (work) => void entries.delete(work),
     look(uid, epoch) {
       const of = keyOf(uid, epoch);
-      for (const [work, entry] of entries) if (entry.of === of) want(work, entry);
+      for (const [work, queued] of entries) if (queued.of === of) want(work, queued);
     },
   };
 }

@@ -15,7 +15,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { addressKey, type Address } from '../../src/api/address.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { CredentialSource } from '../deps.js';
 import type { Addresses } from './addresses.js';
 import { bearerHash } from './bearer.js';
@@ -90,15 +90,15 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const forgotten = openForgotten();
 
   function usable(sha256: string): Entry | undefined {
-    const entry = known.get(sha256);
-    if (entry === undefined) return undefined;
-    if (entry.expires !== undefined && entry.expires <= deps.clock()) return undefined;
-    const age = now() - entry.readAt;
+    const queued = known.get(sha256);
+    if (queued === undefined) return undefined;
+    if (queued.expires !== undefined && queued.expires <= deps.clock()) return undefined;
+    const age = now() - queued.readAt;
     if (age >= TTL_MS) return undefined;
     // Should it fail, the answer is good until its time is over; then the requests wait for a look-up and see why.
     if (age >= REFRESH_MS && !lookups.has(sha256)) void shared(sha256).catch(() => undefined);
     // Found by its hash already; compared once more in constant time, so that no index decides alone.
-    return timingSafeEqual(entry.digest, Buffer.from(sha256, 'hex')) ? entry : undefined;
+    return timingSafeEqual(queued.digest, Buffer.from(sha256, 'hex')) ? queued : undefined;
   }
 
   async function lookUp(sha256: string): Promise<Entry | undefined> {
@@ -111,10 +111,10 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
       known.delete(sha256);
       return undefined;
     }
-    const entry: Entry = { ...made, sha256, digest: Buffer.from(sha256, 'hex'), readAt };
-    if (!forgotten.since(before, entry.sources)) known.set(sha256, entry);
+    const queued: Entry = { ...made, sha256, digest: Buffer.from(sha256, 'hex'), readAt };
+    if (!forgotten.since(before, queued.sources)) known.set(sha256, queued);
     deps.onUse?.(credential.address, credential.uid);
-    return entry;
+    return queued;
   }
 
   function begin(sha256: string): Promise<Entry | undefined> {
@@ -134,8 +134,8 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
     // Each look-up that is found here began later than the one before, so the second is new enough.
     for (let lookup = lookups.get(sha256); lookup !== undefined; lookup = lookups.get(sha256)) {
       const { before, found } = lookup;
-      const entry = await found;
-      if (before >= arrived || (entry !== undefined && !forgotten.since(before, entry.sources))) return entry;
+      const queued = await found;
+      if (before >= arrived || (queued !== undefined && !forgotten.since(before, queued.sources))) return queued;
     }
     return start(sha256);
   }
@@ -196,11 +196,11 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const key = addressKey(address);
       forgotten.add(key);
       // A change of a member is rare and the cache is small: a walk beats an index that every caller pays for.
-      for (const entry of known.values()) if (entry.sources.includes(key)) entry.readAt = -Infinity;
+      for (const queued of known.values()) if (queued.sources.includes(key)) queued.readAt = -Infinity;
     },
     forgetAll() {
       forgotten.addAll();
-      for (const entry of known.values()) entry.readAt = -Infinity;
+      for (const queued of known.values()) queued.readAt = -Infinity;
     },
   };
 }

@@ -7,7 +7,7 @@ import type { Address } from '../../src/api/address.js';
 import { refuse } from '../../src/api/refusal.js';
 import { CATALOG_ORG, CATALOG_PROJECT } from '../../src/brand.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 
 export type AccessVerb = 'read' | 'write' | 'exec';
 

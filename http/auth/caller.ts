@@ -12,7 +12,7 @@ import { checker } from '../../src/api/access/grant.js';
 import type { Address } from '../../src/api/address.js';
 import { addressKey } from '../../src/api/address.js';
 import type { ApiObject } from '../../src/api/object.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { FoundCredential } from '../deps.js';
 
 export type Principals = (address: Address) => Promise<ApiObject | undefined>;

@@ -6,16 +6,16 @@ import { acceptDiscovery } from '../accept.js';
 import { notAcceptable } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { aggregated } from './aggregated.js';
 import { apiGroup, apiGroupList, coreVersions, kindsOf, resourceList, versionsOf } from './legacy.js';
 
 export function openDiscovery(
-  room: Pick<Room, 'config' | 'kinds'>,
+  context: Pick<ServerContext, 'config' | 'kinds'>,
 ): (x: Exchange, segments: readonly string[]) => boolean {
-  const { kinds } = room;
-  const { group } = room.config;
+  const { kinds } = context;
+  const { group } = context.config;
   // Bounded: a few paths times three forms.
   const made = new Map<string, Buffer>();
 

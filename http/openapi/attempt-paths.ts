@@ -1,5 +1,5 @@
 /** Owns the OpenAPI paths of the attempt API (`attempt-api/server.ts`), which work alone reaches. Pure. Source: decisions, "Routes not shown". */
-import { json, record, said } from '../routes/declared/bodies.js';
+import { json, record, described } from '../routes/declared/bodies.js';
 import { INTEGER, OBJECT, route } from './route.js';
 import type { Node } from './schema.js';
 
@@ -17,7 +17,9 @@ export function attemptPaths(): Record<string, Node> {
         summary: 'From inside: how far the work has come',
         description: `${WHERE} Noted in status.progress of the Attempt; about once a second at most.`,
         body: json(
-          record({ completed: said('Units done.', INTEGER), total: said('Units in all.', INTEGER) }, ['completed']),
+          record({ completed: described('Units done.', INTEGER), total: described('Units in all.', INTEGER) }, [
+            'completed',
+          ]),
         ),
         answer: { schema: OBJECT, description: 'Noted.' },
       }),

@@ -1,6 +1,6 @@
 /** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, deliveries, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { json, said } from '../routes/declared/bodies.js';
+import { json, described } from '../routes/declared/bodies.js';
 import { LOG_PARAMETERS, SESSION_LOG_PARAMETERS } from '../routes/declared/logs.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
@@ -18,13 +18,13 @@ const OUTPUT: Node = {
   type: 'object',
   required: ['name', 'index', 'size', 'sha256'],
   properties: {
-    name: said('Name of the output.'),
-    index: said('Index of the Job.', INTEGER),
-    size: said('Bytes.', INTEGER),
-    sha256: said('Digest of the bytes.'),
-    directory: said('It was a directory: the bytes are its tar.zst.', BOOLEAN),
-    time: said('When it was collected.', { type: 'string', format: 'date-time' }),
-    error: said('Why it could not be collected.'),
+    name: described('Name of the output.'),
+    index: described('Index of the Job.', INTEGER),
+    size: described('Bytes.', INTEGER),
+    sha256: described('Digest of the bytes.'),
+    directory: described('It was a directory: the bytes are its tar.zst.', BOOLEAN),
+    time: described('When it was collected.', { type: 'string', format: 'date-time' }),
+    error: described('Why it could not be collected.'),
   },
 };
 

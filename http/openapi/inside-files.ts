@@ -1,5 +1,5 @@
 /** Owns the description of the files inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown", Files. */
-import { CHECKSUM, RAW, record, said, TAR } from '../routes/declared/bodies.js';
+import { CHECKSUM, RAW, record, described, TAR } from '../routes/declared/bodies.js';
 import { EPOCH, WAIT } from '../routes/declared/interactive.js';
 import { NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, query, route, TEXT } from './route.js';
@@ -18,25 +18,25 @@ const TIME: Node = { type: 'string', format: 'date-time' };
 
 const ENTRY = record(
   {
-    name: said('Name in the directory.'),
-    path: said('Path.'),
-    type: said('File, Directory, Link or Other.'),
-    size: said('Bytes.', INTEGER),
-    mode: said('Permissions, in octal.'),
-    modifiedTime: said('When it was changed.', TIME),
-    target: said('Where a link leads.'),
+    name: described('Name in the directory.'),
+    path: described('Path.'),
+    type: described('File, Directory, Link or Other.'),
+    size: described('Bytes.', INTEGER),
+    mode: described('Permissions, in octal.'),
+    modifiedTime: described('When it was changed.', TIME),
+    target: described('Where a link leads.'),
   },
   ['name', 'path', 'type', 'size', 'mode', 'modifiedTime'],
 );
 
 const WRITTEN = record(
   {
-    path: said('Path, as it was asked for.'),
-    type: said('File.'),
-    size: said('Bytes.', INTEGER),
-    sha256: said('SHA-256 of the bytes: the ETag of a read.'),
-    mode: said('Permissions, in octal.'),
-    modifiedTime: said('When it was written.', TIME),
+    path: described('Path, as it was asked for.'),
+    type: described('File.'),
+    size: described('Bytes.', INTEGER),
+    sha256: described('SHA-256 of the bytes: the ETag of a read.'),
+    mode: described('Permissions, in octal.'),
+    modifiedTime: described('When it was written.', TIME),
   },
   ['path', 'type', 'size', 'sha256', 'mode', 'modifiedTime'],
 );
@@ -89,7 +89,7 @@ export function filePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record
         tag: kind,
         summary: 'Delete a file, or a directory with all that is in it',
         parameters: [...place, ...when],
-        answer: { schema: record({ path: said('Path.') }, ['path']), description: 'Deleted.' },
+        answer: { schema: record({ path: described('Path.') }, ['path']), description: 'Deleted.' },
       }),
     },
     [`${object}/files/archive`]: {
@@ -107,7 +107,7 @@ export function filePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record
         parameters: [...place, ...when],
         body: TAR,
         answer: {
-          schema: record({ path: said('Path.'), files: said('Files unpacked.', INTEGER) }, ['path', 'files']),
+          schema: record({ path: described('Path.'), files: described('Files unpacked.', INTEGER) }, ['path', 'files']),
           description: 'Unpacked.',
         },
       }),

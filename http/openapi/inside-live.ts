@@ -1,5 +1,5 @@
 /** Owns the description of processes, terminals and ports inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
-import { json, RAW, record, said, STRINGS } from '../routes/declared/bodies.js';
+import { json, RAW, record, described, STRINGS } from '../routes/declared/bodies.js';
 import { COMMAND, EPOCH, WAIT } from '../routes/declared/interactive.js';
 import { COMMAND_SIGNALS } from '../../src/engines/compute/signals.js';
 import { TERMINAL_PROTOCOL } from '../routes/terminal.js';
@@ -12,14 +12,14 @@ const ID = path('id', 'Id of the process; it belongs to one epoch.');
 
 const PROCESS = record(
   {
-    id: said('Names it; holds for this epoch only.'),
-    command: said('Program and arguments.', STRINGS),
-    running: said('It has not ended.', BOOLEAN),
-    startTime: said('When it was started.', { type: 'string', format: 'date-time' }),
-    endTime: said('When it ended.', { type: 'string', format: 'date-time' }),
-    exitCode: said('Exit code, once it has ended.', INTEGER),
-    signal: said('Number of the signal that ended it.', INTEGER),
-    timedOut: said('It ran longer than `timeout` and was ended.', BOOLEAN),
+    id: described('Names it; holds for this epoch only.'),
+    command: described('Program and arguments.', STRINGS),
+    running: described('It has not ended.', BOOLEAN),
+    startTime: described('When it was started.', { type: 'string', format: 'date-time' }),
+    endTime: described('When it ended.', { type: 'string', format: 'date-time' }),
+    exitCode: described('Exit code, once it has ended.', INTEGER),
+    signal: described('Number of the signal that ended it.', INTEGER),
+    timedOut: described('It ran longer than `timeout` and was ended.', BOOLEAN),
   },
   ['id', 'command', 'running', 'startTime'],
 );
@@ -67,7 +67,7 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
         parameters: [ID, query('end', 'Close the input behind it.', BOOLEAN)],
         body: { ...RAW, required: false },
         answer: {
-          schema: record({ written: said('Bytes taken, from the first on; send the others again.', INTEGER) }, [
+          schema: record({ written: described('Bytes taken, from the first on; send the others again.', INTEGER) }, [
             'written',
           ]),
           description: 'Taken. 429 StdinBackpressure when nothing was.',
@@ -77,7 +77,7 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
     [`${one}/signals`]: {
       post: of('signalProcess', 'Send a signal to a process and to all that it has started', {
         parameters: [ID],
-        body: json(record({ signal: said('Which one.', { ...TEXT, enum: [...COMMAND_SIGNALS] }) }, ['signal'])),
+        body: json(record({ signal: described('Which one.', { ...TEXT, enum: [...COMMAND_SIGNALS] }) }, ['signal'])),
         answer: { schema: PROCESS, description: 'Sent.' },
       }),
     },

@@ -13,7 +13,7 @@ import { isHeldAlready } from '../conditional.js';
 import { refuse } from '../../src/api/refusal.js';
 import { acceptsGzip } from '../accept-encoding.js';
 import { versionsOf } from '../discovery/legacy.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { makingGroupVersion, makingWhole, type DocumentFacts, type Making } from './document.js';
 
 interface Made {
@@ -67,13 +67,18 @@ async function answer(ctx: Context, { body, hash, packed }: Made): Promise<void>
   ctx.body = gzip ? await packed() : body;
 }
 
-export function openapiRoutes(router: Router, room: Room): void {
-  const { group, productVersion } = room.config;
-  const facts: DocumentFacts = { title: 'Troupe', version: productVersion.replace(/^v/, ''), group, kinds: room.kinds };
+export function openapiRoutes(router: Router, context: ServerContext): void {
+  const { group, productVersion } = context.config;
+  const facts: DocumentFacts = {
+    title: 'Troupe',
+    version: productVersion.replace(/^v/, ''),
+    group,
+    kinds: context.kinds,
+  };
   const whole = lazily(() => makingWhole(facts));
   const parts = new Map<string, () => Promise<Made>>([
     ['api/v1', lazily(() => makingGroupVersion(facts, 'core', 'v1'))],
-    ...versionsOf(room.kinds).map(
+    ...versionsOf(context.kinds).map(
       (version) => [`apis/${group}/${version}`, lazily(() => makingGroupVersion(facts, 'api', version))] as const,
     ),
   ]);

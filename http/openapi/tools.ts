@@ -1,5 +1,5 @@
 /** Owns the description of links to the browser tools of a Workspace, and of what is behind them. Pure. */
-import { record, said } from '../routes/declared/bodies.js';
+import { record, described } from '../routes/declared/bodies.js';
 import { NAME, NAMESPACE } from './parameters.js';
 import { BYTES, path, query, route, TEXT } from './route.js';
 import type { Node } from './schema.js';
@@ -43,8 +43,8 @@ export function toolPaths(object: string): Record<string, Node> {
           status: 201,
           schema: record(
             {
-              url: said('To be opened in a browser, or by an SSH client.'),
-              expirationTime: said('Until when it is good, unless it is used before.', {
+              url: described('To be opened in a browser, or by an SSH client.'),
+              expirationTime: described('Until when it is good, unless it is used before.', {
                 ...TEXT,
                 format: 'date-time',
               }),

@@ -1,5 +1,5 @@
 /** Owns the description of the delivery log of WebhookEndpoints (`http/routes/deliveries.ts`). Source: spec, "Webhook actions". Pure. */
-import { record, said } from '../routes/declared/bodies.js';
+import { record, described } from '../routes/declared/bodies.js';
 import { IDEMPOTENCY_KEY, NAME } from './parameters.js';
 import { INTEGER, list, path, query, route, TEXT } from './route.js';
 import type { Node } from './schema.js';
@@ -8,20 +8,20 @@ const TIME: Node = { type: 'string', format: 'date-time' };
 
 const DELIVERY = record(
   {
-    id: said('Names the delivery: the webhook-id header of its attempts.'),
-    eventType: said('Type of the event.'),
-    phase: said('Abandoned: the endpoint was deleted or paused.', {
+    id: described('Names the delivery: the webhook-id header of its attempts.'),
+    eventType: described('Type of the event.'),
+    phase: described('Abandoned: the endpoint was deleted or paused.', {
       type: 'string',
       enum: ['Pending', 'Succeeded', 'Failed', 'Abandoned'],
     }),
-    attempts: said('Attempts that have ended; what follows is of the last one.', INTEGER),
-    statusCode: said("The receiver's status; 0 when there was no response.", INTEGER),
-    durationSeconds: said('How long it took.', { type: 'number' }),
-    error: said('What went wrong.'),
-    lastAttemptTime: said('When it ended.', TIME),
-    nextAttemptTime: said('When the next one is due; while it is Pending.', TIME),
-    time: said('When the event happened, or the replay was asked for.', TIME),
-    replayOf: said('Id of the delivery whose body it has.'),
+    attempts: described('Attempts that have ended; what follows is of the last one.', INTEGER),
+    statusCode: described("The receiver's status; 0 when there was no response.", INTEGER),
+    durationSeconds: described('How long it took.', { type: 'number' }),
+    error: described('What went wrong.'),
+    lastAttemptTime: described('When it ended.', TIME),
+    nextAttemptTime: described('When the next one is due; while it is Pending.', TIME),
+    time: described('When the event happened, or the replay was asked for.', TIME),
+    replayOf: described('Id of the delivery whose body it has.'),
   },
   ['id', 'eventType', 'phase', 'attempts', 'time'],
 );

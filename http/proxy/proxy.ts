@@ -8,15 +8,15 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { PortConnection } from '../../actors/work/commands.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
-import { plainSubprotocols } from '../auth/offered.js';
+import { plainSubprotocols } from '../auth/extract-credential.js';
 import type { Exchange } from '../exchange.js';
 import type { Streams } from '../streams.js';
 import { bodyOf, inwardHeaders, outwardHeaders } from './headers.js';
 import type { Passage } from './references.js';
-import { splice } from './splice.js';
+import { pipeBothWays } from './splice.js';
 
 export interface ProxyTarget extends Passage {
   connect(signal: AbortSignal): Promise<PortConnection>;
@@ -202,7 +202,7 @@ async function join(
   if (head.length > 0) socket.write(head);
   if (upgrade.head.length > 0) stream.write(upgrade.head);
   let told = performance.now();
-  await splice(socket, stream, () => {
+  await pipeBothWays(socket, stream, () => {
     const now = performance.now();
     if (now - told < TELL_MS) return;
     told = now;

@@ -5,7 +5,7 @@
 import type { Duplex } from 'node:stream';
 
 /** Resolves when both are closed. `onTraffic` is called for each part that passes, either way. */
-export function splice(a: Duplex, b: Duplex, onTraffic: () => void): Promise<void> {
+export function pipeBothWays(a: Duplex, b: Duplex, onTraffic: () => void): Promise<void> {
   const closed = (stream: Duplex): Promise<void> =>
     stream.closed ? Promise.resolve() : new Promise((resolve) => stream.once('close', () => resolve()));
   for (const [from, to] of [

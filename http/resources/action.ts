@@ -1,11 +1,11 @@
 /** Owns calling one of a kind's actions: `POST …/{name}/{path}`, decided by the object's machine. */
 import { refuse } from '../../src/api/refusal.js';
 import type { KindAction, KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { authorise, homeOrg, requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { parseObject, type ParsedBody } from './parse.js';
 import { writeObject } from './write.js';
 
@@ -13,7 +13,7 @@ const NO_BODY: ParsedBody = { value: {}, duplicates: [] };
 
 export async function callAction(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string,
@@ -28,8 +28,8 @@ export async function callAction(
     });
   }
   const address = { org: homeOrg(caller, kind, project), kind: kind.kind, project, name };
-  await writeObject(x, room, caller, kind, address, async (bytes) => {
-    const { value, duplicates } = bytes.length === 0 ? NO_BODY : await parseObject(x, room.bodies, bytes);
+  await writeObject(x, context, caller, kind, address, async (bytes) => {
+    const { value, duplicates } = bytes.length === 0 ? NO_BODY : await parseObject(x, context.bodies, bytes);
     return { part: { verb: 'action', action: action.action, input: readInput(action.input, value) }, duplicates };
   });
 }

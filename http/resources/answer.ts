@@ -5,7 +5,7 @@ import { acceptForm, type Form } from '../accept.js';
 import { notAcceptable } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { replyObject, type Headers } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import type { IncludeObject } from '../table/rendering.js';
 import { unsupportedValue } from './options.js';
 
@@ -32,7 +32,7 @@ export function etagOf(body: Buffer): string {
 /** Refuses with Unavailable what is large and asked for as YAML, when too much of that is under way. */
 export async function answerObject(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   kind: KindDefinition,
   form: Form,
   status: number,
@@ -41,9 +41,9 @@ export async function answerObject(
   headers: Headers = {},
 ): Promise<void> {
   if (form.form !== 'object') {
-    replyObject(x, status, room.renderings.of(form, kind, readIncludeObject(x)).single(body), etag, headers);
+    replyObject(x, status, context.renderings.of(form, kind, readIncludeObject(x)).single(body), etag, headers);
   } else if (form.yaml) {
-    const written = await room.yaml.write(x.caller?.org ?? '', body);
+    const written = await context.yaml.write(x.caller?.org ?? '', body);
     const text = Buffer.from(written.buffer, written.byteOffset, written.length);
     headers['content-type'] = 'application/yaml';
     replyObject(x, status, text, etag, headers);

@@ -7,11 +7,11 @@ import { MAX_CAUSES } from '../../src/api/causes.js';
 import { generateName } from '../../src/api/names.js';
 import { refuse, RefusalError, type Cause } from '../../src/api/refusal.js';
 import type { Batch, KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { apiVersionOf, listKindOf } from '../table/rendering.js';
 import { named, nameIn, sameProject } from './identity.js';
 import { invalid, type WriteOptions } from './options.js';
@@ -32,7 +32,7 @@ export function isBatch(kind: KindDefinition, body: Record<string, unknown>): bo
 
 export async function createBatch(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   batch: Batch,
@@ -40,7 +40,7 @@ export async function createBatch(
   { value, duplicates }: ParsedBody,
   options: WriteOptions,
 ): Promise<void> {
-  const apiVersion = apiVersionOf(room.config.group, kind);
+  const apiVersion = apiVersionOf(context.config.group, kind);
   if (value['apiVersion'] !== undefined && value['apiVersion'] !== apiVersion) {
     throw refuse('BadRequest', `the API version in the data does not match the expected API version (${apiVersion})`);
   }
@@ -61,13 +61,13 @@ export async function createBatch(
       }
       const { name, base } = nameIn(item);
       sameProject(item, project);
-      const chosen = name ?? generateName(base, room.randomBytes);
+      const chosen = name ?? generateName(base, context.randomBytes);
       const address = addressOf(caller, kind, project, chosen, 'write');
       const body = name === undefined ? named(item, chosen) : item;
       const dry = { ...options, dryRun: true, idempotency: undefined };
       const at = `items[${index}].`;
       const twice = duplicates.filter((path) => path.startsWith(at)).map((path) => path.slice(at.length));
-      return await sendWrite(room, caller, kind, address, dry, twice, { verb: 'create', body });
+      return await sendWrite(context, caller, kind, address, dry, twice, { verb: 'create', body });
     } catch (error) {
       if (!(error instanceof RefusalError) || !OF_AN_ITEM.has(error.refusal.code)) throw error;
       const { code, message, causes: own = [] } = error.refusal;
@@ -95,7 +95,7 @@ export async function createBatch(
     });
   }
   for (const one of done) x.warnings.push(...(one?.warnings ?? []));
-  answer(x, room, kind, done);
+  answer(x, context, kind, done);
 }
 
 function itemsOf(body: Record<string, unknown>, { most }: Batch): readonly unknown[] {
@@ -126,10 +126,10 @@ function repeatedNames(items: readonly unknown[]): Cause[] {
 }
 
 /** The list as it would be. */
-function answer(x: Exchange, room: Room, kind: KindDefinition, done: readonly (Done | undefined)[]): void {
-  const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
+function answer(x: Exchange, context: ServerContext, kind: KindDefinition, done: readonly (Done | undefined)[]): void {
+  const rendering = context.renderings.of({ form: 'object', yaml: false }, kind, 'None');
   const bodies = done.flatMap((one) => (one === undefined ? [] : [one.body]));
-  const head = rendering.open(`{"resourceVersion":"${room.stage.version()}"}`);
+  const head = rendering.open(`{"resourceVersion":"${context.resources.version()}"}`);
   const parts = bodies.flatMap((body, i) => (i === 0 ? [body] : [Buffer.from(','), body]));
   const body = Buffer.concat([Buffer.from(head), ...parts, Buffer.from(rendering.close(undefined))]);
   reply(x, 201, body, { 'content-type': JSON_TYPE });

@@ -2,11 +2,11 @@
 import { generateName } from '../../src/api/names.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, authorise, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import { betweenParts } from '../heavy-turns.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { readForm } from './answer.js';
 import { createBatch, isBatch } from './create-batch.js';
 import { named, nameIn, sameProject } from './identity.js';
@@ -20,7 +20,7 @@ const NAME_ATTEMPTS = 8;
 
 export async function createObject(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string,
@@ -29,7 +29,7 @@ export async function createObject(
   // Before the body is read: who may not write here must not make us read 3 MiB.
   authorise(caller, kind, project, '', 'write');
   const { batch } = kind;
-  const bytes = await room.bodies.read(x, batch?.bytes);
+  const bytes = await context.bodies.read(x, batch?.bytes);
   const options = readWriteOptions(x, bytes);
   if (options.ifMatch !== undefined) {
     throw refuse('Unsupported', 'If-Match on create (binding to an estimate) is not supported yet', {
@@ -39,27 +39,27 @@ export async function createObject(
   const parsed =
     isProjectKind(kind) && mediaType(x, '') === PROTOBUF
       ? { value: parseProtobuf(bytes), duplicates: [] }
-      : await parseObject(x, room.bodies, bytes);
+      : await parseObject(x, context.bodies, bytes);
   const { value, duplicates } = parsed;
   await betweenParts(x, bytes.length);
   if (batch !== undefined && isBatch(kind, value)) {
-    return createBatch(x, room, caller, kind, batch, project, parsed, options);
+    return createBatch(x, context, caller, kind, batch, project, parsed, options);
   }
-  room.bodies.checkSize(bytes);
+  context.bodies.checkSize(bytes);
   const { name, base } = nameIn(value);
   sameProject(value, project);
 
   for (let attempt = 1; ; attempt += 1) {
-    const chosen = name ?? generateName(base, room.randomBytes);
+    const chosen = name ?? generateName(base, context.randomBytes);
     const address = addressOf(caller, kind, project, chosen, 'write');
     const body = name === undefined ? named(value, chosen) : value;
-    const done = await sendWrite(room, caller, kind, address, options, duplicates, { verb: 'create', body }).catch(
+    const done = await sendWrite(context, caller, kind, address, options, duplicates, { verb: 'create', body }).catch(
       (error: unknown): Done | undefined => {
         if (name === undefined && attempt < NAME_ATTEMPTS && isTaken(error)) return undefined;
         throw error;
       },
     );
-    if (done !== undefined) return await answerWrite(x, room, kind, form, done);
+    if (done !== undefined) return await answerWrite(x, context, kind, form, done);
   }
 }
 

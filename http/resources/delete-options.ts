@@ -3,7 +3,7 @@
  * latter). A body that says something wins over the query, as in Kubernetes.
  */
 import { z } from 'zod';
-import type { DeleteOptions } from '../../actors/stage.js';
+import type { DeleteOptions } from '../../actors/resource-service.js';
 import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';

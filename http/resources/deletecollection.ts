@@ -7,10 +7,10 @@
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { authorise } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { readDeleteOptions } from './delete-options.js';
 import { matching, openPage } from './listing.js';
 import { readWriteOptions } from './options.js';
@@ -25,13 +25,13 @@ const REHEARSED_AT_ONCE = 4;
 
 export async function deleteCollection(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
   authorise(caller, kind, project ?? '', '', 'write');
-  const bytes = await room.bodies.read(x);
+  const bytes = await context.bodies.read(x);
   const write = readWriteOptions(x, bytes);
   if (write.idempotency !== undefined) {
     throw refuse(
@@ -39,21 +39,21 @@ export async function deleteCollection(
       'Idempotency-Key is not supported when a collection is deleted: it can be repeated safely',
     );
   }
-  const { options, dryRun } = await readDeleteOptions(x, room.bodies, bytes);
-  await room.stage.slice(caller.org);
+  const { options, dryRun } = await readDeleteOptions(x, context.bodies, bytes);
+  await context.resources.slice(caller.org);
   const scan = readScan(x, caller, kind, project, 'write');
-  const page = await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
-  const rendering = room.renderings.of({ form: 'object', yaml: false }, kind, 'None');
+  const page = await openPage(context, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);
+  const rendering = context.renderings.of({ form: 'object', yaml: false }, kind, 'None');
 
   const atOnce = dryRun ? REHEARSED_AT_ONCE : AT_ONCE;
-  const after = (): string => `{"resourceVersion":"${room.stage.version()}"}`;
+  const after = (): string => `{"resourceVersion":"${context.resources.version()}"}`;
   await streamList(x, rendering, removals(), { after }, 'AtOnce');
 
   // Each group is deleted when it is asked for: when the client leaves, what is left of the collection stays.
   async function* removals(): AsyncGenerator<readonly Buffer[]> {
     for await (const batch of matching(page, scan)) {
       for (let at = 0; at < batch.length; at += atOnce) {
-        await room.stage.slice(caller.org);
+        await context.resources.slice(caller.org);
         const group = await Promise.all(batch.slice(at, at + atOnce).map((body) => remove(body)));
         yield group.flatMap((done) => (done === undefined ? [] : [done.body]));
       }
@@ -66,7 +66,7 @@ export async function deleteCollection(
     // The uid pins the incarnation that was listed: one created meanwhile under the same name stays.
     const part = { verb: 'delete', options: { ...options, preconditions: { ...options.preconditions, uid } } } as const;
     try {
-      return await sendWrite(room, caller, kind, address, { ...write, dryRun }, [], part);
+      return await sendWrite(context, caller, kind, address, { ...write, dryRun }, [], part);
     } catch (error) {
       if (error instanceof RefusalError && ['NotFound', 'Conflict'].includes(error.refusal.code)) return undefined;
       throw error;

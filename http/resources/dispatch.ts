@@ -4,10 +4,10 @@
  */
 import { refuse } from '../../src/api/refusal.js';
 import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { catalogIsReadOnly, isCatalog, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import type { Target } from '../target.js';
 import { callAction } from './action.js';
 import { createObject } from './create.js';
@@ -61,7 +61,7 @@ function checkMethod(x: Exchange, kind: KindDefinition, project: string, methods
 
 export async function serveCollection(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   target: CollectionTarget,
 ): Promise<void> {
@@ -73,54 +73,64 @@ export async function serveCollection(
     case 'GET':
       if (x.hasQuery && readBoolean(x.query, 'watch') === true) {
         x.verb = 'watch';
-        return watchObjects(x, room, caller, kind, project);
+        return watchObjects(x, context, caller, kind, project);
       }
       x.verb = 'list';
-      return listObjects(x, room, caller, kind, project);
+      return listObjects(x, context, caller, kind, project);
     case 'POST':
       x.verb = 'create';
-      return createObject(x, room, caller, kind, project ?? '');
+      return createObject(x, context, caller, kind, project ?? '');
     default:
       x.verb = 'deletecollection';
-      return deleteCollection(x, room, caller, kind, project);
+      return deleteCollection(x, context, caller, kind, project);
   }
 }
 
-export async function serveObject(x: Exchange, room: Room, caller: Caller, target: ObjectTarget): Promise<void> {
+export async function serveObject(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: ObjectTarget,
+): Promise<void> {
   const { kind, project, name } = target;
   checkMethod(x, kind, isProjectKind(kind) ? name : project, OF_AN_OBJECT);
   if (x.hasQuery) checkTimeout(x.query);
   switch (x.method) {
     case 'GET':
       x.verb = 'get';
-      return readObject(x, room, caller, kind, project, name);
+      return readObject(x, context, caller, kind, project, name);
     case 'PUT':
       x.verb = 'replace';
-      return replaceObject(x, room, caller, kind, project, name);
+      return replaceObject(x, context, caller, kind, project, name);
     case 'PATCH':
       x.verb = 'patch';
-      return patchObject(x, room, caller, kind, project, name);
+      return patchObject(x, context, caller, kind, project, name);
     default:
       x.verb = 'delete';
-      return deleteObject(x, room, caller, kind, project, name);
+      return deleteObject(x, context, caller, kind, project, name);
   }
 }
 
 /** `…/{name}/status` and the kind's actions; false when nothing of that name is below objects of this kind. */
-export async function serveBelow(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<boolean> {
+export async function serveBelow(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: BelowTarget,
+): Promise<boolean> {
   const { kind, project, name, below, rest } = target;
   if (rest.length > 0) return false;
   if (below === 'status' && kind.operations.has('readStatus')) {
     // The service alone writes status (spec, "Conventions" 1).
     if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
     x.verb = 'get';
-    await readObject(x, room, caller, kind, project, name);
+    await readObject(x, context, caller, kind, project, name);
     return true;
   }
   const action = kind.actions?.find((candidate) => candidate.path === below);
   if (action === undefined) return false;
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'action';
-  await callAction(x, room, caller, kind, project, name, action);
+  await callAction(x, context, caller, kind, project, name, action);
   return true;
 }

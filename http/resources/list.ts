@@ -4,9 +4,9 @@
  */
 import { decodeObject } from '../../src/api/encode.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller, ListPage } from '../../actors/stage.js';
+import type { Caller, ListPage } from '../../actors/resource-service.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { writeContinue } from './continue.js';
 import { matching, openPage, readListRequest, type ListRequest } from './listing.js';
 import type { Scan } from './range.js';
@@ -18,17 +18,17 @@ const PAGE_BYTES = 16 * 1024 * 1024;
 
 export async function listObjects(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
-  await room.heavyTurns.ofUrl(x);
-  await room.stage.slice(caller.org);
-  const { scan, rendering } = readView(x, room, caller, kind, project);
+  await context.heavyTurns.ofUrl(x);
+  await context.resources.slice(caller.org);
+  const { scan, rendering } = readView(x, context, caller, kind, project);
   const request = readListRequest(x.query, scan.range.project);
-  const page = await openPage(room, scan, request, x.gone);
-  const unfollow = room.revocation.follow(x, { allows: scan.allows });
+  const page = await openPage(context, scan, request, x.gone);
+  const unfollow = context.revocation.follow(x, { allows: scan.allows });
   try {
     const { limit } = request;
     if (limit === undefined) {

@@ -4,9 +4,9 @@
  */
 import { refuse } from '../../src/api/refusal.js';
 import { decodeObject } from '../../src/api/encode.js';
-import type { ListPage } from '../../actors/stage.js';
+import type { ListPage } from '../../actors/resource-service.js';
 import { tooLargeVersion } from '../errors.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import type { Scan } from './range.js';
 import { readContinue, type PageMark } from './continue.js';
 import { readLimit, readListVersion, type ListVersion } from './versions.js';
@@ -28,17 +28,22 @@ export function readListRequest(query: URLSearchParams, project: string | undefi
   return { limit, mark: readContinue(token, project), version };
 }
 
-export async function openPage(room: Room, scan: Scan, request: ListRequest, signal: AbortSignal): Promise<ListPage> {
+export async function openPage(
+  context: ServerContext,
+  scan: Scan,
+  request: ListRequest,
+  signal: AbortSignal,
+): Promise<ListPage> {
   const { mark, version } = request;
-  const newest = room.stage.version();
+  const newest = context.resources.version();
   const asked = version.at === 'newest' ? 0 : version.version;
   if (asked > newest) throw tooLargeVersion(asked, newest);
   if (mark !== undefined && mark.version > newest) throw refuse('BadRequest', 'continue key is not valid');
   const exact = mark?.version ?? (version.at === 'exact' ? version.version : undefined);
-  if (exact !== undefined && exact < room.stage.floor()) throw expired(mark !== undefined);
+  if (exact !== undefined && exact < context.resources.floor()) throw expired(mark !== undefined);
   // One more says whether there is more. How far a selection reaches is known only by looking: a group after the other.
   const limit = request.limit === undefined || !scan.selection.all ? undefined : request.limit + 1;
-  return room.stage.list({ range: scan.range, version: exact, after: mark, limit, signal });
+  return context.resources.list({ range: scan.range, version: exact, after: mark, limit, signal });
 }
 
 /** 410, in kube-apiserver's words: its clients look for the code and start the list again. */

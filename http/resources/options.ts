@@ -5,7 +5,7 @@
 import { sha256 } from '../../src/api/sha256.js';
 import { checkFieldManager } from '../../src/api/names.js';
 import { refuse, type Cause } from '../../src/api/refusal.js';
-import type { WriteRequest } from '../../actors/stage.js';
+import type { WriteRequest } from '../../actors/resource-service.js';
 import type { Exchange } from '../exchange.js';
 
 export type FieldValidation = WriteRequest['fieldValidation'];

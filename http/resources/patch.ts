@@ -1,9 +1,9 @@
 /** Owns changing a part of an object (PATCH): merge patch (RFC 7386) and JSON patch (RFC 6902); others are 415. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller, ObjectPatch } from '../../actors/stage.js';
+import type { Caller, ObjectPatch } from '../../actors/resource-service.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { mediaType, parseList, parseRecord, unknownFormat } from './parse.js';
 import { writeObject } from './write.js';
 
@@ -14,7 +14,7 @@ const ACCEPTED = [JSON_PATCH, MERGE];
 
 export async function patchObject(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string,
@@ -23,7 +23,7 @@ export async function patchObject(
   const address = addressOf(caller, kind, project, name, 'write');
   const type = mediaType(x, '');
   if (!ACCEPTED.includes(type)) throw unknownFormat(ACCEPTED);
-  await writeObject(x, room, caller, kind, address, (bytes) => {
+  await writeObject(x, context, caller, kind, address, (bytes) => {
     const { patch, duplicates } = readPatch(type, bytes);
     return { part: { verb: 'patch', patch }, duplicates };
   });

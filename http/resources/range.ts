@@ -1,7 +1,7 @@
 /** Owns what a list, watch or deletecollection ranges over, after authorisation. */
 import { RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller, Range } from '../../actors/stage.js';
+import type { Caller, Range } from '../../actors/resource-service.js';
 import { authorise, homeOrg, isProjectKind, visibleProjects, type AccessVerb } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import { readSelection, type Selection } from './selection.js';

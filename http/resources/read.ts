@@ -1,6 +1,6 @@
 /** Owns reading one object, and its status (the same object: clients of Kubernetes read it for `.status`). */
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Address } from '../../src/api/address.js';
 import { addressOf } from '../auth/authorise.js';
@@ -8,7 +8,7 @@ import { tooLargeVersion } from '../errors.js';
 import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
 import { replyNotModified } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { answerObject, etagOf, readForm } from './answer.js';
 import { readVersionNumber } from './versions.js';
 
@@ -17,15 +17,15 @@ export function notFound(kind: KindDefinition, name: string): Error {
 }
 
 /** The object's stamped bytes, from the cache when it is there; NotFound. */
-export async function readBytes(room: Room, kind: KindDefinition, address: Address): Promise<Buffer> {
-  const body = room.stage.peek(address) ?? (await room.stage.read(address, room.deadlines.current()));
+export async function readBytes(context: ServerContext, kind: KindDefinition, address: Address): Promise<Buffer> {
+  const body = context.resources.peek(address) ?? (await context.resources.read(address, context.deadlines.current()));
   if (body === undefined) throw notFound(kind, address.name);
   return body;
 }
 
 export async function readObject(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string,
@@ -34,14 +34,14 @@ export async function readObject(
   const form = readForm(x);
   const address = addressOf(caller, kind, project, name, 'read');
   const atLeast = x.hasQuery ? (readVersionNumber(x.query.get('resourceVersion')) ?? 0) : 0;
-  if (atLeast > room.stage.version()) throw tooLargeVersion(atLeast, room.stage.version());
-  const body = await readBytes(room, kind, address);
+  if (atLeast > context.resources.version()) throw tooLargeVersion(atLeast, context.resources.version());
+  const body = await readBytes(context, kind, address);
   const etag = etagOf(body);
   // Of a Table the ETag says nothing: ages pass.
   if (form.form !== 'table' && isHeldAlready(x.header('if-none-match'), etag)) {
     replyNotModified(x, etag);
     return;
   }
-  if (form.form !== 'object') await room.heavyTurns.ofAnswer(x, body.length);
-  await answerObject(x, room, kind, form, 200, body, etag);
+  if (form.form !== 'object') await context.heavyTurns.ofAnswer(x, body.length);
+  await answerObject(x, context, kind, form, 200, body, etag);
 }

@@ -1,25 +1,25 @@
 /** Owns replacing an object by a whole new one (PUT). A missing object is NotFound: PUT does not create. */
 import { refuse } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { addressOf } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { sameProject } from './identity.js';
 import { isRecord, parseObject } from './parse.js';
 import { writeObject } from './write.js';
 
 export async function replaceObject(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string,
   name: string,
 ): Promise<void> {
   const address = addressOf(caller, kind, project, name, 'write');
-  await writeObject(x, room, caller, kind, address, async (bytes) => {
-    const { value, duplicates } = await parseObject(x, room.bodies, bytes);
+  await writeObject(x, context, caller, kind, address, async (bytes) => {
+    const { value, duplicates } = await parseObject(x, context.bodies, bytes);
     sameName(value, name);
     sameProject(value, project);
     return { part: { verb: 'replace', body: value }, duplicates };

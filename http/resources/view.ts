@@ -1,9 +1,9 @@
 /** Owns what a list and a watch read alike before they begin: what is ranged over, and in which form it is shown. */
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { notAcceptable } from '../errors.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import type { Rendering } from '../table/rendering.js';
 import { readForm, readIncludeObject } from './answer.js';
 import { readScan, type Scan } from './range.js';
@@ -15,7 +15,7 @@ export interface View {
 
 export function readView(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string | undefined,
@@ -24,5 +24,5 @@ export function readView(
   // What is streamed cannot be made YAML of.
   if (form.form === 'object' && form.yaml) throw notAcceptable();
   const scan = readScan(x, caller, kind, project, 'read');
-  return { scan, rendering: room.renderings.of(form, kind, readIncludeObject(x)) };
+  return { scan, rendering: context.renderings.of(form, kind, readIncludeObject(x)) };
 }

@@ -6,12 +6,12 @@ import { RefusalError, type Refusal } from '../../src/api/refusal.js';
 import type { Address } from '../../src/api/address.js';
 import { unknownOutcome } from '../../src/api/unknown-outcome.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller, WriteReply, WriteRequest } from '../../actors/stage.js';
+import type { Caller, WriteReply, WriteRequest } from '../../actors/resource-service.js';
 import type { Form } from '../accept.js';
 import type { Exchange } from '../exchange.js';
 import { betweenParts } from '../heavy-turns.js';
 import { replyObject, type Headers } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { answerObject, readForm } from './answer.js';
 import { readWriteOptions, type WriteOptions } from './options.js';
 
@@ -37,7 +37,7 @@ function overdue(error: unknown): WriteReply {
 
 /** Sends one write and waits for what became of it. Throws what was refused. */
 export async function sendWrite(
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   address: Address,
@@ -47,11 +47,12 @@ export async function sendWrite(
 ): Promise<Done> {
   const { idempotency } = options;
   const release =
-    idempotency && room.runningKeys.take(caller.org, caller.holder, idempotency.key, idempotency.fingerprint);
+    idempotency &&
+    context.inflightIdempotency.take(caller.org, caller.holder, idempotency.key, idempotency.fingerprint);
   try {
     const request = { caller, ...options, duplicates, ...part } as WriteRequest;
-    const reply = await room.stage.write(address, request, room.deadlines.current()).catch(overdue);
-    if (reply.outcome === 'Refused') throw refusal(reply.refusal, room.config.group, kind);
+    const reply = await context.resources.write(address, request, context.deadlines.current()).catch(overdue);
+    if (reply.outcome === 'Refused') throw refusal(reply.refusal, context.config.group, kind);
     return reply;
   } finally {
     release?.();
@@ -70,25 +71,25 @@ export interface Asked {
 /** One write of an object whose address is known and allowed, from the body to the answer. */
 export async function writeObject(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   address: Address,
   ask: (bytes: Buffer) => Asked | Promise<Asked>,
 ): Promise<void> {
   const form = readForm(x);
-  const bytes = await room.bodies.read(x);
+  const bytes = await context.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { part, duplicates = [], dryRun = options.dryRun } = await ask(bytes);
   await betweenParts(x, bytes.length);
-  const done = await sendWrite(room, caller, kind, address, { ...options, dryRun }, duplicates, part);
-  await answerWrite(x, room, kind, form, done);
+  const done = await sendWrite(context, caller, kind, address, { ...options, dryRun }, duplicates, part);
+  await answerWrite(x, context, kind, form, done);
 }
 
 /** What has been done is answered in any case: as JSON where the YAML that was asked for cannot be had. */
 export async function answerWrite(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   kind: KindDefinition,
   form: Form,
   done: Done,
@@ -97,7 +98,7 @@ export async function answerWrite(
   const headers: Headers = {};
   if (done.replayed === true) headers['idempotency-replayed'] = 'true';
   try {
-    await answerObject(x, room, kind, form, done.status, done.body, done.etag, headers);
+    await answerObject(x, context, kind, form, done.status, done.body, done.etag, headers);
   } catch (error) {
     if (form.form !== 'object' || !form.yaml || !(error instanceof RefusalError)) throw error;
     x.warnings.push(`${error.message}; this is JSON`);

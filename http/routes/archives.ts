@@ -1,10 +1,10 @@
 /** Owns `…/files/archive` of running Sandboxes and Workspaces: a directory as a tar, and a tar into a directory. Source: decisions, "Routes not shown". */
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { FilePlace } from '../../actors/work/files/open.js';
 import type { Exchange } from '../exchange.js';
 import { replyJson } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { takeBody } from './upload.js';
 
@@ -14,24 +14,29 @@ const TAR_TYPES: ReadonlySet<string> = new Set([TAR, 'application/tar', 'applica
 
 export async function serveArchive(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   place: FilePlace,
   allows: (caller: Caller) => boolean,
 ): Promise<void> {
-  if (x.method === 'GET') return send(x, room, place, allows);
+  if (x.method === 'GET') return send(x, context, place, allows);
   const type = (x.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (!TAR_TYPES.has(type)) throw refuse('UnsupportedMediaType', `an archive is sent as ${TAR}, uncompressed`);
-  await takeBody(x, room, allows, async (body) => {
-    const { files } = await room.files.unpack(place, body, x.gone);
+  await takeBody(x, context, allows, async (body) => {
+    const { files } = await context.files.unpack(place, body, x.gone);
     replyJson(x, 200, { path: place.path, files });
   });
 }
 
-async function send(x: Exchange, room: Room, place: FilePlace, allows: (caller: Caller) => boolean): Promise<void> {
+async function send(
+  x: Exchange,
+  context: ServerContext,
+  place: FilePlace,
+  allows: (caller: Caller) => boolean,
+): Promise<void> {
   const { res } = x;
-  const release = room.streams.add(x, { allows, end: () => res.destroy() });
+  const release = context.streams.add(x, { allows, end: () => res.destroy() });
   try {
-    await room.files.pack(
+    await context.files.pack(
       place,
       async (archive) => {
         const out = new Outflow(res);

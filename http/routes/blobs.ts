@@ -2,13 +2,13 @@
 import { CATALOG_PROJECT } from '../../src/brand.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { catalogIsReadOnly, requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { ExtraTarget } from '../handle.js';
+import type { CollectionRouteTarget } from '../handle.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { sendBytes } from './transfer.js';
 
 const READ = 'blobs:read';
@@ -16,27 +16,32 @@ const WRITE = 'blobs:write';
 /** An upload that brings nothing for this long is cut, ms. It may take as long as it likes otherwise. */
 const IDLE_MS = 60_000;
 
-export async function serveBlobs(x: Exchange, room: Room, caller: Caller, target: ExtraTarget): Promise<void> {
+export async function serveBlobs(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: CollectionRouteTarget,
+): Promise<void> {
   const [digest, ...rest] = target.rest;
   const { project } = target;
   if (project === undefined || rest.length > 0)
     throw refuse('NotFound', 'blobs are stored in a project: …/namespaces/{project}/blobs');
   if (digest === undefined) {
     if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
-    return upload(x, room, caller, project);
+    return upload(x, context, caller, project);
   }
   if (x.method !== 'GET' && x.method !== 'HEAD') throw methodNotAllowed(x, ['GET', 'HEAD']);
   x.verb = x.method === 'HEAD' ? 'get' : 'transfer';
   requireScope(caller, READ, project);
-  const found = await room.blobs.head(caller.org, digest, project);
+  const found = await context.blobs.head(caller.org, digest, project);
   if (found === undefined) throw notFound(digest);
-  return sendBytes(x, room, {
+  return sendBytes(x, context, {
     size: found.size,
     sha256: found.digest.replace(/^sha256:/, ''),
     headers: {},
     allows: (asked) => asked.may(READ, project),
     async open(range) {
-      const blob = await room.blobs.get(caller.org, digest, range, project);
+      const blob = await context.blobs.get(caller.org, digest, range, project);
       if (blob === undefined) throw notFound(digest);
       return blob.stream;
     },
@@ -48,8 +53,8 @@ function notFound(digest: string): Error {
 }
 
 /** As a create of an object in the project is refused. */
-async function requireProject(x: Exchange, room: Room, org: string, project: string): Promise<void> {
-  const body = await room.stage.read({ org, kind: 'Namespace', project: '', name: project }, x.gone);
+async function requireProject(x: Exchange, context: ServerContext, org: string, project: string): Promise<void> {
+  const body = await context.resources.read({ org, kind: 'Namespace', project: '', name: project }, x.gone);
   if (body === undefined) {
     throw refuse('NotFound', `project "${project}" does not exist`, {
       fix: `Create it first: POST /api/v1/namespaces {"metadata":{"name":"${project}"}}`,
@@ -60,21 +65,21 @@ async function requireProject(x: Exchange, room: Room, org: string, project: str
   throw refuse('Forbidden', `project "${project}" is being deleted`);
 }
 
-async function upload(x: Exchange, room: Room, caller: Caller, project: string): Promise<void> {
+async function upload(x: Exchange, context: ServerContext, caller: Caller, project: string): Promise<void> {
   x.verb = 'transfer';
   if (project === CATALOG_PROJECT) throw catalogIsReadOnly();
   requireScope(caller, WRITE, project);
-  await requireProject(x, room, caller.org, project);
+  await requireProject(x, context, caller.org, project);
   if (x.header('idempotency-key') !== undefined) {
     throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');
   }
   if (x.header('content-encoding') !== undefined) {
     throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are stored as they are sent');
   }
-  const release = room.streams.add(x, { allows: (asked) => asked.may(WRITE, project), end: () => undefined });
+  const release = context.streams.add(x, { allows: (asked) => asked.may(WRITE, project), end: () => undefined });
   x.req.setTimeout(IDLE_MS, () => x.req.destroy());
   try {
-    const made = await room.blobs.put(caller.org, x.req, {
+    const made = await context.blobs.put(caller.org, x.req, {
       sha256: x.header('x-content-sha256'),
       project,
       // The org's quota is the bound.

@@ -3,15 +3,15 @@
  * `kubectl describe`): an empty list, since our events are not core Events.
  */
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { requireScope } from '../auth/authorise.js';
 import type { EventQuery } from '../deps.js';
 import type { Exchange } from '../exchange.js';
-import type { ExtraTarget } from '../handle.js';
+import type { CollectionRouteTarget } from '../handle.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBoolean, readLimit } from '../resources/versions.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 
 const SCOPE = 'events:read';
@@ -20,7 +20,12 @@ const PAGE = 100;
 /** How often a follower's new events are looked for, ms: an indexed read of one org. */
 const POLL_MS = 500;
 
-export async function serveEvents(x: Exchange, room: Room, caller: Caller, target: ExtraTarget): Promise<void> {
+export async function serveEvents(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: CollectionRouteTarget,
+): Promise<void> {
   if (target.rest.length > 0) throw refuse('NotFound', 'single events cannot be read; list them');
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   const { project } = target;
@@ -30,7 +35,7 @@ export async function serveEvents(x: Exchange, room: Room, caller: Caller, targe
     replyJson(x, 200, {
       kind: 'EventList',
       apiVersion: 'v1',
-      metadata: { resourceVersion: String(room.stage.version()) },
+      metadata: { resourceVersion: String(context.resources.version()) },
       items: [],
     });
     return;
@@ -42,17 +47,17 @@ export async function serveEvents(x: Exchange, room: Room, caller: Caller, targe
     after: x.query.get('after') ?? undefined,
     limit: readLimit(x.query.get('limit')) ?? PAGE,
   };
-  if (readBoolean(x.query, 'follow') === true) return follow(x, room, caller, query);
-  const { items, next } = await room.events.list(caller.org, query, room.deadlines.current());
+  if (readBoolean(x.query, 'follow') === true) return follow(x, context, caller, query);
+  const { items, next } = await context.events.list(caller.org, query, context.deadlines.current());
   replyJson(x, 200, { items, ...(next === undefined ? {} : { continue: next }) });
 }
 
 /** One line per event, as they come. A follower that falls behind waits on its socket and not in our memory. */
-async function follow(x: Exchange, room: Room, caller: Caller, query: EventQuery): Promise<void> {
+async function follow(x: Exchange, context: ServerContext, caller: Caller, query: EventQuery): Promise<void> {
   x.verb = 'logs';
   const { res } = x;
   let ended = false;
-  const release = room.streams.add(x, {
+  const release = context.streams.add(x, {
     allows: (asked) => asked.may(SCOPE, query.project ?? ''),
     end() {
       ended = true;
@@ -69,7 +74,7 @@ async function follow(x: Exchange, room: Room, caller: Caller, query: EventQuery
     const out = new Outflow(res);
     let { after } = query;
     while (!out.closed && !ended) {
-      const { items, next } = await room.events.list(caller.org, { ...query, after }, x.gone);
+      const { items, next } = await context.events.list(caller.org, { ...query, after }, x.gone);
       for (const item of items) if (!out.write(`${JSON.stringify(item)}\n`)) await out.drained();
       after = next ?? after;
       if (items.length < query.limit) await pause(POLL_MS, x.gone);

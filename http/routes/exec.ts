@@ -8,15 +8,15 @@
  */
 import { fixOfCommand } from './not-executed.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
-import { notRunning } from '../../actors/work/entrance.js';
+import { notRunning } from '../../actors/work/attach.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { replyJson } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { readCommand } from './command-body.js';
 import { exitView, FRAMES, line, textOf, type ExitView } from './frames.js';
@@ -28,16 +28,21 @@ const STOPPED = 'it stopped before the command had ended';
 /** Why a command has ended with what it ran in. */
 type Over = () => RefusalError;
 
-export async function serveExec(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveExec(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, rest } = target;
   if (rest.length > 0) throw refuse('NotFound', 'exec has no subpaths');
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'exec';
   const address = addressOf(caller, kind, project, name, 'exec');
-  const { command, stdin } = await readCommand(x, room.bodies, await room.bodies.read(x));
+  const { command, stdin } = await readCommand(x, context.bodies, await context.bodies.read(x));
   const stopping = new AbortController();
   // Most commands end within the time of a drain. One that does not ends with the service, and its caller is told.
-  const release = room.streams.add(x, {
+  const release = context.streams.add(x, {
     allows: stillMay(kind, project, name, 'exec'),
     revoke: (why) => stopping.abort(why),
     end: () => undefined,
@@ -45,7 +50,7 @@ export async function serveExec(x: Exchange, room: Room, caller: Caller, target:
   });
   try {
     const begun = performance.now();
-    const execution = await room.commands.start(address, command, AbortSignal.any([x.gone, stopping.signal]));
+    const execution = await context.commands.start(address, command, AbortSignal.any([x.gone, stopping.signal]));
     const fed = feed(execution, stdin);
     const over = (): RefusalError => {
       const { reason }: { readonly reason: unknown } = stopping.signal;

@@ -10,14 +10,14 @@ import { Readable } from 'node:stream';
 import { refuse } from '../../src/api/refusal.js';
 import { rfc3339 } from '../../src/api/time.js';
 import type { Entry, FilePlace } from '../../actors/work/files/open.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBoolean } from '../resources/versions.js';
 import { replyJson } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { serveArchive } from './archives.js';
 import { readEpoch, readWait } from './epoch.js';
 import { answerBytes } from './transfer.js';
@@ -28,7 +28,12 @@ type Allows = (caller: Caller) => boolean;
 /** The kernel's own bound of a path. */
 const PATH_BYTES = 4_096;
 
-export async function serveFiles(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveFiles(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, rest } = target;
   const [below, ...more] = rest;
   if (more.length > 0 || (below !== undefined && below !== 'archive')) {
@@ -40,14 +45,16 @@ export async function serveFiles(x: Exchange, room: Room, caller: Caller, target
   const owner = addressOf(caller, kind, project, name, 'exec');
   const place: FilePlace = { owner, path: readPath(x), epoch: readEpoch(x), waitMs: readWait(x) };
   const allows = stillMay(kind, project, name, 'exec');
-  if (below === 'archive') return serveArchive(x, room, place, allows);
+  if (below === 'archive') return serveArchive(x, context, place, allows);
   switch (x.method) {
     case 'PUT':
-      return upload(x, room, place, allows);
+      return upload(x, context, place, allows);
     case 'DELETE':
-      return remove(x, room, place, allows);
+      return remove(x, context, place, allows);
     default:
-      return readBoolean(x.query, 'list') === true ? list(x, room, place, allows) : download(x, room, place, allows);
+      return readBoolean(x.query, 'list') === true
+        ? list(x, context, place, allows)
+        : download(x, context, place, allows);
   }
 }
 
@@ -66,10 +73,10 @@ function readPath(x: Exchange): string {
   });
 }
 
-async function download(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
-  const release = room.streams.add(x, { allows, end: () => x.res.destroy() });
+async function download(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
+  const release = context.streams.add(x, { allows, end: () => x.res.destroy() });
   try {
-    await room.files.read(
+    await context.files.read(
       place,
       async (file) =>
         answerBytes(x, {
@@ -89,12 +96,12 @@ async function download(x: Exchange, room: Room, place: FilePlace, allows: Allow
   }
 }
 
-async function list(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
-  const release = room.streams.add(x, { allows, end: () => x.res.destroy() });
+async function list(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
+  const release = context.streams.add(x, { allows, end: () => x.res.destroy() });
   try {
-    const { entries, truncated } = await room.files.list(place, x.gone);
+    const { entries, truncated } = await context.files.list(place, x.gone);
     const base = place.path.endsWith('/') ? place.path : `${place.path}/`;
-    replyJson(x, 200, { items: entries.map((entry) => told(entry, base)), truncated });
+    replyJson(x, 200, { items: entries.map((queued) => told(queued, base)), truncated });
   } finally {
     release();
   }
@@ -104,7 +111,7 @@ function told({ name, type, size, mode, modified, target }: Entry, base: string)
   return { name, path: base + name, type, size, mode, modifiedTime: rfc3339(modified), target };
 }
 
-async function upload(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
+async function upload(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
   const mode = x.query.get('mode') ?? undefined;
   if (mode !== undefined && !/^[0-7]{3,4}$/.test(mode)) {
     throw refuse('BadRequest', 'mode must be three or four octal digits', {
@@ -115,8 +122,8 @@ async function upload(x: Exchange, room: Room, place: FilePlace, allows: Allows)
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256)) {
     throw refuse('BadRequest', 'X-Content-SHA256 must be 64 hexadecimal digits');
   }
-  await takeBody(x, room, allows, async (body, length) => {
-    const written = await room.files.write(place, { mode, sha256, length }, body, x.gone);
+  await takeBody(x, context, allows, async (body, length) => {
+    const written = await context.files.write(place, { mode, sha256, length }, body, x.gone);
     replyJson(x, 200, {
       path: place.path,
       type: 'File',
@@ -128,10 +135,10 @@ async function upload(x: Exchange, room: Room, place: FilePlace, allows: Allows)
   });
 }
 
-async function remove(x: Exchange, room: Room, place: FilePlace, allows: Allows): Promise<void> {
-  const release = room.streams.add(x, { allows, end: () => undefined });
+async function remove(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
+  const release = context.streams.add(x, { allows, end: () => undefined });
   try {
-    await room.files.remove(place, x.gone);
+    await context.files.remove(place, x.gone);
     replyJson(x, 200, { path: place.path });
   } finally {
     release();

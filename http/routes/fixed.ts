@@ -1,6 +1,6 @@
 /** Owns the list of the fixed routes, the few for which @koa/router is used. */
 import type Router from '@koa/router';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { openapiRoutes } from '../openapi/serve.js';
 import { attemptRoutes } from './attempt.js';
 import { docsRoutes } from './docs.js';
@@ -8,11 +8,11 @@ import { healthRoutes } from './health.js';
 import { opsRoutes } from './ops.js';
 import { unbuiltRoutes } from './unbuilt.js';
 
-export function fixedRoutes(router: Router, room: Room): void {
-  healthRoutes(router, room);
+export function fixedRoutes(router: Router, context: ServerContext): void {
+  healthRoutes(router, context);
   docsRoutes(router);
-  openapiRoutes(router, room);
-  opsRoutes(router, room);
+  openapiRoutes(router, context);
+  opsRoutes(router, context);
   attemptRoutes(router);
-  unbuiltRoutes(router, room);
+  unbuiltRoutes(router, context);
 }

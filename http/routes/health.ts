@@ -8,36 +8,36 @@ import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
 import { requireScope } from '../auth/authorise.js';
 import { exchangeOf } from '../exchange.js';
 import { openMetricsText } from '../metrics-text.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 
-export function healthRoutes(router: Router, room: Room): void {
+export function healthRoutes(router: Router, context: ServerContext): void {
   for (const path of ['/livez', '/healthz']) {
     router.get(path, (ctx) => {
       ctx.body = 'ok\n';
     });
   }
   router.get('readyz', '/readyz', (ctx) => {
-    const missing = room.draining() ? ['draining'] : room.health.missing();
+    const missing = context.draining() ? ['draining'] : context.health.missing();
     ctx.status = missing.length === 0 ? 200 : 503;
     if (missing.length > 0) ctx.set('retry-after', '1');
-    ctx.body = { ready: missing.length === 0, missing, behind: room.health.behind(), ...room.health.facts() };
+    ctx.body = { ready: missing.length === 0, missing, behind: context.health.behind(), ...context.health.facts() };
   });
-  const text = openMetricsText(room.metrics);
+  const text = openMetricsText(context.metrics);
   router.get('metrics', '/metrics', async (ctx) => {
-    if (!room.config.metricsOpen) {
+    if (!context.config.metricsOpen) {
       const { authorization } = ctx.req.headers;
-      const { caller } = await room.authenticator.authenticate(authorization, exchangeOf(ctx.res).from);
+      const { caller } = await context.authenticator.authenticate(authorization, exchangeOf(ctx.res).from);
       requireScope(caller, OPERATOR_SCOPE, '');
     }
-    ctx.set('content-type', room.metrics.contentType);
+    ctx.set('content-type', context.metrics.contentType);
     ctx.body = await text.read();
   });
   router.get('version', '/version', (ctx) => {
-    const [major = '0', minor = '0'] = room.config.productVersion.replace(/^v/, '').split('.');
+    const [major = '0', minor = '0'] = context.config.productVersion.replace(/^v/, '').split('.');
     ctx.body = {
       major,
       minor,
-      gitVersion: room.config.productVersion,
+      gitVersion: context.config.productVersion,
       gitCommit: '',
       gitTreeState: '',
       buildDate: '1970-01-01T00:00:00Z',

@@ -8,17 +8,17 @@ import { parseDuration } from '../../src/api/duration.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
 import { parseTime, rfc3339Millis } from '../../src/api/time.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { LogLine } from '../../src/engines/compute/engine.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { LogRequest } from '../deps.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readBoolean } from '../resources/versions.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { checkContainer, OF_PROCESS } from './containers.js';
 import { parseProcessId } from './process-id.js';
@@ -30,28 +30,33 @@ const LONGEST_CONTAINER = 300;
 /** Of `tail`. */
 const MOST_LINES = 1_000_000;
 
-export async function serveLogs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveLogs(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name } = target;
   if (target.rest.length > 0) throw refuse('NotFound', 'logs has no subpaths');
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'logs';
   const address = addressOf(caller, kind, project, name, 'read');
-  const owner = decodeObject(await readBytes(room, kind, address));
-  const asked = readLogRequest(x, indexesOf(kind.kind, owner.spec), room.clock());
-  const works = await whatWorks(room, address, owner);
+  const owner = decodeObject(await readBytes(context, kind, address));
+  const asked = readLogRequest(x, indexesOf(kind.kind, owner.spec), context.clock());
+  const works = await whatWorks(context, address, owner);
   if (works !== undefined) checkContainer(asked.container, works);
   // An Attempt's own names of processes have no epoch.
   const request = works === owner ? ofProcess(asked, owner.metadata.uid) : asked;
   const timestamps = readBoolean(x.query, 'timestamps') ?? false;
   const most = readCount(x, 'limitBytes', Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY;
 
-  const release = room.streams.add(x, {
+  const release = context.streams.add(x, {
     allows: stillMay(kind, project, name, 'read'),
     end: () => x.res.end(),
   });
   const early = request.follow ? setTimeout(() => begin(x), CONNECTED_MS) : undefined;
   try {
-    const lines = await room.logs.open(address, owner.metadata.uid, request, x.gone);
+    const lines = await context.logs.open(address, owner.metadata.uid, request, x.gone);
     clearTimeout(early);
     if (lines === undefined) {
       // It has waited for work that never began.
@@ -68,13 +73,13 @@ export async function serveLogs(x: Exchange, room: Room, caller: Caller, target:
 }
 
 /** The object whose spec says what runs; undefined: that of an Attempt is gone. */
-async function whatWorks(room: Room, address: Address, object: ApiObject): Promise<ApiObject | undefined> {
+async function whatWorks(context: ServerContext, address: Address, object: ApiObject): Promise<ApiObject | undefined> {
   if (object.kind !== 'Attempt') return object;
   const [reference] = object.metadata.ownerReferences ?? [];
   if (reference === undefined) return undefined;
   const { kind, name, uid } = reference;
   const at = { ...address, kind, name };
-  const body = room.stage.peek(at) ?? (await room.stage.read(at, room.deadlines.current()));
+  const body = context.resources.peek(at) ?? (await context.resources.read(at, context.deadlines.current()));
   const owner = body && decodeObject(body);
   return owner?.metadata.uid === uid ? owner : undefined;
 }

@@ -7,7 +7,7 @@ import { notActive } from '../not-active.js';
 import type { Router, RouterContext, RouterMiddleware } from '@koa/router';
 import { z } from 'zod';
 import type { IncomingMessage } from 'node:http';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { BOOTSTRAP_ORG } from '../../src/api/access/role.js';
 import { OPERATOR_SCOPE } from '../../src/api/access/scope.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -17,7 +17,7 @@ import { requireScope } from '../auth/authorise.js';
 import { exchangeOf } from '../exchange.js';
 import { readInput } from '../input.js';
 import { checkQueryNames } from '../query-names.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { checkIdempotencyKey } from '../resources/options.js';
 import { readLimit } from '../resources/versions.js';
 
@@ -80,15 +80,15 @@ function found<T>(value: T | undefined, what: string): T {
   return value;
 }
 
-export function opsRoutes(router: Router, room: Room): void {
-  const { operators } = room;
+export function opsRoutes(router: Router, context: ServerContext): void {
+  const { operators } = context;
   const callers = new WeakMap<IncomingMessage, Caller>();
   router.use('/ops/v1', async (ctx, next) => {
-    if (!room.health.active()) throw notActive(room.health.missing());
-    if (room.draining() && ctx.method !== 'GET') {
+    if (!context.health.active()) throw notActive(context.health.missing());
+    if (context.draining() && ctx.method !== 'GET') {
       throw refuse('Unavailable', 'the service is shutting down and takes no new writes', { retryAfterSeconds: 2 });
     }
-    const caller = await admit(exchangeOf(ctx.res), room, ctx.req.headers.authorization);
+    const caller = await admit(exchangeOf(ctx.res), context, ctx.req.headers.authorization);
     requireScope(caller, OPERATOR_SCOPE, '');
     callers.set(ctx.req, caller);
     checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring));
@@ -101,7 +101,8 @@ export function opsRoutes(router: Router, room: Room): void {
   router.post('/ops/v1/orgs', readJson, async (ctx) => {
     const { name } = bodyOf(ctx, NewOrg);
     const keyed = keyedBy(ctx, callers.get(ctx.req), { name });
-    const release = keyed && room.runningKeys.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
+    const release =
+      keyed && context.inflightIdempotency.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
     const made = await operators.createOrg(name, keyed).finally(release);
     if (made.outcome === 'Taken') throw refuse('AlreadyExists', `the org "${name}" already exists`);
     if (made.replayed === true) ctx.set('idempotency-replayed', 'true');
@@ -113,7 +114,8 @@ export function opsRoutes(router: Router, room: Room): void {
   router.post('/ops/v1/orgs/:name/keys', readJson, async (ctx) => {
     const name = parameter(ctx, 'name');
     const keyed = keyedBy(ctx, callers.get(ctx.req), bodyOf(ctx, Nothing));
-    const release = keyed && room.runningKeys.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
+    const release =
+      keyed && context.inflightIdempotency.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
     const made = await operators.recoverOrg(name, keyed).finally(release);
     if (made.outcome === 'NotFound') throw refuse('NotFound', `org "${name.slice(0, 64)}" not found`);
     if (made.replayed === true) ctx.set('idempotency-replayed', 'true');

@@ -1,14 +1,14 @@
 /** Owns `…/jobs/{n}/outputs[/{output}]`: the list of all collected outputs, streamed, and the download of one. */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { JSON_TYPE } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { readLogRequest } from './logs.js';
 import { sendBytes } from './transfer.js';
@@ -16,22 +16,27 @@ import { sendBytes } from './transfer.js';
 /** As the spec has it: `^[a-z0-9._-]{1,64}$`. */
 const OUTPUT_NAME = /^[a-z0-9._-]{1,64}$/;
 
-export async function serveOutputs(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveOutputs(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name } = target;
   const [output, ...rest] = target.rest;
   if (rest.length > 0) throw refuse('NotFound', 'an output has no subpaths');
   if (x.method !== 'GET' && !(x.method === 'HEAD' && output !== undefined)) throw methodNotAllowed(x, ['GET']);
   const address = addressOf(caller, kind, project, name, 'read');
-  const job = decodeObject<{ readonly completions?: number }>(await readBytes(room, kind, address));
+  const job = decodeObject<{ readonly completions?: number }>(await readBytes(context, kind, address));
   const { uid } = job.metadata;
   if (output === undefined) {
     x.verb = 'list';
-    const unfollow = room.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
-    return streamList(x, room.outputs.list(address, uid, x.gone)).finally(unfollow);
+    const unfollow = context.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
+    return streamList(x, context.outputs.list(address, uid, x.gone)).finally(unfollow);
   }
   x.verb = 'transfer';
-  const { index } = readLogRequest(x, job.spec.completions ?? 1, room.clock());
-  const entry = OUTPUT_NAME.test(output) ? await room.outputs.find(address, uid, output, index, x.gone) : undefined;
+  const { index } = readLogRequest(x, job.spec.completions ?? 1, context.clock());
+  const entry = OUTPUT_NAME.test(output) ? await context.outputs.find(address, uid, output, index, x.gone) : undefined;
   if (entry === undefined || entry.error !== undefined) {
     const why = entry?.error === undefined ? '' : `: ${entry.error}`;
     throw refuse(
@@ -40,13 +45,13 @@ export async function serveOutputs(x: Exchange, room: Room, caller: Caller, targ
     );
   }
   const file = `${entry.name}${entry.directory === true ? '.tar.zst' : ''}`;
-  return sendBytes(x, room, {
+  return sendBytes(x, context, {
     size: entry.size,
     sha256: entry.sha256.replace(/^sha256:/, ''),
     allows: stillMay(kind, project, name, 'read'),
     headers: { 'content-disposition': `attachment; filename="${file}"` },
     async open(range) {
-      const blob = await room.blobs.get(address.org, entry.sha256, range);
+      const blob = await context.blobs.get(address.org, entry.sha256, range);
       if (blob === undefined) throw refuse('OutputNotFound', `the bytes of output "${output}" are gone`);
       return blob.stream;
     },

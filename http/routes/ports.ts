@@ -6,13 +6,13 @@
  * Content-Security-Policy), so that its scripts reach nothing here with what a browser may hold. Source: decisions, "Routes not shown", Ports.
  */
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { proxy } from '../proxy/proxy.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { readEpoch } from './epoch.js';
 
 const OWN_ORIGIN = [
@@ -20,7 +20,12 @@ const OWN_ORIGIN = [
   'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts',
 ];
 
-export async function servePorts(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function servePorts(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, rest, behind } = target;
   x.verb = 'proxy';
   // Answered with the request as it came, key and all.
@@ -29,13 +34,13 @@ export async function servePorts(x: Exchange, room: Room, caller: Caller, target
   const port = readPort(rest[0] ?? '');
   const epoch = readEpoch(x);
   const query = queryInside(x.url);
-  return proxy(x, room.streams, {
+  return proxy(x, context.streams, {
     port,
     host: x.req.headers.host ?? '',
     prefix: x.path.slice(0, x.path.length - behind.length).replace(/\/$/, ''),
     path: `${behind === '' ? '/' : behind}${query === '' ? '' : `?${query}`}`,
     allows: stillMay(kind, project, name, 'exec'),
-    connect: (signal) => room.commands.connect(address, { port, epoch }, signal),
+    connect: (signal) => context.commands.connect(address, { port, epoch }, signal),
     more: OWN_ORIGIN,
   });
 }

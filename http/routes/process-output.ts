@@ -2,7 +2,7 @@
  * Owns `GET …/processes/{id}/output`: what a process has written, from the beginning, as frames; when following, until it ends. The
  * last frame has the exit code, says that it runs on, or why nothing more is known. A client that reads slowly is waited for.
  */
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
@@ -10,13 +10,13 @@ import { rfc3339Millis } from '../../src/api/time.js';
 import type { ProcessState } from '../../src/engines/compute/engine.js';
 import type { Exchange } from '../exchange.js';
 import { readBoolean } from '../resources/versions.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { exitView, FRAMES, line, textOf } from './frames.js';
 
 export async function sendOutput(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   address: Address,
   process: ProcessName,
   look: () => Promise<ProcessState>,
@@ -24,9 +24,9 @@ export async function sendOutput(
 ): Promise<void> {
   const { res } = x;
   const follow = readBoolean(x.query, 'follow') ?? false;
-  const release = room.streams.add(x, { allows, end: () => res.end() });
+  const release = context.streams.add(x, { allows, end: () => res.end() });
   try {
-    const lines = await room.commands.readProcess(address, process, follow, x.gone);
+    const lines = await context.commands.readProcess(address, process, follow, x.gone);
     const out = new Outflow(res);
     res.writeHead(200, {
       'content-type': FRAMES,

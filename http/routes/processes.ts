@@ -7,7 +7,7 @@
  * Source: decisions, "Routes not shown", Process.
  */
 import { z } from 'zod';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
 import { fixOfCommand } from './not-executed.js';
@@ -19,13 +19,13 @@ import { COMMAND_SIGNALS } from '../../src/engines/compute/signals.js';
 import { delay } from '../../actors/wait.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { replyJson } from '../reply.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';
 import { readBoolean } from '../resources/versions.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { readCommand } from './command-body.js';
 import { readEpoch } from './epoch.js';
 import { exitView } from './frames.js';
@@ -42,11 +42,16 @@ const signalBody = z.strictObject({ signal: z.enum(COMMAND_SIGNALS) });
 
 interface Place {
   readonly x: Exchange;
-  readonly room: Room;
+  readonly context: ServerContext;
   readonly address: Address;
 }
 
-export async function serveProcesses(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveProcesses(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, rest } = target;
   const [id, part, ...more] = rest;
   if (more.length > 0) throw refuse('NotFound', 'no such subpath of processes');
@@ -56,7 +61,7 @@ export async function serveProcesses(x: Exchange, room: Room, caller: Caller, ta
   const allowed = id === undefined ? ['GET', 'POST'] : [method];
   if (!allowed.includes(x.method)) throw methodNotAllowed(x, allowed);
   x.verb = part === 'output' ? 'logs' : 'exec';
-  const place = { x, room, address: addressOf(caller, kind, project, name, 'exec') };
+  const place = { x, context, address: addressOf(caller, kind, project, name, 'exec') };
   if (id === undefined) return x.method === 'GET' ? list(place) : start(place, caller);
   const process = nameOf(x, id);
   switch (part) {
@@ -67,7 +72,7 @@ export async function serveProcesses(x: Exchange, room: Room, caller: Caller, ta
       await find(place, process);
       return sendOutput(
         x,
-        room,
+        context,
         place.address,
         process,
         async () => find(place, process),
@@ -94,8 +99,8 @@ function nameOf(x: Exchange, id: string): ProcessName {
   return process;
 }
 
-async function find({ room, address }: Place, process: ProcessName): Promise<ProcessState> {
-  const there = await room.commands.processes(address, process.epoch, room.deadlines.current());
+async function find({ context, address }: Place, process: ProcessName): Promise<ProcessState> {
+  const there = await context.commands.processes(address, process.epoch, context.deadlines.current());
   const found = there.uid === process.uid ? there.processes.find(({ id }) => id === process.id) : undefined;
   if (found === undefined) throw unknown();
   return found;
@@ -113,22 +118,22 @@ export function viewOf(process: Pick<ProcessName, 'uid' | 'epoch'>, state: Proce
   };
 }
 
-async function list({ x, room, address }: Place): Promise<void> {
-  const there = await room.commands.processes(address, readEpoch(x), room.deadlines.current());
+async function list({ x, context, address }: Place): Promise<void> {
+  const there = await context.commands.processes(address, readEpoch(x), context.deadlines.current());
   replyJson(x, 200, { items: there.processes.map((state) => viewOf(there, state)) });
 }
 
 async function start(place: Place, caller: Caller): Promise<void> {
-  const { x, room, address } = place;
-  const bytes = await room.bodies.read(x);
-  const { command, stdin } = await readCommand(x, room.bodies, bytes);
+  const { x, context, address } = place;
+  const bytes = await context.bodies.read(x);
+  const { command, stdin } = await readCommand(x, context.bodies, bytes);
   const keyed = await keyedId(place, caller, bytes);
   if (keyed?.there === true) x.res.setHeader('idempotency-replayed', 'true');
-  const id = keyed?.id ?? Buffer.from(room.randomBytes(12)).toString('hex');
-  const { uid, epoch, started } = await room.commands.startProcess(
+  const id = keyed?.id ?? Buffer.from(context.randomBytes(12)).toString('hex');
+  const { uid, epoch, started } = await context.commands.startProcess(
     address,
     { ...command, id },
-    room.deadlines.current(),
+    context.deadlines.current(),
   );
   if (started.outcome === 'NotExecuted') {
     throw refuse('Invalid', `the command was not executed: ${started.message}`, {
@@ -145,7 +150,7 @@ async function start(place: Place, caller: Caller): Promise<void> {
  * what is asked, so that another request with the same key is seen to be another.
  */
 async function keyedId(
-  { x, room, address }: Place,
+  { x, context, address }: Place,
   caller: Caller,
   bytes: Buffer,
 ): Promise<{ readonly id: string; readonly there: boolean } | undefined> {
@@ -154,7 +159,7 @@ async function keyedId(
   if (key.length < 1 || key.length > 255) throw refuse('BadRequest', 'an Idempotency-Key has 1 to 255 characters');
   const first = sha256(`${caller.org}\n${caller.holder}\n${key}`).slice(0, 16);
   const id = first + sha256(`${x.url}\n${bytes.toString('latin1')}`).slice(0, 16);
-  const { processes } = await room.commands.processes(address, readEpoch(x), room.deadlines.current());
+  const { processes } = await context.commands.processes(address, readEpoch(x), context.deadlines.current());
   const before = processes.find((process) => process.id.startsWith(first));
   if (before !== undefined && before.id !== id) {
     throw refuse('IdempotencyKeyReused', 'the Idempotency-Key was used for another request');
@@ -164,10 +169,10 @@ async function keyedId(
 
 /** All of it, and the end. A process that does not read what it was started for is ended, so that nothing half-fed goes on. */
 async function feed(place: Place, process: ProcessName, data: Buffer): Promise<void> {
-  const { room, address } = place;
+  const { context, address } = place;
   const written = await give(place, process, data, true);
   if (written === data.length) return;
-  await room.commands.signalProcess(address, process, 'SIGKILL', room.deadlines.current());
+  await context.commands.signalProcess(address, process, 'SIGKILL', context.deadlines.current());
   throw refuse('StdinBackpressure', `the process read only ${written} bytes of its input and was killed`, {
     fix: 'Start it without `stdin`, and send its input in parts to …/stdin.',
     retryAfterSeconds: 1,
@@ -175,11 +180,11 @@ async function feed(place: Place, process: ProcessName, data: Buffer): Promise<v
 }
 
 async function write(place: Place, process: ProcessName): Promise<void> {
-  const { x, room } = place;
+  const { x, context } = place;
   if (x.header('idempotency-key') !== undefined)
     throw refuse('BadRequest', 'Idempotency-Key is not supported for streamed bodies');
   const end = readBoolean(x.query, 'end') ?? false;
-  const data = await room.bodies.take(x);
+  const data = await context.bodies.take(x);
   const written = await give(place, process, data, end);
   if (written === 0 && data.length > 0) {
     throw refuse('StdinBackpressure', 'the process is not reading its input', { retryAfterSeconds: 1 });
@@ -189,17 +194,17 @@ async function write(place: Place, process: ProcessName): Promise<void> {
 
 /** How much was taken. An end is only told behind all of it. Refuses when the process has ended, or none was there. */
 async function give(place: Place, process: ProcessName, data: Buffer, end: boolean): Promise<number> {
-  const { x, room, address } = place;
+  const { x, context, address } = place;
   const until = performance.now() + PATIENCE_MS;
   let written = 0;
   for (;;) {
     const piece = data.subarray(written, written + PIECE_BYTES);
     const last = written + piece.length === data.length;
-    const outcome = await room.commands.writeProcess(
+    const outcome = await context.commands.writeProcess(
       address,
       process,
       { data: piece, end: end && last },
-      room.deadlines.current(),
+      context.deadlines.current(),
     );
     switch (outcome) {
       case 'Taken':
@@ -217,9 +222,9 @@ async function give(place: Place, process: ProcessName, data: Buffer, end: boole
 }
 
 async function signal(place: Place, process: ProcessName): Promise<void> {
-  const { x, room, address } = place;
-  const asked = readInput(signalBody, (await parseObject(x, room.bodies, await room.bodies.read(x))).value);
-  const outcome = await room.commands.signalProcess(address, process, asked.signal, room.deadlines.current());
+  const { x, context, address } = place;
+  const asked = readInput(signalBody, (await parseObject(x, context.bodies, await context.bodies.read(x))).value);
+  const outcome = await context.commands.signalProcess(address, process, asked.signal, context.deadlines.current());
   if (outcome === 'Gone') throw await gone(place, process);
   replyJson(x, 200, viewOf(process, await find(place, process)));
 }

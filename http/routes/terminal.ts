@@ -12,8 +12,8 @@
  */
 import { WebSocket, type RawData } from 'ws';
 import { z } from 'zod';
-import { notRunning } from '../../actors/work/entrance.js';
-import type { Caller } from '../../actors/stage.js';
+import { notRunning } from '../../actors/work/attach.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { Address } from '../../src/api/address.js';
 import { ERROR_TABLE } from '../../src/api/errors/table.js';
 import { refuse, type Refusal } from '../../src/api/refusal.js';
@@ -23,10 +23,10 @@ import { commandLine } from '../../src/kinds/shapes/argument.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import type { Stream } from '../streams.js';
 import { acceptWebSocket, closeReason, demandWebSocket, heartbeat } from '../websocket.js';
 import { readEpoch, readWait } from './epoch.js';
@@ -46,7 +46,12 @@ const side = z.int().min(1).max(MAX_SIDE);
 const control = z.strictObject({ resize: z.strictObject({ cols: side, rows: side }) });
 const commandInput = z.strictObject({ command: commandLine });
 
-export async function serveTerminal(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveTerminal(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, rest } = target;
   if (rest.length > 0) throw refuse('NotFound', 'terminal has no subpaths');
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
@@ -61,7 +66,7 @@ export async function serveTerminal(x: Exchange, room: Room, caller: Caller, tar
   let webSocket: WebSocket | undefined;
   let stream: Pick<Stream, 'sweep' | 'end'> = { end: () => x.cut() };
   const revoked = new AbortController();
-  const release = room.streams.add(x, {
+  const release = context.streams.add(x, {
     allows: stillMay(kind, project, name, 'exec'),
     revoke(why) {
       // First the program: nothing that is typed from now on reaches it.
@@ -75,7 +80,7 @@ export async function serveTerminal(x: Exchange, room: Room, caller: Caller, tar
   try {
     // Before the handshake, so that a refusal is a plain answer.
     const order = { command, env: { TERM: 'xterm-256color' }, terminal, epoch, waitMs: readWait(x) };
-    const execution = await room.commands.start(address, order, AbortSignal.any([x.gone, revoked.signal]));
+    const execution = await context.commands.start(address, order, AbortSignal.any([x.gone, revoked.signal]));
     if (x.abandoned || revoked.signal.aborted) return;
     webSocket = acceptWebSocket(x, [TERMINAL_PROTOCOL]);
     stream = heartbeat(webSocket);

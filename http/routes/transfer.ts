@@ -5,11 +5,11 @@
 import type { ServerResponse } from 'node:http';
 import { Writable, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { isHeldAlready } from '../conditional.js';
 import type { Exchange } from '../exchange.js';
 import type { Headers } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 
 export interface Range {
   readonly start: number;
@@ -44,8 +44,8 @@ export interface Guarded extends Sendable {
   allows(caller: Caller): boolean;
 }
 
-export async function sendBytes(x: Exchange, room: Room, what: Guarded): Promise<void> {
-  const release = room.streams.add(x, { allows: what.allows, end: () => x.res.destroy() });
+export async function sendBytes(x: Exchange, context: ServerContext, what: Guarded): Promise<void> {
+  const release = context.streams.add(x, { allows: what.allows, end: () => x.res.destroy() });
   try {
     await answerBytes(x, what);
   } finally {

@@ -4,15 +4,15 @@
  */
 import type { Router } from '@koa/router';
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { admit } from '../auth/admit.js';
 import { addressOf, requireScope } from '../auth/authorise.js';
 import { exchangeOf, type Exchange } from '../exchange.js';
-import type { BelowTarget, ExtraTarget } from '../handle.js';
+import type { SubresourceTarget, CollectionRouteTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
-import type { Room } from '../room.js';
-import { fits } from './declared/declared.js';
+import type { ServerContext } from '../server-context.js';
+import { matchesDeclared } from './declared/declared.js';
 import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from './declared/index.js';
 
 function notServed(method: string, path: string): Error {
@@ -35,25 +35,32 @@ function choose<R extends { readonly method: string }>(x: Exchange, candidates: 
 }
 
 /** Comes back when nothing is declared at this path. */
-export async function refuseBelow(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function refuseBelow(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, below, rest } = target;
   const segments = [below, ...rest];
-  const candidates = DECLARED_BELOW.filter(({ plural, path }) => plural === kind.plural && fits(path, segments));
+  const candidates = DECLARED_BELOW.filter(
+    ({ plural, path }) => plural === kind.plural && matchesDeclared(path, segments),
+  );
   const route = choose(x, candidates);
   if (route === undefined) return;
   x.verb = route.verb;
   const address = addressOf(caller, kind, project, name, route.verb);
   // No object of a kind that is not built can exist, so asking for one would hide what is missing.
-  if (kind.unbuilt !== true) await readBytes(room, kind, address);
+  if (kind.unbuilt !== true) await readBytes(context, kind, address);
   throw notServed(route.method, `…/${kind.plural}/{name}/${route.path}`);
 }
 
 /** `/apis/{group}/v1/wallet`. Comes back when nothing is declared at this path. */
-export function refuseBeside(x: Exchange, caller: Caller, target: ExtraTarget): void {
+export function refuseBeside(x: Exchange, caller: Caller, target: CollectionRouteTarget): void {
   if (target.project !== undefined) return;
   const route = choose(
     x,
-    DECLARED_BESIDE.filter(({ beside, path }) => beside === target.name && fits(path, target.rest)),
+    DECLARED_BESIDE.filter(({ beside, path }) => beside === target.name && matchesDeclared(path, target.rest)),
   );
   if (route === undefined) return;
   x.verb = 'get';
@@ -65,13 +72,13 @@ export function refuseBeside(x: Exchange, caller: Caller, target: ExtraTarget): 
 export const BESIDE: ReadonlySet<string> = new Set(DECLARED_BESIDE.map(({ beside }) => beside));
 
 /** The routes outside the API group. */
-export function unbuiltRoutes(router: Router, room: Room): void {
+export function unbuiltRoutes(router: Router, context: ServerContext): void {
   for (const { method, at, scope, id } of DECLARED_ABSOLUTE) {
     router.register(
       at.replaceAll(/\{(\w+)\}/g, ':$1'),
       [method],
       async (ctx) => {
-        const caller = await admit(exchangeOf(ctx.res), room, ctx.req.headers.authorization);
+        const caller = await admit(exchangeOf(ctx.res), context, ctx.req.headers.authorization);
         if (scope !== undefined) requireScope(caller, scope, ctx.params['project'] ?? '');
         throw notServed(method, at);
       },

@@ -1,8 +1,8 @@
 /** Owns taking a body as a stream: the headers that such a body cannot have, the end of an upload that brings nothing, and of its connection when it fails. */
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { Exchange } from '../exchange.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 
 /** An upload that brings nothing for this long is cut, ms. It may take as long as it likes otherwise. */
 const IDLE_MS = 60_000;
@@ -10,7 +10,7 @@ const IDLE_MS = 60_000;
 /** `take` gets the bytes, which throw when the client breaks off, and their number where it is promised. It answers. */
 export async function takeBody(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   allows: (caller: Caller) => boolean,
   take: (body: AsyncIterator<Uint8Array>, length: number | undefined) => Promise<void>,
 ): Promise<void> {
@@ -21,7 +21,7 @@ export async function takeBody(
     throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are taken as they are sent');
   }
   const promised = x.header('content-length');
-  const release = room.streams.add(x, { allows, end: () => undefined });
+  const release = context.streams.add(x, { allows, end: () => undefined });
   x.req.setTimeout(IDLE_MS, () => x.req.destroy());
   try {
     const body = x.req.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;

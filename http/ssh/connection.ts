@@ -8,22 +8,22 @@
 import type { Socket } from 'node:net';
 import { setMaxListeners } from 'node:events';
 import type { AuthContext, Channel, Connection, PublicKeyAuthContext } from 'ssh2';
-import type { Guest, SshBounds, SshDeps } from './deps.js';
+import type { SshPrincipal, SshBounds, SshDeps } from './deps.js';
 import { forward } from './forward.js';
 import { serveSession } from './session.js';
 
-export interface Visit {
+export interface SshConnection {
   /** Set from login on. */
-  readonly guest: Guest | undefined;
+  readonly principal: SshPrincipal | undefined;
   /** Something about its Workspace, or about who may enter it, has changed. Never rejects. */
   reconsider(): Promise<void>;
   /** Ends it; a person at the other end reads why. */
   end(why: string): void;
 }
 
-export interface VisitDeps extends Pick<SshDeps, 'guests' | 'inside'> {
+export interface VisitDeps extends Pick<SshDeps, 'authorization' | 'inside'> {
   readonly bounds: SshBounds;
-  onLogin(guest: Guest): void;
+  onLogin(principal: SshPrincipal): void;
 }
 
 /** A client has so long to show what its sessions were told, ms. Nothing new is opened meanwhile. */
@@ -34,12 +34,12 @@ const LINGER_MS = 2_000;
 const UNREAD_BYTES = 4 * 2 ** 20;
 
 /** `client` and `socket` are the two faces of one connection. */
-export function receive(client: Connection, socket: Socket, deps: VisitDeps): Visit {
-  const { guests, bounds } = deps;
+export function receive(client: Connection, socket: Socket, deps: VisitDeps): SshConnection {
+  const { authorization, bounds } = deps;
   const ended = new AbortController();
   // One listener per channel, whose number is bounded.
   setMaxListeners(0, ended.signal);
-  let guest: Guest | undefined;
+  let principal: SshPrincipal | undefined;
   let failures = 0;
   /** performance.now() at which it was last known to be welcome. */
   let verifiedAt = performance.now();
@@ -71,7 +71,7 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
       return;
     }
     serveSession(accept(), {
-      ...{ guest: admitted(), inside: deps.inside, socket, gone: ended.signal, obstacle },
+      ...{ principal: admitted(), inside: deps.inside, socket, gone: ended.signal, obstacle },
       onChannel: follow,
       onClosed: () => (channels -= 1),
     });
@@ -87,21 +87,21 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
       return channel;
     };
     void forward(info, opened, reject, {
-      ...{ guest: admitted(), inside: deps.inside, socket, gone: ended.signal },
+      ...{ principal: admitted(), inside: deps.inside, socket, gone: ended.signal },
       onClosed: () => (channels -= 1),
     });
   });
 
   function count(): boolean {
-    if (guest === undefined || ended.signal.aborted || channels >= bounds.channels) return false;
+    if (principal === undefined || ended.signal.aborted || channels >= bounds.channels) return false;
     channels += 1;
     return true;
   }
 
-  function admitted(): Guest {
+  function admitted(): SshPrincipal {
     // The library opens no channel before login.
-    if (guest === undefined) throw new Error('a channel was opened before login');
-    return guest;
+    if (principal === undefined) throw new Error('a channel was opened before login');
+    return principal;
   }
 
   function follow(channel: Channel): void {
@@ -110,7 +110,7 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   }
 
   /** An open connection is somebody at work, whatever goes through it. Source: spec, "Workspace", `idleTimeout`. */
-  async function stay({ owner, epoch }: Guest): Promise<void> {
+  async function stay({ owner, epoch }: SshPrincipal): Promise<void> {
     if (epoch === undefined) return;
     const here = await deps.inside.stay(owner, epoch).catch(() => undefined);
     if (here === undefined) return;
@@ -125,7 +125,7 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
       else fail(context);
       return;
     }
-    const found = isSound(context) ? await guests.admit(context.username, context.key.data) : undefined;
+    const found = isSound(context) ? await authorization.admit(context.username, context.key.data) : undefined;
     if (ended.signal.aborted) return;
     if (found === undefined) {
       fail(context);
@@ -142,10 +142,10 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
       fail(context);
       return;
     }
-    guest = found.guest;
-    deps.onLogin(found.guest);
+    principal = found.principal;
+    deps.onLogin(found.principal);
     context.accept();
-    void stay(found.guest);
+    void stay(found.principal);
     // What has changed while the signature was looked at was told to nobody.
     void reconsider();
   }
@@ -157,23 +157,23 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Vi
   }
 
   async function obstacle(): Promise<string | undefined> {
-    const standing = await guests.standing(admitted());
+    const standing = await authorization.standing(admitted());
     return standing.standing === 'Welcome' ? undefined : standing.message;
   }
 
   async function reconsider(): Promise<void> {
-    if (guest === undefined) return;
-    const standing = await guests.standing(guest).catch(() => undefined);
+    if (principal === undefined) return;
+    const standing = await authorization.standing(principal).catch(() => undefined);
     if (standing !== undefined) verifiedAt = performance.now();
     else if (performance.now() - verifiedAt > bounds.unverifiedMs) end('this key could not be verified again');
     // One who came while nothing ran is told so by his session.
-    const over = standing?.standing === 'NotRunning' && guest.epoch !== undefined;
+    const over = standing?.standing === 'NotRunning' && principal.epoch !== undefined;
     if (standing?.standing === 'Unwelcome' || over) end(standing.message);
   }
 
   return {
-    get guest() {
-      return guest;
+    get principal() {
+      return principal;
     },
     reconsider,
     end,

@@ -15,7 +15,7 @@ export interface SshDeps {
   readonly port: number;
   /** Private key of the host, ed25519, in OpenSSH's own form. */
   readonly hostKey: string;
-  readonly guests: Guests;
+  readonly authorization: SshAuthorization;
   readonly inside: Inside;
   readonly log: Pick<HttpLog, 'info' | 'warn'>;
   /** Takes shorter ones in tests. */
@@ -23,20 +23,20 @@ export interface SshDeps {
 }
 
 /** Who may come in. May throw `Unavailable` while this process is not the active one. */
-export interface Guests {
+export interface SshAuthorization {
   /** Undefined: there is no such Workspace, or the key (its public half, in SSH's binary form) does not open it; which one is not said. */
   admit(user: string, key: Uint8Array): Promise<Admitted | undefined>;
   /** What has become of somebody who was let in. */
-  standing(guest: Guest): Promise<Standing>;
+  standing(principal: SshPrincipal): Promise<SshAccess>;
 }
 
 export interface Admitted {
-  readonly guest: Guest;
+  readonly principal: SshPrincipal;
   /** To verify the signature with. */
   readonly key: ParsedKey;
 }
 
-export interface Guest {
+export interface SshPrincipal {
   readonly owner: Address;
   /** Of the Workspace. */
   readonly uid: string;
@@ -46,23 +46,23 @@ export interface Guest {
   readonly epoch: number | undefined;
 }
 
-export type Standing =
+export type SshAccess =
   | { readonly standing: 'Welcome' }
   /** Why there is nothing to enter (any more), for a person to read. */
   | { readonly standing: 'NotRunning'; readonly message: string }
   /** The key or the Workspace is gone. */
   | { readonly standing: 'Unwelcome'; readonly message: string };
 
-export interface GuestCommand {
+export interface SshCommand {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly terminal?: TerminalSize | undefined;
   readonly epoch: number;
 }
 
-/** The ways inside; `actors/work/commands.ts` fits it. All refuse as `entrance.ts` does. */
+/** The ways inside; `actors/work/commands.ts` fits it. All refuse as `attach.ts` does. */
 export interface Inside {
-  start(owner: Address, command: GuestCommand, signal: AbortSignal): Promise<Execution>;
+  start(owner: Address, command: SshCommand, signal: AbortSignal): Promise<Execution>;
   connect(
     owner: Address,
     port: { readonly port: number; readonly epoch: number },

@@ -6,11 +6,11 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
-import type { Guest, Inside } from './deps.js';
-import { pour } from './pour.js';
+import type { SshPrincipal, Inside } from './deps.js';
+import { writeWithinWindow } from './pour.js';
 
 export interface ForwardDeps {
-  readonly guest: Guest;
+  readonly principal: SshPrincipal;
   readonly inside: Inside;
   readonly socket: Socket;
   readonly gone: AbortSignal;
@@ -26,7 +26,7 @@ export async function forward(
   reject: () => void,
   deps: ForwardDeps,
 ): Promise<void> {
-  const { epoch, owner } = deps.guest;
+  const { epoch, owner } = deps.principal;
   const closed = new AbortController();
   const leave = (): void => closed.abort();
   deps.gone.addEventListener('abort', leave, { once: true });
@@ -66,7 +66,7 @@ function join(channel: Channel, inner: Duplex, socket: Socket, gone: AbortSignal
 
   inner.on('data', (data: Buffer) => {
     inner.pause();
-    void pour(channel, data, socket, gone).then((room) => (room ? inner.resume() : inner.destroy()));
+    void writeWithinWindow(channel, data, socket, gone).then((room) => (room ? inner.resume() : inner.destroy()));
   });
   inner.once('end', () => {
     channel.eof();

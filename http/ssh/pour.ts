@@ -8,7 +8,12 @@ import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 
 /** Resolves when there is room for more; false when nobody takes it any more. `gone` ends the wait. */
-export async function pour(to: Writable, data: Uint8Array, socket: Socket, gone: AbortSignal): Promise<boolean> {
+export async function writeWithinWindow(
+  to: Writable,
+  data: Uint8Array,
+  socket: Socket,
+  gone: AbortSignal,
+): Promise<boolean> {
   if (gone.aborted || !to.writable) return false;
   let stop: (() => void) | undefined;
   await new Promise<void>((resolve) => {

@@ -8,10 +8,10 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import ssh2, { type Connection, type ClientInfo } from 'ssh2';
 import type { Address } from '../../src/api/address.js';
-import { receive, type Visit } from './connection.js';
+import { receive, type SshConnection } from './connection.js';
 import { BOUNDS, type SshBounds, type SshDeps } from './deps.js';
 
-export interface SshDoor {
+export interface SshServer {
   readonly port: number;
   /** A Workspace or a Member has changed or is gone: whoever came in by it is looked at again. */
   changed(address: Pick<Address, 'org' | 'kind' | 'project' | 'name'>): void;
@@ -23,13 +23,13 @@ export interface SshDoor {
 /** Says nothing about versions: who scans for them learns only what it is. */
 const IDENT = 'Troupe';
 
-export async function openSshDoor(deps: SshDeps): Promise<SshDoor> {
+export async function openSshDoor(deps: SshDeps): Promise<SshServer> {
   const bounds: SshBounds = { ...BOUNDS, ...deps.bounds };
   const sockets = new Set<Socket>();
   const perAddress = new Map<string, number>();
   /** Accepted, and not heard of yet, by their remote end. */
   const arriving = new Map<string, Socket>();
-  const visits = new Set<Visit>();
+  const visits = new Set<SshConnection>();
   let strangers = 0;
 
   // Compression is out: a few bytes that unpack to many are not worth what it saves.
@@ -89,7 +89,7 @@ export async function openSshDoor(deps: SshDeps): Promise<SshDoor> {
 
   function welcome(client: Connection, socket: Socket): void {
     const visit = receive(client, socket, {
-      ...{ guests: deps.guests, inside: deps.inside, bounds },
+      ...{ authorization: deps.authorization, inside: deps.inside, bounds },
       onLogin({ owner }) {
         known.get(socket)?.();
         const { org, project, name } = owner;
@@ -119,7 +119,7 @@ export async function openSshDoor(deps: SshDeps): Promise<SshDoor> {
     port,
     changed({ org, kind, project, name }) {
       for (const visit of visits) {
-        const owner = visit.guest?.owner;
+        const owner = visit.principal?.owner;
         if (owner?.org !== org) continue;
         if (kind === 'Workspace' && (owner.project !== project || owner.name !== name)) continue;
         void visit.reconsider();

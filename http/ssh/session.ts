@@ -9,13 +9,13 @@ import type { ServerChannel, Session } from 'ssh2';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
 import { isCommandSignal } from '../../src/engines/compute/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import type { Guest, Inside } from './deps.js';
-import { pour } from './pour.js';
+import type { SshPrincipal, Inside } from './deps.js';
+import { writeWithinWindow } from './pour.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';
 import type { Socket } from 'node:net';
 
 export interface SessionDeps {
-  readonly guest: Guest;
+  readonly principal: SshPrincipal;
   readonly inside: Inside;
   readonly socket: Socket;
   /** Aborted when the connection is to end; its reason, when it is a text, is shown to the client. */
@@ -116,7 +116,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
 
   async function carryOut(channel: ServerChannel, command: readonly string[]): Promise<Exit> {
     const obstacle = await deps.obstacle();
-    const { epoch, owner } = deps.guest;
+    const { epoch, owner } = deps.principal;
     if (obstacle !== undefined || epoch === undefined) return { status: NO_EXIT, told: obstacle };
     const started = await deps.inside.start(owner, { command, env, terminal, epoch }, closed.signal);
     execution = started;
@@ -125,7 +125,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
     feed(channel, started, terminal !== undefined);
     for await (const { stream, data } of started.output) {
       const to = stream === 'stdout' ? channel : channel.stderr;
-      if (!(await pour(to, data, deps.socket, closed.signal))) break;
+      if (!(await writeWithinWindow(to, data, deps.socket, closed.signal))) break;
     }
     if (closed.signal.aborted) return { status: NO_EXIT };
     return exitOf(await started.ended);

@@ -6,7 +6,7 @@
  * Workspace nor a member has a key. Source: spec, "Workspace", `connect`; the route is ours.
  */
 import { z } from 'zod';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -17,17 +17,17 @@ import type { WorkspaceSpec, WorkspaceStatus } from '../../src/kinds/workspace/s
 import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
 import type { Exchange } from '../exchange.js';
-import type { BelowTarget } from '../handle.js';
+import type { SubresourceTarget } from '../handle.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';
 import { replyJson } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { membersOf } from '../ssh/members.js';
 import { keysOf } from '../ssh/keys.js';
 import { search, TOOLS } from '../../actors/work/tool-programs.js';
-import { run } from './runs.js';
-import { LINK_SECONDS } from './visits.js';
+import { run } from './tool-processes.js';
+import { LINK_SECONDS } from './browser-sessions.js';
 
 /** Query of a link. */
 export const LINK = 'link';
@@ -41,7 +41,12 @@ const WORDS: ReadonlyMap<string, WorkspaceSpec['tools'][number]> = new Map([
 
 const NOTHING = z.strictObject({});
 
-export async function serveLinks(x: Exchange, room: Room, caller: Caller, target: BelowTarget): Promise<void> {
+export async function serveLinks(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: SubresourceTarget,
+): Promise<void> {
   const { kind, project, name, rest } = target;
   const [word = '', links, ...more] = rest;
   const tool = WORDS.get(word);
@@ -51,14 +56,14 @@ export async function serveLinks(x: Exchange, room: Room, caller: Caller, target
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'link';
   const address = addressOf(caller, kind, project, name, 'exec');
-  const body = await room.bodies.read(x);
-  if (body.length > 0) readInput(NOTHING, (await parseObject(x, room.bodies, body)).value);
-  const bytes = await room.stage.read(address, room.deadlines.current());
+  const body = await context.bodies.read(x);
+  if (body.length > 0) readInput(NOTHING, (await parseObject(x, context.bodies, body)).value);
+  const bytes = await context.resources.read(address, context.deadlines.current());
   if (bytes === undefined)
     throw refuse('NotFound', `${kind.kind} "${name}" not found`, { target: ofWorkspace(address) });
   const { spec, status } = decodeObject<WorkspaceSpec, WorkspaceStatus>(bytes);
   if (!spec.tools.includes(tool)) throw unavailable(address, `spec.tools does not name ${tool}`, ADD_TOOL);
-  const answer = tool === 'SSH' ? await bySsh(room, address, spec, status) : await byLink(x, room, address, tool);
+  const answer = tool === 'SSH' ? await bySsh(context, address, spec, status) : await byLink(x, context, address, tool);
   replyJson(x, 201, answer, { 'cache-control': 'no-store' });
 }
 
@@ -67,24 +72,34 @@ interface Answer {
   readonly expirationTime?: string | undefined;
 }
 
-async function bySsh(room: Room, address: Address, spec: WorkspaceSpec, { connect }: WorkspaceStatus): Promise<Answer> {
-  const keys = await keysOf(spec, address, membersOf(room.stage));
+async function bySsh(
+  context: ServerContext,
+  address: Address,
+  spec: WorkspaceSpec,
+  { connect }: WorkspaceStatus,
+): Promise<Answer> {
+  const keys = await keysOf(spec, address, membersOf(context.resources));
   if (keys.length === 0) {
     throw refuse('NoSSHKey', `no SSH key may open Workspace "${address.name}"`, { target: ofWorkspace(address) });
   }
   // Refuses unless it runs.
-  (await room.commands.stay(address, undefined)).leave();
+  (await context.commands.stay(address, undefined)).leave();
   if (connect?.ssh === undefined) throw unavailable(address, 'the SSH door of this service is closed', ASK_OPERATOR);
   return { url: `ssh://${sshUser(address)}@${connect.ssh.host ?? ''}` };
 }
 
-async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeof BROWSER_TOOLS): Promise<Answer> {
+async function byLink(
+  x: Exchange,
+  context: ServerContext,
+  owner: Address,
+  tool: keyof typeof BROWSER_TOOLS,
+): Promise<Answer> {
   const word: BrowserTool = BROWSER_TOOLS[tool];
-  const { uid, epoch, leave } = await room.commands.stay(owner, undefined);
+  const { uid, epoch, leave } = await context.commands.stay(owner, undefined);
   leave();
-  const program = await programOf(room, { owner, epoch }, word);
+  const program = await programOf(context, { owner, epoch }, word);
   // Programs come and go while it runs: its status is to say what is there now.
-  room.onToolLink?.(uid, epoch);
+  context.onToolLink?.(uid, epoch);
   if (program === undefined) {
     const names = TOOLS[word].programs.map(({ name }) => name);
     const fix = `Use an image that has one of ${names.join(', ')}, or install one inside.`;
@@ -92,24 +107,24 @@ async function byLink(x: Exchange, room: Room, owner: Address, tool: keyof typeo
   }
   const credential = bearerHash(x.req.headers.authorization);
   if (credential === undefined) throw refuse('Unauthorized', 'no API key in the request');
-  const value = room.visits.invite({ owner, uid, epoch, tool: word, program, credential });
+  const value = context.browserSessions.invite({ owner, uid, epoch, tool: word, program, credential });
   return {
-    url: `${toolOrigin(x.base, uid, room.config.toolDomain)}${toolPath(owner, word)}?${LINK}=${value}`,
-    expirationTime: rfc3339(room.clock() + LINK_SECONDS * 1_000),
+    url: `${toolOrigin(x.base, uid, context.config.toolDomain)}${toolPath(owner, word)}?${LINK}=${value}`,
+    expirationTime: rfc3339(context.clock() + LINK_SECONDS * 1_000),
   };
 }
 
 /** Name of the program that is the tool in this image. */
 async function programOf(
-  room: Room,
+  context: ServerContext,
   where: { readonly owner: Address; readonly epoch: number },
   tool: BrowserTool,
 ): Promise<string | undefined> {
   const { programs } = TOOLS[tool];
-  const { exitCode, said } = await run(room.commands, where, search(programs.map(({ name }) => name)));
+  const { exitCode, said } = await run(context.commands, where, search(programs.map(({ name }) => name)));
   const program = exitCode === 0 ? programs.find(({ name }) => name === said) : undefined;
   if (program?.proof === undefined) return program?.name;
-  return (await run(room.commands, where, program.proof)).exitCode === 0 ? program.name : undefined;
+  return (await run(context.commands, where, program.proof)).exitCode === 0 ? program.name : undefined;
 }
 
 const ADD_TOOL = 'Add the tool to spec.tools and restart the Workspace.';

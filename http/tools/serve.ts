@@ -4,7 +4,7 @@
  *
  * What the tool serves is made inside and trusted no further than that: cookies of ours do not reach it, it sets none beyond its
  * path (`http/proxy`), and no page of another site may make a browser use this cookie; nor may one of another Workspace where each
- * has an origin of its own (`place.ts`).
+ * has an origin of its own (`tool-address.ts`).
  */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -18,11 +18,11 @@ import { COOKIE_PREFIX } from '../proxy/cookies.js';
 import { proxy } from '../proxy/proxy.js';
 import { reply } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import { LINK } from './links.js';
-import { homeOf, isTool, placeAsked, readPlace, type Place } from './place.js';
+import { homeOf, isTool, toolAddressAsked, readToolAddress, type ToolAddress } from './tool-address.js';
 import { TOOLS } from '../../actors/work/tool-programs.js';
-import { VISIT_SECONDS, type Visit } from './visits.js';
+import { SESSION_SECONDS, type BrowserSession } from './browser-sessions.js';
 
 const COOKIE = `${COOKIE_PREFIX}tool`;
 const SCOPE = 'workspaces:exec';
@@ -30,54 +30,60 @@ const SCOPE = 'workspaces:exec';
 /** On every answer of a tool. */
 const MORE = ['Content-Security-Policy', "frame-ancestors 'self'", 'Referrer-Policy', 'same-origin'];
 
-export async function serveTool(x: Exchange, room: Room): Promise<void> {
+export async function serveTool(x: Exchange, context: ServerContext): Promise<void> {
   x.resource = 'workspaces';
   x.verb = 'tool';
-  gate(x, room);
-  const place = readPlace(x.path);
+  gate(x, context);
+  const place = readToolAddress(x.path);
   if (place === undefined) throw refuse('NotFound', 'tool not found');
   if (x.method === 'TRACE') throw methodNotAllowed(x, ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
   refuseStrangers(x, place);
-  const at = placeAsked(x.req.headers.host ?? '', place, room.config.toolDomain);
+  const at = toolAddressAsked(x.req.headers.host ?? '', place, context.config.toolDomain);
   const link = x.method === 'GET' && place.behind === '/' ? x.query.get(LINK) : null;
-  const began = link === null ? undefined : room.visits.begin(link, at);
+  const began = link === null ? undefined : context.browserSessions.begin(link, at);
   if (began !== undefined) {
     welcome(x, place, began);
     return;
   }
-  const visit = visitOf(x, room, at);
-  if (visit === undefined) throw noVisit();
-  const caller = admitAs(x, room, await room.authenticator.again(visit.credential));
+  const session = visitOf(x, context, at);
+  if (session === undefined) throw noVisit();
+  const caller = admitAs(x, context, await context.authenticator.again(session.credential));
   requireScope(caller, SCOPE, place.owner.project);
-  await demandTool(room, visit);
+  await demandTool(context, session);
   let over = false;
   const onRefused = (): void => {
     over = true;
-    room.runs.lost(visit);
+    context.toolProcesses.lost(session);
   };
-  await room.runs.ready(visit);
+  await context.toolProcesses.ready(session);
   try {
-    await pass(x, room, visit, place, onRefused);
+    await pass(x, context, session, place, onRefused);
   } catch (error) {
     if (!over) throw error;
     // It has ended since somebody came last. Nothing of this request has been read yet, so it waits for the next start.
-    await room.runs.ready(visit);
-    await pass(x, room, visit, place, onRefused);
+    await context.toolProcesses.ready(session);
+    await pass(x, context, session, place, onRefused);
   }
 }
 
-function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, onRefused: () => void): Promise<void> {
-  const { port, programs } = TOOLS[visit.tool];
-  const keepsPrefix = programs.find(({ name }) => name === visit.program)?.keepsPrefix ?? false;
+function pass(
+  x: Exchange,
+  context: ServerContext,
+  session: BrowserSession,
+  { path, behind }: ToolAddress,
+  onRefused: () => void,
+): Promise<void> {
+  const { port, programs } = TOOLS[session.tool];
+  const keepsPrefix = programs.find(({ name }) => name === session.program)?.keepsPrefix ?? false;
   const mark = x.url.indexOf('?');
   const query = mark < 0 ? '' : x.url.slice(mark);
   const prefix = path.slice(0, -1);
-  return proxy(x, room.streams, {
+  return proxy(x, context.streams, {
     ...{ port, prefix, host: x.req.headers.host ?? '', more: MORE },
-    allows: (caller) => caller.may(SCOPE, visit.owner.project),
+    allows: (caller) => caller.may(SCOPE, session.owner.project),
     path: `${keepsPrefix ? prefix : ''}${behind}${query}`,
     async connect(signal) {
-      const connection = await room.commands.connect(visit.owner, { port, epoch: visit.epoch }, signal);
+      const connection = await context.commands.connect(session.owner, { port, epoch: session.epoch }, signal);
       if (connection.outcome === 'Refused') onRefused();
       return connection;
     },
@@ -89,7 +95,7 @@ function pass(x: Exchange, room: Room, visit: Visit, { path, behind }: Place, on
  * and `Origin` are written by the browser, not the page. `Referer` is the page's to hide, so a hostile tool that shares an
  * origin with others is not held by it, but by an origin of its own (`toolDomain`) alone.
  */
-function refuseStrangers(x: Exchange, { owner }: Place): void {
+function refuseStrangers(x: Exchange, { owner }: ToolAddress): void {
   const { host = '', origin, referer } = x.req.headers;
   const site = x.header('sec-fetch-site');
   const leads = x.method === 'GET' && x.header('sec-fetch-mode') === 'navigate' && x.upgrade === undefined;
@@ -112,21 +118,21 @@ function hostOf(origin: string): string | undefined {
 }
 
 /** A page may set cookies of this name, too, and of a longer path, which come first: they are worth nothing, and hide ours not. */
-function visitOf(x: Exchange, room: Room, at: string): Visit | undefined {
+function visitOf(x: Exchange, context: ServerContext, at: string): BrowserSession | undefined {
   for (const cookie of (x.req.headers.cookie ?? '').split(';')) {
     const [name = '', value = ''] = cookie.split('=');
-    const visit = name.trim() === COOKIE ? room.visits.find(value.trim(), at) : undefined;
-    if (visit !== undefined) return visit;
+    const session = name.trim() === COOKIE ? context.browserSessions.find(value.trim(), at) : undefined;
+    if (session !== undefined) return session;
   }
   return undefined;
 }
 
 /** Lax, since a link may be followed from anywhere. */
-function welcome(x: Exchange, { path }: Place, value: string): void {
+function welcome(x: Exchange, { path }: ToolAddress, value: string): void {
   const secure = x.isSecure ? '; Secure' : '';
   reply(x, 303, '', {
     location: path,
-    'set-cookie': `${COOKIE}=${value}; Path=${path}; Max-Age=${VISIT_SECONDS}; HttpOnly; SameSite=Lax${secure}`,
+    'set-cookie': `${COOKIE}=${value}; Path=${path}; Max-Age=${SESSION_SECONDS}; HttpOnly; SameSite=Lax${secure}`,
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
   });
@@ -139,8 +145,8 @@ function noVisit(): Error {
 }
 
 /** I8: the Workspace of this name is the one that was visited, and still has the tool. Its epoch is told by whoever connects. */
-async function demandTool(room: Room, { owner, uid, tool }: Visit): Promise<void> {
-  const body = room.stage.peek(owner) ?? (await room.stage.read(owner, room.deadlines.current()));
+async function demandTool(context: ServerContext, { owner, uid, tool }: BrowserSession): Promise<void> {
+  const body = context.resources.peek(owner) ?? (await context.resources.read(owner, context.deadlines.current()));
   const found = body && decodeObject<WorkspaceSpec>(body);
   const has = found?.spec.tools.some((each) => each !== 'SSH' && BROWSER_TOOLS[each] === tool) ?? false;
   if (found?.metadata.uid !== uid || !has) throw noVisit();

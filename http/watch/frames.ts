@@ -8,7 +8,7 @@
  */
 import { decodeObject, stampVersion } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import type { Rendering } from '../table/rendering.js';
 import type { Selection } from '../resources/selection.js';
 

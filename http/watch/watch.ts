@@ -8,11 +8,11 @@
  * given, is one ERROR event (410) and the end; a slow receiver is cut; a drain ends the answer cleanly; an error of ours cuts it.
  */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Caller, Watcher } from '../../actors/stage.js';
+import type { Caller, Watcher } from '../../actors/resource-service.js';
 import { statusObject, tooLargeVersion } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE } from '../reply.js';
-import type { Room } from '../room.js';
+import type { ServerContext } from '../server-context.js';
 import type { Rendering } from '../table/rendering.js';
 import { matching, openPage } from '../resources/listing.js';
 import type { Scan } from '../resources/range.js';
@@ -28,31 +28,31 @@ const DEFAULT_TIMEOUT_MS = 30 * 60_000;
 
 export async function watchObjects(
   x: Exchange,
-  room: Room,
+  context: ServerContext,
   caller: Caller,
   kind: KindDefinition,
   project: string | undefined,
 ): Promise<void> {
-  await room.heavyTurns.ofUrl(x);
-  await room.stage.slice(caller.org);
-  const { scan, rendering } = readView(x, room, caller, kind, project);
+  await context.heavyTurns.ofUrl(x);
+  await context.resources.slice(caller.org);
+  const { scan, rendering } = readView(x, context, caller, kind, project);
   const start = readWatchStart(x.query);
   const bookmarks = readBoolean(x.query, 'allowWatchBookmarks') ?? false;
   const timeout = readTimeoutSeconds(x.query.get('timeoutSeconds'));
-  const newest = room.stage.version();
+  const newest = context.resources.version();
   if (start.atLeast > newest) throw tooLargeVersion(start.atLeast, newest);
 
   const signal = x.gone;
   const begun = performance.now();
-  const endAt = begun + (timeout === undefined ? DEFAULT_TIMEOUT_MS * (1 + jitter(room)) : timeout * 1000);
-  const bookmarkMs = (room.config.limits.bookmarkSeconds ?? BOOKMARK_SECONDS) * 1000;
-  let bookmarkAt = begun + bookmarkMs * (0.75 + jitter(room) / 2);
+  const endAt = begun + (timeout === undefined ? DEFAULT_TIMEOUT_MS * (1 + jitter(context)) : timeout * 1000);
+  const bookmarkMs = (context.config.limits.bookmarkSeconds ?? BOOKMARK_SECONDS) * 1000;
+  let bookmarkAt = begun + bookmarkMs * (0.75 + jitter(context) / 2);
   let live = false;
   /** Newest version that this watch began with or was handed: no bookmark is older. */
   let handed = 0;
   let sender: Sender | undefined;
 
-  const release = room.streams.add(x, {
+  const release = context.streams.add(x, {
     allows: scan.allows,
     revoke: () => (sender === undefined ? x.cut() : sender.end()),
     sweep(now) {
@@ -60,9 +60,9 @@ export async function watchObjects(
       if (now >= endAt) sender.end();
       else if (live ? sender.tooSlow(now) : sender.tooMuch()) sender.cut();
       // A process that has just lost its lease has no stage: its watches are about to be ended.
-      else if (live && bookmarks && now >= bookmarkAt && room.health.active()) {
+      else if (live && bookmarks && now >= bookmarkAt && context.health.active()) {
         bookmarkAt = now + bookmarkMs;
-        const version = Math.max(room.stage.settled(scan.range.org), handed);
+        const version = Math.max(context.resources.settled(scan.range.org), handed);
         sender.send(chunk([frame('BOOKMARK', rendering.bookmark(version, false))]));
       }
     },
@@ -78,9 +78,9 @@ export async function watchObjects(
   signal.addEventListener('abort', leave, { once: true });
 
   const page = start.initial
-    ? await openPage(room, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, signal)
+    ? await openPage(context, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, signal)
     : undefined;
-  const out = (sender = new Sender(scan.range.org, room.waiting, x.res, {
+  const out = (sender = new Sender(scan.range.org, context.waiting, x.res, {
     'content-type': JSON_TYPE,
     'cache-control': 'no-cache, private',
     'x-request-id': x.requestId,
@@ -91,8 +91,8 @@ export async function watchObjects(
     if (page !== undefined) await sendInitial(out, page, scan, rendering, start, bookmarks, signal);
     if (!out.open) return;
     const watcher = watcherOf(x, out, scan, rendering, (version) => (handed = version));
-    const outcome = await room.stage.watch(scan.range, from, watcher, signal);
-    if (outcome === 'Expired') expire(x, out, from, room.stage.version());
+    const outcome = await context.resources.watch(scan.range, from, watcher, signal);
+    if (outcome === 'Expired') expire(x, out, from, context.resources.version());
     live = true;
   } catch (error) {
     out.cut();
@@ -100,8 +100,8 @@ export async function watchObjects(
   }
 }
 
-function jitter(room: Room): number {
-  return (room.randomBytes(1)[0] ?? 0) / 256;
+function jitter(context: ServerContext): number {
+  return (context.randomBytes(1)[0] ?? 0) / 256;
 }
 
 function watcherOf(

@@ -6,7 +6,7 @@
  * replaced. At most MOST_WAITING pieces of one org wait; one more is refused with Unavailable.
  */
 import { Worker } from 'node:worker_threads';
-import { Turns } from '../../actors/effects/turns.js';
+import { OrgRoundRobin } from '../../actors/effects/org-round-robin.js';
 import { refuse } from '../../src/api/refusal.js';
 
 const MOST_WAITING = 32;
@@ -41,7 +41,7 @@ interface Waiting<Result> {
 
 export function openYamlThread<Result>(options: YamlThreadOptions): YamlThread<Result> {
   const { task, ms, tooMany, tooLong, tooLarge } = options;
-  const turns = new Turns<Waiting<Result>>(1, false);
+  const turns = new OrgRoundRobin<Waiting<Result>>(1, false);
   const waiting = new Map<string, number>();
   let closed = false;
   let thread: Worker | undefined;

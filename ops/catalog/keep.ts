@@ -13,7 +13,7 @@ import { CATALOG_FILES, type CatalogObject } from './read.js';
 
 export interface CatalogDeps {
   write: Actors['write'];
-  readonly stage: Pick<Actors['stage'], 'list'>;
+  readonly resources: Pick<Actors['resources'], 'list'>;
 }
 
 /** How many objects were touched. */
@@ -62,10 +62,10 @@ export async function keepCatalog(
 
 async function storedSpecs(
   kind: KindDefinition,
-  { stage }: CatalogDeps,
+  { resources }: CatalogDeps,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, unknown>> {
-  const page = await stage.list({ range: { org: CATALOG_ORG, kind }, signal });
+  const page = await resources.list({ range: { org: CATALOG_ORG, kind }, signal });
   const specs = new Map<string, unknown>();
   for await (const bodies of page.items) {
     for (const body of bodies) {

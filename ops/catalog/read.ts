@@ -134,18 +134,18 @@ function checkEntry(kind: KindDefinition, name: string, given: unknown, fault: (
 /** What entries name must be in the catalog as well, and no two of them may go by one name. */
 function faultsBetween(entries: readonly Entry[]): string[] {
   const faults: string[] = [];
-  const objects = new Map(entries.map((entry) => [`${entry.address.kind}/${entry.address.name}`, asObject(entry)]));
+  const objects = new Map(entries.map((queued) => [`${queued.address.kind}/${queued.address.name}`, asObject(queued)]));
   const taken = new Map<string, Entry>();
-  for (const entry of entries) {
-    const { file, kind, address, spec } = entry;
+  for (const queued of entries) {
+    const { file, kind, address, spec } = queued;
     const fault = (text: string): void => void faults.push(`${file}: ${address.name}: ${text}`);
     for (const name of [address.name, ...(kind === modelKind ? otherNames(spec as ModelSpec) : [])]) {
       const key = `${address.kind}/${name}`;
       const holder = taken.get(key);
-      if (holder !== undefined && holder !== entry) fault(`"${name}" is the name of ${holder.address.name} as well`);
-      taken.set(key, entry);
+      if (holder !== undefined && holder !== queued) fault(`"${name}" is the name of ${holder.address.name} as well`);
+      taken.set(key, queued);
     }
-    for (const reference of kind.references?.(asObject(entry)) ?? []) {
+    for (const reference of kind.references?.(asObject(queued)) ?? []) {
       const found = objects.get(`${reference.kind}/${reference.name}`);
       if (found === undefined || (reference.project ?? CATALOG_PROJECT) !== CATALOG_PROJECT) {
         fault(`${reference.field}: ${reference.kind} "${reference.name}" is not in the catalog`);

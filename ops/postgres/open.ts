@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseError } from 'pg';
-import { HeardClient } from '../../storage/heard-client.js';
+import { ErrorSafeClient } from '../../storage/error-safe-client.js';
 import { privateOnce } from '../private-file.js';
 import { postgresAccount } from './account.js';
 import { CLUSTER_USER, claimCluster, clusterVersion, makeCluster } from './cluster.js';
@@ -116,7 +116,7 @@ const socketHome = async (cluster: string, port: number): Promise<string | undef
 };
 
 const makeDatabase = async (url: string): Promise<void> => {
-  const client = new HeardClient({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  const client = new ErrorSafeClient({ connectionString: url, connectionTimeoutMillis: 10_000 });
   await client.connect();
   try {
     const found = await client.query('select 1 from pg_database where datname = $1', [DATABASE]);

@@ -37,16 +37,16 @@ export function compileShape(schema: z.ZodType): Shape {
 }
 
 /** Whether the value is of this sort, whatever is in it. */
-export function fits(shape: Shape, value: unknown): boolean {
+export function matchesShape(shape: Shape, value: unknown): boolean {
   switch (shape.shape) {
     case 'Any':
       return typeof value !== 'object' || value === null;
     case 'Lazy':
-      return fits(shape.resolve(), value);
+      return matchesShape(shape.resolve(), value);
     case 'List':
       return Array.isArray(value);
     case 'Union':
-      return shape.options.some((option) => fits(option, value));
+      return shape.options.some((option) => matchesShape(option, value));
     default:
       return isObject(value);
   }

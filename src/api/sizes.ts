@@ -7,7 +7,7 @@ import { sayItems } from './causes.js';
 import type { Cause } from './refusal.js';
 import { fieldPath } from './path.js';
 import { isObject } from './safe-value.js';
-import { fits, type Shape } from './shape.js';
+import { matchesShape, type Shape } from './shape.js';
 
 /** One cause for each list or map that is too long; `base` is the path of the value. */
 export function tooMany(shape: Shape, value: unknown, base = ''): Cause[] {
@@ -53,7 +53,7 @@ function visit(shape: Shape, value: unknown, keys: PropertyKey[], complain: Comp
 function visitUnion(options: readonly Shape[], value: unknown, keys: PropertyKey[], complain: Complain): void {
   let first: Shape | undefined;
   for (const option of options) {
-    if (!fits(option, value)) continue;
+    if (!matchesShape(option, value)) continue;
     let complaints = 0;
     visit(option, value, keys, () => (complaints += 1));
     if (complaints === 0) return;

@@ -7,7 +7,7 @@
  */
 import { below } from './path.js';
 import { isObject } from './safe-value.js';
-import { ANY, fits, type ObjectShape, type Shape } from './shape.js';
+import { ANY, matchesShape, type ObjectShape, type Shape } from './shape.js';
 
 /** Most unknown members that one request is told about. */
 export const MAX_UNKNOWN = 100;
@@ -32,7 +32,7 @@ export function dropNulls(shape: Shape, value: unknown): unknown {
     case 'List':
       return Array.isArray(value) && shape.element.shape !== 'Any' ? dropFromList(shape.element, value) : value;
     case 'Union': {
-      const fitting = shape.options.find((option) => fits(option, value));
+      const fitting = shape.options.find((option) => matchesShape(option, value));
       return fitting === undefined ? value : dropNulls(fitting, value);
     }
     default:
@@ -55,8 +55,9 @@ function dropFromObject(shape: ObjectShape, value: Record<string, unknown>): Rec
   for (const key of rest.shape === 'Any' ? members.keys() : Object.keys(value)) {
     if (!Object.hasOwn(value, key)) continue;
     const before = value[key];
-    const member = members.get(key);
-    const after = before === null && member?.nullIsAbsent === true ? ABSENT : dropNulls(member?.shape ?? rest, before);
+    const request = members.get(key);
+    const after =
+      before === null && request?.nullIsAbsent === true ? ABSENT : dropNulls(request?.shape ?? rest, before);
     if (after !== before) changes.set(key, after);
   }
   if (changes.size === 0) return value;
@@ -99,12 +100,12 @@ function collectMembers(shape: ObjectShape, value: Record<string, unknown>, path
   for (const key in value) {
     // No more are told, whatever there is.
     if (found.length >= MAX_UNKNOWN) return;
-    const member = shape.members.get(key);
-    if (member === undefined && shape.rest === undefined) {
+    const request = shape.members.get(key);
+    if (request === undefined && shape.rest === undefined) {
       found.push(below(path, key));
       continue;
     }
-    const inner = member?.shape ?? shape.rest ?? ANY;
+    const inner = request?.shape ?? shape.rest ?? ANY;
     if (inner.shape === 'Any') continue;
     const before = found.length;
     collect(inner, value[key], '', found);
@@ -123,7 +124,7 @@ function rebase(found: string[], from: number, base: string): void {
 function collectUnion(options: readonly Shape[], value: unknown, path: string, found: string[]): void {
   let best: string[] | undefined;
   for (const option of options) {
-    if (!fits(option, value)) continue;
+    if (!matchesShape(option, value)) continue;
     const unknown: string[] = [];
     collect(option, value, path, unknown);
     if (best === undefined || unknown.length < best.length) best = unknown;

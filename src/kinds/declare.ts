@@ -21,7 +21,7 @@ export function listCell(values: readonly string[] | null | undefined): string {
 }
 
 /** The status fields that most kinds have. */
-interface Told {
+interface CommonStatus {
   readonly phase?: string | undefined;
   readonly reason?: string | undefined;
   readonly cost?: { readonly totalUSD?: string | undefined } | undefined;
@@ -32,7 +32,7 @@ export function phaseColumn(kind: string): Column {
     name: 'Phase',
     type: 'string',
     description: `Phase of the ${kind}.`,
-    cell: ({ status }: ApiObject<unknown, Told>) => status.phase ?? '',
+    cell: ({ status }: ApiObject<unknown, CommonStatus>) => status.phase ?? '',
   };
 }
 
@@ -43,7 +43,7 @@ export function costColumn(): Column {
     type: 'string',
     priority: 1,
     description: 'What it has cost, in USD.',
-    cell: ({ status }: ApiObject<unknown, Told>) => status.cost?.totalUSD ?? '',
+    cell: ({ status }: ApiObject<unknown, CommonStatus>) => status.cost?.totalUSD ?? '',
   };
 }
 
@@ -53,6 +53,6 @@ export function reasonColumn(): Column {
     type: 'string',
     priority: 1,
     description: 'Why it is in this phase.',
-    cell: ({ status }: ApiObject<unknown, Told>) => status.reason ?? '',
+    cell: ({ status }: ApiObject<unknown, CommonStatus>) => status.reason ?? '',
   };
 }

@@ -8,7 +8,7 @@
  *   One that fails past its retries returns to its object as an `EffectFailed` message.
  */
 import type { Address } from '../api/address.js';
-import type { Letter } from './letter.js';
+import type { ObjectMessage } from './object-message.js';
 import type { Hold, Posting } from '../money/posting.js';
 
 export type CommitEffect =
@@ -49,7 +49,7 @@ export type CommitEffect =
 
 export type LaterEffect =
   /** Put a letter in another object's mailbox. With `uid`, only that incarnation gets it. */
-  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly letter: Letter }
+  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly letter: ObjectMessage }
   /** Create an object owned by this one, in the same org and project. One that already exists with this owner is a success. */
   | {
       readonly type: 'CreateChild';

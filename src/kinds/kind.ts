@@ -44,7 +44,7 @@ export interface Reference {
 }
 
 /** What stands in plain text in an object, and the Secrets that its work gets. */
-export interface PlainSight {
+export interface PlaintextSecretCheck {
   readonly texts: readonly { readonly field: string; readonly text: string }[];
   /** Without a version: the newest. */
   readonly secrets: readonly { readonly name: string; readonly version?: number | undefined }[];
@@ -124,7 +124,7 @@ export interface KindDefinition {
   /** URLs of the spec that the service itself connects to. One that can never be reached is refused when it is written. */
   dials?(object: ApiObject): readonly { readonly field: string; readonly url: string }[];
   /** For kinds whose work gets Secrets: no value of them may stand in its plain text (SecretValueInEnv). */
-  plainSight?(object: ApiObject): PlainSight;
+  plainSight?(object: ApiObject): PlaintextSecretCheck;
   /** It runs Attempts (or will): its name becomes a label value of theirs, so it has at most 63 characters. */
   readonly runsWork?: boolean | undefined;
   /**

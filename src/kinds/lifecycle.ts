@@ -25,7 +25,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
   const { deletionTimestamp, finalizers = [], uid } = object.metadata;
   const foreground = finalizers.includes(FOREGROUND_FINALIZER);
   const orphan = finalizers.includes(ORPHAN_FINALIZER);
-  if (message.type === 'Told' && message.letter.letter === 'ChildrenGone') {
+  if (message.type === 'MessageReceived' && message.letter.letter === 'ChildrenGone') {
     const rest = finalizers.filter((name) => name !== FOREGROUND_FINALIZER && name !== ORPHAN_FINALIZER);
     return { finalizers: rest.length === finalizers.length ? undefined : rest, effects: [], consumed: true };
   }
@@ -40,7 +40,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
     case 'DeletionRequested':
     case 'Activated':
       return { finalizers: undefined, effects: [collect], consumed: false };
-    case 'Told':
+    case 'MessageReceived':
       // A child has gone: look again whether it was the last one.
       if (message.letter.letter !== 'ChildGone') return NOTHING;
       return { finalizers: undefined, effects: [{ ...collect, again: true }], consumed: false };
@@ -54,7 +54,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
 }
 
 /** What follows when the object's row goes: what it owned is collected, and its owners hear of it. */
-export function farewell(address: Address, object: ApiObject): LaterEffect[] {
+export function onDeleted(address: Address, object: ApiObject): LaterEffect[] {
   const { uid, ownerReferences = [] } = object.metadata;
   const letters = ownerReferences.map((owner): LaterEffect => ({
     type: 'Tell',

@@ -14,24 +14,24 @@ import type { ApiObject } from '../api/object.js';
 import type { Refusal } from '../api/refusal.js';
 import type { Address } from '../api/address.js';
 import type { Effect, LaterEffect } from './effect.js';
-import type { Letter, Sender } from './letter.js';
+import type { ObjectMessage, MessageSender } from './object-message.js';
 import type { WorkReport } from './report.js';
 import type { Images } from './work.js';
 
 /** Time, ids and chance, as arguments (I9). */
-export interface Moment {
+export interface DecisionContext {
   /** Milliseconds since the epoch on Postgres's clock. */
   readonly now: number;
   uid(): string;
   randomBytes(length: number): Uint8Array;
   /** Absent where nobody listens, as in tests. */
-  readonly doors?: Doors | undefined;
+  readonly endpoints?: PublicEndpoints | undefined;
   /** Images that work may name here; absent: those of the catalog. */
   readonly images?: Images | undefined;
 }
 
 /** Where this deployment is reached from outside: for people to read in a status, never for deciding. */
-export interface Doors {
+export interface PublicEndpoints {
   /** URL of the front door without a path: `https://127.0.0.1:8443`. */
   readonly base: string;
   /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
@@ -54,7 +54,7 @@ export type Message<Spec = unknown, Status = unknown> =
   /** The actor has loaded this object after a start, a crash or passivation. Reconcile: ask again for what may be lost. */
   | { readonly type: 'Activated' }
   | { readonly type: 'TimerFired'; readonly timer: string; readonly generation: number }
-  | { readonly type: 'Told'; readonly from: Sender; readonly letter: Letter }
+  | { readonly type: 'MessageReceived'; readonly from: MessageSender; readonly letter: ObjectMessage }
   /** The engine says something about this Attempt's work. */
   | { readonly type: 'Reported'; readonly report: WorkReport }
   /** A later effect failed past its retries. */
@@ -105,7 +105,7 @@ export type Decision<Status, Private, Change> =
   | { readonly outcome: 'Ignored' };
 
 /** How a machine keeps its book. `Change` is a `SlotRow` when the book is stored. */
-export interface BookKeeper<Book, Change> {
+export interface SideStateStore<Book, Change> {
   /** Stored: the changes are rows in `slots`, loaded again at activation. Otherwise the book starts empty each time. */
   readonly stored: boolean;
   open(rows: readonly SlotRow[]): Book;
@@ -114,13 +114,13 @@ export interface BookKeeper<Book, Change> {
 }
 
 export interface Machine<Spec = unknown, Status = unknown, Private = unknown, Book = unknown, Change = unknown> {
-  readonly book?: BookKeeper<Book, Change> | undefined;
+  readonly sideState?: SideStateStore<Book, Change> | undefined;
   /** `book` is undefined for a kind without one. Must not change it. */
   decide(
     current: Current<Spec, Status, Private>,
     book: Book,
     message: Message<Spec, Status>,
-    moment: Moment,
+    context: DecisionContext,
   ): Decision<Status, Private, Change>;
   /** True when nothing can happen to the object any more unless a client writes: its actor is let go when it has been idle for a while, and is not woken at a start. */
   isTerminal?(status: Status): boolean;

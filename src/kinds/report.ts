@@ -2,7 +2,7 @@
  * Owns what an engine reports about work, as the Attempt machine sees it. Every report carries its epoch,
  * and a report of an old epoch changes nothing (I8).
  */
-import type { CollectedOutput } from './letter.js';
+import type { CollectedOutput } from './object-message.js';
 
 interface ReportBase {
   readonly epoch: number;

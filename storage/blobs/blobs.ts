@@ -27,7 +27,7 @@ import {
   usedBytes,
 } from './rows.js';
 import { sweepBlobs, type Swept } from './sweep.js';
-import { heard, isDiskFull, systemCode } from './system-error.js';
+import { ignoreError, isDiskFull, systemCode } from './system-error.js';
 
 export interface BlobsOptions {
   readonly dir: string;
@@ -129,7 +129,7 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
   const blobs: Blobs = {
     async put(org, stream, { sha256, project, limit, signal }) {
       // For the stream's whole life: it may break before it is read, or after it was refused.
-      stream.on('error', heard);
+      stream.on('error', ignoreError);
       let expected: Digest | undefined;
       if (sha256 !== undefined) {
         expected = parseDigest(sha256);

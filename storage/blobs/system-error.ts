@@ -11,4 +11,4 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /** For an 'error' event that also reaches somebody who waits: without any listener it would end the process. */
-export function heard(): void {}
+export function ignoreError(): void {}

@@ -2,7 +2,7 @@
  * Owns the rows by which objects keep blobs alive, where they are written with the object's own state. Blobs themselves are
  * `storage/blobs`; an upload holds their rows for as long as its file takes, so nothing here may wait for one.
  */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
@@ -10,14 +10,14 @@ import type { Session } from './session.js';
  * Result: an object whose blobs were given keeps exactly those of them that its org has. What it no longer keeps lives on for
  * the usual time from now.
  */
-export async function writeBlobRefs(session: Session, entries: readonly Entry[]): Promise<void> {
+export async function writeBlobRefs(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const changed: unknown[] = [];
   const rows: unknown[] = [];
-  for (const { member } of entries) {
-    if (member.blobs === undefined || member.write.op === 'delete') continue;
-    const { org } = member.address;
-    if (member.write.op === 'update') changed.push({ org, uid: member.uid, digests: member.blobs });
-    for (const digest of new Set(member.blobs)) rows.push({ org, uid: member.uid, digest });
+  for (const { request } of entries) {
+    if (request.blobs === undefined || request.write.op === 'delete') continue;
+    const { org } = request.address;
+    if (request.write.op === 'update') changed.push({ org, uid: request.uid, digests: request.blobs });
+    for (const digest of new Set(request.blobs)) rows.push({ org, uid: request.uid, digest });
   }
   await Promise.all([
     changed.length > 0 && session.rows('leave blobs', () => LEAVE, [JSON.stringify(changed)]),

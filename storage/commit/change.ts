@@ -2,8 +2,8 @@
  * Owns the shape that the replacement and the removal of objects share: which rows are meant, that they are at their
  * expected version, and that each leaves its change in the log, in one statement.
  */
-import type { Entry } from './entry.js';
-import type { Member } from './member.js';
+import type { QueuedCommit } from './queued-commit.js';
+import type { CommitRequest } from './request.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
 export interface Change {
@@ -13,7 +13,7 @@ export interface Change {
   readonly type: 'M' | 'D';
   /** What is given of each object beside its address, uid, new body and expected version; and its SQL types. */
   readonly columns: Readonly<Record<string, string>>;
-  valuesOf(member: Member): readonly unknown[];
+  valuesOf(request: CommitRequest): readonly unknown[];
   /** The head of the statement that changes `objects o` by `given g`, whose condition follows. */
   readonly head: string;
   /** More common table expressions, which may read `done (i, org, kind, project)`; each begins with a comma. */
@@ -39,15 +39,15 @@ const COLUMNS = {
 export async function changeObjects(
   session: Session,
   first: number,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
   change: Change,
 ): Promise<ReadonlySet<number>> {
   const columns = { ...COLUMNS, ...change.columns };
   const values: unknown[] = [first];
-  for (const { member } of entries) {
-    const { org, kind, project, name } = member.address;
-    const expected = member.write.op === 'insert' ? null : member.write.expected;
-    values.push(org, kind, project, name, member.uid, member.write.body, expected, ...change.valuesOf(member));
+  for (const { request } of entries) {
+    const { org, kind, project, name } = request.address;
+    const expected = request.write.op === 'insert' ? null : request.write.expected;
+    values.push(org, kind, project, name, request.uid, request.write.body, expected, ...change.valuesOf(request));
   }
   fill(values, entries.length, Object.keys(columns).length);
   const size = roundUp(entries.length);

@@ -1,18 +1,18 @@
 /** Owns the rows that say who names whom as an owner. */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
  * Precondition: the entries are admitted; a deleted object's own row is removed by `delete.ts`.
  * Result: an object whose owners were given is a child of exactly those.
  */
-export async function writeChildren(session: Session, entries: readonly Entry[]): Promise<void> {
+export async function writeChildren(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const changed: unknown[] = [];
   const rows: unknown[] = [];
-  for (const { member } of entries) {
-    if (member.owners === undefined || member.write.op === 'delete') continue;
-    if (member.write.op === 'update') changed.push(member.address);
-    for (const owner of new Set(member.owners)) rows.push({ ...member.address, owner });
+  for (const { request } of entries) {
+    if (request.owners === undefined || request.write.op === 'delete') continue;
+    if (request.write.op === 'update') changed.push(request.address);
+    for (const owner of new Set(request.owners)) rows.push({ ...request.address, owner });
   }
   await Promise.all([
     changed.length > 0 && session.rows('leave owners', () => LEAVE, [JSON.stringify(changed)]),

@@ -13,15 +13,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sumOf } from '../../src/money/post.js';
 import { TTL } from '../lease.js';
 import type { Postgres } from '../postgres.js';
-import { bytesOf, keysOf, type Entry } from './entry.js';
-import { fly } from './flight.js';
-import { foresight } from './foresight.js';
+import { bytesOf, keysOf, type QueuedCommit } from './queued-commit.js';
+import { runBatch } from './batch-runner.js';
+import { openVersionPrediction } from './version-prediction.js';
 import { openGroups } from './groups.js';
 import { responseParts, type SealResponse } from './idempotency.js';
 import { keepAnswer } from './keep-answer.js';
-import { openLane } from './lane.js';
-import type { CommittedChange, Committer, Member, MemberResult } from './member.js';
-import { inOrder } from './order.js';
+import { openCommitConnection } from './connection.js';
+import type { CommittedChange, Committer, CommitRequest, CommitResult } from './request.js';
+import { openPublishOrder } from './publish-order.js';
 
 /**
  * So many must wait before a second transaction starts beside the first. More of them leave this process idle while
@@ -66,28 +66,28 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   const { postgres } = options;
   const now = options.monotonic ?? (() => performance.now());
   const lanes = Array.from({ length: LANES }, () => ({
-    lane: openLane(postgres, options.leaseMs ?? TTL),
+    connection: openCommitConnection(postgres, options.leaseMs ?? TTL),
     busy: false,
   }));
   const head = await readHead(postgres);
-  const order = inOrder(head, (changes) => options.publish(changes));
+  const order = openPublishOrder(head, (changes) => options.publish(changes));
   const stop = new AbortController();
 
   let state: State = 'open';
-  let waiting: Entry[] = [];
+  let waiting: QueuedCommit[] = [];
   let scheduled = false;
   const groups = openGroups();
   let idle: (() => void)[] = [];
 
   const flight = {
     epoch: options.epoch,
-    clock: foresight(head),
+    clock: openVersionPrediction(head),
     objectsPerOrg: options.objectsPerOrg,
     newest: order.newest,
     now,
     pause: (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {}),
     abandoned: () => stop.signal.aborted,
-    onCommitted: (first: number, entries: readonly Entry[]) => order.committed(first, entries),
+    onCommitted: (first: number, entries: readonly QueuedCommit[]) => order.committed(first, entries),
     onFenced: fence,
   };
 
@@ -99,10 +99,10 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     options.onFenced(why);
   }
 
-  function answerAll(result: MemberResult): void {
+  function answerAll(result: CommitResult): void {
     const all = waiting;
     waiting = [];
-    for (const entry of all) entry.resolve(result);
+    for (const queued of all) queued.resolve(result);
   }
 
   // After this turn of the event loop, so that all who ask in it share the batch.
@@ -135,8 +135,8 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     }
   }
 
-  async function launch(by: (typeof lanes)[number], group: readonly Entry[], deadline: number): Promise<void> {
-    await fly(by.lane, group, deadline, flight);
+  async function launch(by: (typeof lanes)[number], group: readonly QueuedCommit[], deadline: number): Promise<void> {
+    await runBatch(by.connection, group, deadline, flight);
     by.busy = false;
     // I4: with nothing under way every version has its batch. A gap stays one: what is behind it would wait for ever.
     const missing = stop.signal.aborted || lanes.some(({ busy }) => busy) ? undefined : order.missing();
@@ -148,28 +148,28 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   const expiry = setInterval(() => {
     const before = now() - LONGEST_WAIT;
     if (waiting[0] === undefined || waiting[0].since > before) return;
-    const late = waiting.filter((entry) => entry.since <= before);
-    waiting = waiting.filter((entry) => entry.since > before);
-    for (const entry of late) entry.resolve({ outcome: 'Unavailable', message: 'storage did not answer in time' });
+    const late = waiting.filter((queued) => queued.since <= before);
+    waiting = waiting.filter((queued) => queued.since > before);
+    for (const queued of late) queued.resolve({ outcome: 'Unavailable', message: 'storage did not answer in time' });
   }, 500);
   expiry.unref();
 
   return {
     head,
 
-    commit(member, before) {
+    commit(request, before) {
       if (state === 'fenced') return Promise.resolve({ outcome: 'Fenced' });
       if (state === 'closed') return Promise.resolve({ outcome: 'Unavailable', message: 'storage is closing' });
       if (waiting.length >= MOST_WAITING)
         return Promise.resolve({ outcome: 'Unavailable', message: 'too many writes are waiting' });
-      const prepared = prepare(member, options.seal);
+      const prepared = prepare(request, options.seal);
       if (prepared.wrong !== undefined) return Promise.resolve({ outcome: 'Unavailable', message: prepared.wrong });
       return new Promise((resolve) => {
         waiting.push({
-          member,
+          request,
           before,
-          keys: keysOf(member),
-          bytes: bytesOf(member),
+          keys: keysOf(request),
+          bytes: bytesOf(request),
           since: now(),
           sealed: prepared.sealed,
           resolve,
@@ -198,7 +198,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       stop.abort();
       clearInterval(expiry);
       answerAll({ outcome: 'Unavailable', message: 'storage is closing' });
-      await Promise.all(lanes.map(({ lane }) => lane.close()));
+      await Promise.all(lanes.map(({ connection }) => connection.close()));
       // Their connections are gone, so what is still under way ends now.
       schedule();
       await done;
@@ -210,16 +210,16 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
 type Prepared = { readonly wrong: string } | { readonly wrong: undefined; readonly sealed: Buffer | undefined };
 
 /** What can go wrong with one member alone goes wrong here, before it has neighbours. */
-function prepare(member: Member, seal: SealResponse): Prepared {
+function prepare(request: CommitRequest, seal: SealResponse): Prepared {
   try {
     // I7
-    const wrong = member.postings.find((posting) => !sumOf(posting).isZero());
+    const wrong = request.postings.find((posting) => !sumOf(posting).isZero());
     if (wrong !== undefined) return { wrong: `posting ${wrong.key} does not add up to zero` };
-    const write = member.idempotency;
+    const write = request.idempotency;
     if (write === undefined) return { wrong: undefined, sealed: undefined };
     return {
       wrong: undefined,
-      sealed: write.response && seal(responseParts(member.address.org, write.holder, write.key), write.response),
+      sealed: write.response && seal(responseParts(request.address.org, write.holder, write.key), write.response),
     };
   } catch (error) {
     return { wrong: error instanceof Error ? error.message : 'it cannot be prepared' };

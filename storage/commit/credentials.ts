@@ -1,17 +1,17 @@
 /** Owns the granting and revoking of bearer credentials. Only hashes come here. */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
  * Precondition: the entries are admitted; a deleted object's credentials are removed by `delete.ts`.
  * Result: revoked ones are gone, then granted ones stand. A hash that another object holds stays that object's.
  */
-export async function writeCredentials(session: Session, entries: readonly Entry[]): Promise<void> {
+export async function writeCredentials(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const revoked: string[] = [];
   const granted: unknown[] = [];
-  for (const { member } of entries) {
-    if (member.revokeCredentials && member.write.op !== 'delete') revoked.push(member.uid);
-    for (const credential of member.credentials) granted.push({ ...member.address, uid: member.uid, ...credential });
+  for (const { request } of entries) {
+    if (request.revokeCredentials && request.write.op !== 'delete') revoked.push(request.uid);
+    for (const credential of request.credentials) granted.push({ ...request.address, uid: request.uid, ...credential });
   }
   await Promise.all([
     revoked.length > 0 && session.rows('revoke', () => REVOKE, [JSON.stringify(revoked)]),

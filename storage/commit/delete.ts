@@ -1,7 +1,7 @@
 /** The removal of objects: their rows, their changes, and the counts of org and collection, in one statement; and what hangs on their uids. */
 import { usedUntilNow } from './blob-refs.js';
 import { changeObjects, type Change } from './change.js';
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 const DELETE: Change = {
@@ -28,7 +28,7 @@ const DELETE: Change = {
 export function deleteObjects(
   session: Session,
   first: number,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
 ): Promise<ReadonlySet<number>> {
   return changeObjects(session, first, entries, DELETE);
 }
@@ -42,8 +42,8 @@ const SLOTS_AT_ONCE = 256;
  * effects not yet done (I5), slots beyond the first of each, and the rows in `children` of which they are the owner, until
  * they are collected.
  */
-export async function forgetDeleted(session: Session, entries: readonly Entry[]): Promise<void> {
-  const rows = entries.map(({ member }) => ({ ...member.address, uid: member.uid }));
+export async function forgetDeleted(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
+  const rows = entries.map(({ request }) => ({ ...request.address, uid: request.uid }));
   await session.rows('forget', () => FORGET, [JSON.stringify(rows)]);
 }
 

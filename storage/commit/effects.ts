@@ -1,6 +1,6 @@
 /** Owns the storing of later effects in the transaction of the state that asked for them (I5). */
 import { CURRENT_FORMAT } from '../formats.js';
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
@@ -9,13 +9,13 @@ import type { Session } from './session.js';
  */
 export async function storeEffects(
   session: Session,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
   versions: readonly number[],
 ): Promise<void> {
-  const rows = entries.flatMap(({ member }, i) =>
-    member.effects.length === 0
+  const rows = entries.flatMap(({ request }, i) =>
+    request.effects.length === 0
       ? []
-      : [{ version: versions[i], ...member.address, uid: member.uid, body: member.effects }],
+      : [{ version: versions[i], ...request.address, uid: request.uid, body: request.effects }],
   );
   if (rows.length === 0) return;
   await session.rows('effects', () => TEXT, [JSON.stringify(rows)]);

@@ -6,7 +6,7 @@
  *
  * In an org that has a WebhookEndpoint each occurrence also becomes a row of the outbox, in the same statement (I5).
  */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
@@ -16,21 +16,21 @@ import type { Session } from './session.js';
  */
 export async function recordEvents(
   session: Session,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
   versions: readonly number[],
 ): Promise<void> {
   const rows: unknown[] = [];
-  entries.forEach(({ member }, i) => {
-    if (member.events.length === 0) return;
+  entries.forEach(({ request }, i) => {
+    if (request.events.length === 0) return;
     // One statement may touch a row once: repeats within the member are put together here.
-    const repeated = new Map<string, { row: (typeof member.events)[number]; messages: string[] }>();
-    for (const row of member.events) {
+    const repeated = new Map<string, { row: (typeof request.events)[number]; messages: string[] }>();
+    for (const row of request.events) {
       const key = `${row.event}\n${row.reason}`;
       repeated.set(key, { row, messages: [...(repeated.get(key)?.messages ?? []), row.message] });
     }
     for (const { row, messages } of repeated.values()) {
       const { event, reason, status } = row;
-      rows.push({ sequence: versions[i], ...member.address, uid: member.uid, event, reason, status, messages });
+      rows.push({ sequence: versions[i], ...request.address, uid: request.uid, event, reason, status, messages });
     }
   });
   if (rows.length === 0) return;

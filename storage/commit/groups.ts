@@ -5,7 +5,7 @@
  * When more wait than fit, orgs take turns: one member of each, then a second of each, those first whose last turn is
  * longest ago. So an org with thousands that wait holds up a member of another by one group.
  */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 
 /** Members per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
@@ -14,9 +14,9 @@ const MOST_BYTES = 8 * 1024 * 1024;
 
 export interface Groups {
   /** `waiting` in the order of coming; `left` of it as well. Marks as under way what it takes. */
-  take(waiting: readonly Entry[]): { readonly group: Entry[]; readonly left: Entry[] };
+  take(waiting: readonly QueuedCommit[]): { readonly group: QueuedCommit[]; readonly left: QueuedCommit[] };
   /** Its fate is known: what has waited for it may go. */
-  ended(group: readonly Entry[]): void;
+  ended(group: readonly QueuedCommit[]): void;
 }
 
 export function openGroups(): Groups {
@@ -25,25 +25,25 @@ export function openGroups(): Groups {
   /** The group in which an org had its last turn; of those alone that have waited since there were more than fit. */
   let lastTurns = new Map<string, number>();
 
-  function take(order: Iterable<Entry>): Entry[] {
-    const group: Entry[] = [];
+  function take(order: Iterable<QueuedCommit>): QueuedCommit[] {
+    const group: QueuedCommit[] = [];
     let bytes = 0;
-    for (const entry of order) {
-      if (group.length > 0 && bytes + entry.bytes > MOST_BYTES) break;
-      if (entry.keys.some((key) => underWay.has(key))) continue;
-      for (const key of entry.keys) underWay.add(key);
-      bytes += entry.bytes;
-      if (group.push(entry) === MOST_MEMBERS) break;
+    for (const queued of order) {
+      if (group.length > 0 && bytes + queued.bytes > MOST_BYTES) break;
+      if (queued.keys.some((key) => underWay.has(key))) continue;
+      for (const key of queued.keys) underWay.add(key);
+      bytes += queued.bytes;
+      if (group.push(queued) === MOST_MEMBERS) break;
     }
     return group;
   }
 
-  function takeByTurns(waiting: readonly Entry[]): Entry[] {
-    const queues = new Map<string, Entry[]>();
-    for (const entry of waiting) {
-      const others = queues.get(orgOf(entry));
-      if (others === undefined) queues.set(orgOf(entry), [entry]);
-      else others.push(entry);
+  function takeByTurns(waiting: readonly QueuedCommit[]): QueuedCommit[] {
+    const queues = new Map<string, QueuedCommit[]>();
+    for (const queued of waiting) {
+      const others = queues.get(orgOf(queued));
+      if (others === undefined) queues.set(orgOf(queued), [queued]);
+      else others.push(queued);
     }
     const turnOf = (org: string): number => lastTurns.get(org) ?? 0;
     const orgs = [...queues.keys()].toSorted((a, b) => turnOf(a) - turnOf(b));
@@ -67,33 +67,33 @@ export function openGroups(): Groups {
   };
 }
 
-function without(waiting: readonly Entry[], group: readonly Entry[]): Entry[] {
+function without(waiting: readonly QueuedCommit[], group: readonly QueuedCommit[]): QueuedCommit[] {
   // As a rule the first ones go, all of them or as many as fit.
-  if (group.every((entry, i) => entry === waiting[i])) return waiting.slice(group.length);
+  if (group.every((queued, i) => queued === waiting[i])) return waiting.slice(group.length);
   const taken = new Set(group);
-  return waiting.filter((entry) => !taken.has(entry));
+  return waiting.filter((queued) => !taken.has(queued));
 }
 
-function orgOf({ member }: Entry): string {
-  return member.address.org;
+function orgOf({ request }: QueuedCommit): string {
+  return request.address.org;
 }
 
-function allFit(waiting: readonly Entry[]): boolean {
+function allFit(waiting: readonly QueuedCommit[]): boolean {
   return waiting.length <= MOST_MEMBERS && waiting.reduce((sum, { bytes }) => sum + bytes, 0) <= MOST_BYTES;
 }
 
-function ofOneOrg(waiting: readonly Entry[]): boolean {
+function ofOneOrg(waiting: readonly QueuedCommit[]): boolean {
   const [first] = waiting;
-  return first === undefined || waiting.every((entry) => orgOf(entry) === orgOf(first));
+  return first === undefined || waiting.every((queued) => orgOf(queued) === orgOf(first));
 }
 
 /** The first of each queue, then the second of each that has one, and so on. */
-function* rounds(queues: readonly (readonly Entry[])[]): Generator<Entry> {
+function* rounds(queues: readonly (readonly QueuedCommit[])[]): Generator<QueuedCommit> {
   let left = queues;
   for (let round = 0; left.length > 0; round += 1) {
     for (const queue of left) {
-      const entry = queue[round];
-      if (entry !== undefined) yield entry;
+      const queued = queue[round];
+      if (queued !== undefined) yield queued;
     }
     left = left.filter(({ length }) => length > round + 1);
   }

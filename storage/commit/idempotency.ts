@@ -2,7 +2,7 @@
  * Owns the taking of Idempotency-Keys in the commit of the write that each stands for. A row holds a sealed response only
  * where the answer is not the object that the commit leaves behind: that one is read from the changes log.
  */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
 /** How long a key is kept (decisions: 24 h per key holder). */
@@ -31,22 +31,22 @@ export function responseParts(org: string, holder: string, key: string): string[
  */
 export async function takeKeys(
   session: Session,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
   versions: readonly number[],
 ): Promise<ReadonlySet<number>> {
   const values: unknown[] = [];
   const positions = new Map<number, number>();
-  entries.forEach((entry, i) => {
-    const write = entry.member.idempotency;
+  entries.forEach((queued, i) => {
+    const write = queued.request.idempotency;
     if (write === undefined) return;
-    const { org } = entry.member.address;
+    const { org } = queued.request.address;
     values.push(
       org,
       write.holder,
       write.key,
       write.fingerprint,
       write.status,
-      entry.sealed,
+      queued.sealed,
       JSON.stringify(write.headers),
       versions[i],
     );

@@ -1,6 +1,6 @@
 /** Owns the creation of objects: their rows, their changes, and the counts of org and collection, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
 const COLUMNS = {
@@ -26,11 +26,15 @@ export interface Inserted {
  * Result: one object and one `A` change per free address; nothing in objects for a taken one (its change is there all
  * the same, so the caller must roll back when any is missing).
  */
-export async function insertObjects(session: Session, first: number, entries: readonly Entry[]): Promise<Inserted> {
+export async function insertObjects(
+  session: Session,
+  first: number,
+  entries: readonly QueuedCommit[],
+): Promise<Inserted> {
   const values: unknown[] = [first];
-  for (const { member } of entries) {
-    const { org, kind, project, name } = member.address;
-    values.push(org, kind, project, name, member.uid, member.active, member.private, member.write.body);
+  for (const { request } of entries) {
+    const { org, kind, project, name } = request.address;
+    values.push(org, kind, project, name, request.uid, request.active, request.private, request.write.body);
   }
   fill(values, entries.length, 8);
   const size = roundUp(entries.length);

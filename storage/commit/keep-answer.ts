@@ -4,7 +4,7 @@
  */
 import type { Postgres, Statement } from '../postgres.js';
 import { KEPT } from './idempotency.js';
-import type { KeepResult, KeptAnswer } from './member.js';
+import type { KeepResult, KeptAnswer } from './request.js';
 
 /**
  * `version`: the object's, which the answer shows. Rejects with a `RefusalError` Unavailable when Postgres does not

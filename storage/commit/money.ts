@@ -9,13 +9,13 @@ import { admit, emptyAccount, limit, release, type Account, type Accounts } from
 import { post } from '../../src/money/post.js';
 import type { Hold } from '../../src/money/posting.js';
 import { USD } from '../../src/money/usd.js';
-import type { Entry } from './entry.js';
-import type { Member, MemberResult } from './member.js';
+import type { QueuedCommit } from './queued-commit.js';
+import type { CommitRequest, CommitResult } from './request.js';
 import type { Session } from './session.js';
 
 export interface Ledger {
   /** By position: why a member is refused. */
-  readonly refused: ReadonlyMap<number, MemberResult>;
+  readonly refused: ReadonlyMap<number, CommitResult>;
   /** Writes what the admitted members changed; `versions` by position. */
   write(session: Session, versions: readonly (number | undefined)[]): Promise<void>;
 }
@@ -31,33 +31,33 @@ interface Book {
   posted: ReadonlySet<string>;
 }
 
-export function hasMoney(member: Member): boolean {
+export function hasMoney(request: CommitRequest): boolean {
   return (
-    member.holds.length > 0 ||
-    member.releases.length > 0 ||
-    member.postings.length > 0 ||
-    (member.accounts !== undefined && member.accounts.length > 0)
+    request.holds.length > 0 ||
+    request.releases.length > 0 ||
+    request.postings.length > 0 ||
+    (request.accounts !== undefined && request.accounts.length > 0)
   );
 }
 
 /** Precondition: the clock row is locked. Result: who is refused, and how to write the rest. Nothing is written yet. */
-export async function admitMoney(session: Session, entries: readonly Entry[]): Promise<Ledger> {
+export async function admitMoney(session: Session, entries: readonly QueuedCommit[]): Promise<Ledger> {
   const books = await readBooks(session, entries);
   const before = new Map([...books].map(([org, book]) => [org, { ...book }]));
-  const refused = new Map<number, MemberResult>();
-  const postings: { org: string; position: number; posting: Member['postings'][number] }[] = [];
+  const refused = new Map<number, CommitResult>();
+  const postings: { org: string; position: number; posting: CommitRequest['postings'][number] }[] = [];
 
-  entries.forEach(({ member }, position) => {
-    if (!hasMoney(member)) return;
-    const book = books.get(member.address.org) ?? emptyBook();
-    const outcome = consider(book, member);
+  entries.forEach(({ request }, position) => {
+    if (!hasMoney(request)) return;
+    const book = books.get(request.address.org) ?? emptyBook();
+    const outcome = consider(book, request);
     if (outcome.outcome === 'HoldRefused') {
       refused.set(position, outcome);
       return;
     }
-    for (const posting of member.postings)
-      if (!book.posted.has(posting.key)) postings.push({ org: member.address.org, position, posting });
-    books.set(member.address.org, outcome.book);
+    for (const posting of request.postings)
+      if (!book.posted.has(posting.key)) postings.push({ org: request.address.org, position, posting });
+    books.set(request.address.org, outcome.book);
   });
 
   return {
@@ -103,34 +103,34 @@ export async function admitMoney(session: Session, entries: readonly Entry[]): P
 
 type Consideration =
   | { readonly outcome: 'Considered'; readonly book: Book }
-  | Extract<MemberResult, { outcome: 'HoldRefused' }>;
+  | Extract<CommitResult, { outcome: 'HoldRefused' }>;
 
 /** Pure: the book after this member, or why it is refused. A hold under a key that is held replaces the earlier one. */
-function consider(book: Book, member: Member): Consideration {
+function consider(book: Book, request: CommitRequest): Consideration {
   let accounts = book.accounts;
   const holds = new Map(book.holds);
   const posted = new Set(book.posted);
-  for (const setting of member.accounts ?? []) accounts = limit(accounts, setting);
-  for (const key of member.releases) {
+  for (const setting of request.accounts ?? []) accounts = limit(accounts, setting);
+  for (const key of request.releases) {
     const hold = holds.get(key);
     if (hold === undefined) continue;
     accounts = release(accounts, hold);
     holds.delete(key);
   }
-  for (const posting of member.postings) {
+  for (const posting of request.postings) {
     // A key that was used is not posted again (I7).
     if (posted.has(posting.key)) continue;
     accounts = post(accounts, posting);
     posted.add(posting.key);
   }
-  for (const hold of member.holds) {
+  for (const hold of request.holds) {
     const earlier = holds.get(hold.key);
     if (earlier !== undefined) accounts = release(accounts, earlier);
     const admission = admit(accounts, hold);
     if (admission.outcome === 'Refused')
       return { outcome: 'HoldRefused', by: admission.by, availableUSD: admission.availableUSD };
     accounts = admission.accounts;
-    holds.set(hold.key, { ...hold, uid: member.uid });
+    holds.set(hold.key, { ...hold, uid: request.uid });
   }
   return { outcome: 'Considered', book: { accounts, holds, posted } };
 }
@@ -139,23 +139,23 @@ function emptyBook(): Book {
   return { accounts: new Map(), holds: new Map(), posted: new Set() };
 }
 
-async function readBooks(session: Session, entries: readonly Entry[]): Promise<Map<string, Book>> {
+async function readBooks(session: Session, entries: readonly QueuedCommit[]): Promise<Map<string, Book>> {
   const holdKeys: unknown[] = [];
   const postingKeys: unknown[] = [];
   const names = new Map<string, { org: string; account: string }>();
   const name = (org: string, account: string) => names.set(JSON.stringify([org, account]), { org, account });
-  for (const { member } of entries) {
-    const { org } = member.address;
-    for (const key of member.releases) holdKeys.push({ org, key });
-    for (const hold of member.holds) {
+  for (const { request } of entries) {
+    const { org } = request.address;
+    for (const key of request.releases) holdKeys.push({ org, key });
+    for (const hold of request.holds) {
       holdKeys.push({ org, key: hold.key });
       for (const account of hold.accounts) name(org, account);
     }
-    for (const posting of member.postings) {
+    for (const posting of request.postings) {
       postingKeys.push({ org, key: posting.key });
       for (const line of posting.lines) name(org, line.account);
     }
-    for (const setting of member.accounts ?? []) name(org, setting.account);
+    for (const setting of request.accounts ?? []) name(org, setting.account);
   }
 
   const books = new Map<

@@ -1,5 +1,5 @@
 /** Owns the rows of sealed secret versions. What is inside never comes here (I11). */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
 const COLUMNS = { org: 'text', uid: 'text', version: 'bigint', sealed: 'bytea' };
@@ -8,12 +8,12 @@ const COLUMNS = { org: 'text', uid: 'text', version: 'bigint', sealed: 'bytea' }
  * Precondition: the entries are admitted; a deleted object's versions are removed by `delete.ts`.
  * Result: the given versions are stored (one that exists is replaced), versions below `dropSecretsBelow` are gone.
  */
-export async function writeSecrets(session: Session, entries: readonly Entry[]): Promise<void> {
+export async function writeSecrets(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const values: unknown[] = [];
   const dropped: unknown[] = [];
-  for (const { member } of entries) {
-    for (const { version, sealed } of member.secrets) values.push(member.address.org, member.uid, version, sealed);
-    if (member.dropSecretsBelow !== undefined) dropped.push({ uid: member.uid, below: member.dropSecretsBelow });
+  for (const { request } of entries) {
+    for (const { version, sealed } of request.secrets) values.push(request.address.org, request.uid, version, sealed);
+    if (request.dropSecretsBelow !== undefined) dropped.push({ uid: request.uid, below: request.dropSecretsBelow });
   }
   const count = values.length / 4;
   fill(values, count, 4);

@@ -3,7 +3,7 @@
  * Also the text of multi-row VALUES, which carry bodies cheaper than arrays do.
  */
 import type { Client, QueryArrayResult } from 'pg';
-import { socketOf } from '../heard-client.js';
+import { socketOf } from '../error-safe-client.js';
 
 /** Statements are carried out in the order in which they were asked for; none waits for the answer to the one before. */
 export interface Session {

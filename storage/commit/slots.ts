@@ -1,20 +1,20 @@
 /** Owns the rows of stored books, written as deltas in their object's commit. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
  * Precondition: the entries are admitted.
  * Result: per object and index the last row given stands.
  */
-export async function writeSlots(session: Session, entries: readonly Entry[]): Promise<void> {
+export async function writeSlots(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const rows: unknown[] = [];
-  for (const { member } of entries) {
-    if (member.slots.length === 0) continue;
+  for (const { request } of entries) {
+    if (request.slots.length === 0) continue;
     const last = new Map<number, SlotRow>();
-    for (const slot of member.slots) last.set(slot.index, slot);
-    for (const slot of last.values()) rows.push({ uid: member.uid, org: member.address.org, ...slot });
+    for (const slot of request.slots) last.set(slot.index, slot);
+    for (const slot of last.values()) rows.push({ uid: request.uid, org: request.address.org, ...slot });
   }
   if (rows.length === 0) return;
   await session.rows('slots', () => TEXT, [JSON.stringify(rows)]);

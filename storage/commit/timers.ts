@@ -1,7 +1,7 @@
 /** Owns the arming and clearing of timers in the transaction of the state that asked. */
 import { CURRENT_FORMAT } from '../formats.js';
-import type { Entry } from './entry.js';
-import type { TimerWrite } from './member.js';
+import type { QueuedCommit } from './queued-commit.js';
+import type { TimerWrite } from './request.js';
 import type { Session } from './session.js';
 
 /**
@@ -9,17 +9,17 @@ import type { Session } from './session.js';
  * Result: per object and timer name the last write stands. An armed timer replaces one of the same or a lower
  * generation; a clear removes one whose generation is at most its own.
  */
-export async function writeTimers(session: Session, entries: readonly Entry[]): Promise<void> {
+export async function writeTimers(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const armed: unknown[] = [];
   const cleared: unknown[] = [];
-  for (const { member } of entries) {
-    if (member.timers.length === 0 || member.write.op === 'delete') continue;
+  for (const { request } of entries) {
+    if (request.timers.length === 0 || request.write.op === 'delete') continue;
     const last = new Map<string, TimerWrite>();
-    for (const write of member.timers) last.set(write.timer, write);
+    for (const write of request.timers) last.set(write.timer, write);
     for (const write of last.values()) {
       const { timer, generation } = write;
-      if (write.op === 'arm') armed.push({ ...member.address, uid: member.uid, timer, generation, at: write.at });
-      else cleared.push({ uid: member.uid, timer, generation });
+      if (write.op === 'arm') armed.push({ ...request.address, uid: request.uid, timer, generation, at: write.at });
+      else cleared.push({ uid: request.uid, timer, generation });
     }
   }
   await Promise.all([

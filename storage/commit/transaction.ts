@@ -1,6 +1,6 @@
 /**
  * Owns one transaction: takes the clock row, lets the members in, writes every table once, commits. Says what became of
- * it; what to do about that is `flight.ts`.
+ * it; what to do about that is `batch-runner.ts`.
  *
  * Versions are gapless (I4): they are given to admitted members only, under the row's lock, and the clock goes on by
  * exactly so many. A member that turns out not to fit after its version was given (a stale object, a taken name or key,
@@ -10,7 +10,7 @@
  * I3: the clock row carries the lease epoch, so a process that lost the lease finds no row and writes nothing. Nor does
  * one that finds the clock behind what it has seen committed: that is not the database it was before.
  */
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import { writeBlobRefs } from './blob-refs.js';
 import { writeChildren } from './children.js';
 import { writeCredentials } from './credentials.js';
@@ -18,10 +18,10 @@ import { deleteObjects, forgetDeleted } from './delete.js';
 import { storeEffects } from './effects.js';
 import { recordEvents } from './events.js';
 import type { Committing } from './fate.js';
-import type { Foresight } from './foresight.js';
+import type { VersionPrediction } from './version-prediction.js';
 import { takeKeys } from './idempotency.js';
 import { insertObjects } from './insert.js';
-import type { MemberResult } from './member.js';
+import type { CommitResult } from './request.js';
 import { admitMoney, hasMoney, type Ledger } from './money.js';
 import { writeSecrets } from './secrets.js';
 import type { Session } from './session.js';
@@ -29,14 +29,14 @@ import { writeSlots } from './slots.js';
 import { writeTimers } from './timers.js';
 import { updateObjects } from './update.js';
 
-export type Refusals = ReadonlyMap<Entry, MemberResult>;
+export type Refusals = ReadonlyMap<QueuedCommit, CommitResult>;
 
 export type Transaction =
   /** Durable. `entries[i]` has version `first + i`; `refused` found no money. */
   | {
       readonly end: 'Committed';
       readonly first: number;
-      readonly entries: readonly Entry[];
+      readonly entries: readonly QueuedCommit[];
       readonly refused: Refusals;
     }
   /** Rolled back: these do not fit. With none left, all are answered; else the others are to be tried again. */
@@ -46,23 +46,23 @@ export type Transaction =
 
 export interface TransactionOptions {
   readonly epoch: number;
-  readonly clock: Foresight;
+  readonly clock: VersionPrediction;
   readonly objectsPerOrg: number;
   /** Newest version that is known to be committed. */
   newest(): number;
   /** Called just before COMMIT is sent: from here until its answer, only Postgres knows the outcome. */
-  onCommitting(committing: Committing, entries: readonly Entry[]): void;
+  onCommitting(committing: Committing, entries: readonly QueuedCommit[]): void;
 }
 
 /** Rejects with pg's error; nothing is committed then unless `onCommitting` was called. */
 export function runTransaction(
   session: Session,
-  batch: readonly Entry[],
+  batch: readonly QueuedCommit[],
   options: TransactionOptions,
 ): Promise<Transaction> {
   // Who has the money is seen only under the clock row's lock.
-  if (batch.some(({ member }) => hasMoney(member))) return inTurn(session, batch, options);
-  return atOnce(session, batch, options, options.clock.foresee(batch.length));
+  if (batch.some(({ request }) => hasMoney(request))) return inTurn(session, batch, options);
+  return atOnce(session, batch, options, options.clock.predict(batch.length));
 }
 
 /**
@@ -71,7 +71,7 @@ export function runTransaction(
  */
 async function atOnce(
   session: Session,
-  batch: readonly Entry[],
+  batch: readonly QueuedCommit[],
   options: TransactionOptions,
   foreseen: number,
 ): Promise<Transaction> {
@@ -92,7 +92,11 @@ async function atOnce(
   return taken.base === undefined ? { end: 'Fenced', why: taken.why } : inTurn(session, batch, options);
 }
 
-async function inTurn(session: Session, batch: readonly Entry[], options: TransactionOptions): Promise<Transaction> {
+async function inTurn(
+  session: Session,
+  batch: readonly QueuedCommit[],
+  options: TransactionOptions,
+): Promise<Transaction> {
   // I3, I4: the clock row's lock puts commits in order, and only the holder of the newest epoch gets it.
   const taken = await takeClock(session, options, batch.length);
   const { base } = taken;
@@ -103,18 +107,18 @@ async function inTurn(session: Session, batch: readonly Entry[], options: Transa
   options.clock.found(base + batch.length);
 
   let ledger: Ledger | undefined;
-  const poor = new Map<Entry, MemberResult>();
+  const poor = new Map<QueuedCommit, CommitResult>();
   // Before the money is looked at: what a deleted object held is free for its neighbours.
   const forgotten = forget(session, batch);
-  if (batch.some(({ member }) => hasMoney(member))) {
+  if (batch.some(({ request }) => hasMoney(request))) {
     await forgotten;
     ledger = await admitMoney(session, batch);
     for (const [position, result] of ledger.refused) {
-      const entry = batch[position];
-      if (entry !== undefined) poor.set(entry, result);
+      const queued = batch[position];
+      if (queued !== undefined) poor.set(queued, result);
     }
   }
-  const admitted = poor.size === 0 ? batch : batch.filter((entry) => !poor.has(entry));
+  const admitted = poor.size === 0 ? batch : batch.filter((queued) => !poor.has(queued));
   if (admitted.length === 0) {
     await rollBack(session, options, base);
     return { end: 'Refused', refused: poor };
@@ -136,7 +140,7 @@ interface Written {
 
 async function finish(
   session: Session,
-  batch: readonly Entry[],
+  batch: readonly QueuedCommit[],
   options: TransactionOptions,
   { taken: { base, transaction }, parts, asked, forgotten, poor }: Written,
 ): Promise<Transaction> {
@@ -147,7 +151,7 @@ async function finish(
   }
   const first = base + 1;
   const { entries } = parts;
-  options.onCommitting({ transaction, first, uid: entries[0]?.member.uid ?? '' }, entries);
+  options.onCommitting({ transaction, first, uid: entries[0]?.request.uid ?? '' }, entries);
   const end = base + entries.length;
   if (entries.length < batch.length) options.clock.found(end);
   const giveBack = entries.length === batch.length ? '' : `UPDATE clock SET version = ${end}; `;
@@ -160,33 +164,33 @@ async function rollBack(session: Session, options: TransactionOptions, base: num
   await session.script('ROLLBACK');
 }
 
-function forget(session: Session, batch: readonly Entry[]): Promise<void> | undefined {
-  const deleted = batch.filter(({ member }) => member.write.op === 'delete');
+function forget(session: Session, batch: readonly QueuedCommit[]): Promise<void> | undefined {
+  const deleted = batch.filter(({ request }) => request.write.op === 'delete');
   return deleted.length === 0 ? undefined : forgetDeleted(session, deleted);
 }
 
 /** Ordered by statement, so that each statement's versions follow one another. */
 interface Parts {
-  readonly deletes: readonly Entry[];
-  readonly updates: readonly Entry[];
-  readonly inserts: readonly Entry[];
+  readonly deletes: readonly QueuedCommit[];
+  readonly updates: readonly QueuedCommit[];
+  readonly inserts: readonly QueuedCommit[];
   /** All of them: deletes, updates, inserts. */
-  readonly entries: readonly Entry[];
+  readonly entries: readonly QueuedCommit[];
   /** Those with an Idempotency-Key. */
-  readonly keyed: readonly Entry[];
+  readonly keyed: readonly QueuedCommit[];
 }
 
-function partsOf(admitted: readonly Entry[]): Parts {
-  const deletes = admitted.filter(({ member }) => member.write.op === 'delete');
-  const updates = admitted.filter(({ member }) => member.write.op === 'update');
-  const inserts = admitted.filter(({ member }) => member.write.op === 'insert');
+function partsOf(admitted: readonly QueuedCommit[]): Parts {
+  const deletes = admitted.filter(({ request }) => request.write.op === 'delete');
+  const updates = admitted.filter(({ request }) => request.write.op === 'update');
+  const inserts = admitted.filter(({ request }) => request.write.op === 'insert');
   const entries = [...deletes, ...updates, ...inserts];
   return {
     deletes,
     updates,
     inserts,
     entries,
-    keyed: entries.filter(({ member }) => member.idempotency !== undefined),
+    keyed: entries.filter(({ request }) => request.idempotency !== undefined),
   };
 }
 
@@ -205,12 +209,12 @@ function ask(
   { deletes, updates, inserts, entries, keyed }: Parts,
   first: number,
   ledger: Ledger | undefined,
-  batch: readonly Entry[],
+  batch: readonly QueuedCommit[],
 ): Asked {
   const versions = entries.map((_, i) => first + i);
-  const version = new Map(entries.map((entry, i) => [entry, first + i]));
+  const version = new Map(entries.map((queued, i) => [queued, first + i]));
   const made = first + deletes.length + updates.length;
-  const keyedVersions = keyed.map((entry) => version.get(entry) ?? 0);
+  const keyedVersions = keyed.map((queued) => version.get(queued) ?? 0);
   return {
     deletes: deletes.length === 0 ? undefined : deleteObjects(session, first, deletes),
     updates: updates.length === 0 ? undefined : updateObjects(session, first + deletes.length, updates),
@@ -228,7 +232,7 @@ function ask(
       writeSecrets(session, entries),
       ledger?.write(
         session,
-        batch.map((entry) => version.get(entry)),
+        batch.map((queued) => version.get(queued)),
       ),
     ],
   };
@@ -258,7 +262,7 @@ async function answersOf(
     throw failed?.reason ?? error;
   });
 
-  const unfit = new Map<Entry, MemberResult>();
+  const unfit = new Map<QueuedCommit, CommitResult>();
   if (removed) missing(deletes, removed, STALE, unfit);
   if (replaced) missing(updates, replaced, STALE, unfit);
   if (inserted) missing(inserts, inserted.written, ALREADY_EXISTS, unfit);
@@ -270,9 +274,9 @@ async function answersOf(
   return unfit;
 }
 
-const STALE: MemberResult = { outcome: 'Stale' };
-const ALREADY_EXISTS: MemberResult = { outcome: 'AlreadyExists' };
-const KEY_USED: MemberResult = { outcome: 'KeyUsed' };
+const STALE: CommitResult = { outcome: 'Stale' };
+const ALREADY_EXISTS: CommitResult = { outcome: 'AlreadyExists' };
+const KEY_USED: CommitResult = { outcome: 'KeyUsed' };
 
 interface TakenClock {
   /** Version before the transaction's first. */
@@ -317,30 +321,30 @@ function wentBack(base: number, known: number): string {
 }
 
 function missing(
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
   found: ReadonlySet<number>,
-  result: MemberResult,
-  into: Map<Entry, MemberResult>,
+  result: CommitResult,
+  into: Map<QueuedCommit, CommitResult>,
 ): void {
   if (found.size === entries.length) return;
-  entries.forEach((entry, i) => {
-    if (!found.has(i)) into.set(entry, result);
+  entries.forEach((queued, i) => {
+    if (!found.has(i)) into.set(queued, result);
   });
 }
 
 /** The newest of each org that has too many go. */
 function overQuota(
-  inserts: readonly Entry[],
+  inserts: readonly QueuedCommit[],
   counts: ReadonlyMap<string, number>,
   limit: number,
-  into: Map<Entry, MemberResult>,
+  into: Map<QueuedCommit, CommitResult>,
 ): void {
   for (const [org, count] of counts) {
     let over = count - limit;
     for (let i = inserts.length - 1; i >= 0 && over > 0; i--) {
-      const entry = inserts[i];
-      if (entry === undefined || entry.member.address.org !== org || into.has(entry)) continue;
-      into.set(entry, { outcome: 'QuotaExceeded', limit });
+      const queued = inserts[i];
+      if (queued === undefined || queued.request.address.org !== org || into.has(queued)) continue;
+      into.set(queued, { outcome: 'QuotaExceeded', limit });
       over -= 1;
     }
   }

@@ -1,14 +1,14 @@
 /** Owns the replacement of objects: their rows and their changes, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
 import { changeObjects, type Change } from './change.js';
-import type { Entry } from './entry.js';
+import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 const UPDATE: Change = {
   name: 'update',
   type: 'M',
   columns: { active: 'boolean', private: 'text' },
-  valuesOf: (member) => [member.active, member.private],
+  valuesOf: (request) => [request.active, request.private],
   head: `UPDATE objects o
   SET version = $1::bigint + g.i, active = g.active, private_format = ${CURRENT_FORMAT.private}, private = g.private, body = g.body
   FROM given g`,
@@ -22,7 +22,7 @@ const UPDATE: Change = {
 export function updateObjects(
   session: Session,
   first: number,
-  entries: readonly Entry[],
+  entries: readonly QueuedCommit[],
 ): Promise<ReadonlySet<number>> {
   return changeObjects(session, first, entries, UPDATE);
 }

@@ -93,7 +93,7 @@ export function pacing<B extends IQueueBackend, C>(make: BackendFactory<B, C>): 
 }
 
 /** The jobs that are being carried out. */
-export interface Hand {
+export interface RunningQueueJobs {
   take(pointer: unknown): Promise<void>;
   /** Tells all of them to stop, and every later one. */
   stop(): void;
@@ -101,7 +101,7 @@ export interface Hand {
   emptied(): Promise<void>;
 }
 
-export function handOf(hooks: QueueOptions): Hand {
+export function runningQueueJobs(hooks: QueueOptions): RunningQueueJobs {
   const closing = new AbortController();
   const jobs = new Set<Promise<void>>();
   return {

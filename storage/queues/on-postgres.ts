@@ -1,7 +1,7 @@
 /** Owns a queue whose jobs BullMQ keeps in Postgres: its tables, and the connections to them. */
 import { createPostgresBackend, type PgPool, runMigrations, withBackend } from 'bullmq';
-import { HeardPool } from '../heard-client.js';
-import { CONNECT_TIMEOUT_MS, handOf, linkOf, pacing, WORKER } from './bull.js';
+import { ErrorSafePool } from '../error-safe-client.js';
+import { CONNECT_TIMEOUT_MS, runningQueueJobs, linkOf, pacing, WORKER } from './bull.js';
 import type { Queue, QueueOptions } from './queue.js';
 
 /** Schema of BullMQ's tables, beside ours in the same database; the one that it takes when it is given a pool. */
@@ -24,8 +24,8 @@ export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<
   }
   const worked = openPool(url, hooks.name, CONNECTIONS + 1);
   const queue = new PostgresQueue(hooks.name, { connection: produced });
-  const hand = handOf(hooks);
-  const worker = new PostgresWorker(hooks.name, (job) => hand.take(job.data), {
+  const running = runningQueueJobs(hooks);
+  const worker = new PostgresWorker(hooks.name, (job) => running.take(job.data), {
     ...WORKER,
     connection: worked,
     concurrency: hooks.concurrency,
@@ -37,9 +37,9 @@ export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<
     add: link.add,
     remove: link.remove,
     async close() {
-      hand.stop();
+      running.stop();
       await link.release(false);
-      await hand.emptied();
+      await running.emptied();
       await link.end();
     },
   };
@@ -51,7 +51,7 @@ export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<
  */
 function openPool(url: string, name: string, max: number): PgPool {
   // A pool is what BullMQ's type describes; the two only write the overloads of `on` in different forms.
-  return new HeardPool({
+  return new ErrorSafePool({
     connectionString: url,
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

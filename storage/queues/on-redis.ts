@@ -5,7 +5,16 @@
  */
 import { createRedisBackend, withBackend } from 'bullmq';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CONNECT_TIMEOUT_MS, handOf, linkOf, pacing, RETRY_MS, WORKER, type Hand, type Link } from './bull.js';
+import {
+  CONNECT_TIMEOUT_MS,
+  runningQueueJobs,
+  linkOf,
+  pacing,
+  RETRY_MS,
+  WORKER,
+  type RunningQueueJobs,
+  type Link,
+} from './bull.js';
 import type { Queue, QueueOptions } from './queue.js';
 
 /** Events kept by BullMQ for `QueueEvents`, which nothing here reads. */
@@ -34,9 +43,9 @@ interface RedisLink extends Link {
 }
 
 export function openOnRedis(url: string, hooks: QueueOptions): Queue {
-  const hand = handOf(hooks);
+  const running = runningQueueJobs(hooks);
   const closing = new AbortController();
-  let link = openLink(url, hooks, hand);
+  let link = openLink(url, hooks, running);
   void remakeUntilOpened();
 
   async function remakeUntilOpened(): Promise<void> {
@@ -51,7 +60,7 @@ export function openOnRedis(url: string, hooks: QueueOptions): Queue {
       await link.end();
       await sleep(pause, undefined, { signal: closing.signal }).catch(() => {});
       if (closing.signal.aborted) return;
-      link = openLink(url, hooks, hand);
+      link = openLink(url, hooks, running);
     }
   }
 
@@ -60,16 +69,16 @@ export function openOnRedis(url: string, hooks: QueueOptions): Queue {
     remove: (id) => (link.isConnected() ? link.remove(id) : Promise.resolve()),
     async close() {
       closing.abort();
-      hand.stop();
+      running.stop();
       // BullMQ waits for ever for a connection that is being made again, unless it is told to wait for nothing.
       await link.release(!link.isConnected());
-      await hand.emptied();
+      await running.emptied();
       await link.end();
     },
   };
 }
 
-function openLink(url: string, hooks: QueueOptions, hand: Hand): RedisLink {
+function openLink(url: string, hooks: QueueOptions, running: RunningQueueJobs): RedisLink {
   const connection = {
     url,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -83,7 +92,7 @@ function openLink(url: string, hooks: QueueOptions, hand: Hand): RedisLink {
     connection: { ...connection, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_MS },
     streams: { events: { maxLen: KEPT_EVENTS } },
   });
-  const worker = new RedisWorker(hooks.name, (job) => hand.take(job.data), {
+  const worker = new RedisWorker(hooks.name, (job) => running.take(job.data), {
     ...WORKER,
     connection: { ...connection, maxRetriesPerRequest: null },
     concurrency: hooks.concurrency,

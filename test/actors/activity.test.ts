@@ -2,18 +2,18 @@
 import test from 'ava';
 import { openActivity } from '../../actors/work/activity.js';
 import type { Address } from '../../src/api/address.js';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { until } from '../e2e/until.js';
 
 const BOX: Address = { org: 'o', kind: 'Sandbox', project: 'default', name: 'box' };
 
-type Seen = Extract<Letter, { letter: 'ActivitySeen' }>;
+type Seen = Extract<ObjectMessage, { letter: 'ActivitySeen' }>;
 
 function open(t: { teardown(release: () => void): void }) {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
   const told: Seen[] = [];
-  const tell = (_to: Address, _uid: string, letter: Letter): void => {
+  const tell = (_to: Address, _uid: string, letter: ObjectMessage): void => {
     if (letter.letter === 'ActivitySeen') told.push(letter);
   };
   const activity = openActivity({ tell, now: () => performance.now(), stopping: stop.signal });

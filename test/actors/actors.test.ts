@@ -1,6 +1,6 @@
 import test from 'ava';
 import { serviceRequest } from '../../actors/caller.js';
-import type { WriteReply } from '../../actors/stage.js';
+import type { WriteReply } from '../../actors/resource-service.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -11,7 +11,7 @@ test('a create is answered with what is stored, and a second one of the same nam
   const house = await openHouse((await openTestDatabase(t)).url);
   const made = await house.make('one', { note: 'hello' });
   t.is(made.outcome, 'Done');
-  const read = await house.actors.stage.read(counterAt('one'), AbortSignal.timeout(5_000));
+  const read = await house.actors.resources.read(counterAt('one'), AbortSignal.timeout(5_000));
   t.deepEqual(read && decodeObject(read), made.outcome === 'Done' ? decodeObject(made.body) : undefined);
   const again = await house.make('one');
   t.is(again.outcome === 'Refused' && again.refusal.code, 'AlreadyExists');
@@ -31,7 +31,7 @@ test('concurrent patches of one object are all kept, one version each', async (t
   );
   const versions = replies.map((reply) => (reply.outcome === 'Done' ? Number(reply.etag) : 0));
   t.is(new Set(versions).size, 50);
-  const body = await house.actors.stage.read(counterAt('hot'), AbortSignal.timeout(5_000));
+  const body = await house.actors.resources.read(counterAt('hot'), AbortSignal.timeout(5_000));
   t.is(body && Object.keys(decodeObject(body).metadata.labels ?? {}).length, 50);
   await house.drop();
 });
@@ -195,18 +195,18 @@ test('deleting an owner in the foreground waits for its children, and in the bac
     const owned = counterAt(`owner-${policy.toLowerCase()}`);
     await house.write(owned, { verb: 'delete', options: { propagationPolicy: policy } });
     const childGoing = async () => {
-      const body = await house.actors.stage.read(counterAt(name), AbortSignal.timeout(5_000));
+      const body = await house.actors.resources.read(counterAt(name), AbortSignal.timeout(5_000));
       return body !== undefined && decodeObject(body).metadata.deletionTimestamp !== undefined;
     };
     await until(childGoing, 'the child is asked to go');
-    const still = await house.actors.stage.read(owned, AbortSignal.timeout(5_000));
+    const still = await house.actors.resources.read(owned, AbortSignal.timeout(5_000));
     t.is(still !== undefined, policy === 'Foreground');
     await house.write(counterAt(name), {
       verb: 'patch',
       patch: { type: 'merge', patch: { metadata: { finalizers: null } } },
     });
     await until(
-      async () => (await house.actors.stage.read(owned, AbortSignal.timeout(5_000))) === undefined,
+      async () => (await house.actors.resources.read(owned, AbortSignal.timeout(5_000))) === undefined,
       'the owner is gone',
     );
   }
@@ -278,7 +278,7 @@ test('a patch that changed nothing is not applied by its repeat, although somebo
   const again = await ask('a', 'k-3');
   t.is(again.outcome === 'Done' && again.replayed, true);
   t.deepEqual(again.outcome === 'Done' && again.body.toString(), first.outcome === 'Done' && first.body.toString());
-  const body = await house.actors.stage.read(counterAt('one'), AbortSignal.timeout(5_000));
+  const body = await house.actors.resources.read(counterAt('one'), AbortSignal.timeout(5_000));
   t.like(body && decodeObject(body), { spec: { note: 'b' } });
   const other = await ask('b', 'k-3');
   t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
@@ -302,7 +302,7 @@ test('an owner that goes in the foreground does not wait for a child that has an
   await house.write(counterAt('shared'), { verb: 'create', body });
   await house.write(counterAt('first'), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
   await until(async () => (await house.status('first')) === undefined, 'the owner is gone');
-  const shared = await house.actors.stage.read(counterAt('shared'), AbortSignal.timeout(5_000));
+  const shared = await house.actors.resources.read(counterAt('shared'), AbortSignal.timeout(5_000));
   t.deepEqual(shared && decodeObject(shared).metadata.ownerReferences?.map(({ name }) => name), ['second']);
   await house.drop();
 });
@@ -350,7 +350,7 @@ test('a circle of owners, an object that owns itself, and a child in another pro
     await house.write(counterAt(name), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
   for (const address of [...names.map(counterAt), counterAt('here'), far])
     await until(
-      async () => (await house.actors.stage.read(address, AbortSignal.timeout(5_000))) === undefined,
+      async () => (await house.actors.resources.read(address, AbortSignal.timeout(5_000))) === undefined,
       `${address.name} is gone`,
     );
   await house.drop();
@@ -364,7 +364,7 @@ test('a timer that fires late, for an earlier arming or once more, changes nothi
   const { uid, timer, generation = 0 } = row ?? { uid: '', timer: '' };
   t.true(generation > 0);
   const fire = (of: number) =>
-    house.actors.post.deliver(counterAt('w'), uid, { type: 'TimerFired', timer, generation: of });
+    house.actors.router.deliver(counterAt('w'), uid, { type: 'TimerFired', timer, generation: of });
   t.is(await fire(generation - 1), 'Done');
   t.is((await house.status('w'))?.['timers'], 0);
   // Also where the object was loaded anew, and does not know when it was armed.
@@ -383,7 +383,7 @@ test('a list is one exact snapshot while objects are written', async (t) => {
   const house = await openHouse((await openTestDatabase(t)).url);
   for (let i = 0; i < 20; i += 1) await house.make(`c-${String(i).padStart(2, '0')}`);
   const kind = { kind: 'Counter' } as never;
-  const page = await house.actors.stage.list({ range: { org: ORG, kind }, signal: AbortSignal.timeout(5_000) });
+  const page = await house.actors.resources.list({ range: { org: ORG, kind }, signal: AbortSignal.timeout(5_000) });
   await house.write(counterAt('c-05'), { verb: 'delete', options: {} });
   await house.write(counterAt('c-06'), {
     verb: 'patch',

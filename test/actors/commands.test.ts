@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import { openCommands } from '../../actors/work/commands.js';
-import type { EntranceDeps } from '../../actors/work/entrance.js';
+import type { AttachDeps } from '../../actors/work/attach.js';
 import { encodeObject } from '../../src/api/encode.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { ExecEnd, Execution } from '../../src/engines/compute/engine.js';
@@ -54,7 +54,7 @@ function open() {
       kind === 'Attempt'
         ? object('Attempt', 'box-2', 'a-1', {})
         : object('Sandbox', 'box', 's-1', { phase: 'Running', attempt: { name: 'box-2', epoch: 2 } }),
-  } as unknown as EntranceDeps;
+  } as unknown as AttachDeps;
   return { commands: openCommands(deps), said, asked, finish: (end: ExecEnd) => finish(end) };
 }
 

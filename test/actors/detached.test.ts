@@ -5,7 +5,7 @@ import { openDetached } from '../../actors/work/detached.js';
 import type { Address } from '../../src/api/address.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { WorkState } from '../../src/engines/compute/engine.js';
-import type { Letter } from '../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { until } from '../e2e/until.js';
 
 const BOX: Address = { org: 'acme', kind: 'Sandbox', project: 'default', name: 'box' };
@@ -35,7 +35,7 @@ function attempt(owned: boolean): Buffer {
 function open(t: { teardown(release: () => void): void }, owned = true) {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
-  const told: { to: Address; uid: string; letter: Letter }[] = [];
+  const told: { to: Address; uid: string; letter: ObjectMessage }[] = [];
   const activity = openActivity({
     tell: (to, uid, letter) => void told.push({ to, uid, letter }),
     now: () => 5,

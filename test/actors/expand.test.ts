@@ -1,7 +1,7 @@
 import test from 'ava';
 import { assert, property, string } from 'fast-check';
 import { Expansion, ExpansionTooLarge, MOST_TOGETHER } from '../../actors/work/expand.js';
-import { resolveOrder, type OrderDeps } from '../../actors/work/order.js';
+import { resolveOrder, type OrderDeps } from '../../actors/work/work-spec.js';
 import type { PlannedEnv, WorkPlan } from '../../src/kinds/work.js';
 
 const expand = (text: string, variables: Record<string, string> = { A: '1', B_2: 'two', EMPTY: '' }): string =>
@@ -63,7 +63,7 @@ test('command and env of every process of an order are expanded, each value from
   ];
   const resolved = await resolveOrder('id', PLACE, plan(['echo', '$(BOTH)', '$$(LATE)'], env), {}, deps, never());
   if (resolved.outcome !== 'Order') return t.fail(resolved.outcome);
-  for (const process of [resolved.order.main, ...resolved.order.sidecars]) {
+  for (const process of [resolved.spec.main, ...resolved.spec.sidecars]) {
     t.deepEqual(process?.command, ['echo', 'late/$(LATE)', '$(LATE)']);
     t.deepEqual(process?.env, { EARLY: '$(LATE)', LATE: 'late', BOTH: 'late/$(LATE)' });
   }

@@ -1,7 +1,7 @@
 /** Owns a whole actors room over a real Postgres, with toy kinds, for the tests of this room. */
 import { openActors, type Actors } from '../../actors/open.js';
 import { serviceRequest } from '../../actors/caller.js';
-import type { WriteReply, WriteRequest } from '../../actors/stage.js';
+import type { WriteReply, WriteRequest } from '../../actors/resource-service.js';
 import type { ComputeEngine } from '../../src/engines/compute/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { apiKeyKind } from '../../src/kinds/apikey/index.js';
@@ -107,7 +107,7 @@ export async function openHouse(
   await actors.start();
 
   const write: House['write'] = (address, asked) =>
-    actors.stage.write(
+    actors.resources.write(
       address,
       { ...serviceRequest(address.org, asked as never), ...asked } as WriteRequest,
       AbortSignal.timeout(20_000),
@@ -119,7 +119,7 @@ export async function openHouse(
     write,
     make: (name, spec = {}) => write(counterAt(name), { verb: 'create', body: { metadata: { name }, spec } }),
     async status(name) {
-      const body = await actors.stage.read(counterAt(name), AbortSignal.timeout(20_000));
+      const body = await actors.resources.read(counterAt(name), AbortSignal.timeout(20_000));
       return body && (decodeObject(body).status as Record<string, unknown>);
     },
     async drop() {

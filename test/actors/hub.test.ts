@@ -2,9 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import { openHub, type Hub } from '../../actors/hub/hub.js';
 import { openSlices } from '../../actors/slices.js';
-import type { Range, Watcher } from '../../actors/stage.js';
+import type { Range, Watcher } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import { change } from './support.js';
 
 const RANGE: Range = { org: 'acme', kind: { kind: 'Thing' } as KindDefinition };

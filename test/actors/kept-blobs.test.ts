@@ -1,7 +1,7 @@
 /** Which blobs the commits of an object say that it keeps. */
 import test from 'ava';
 import { openDraft, type Draft } from '../../actors/resource/draft.js';
-import { memberOf, type Basis } from '../../actors/resource/member.js';
+import { commitRequestOf, type Basis } from '../../actors/resource/commit-request.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { attemptKind } from '../../src/kinds/attempt/index.js';
@@ -32,8 +32,8 @@ function keptBy(
     owners: [],
     blobs: source === undefined ? [] : (jobKind.blobs?.(draft('Before', source).object) ?? []),
   };
-  const member = memberOf(next, jobKind, isNew ? undefined : basis, [], { nextGeneration: () => 1 });
-  return member?.blobs;
+  const request = commitRequestOf(next, jobKind, isNew ? undefined : basis, [], { nextGeneration: () => 1 });
+  return request?.blobs;
 }
 
 test('a Job keeps the blob of its source from its admission to its end, however long it is Suspended', (t) => {
@@ -57,7 +57,7 @@ test('an Attempt keeps the outputs that its commits name, also when it has ended
     ...{ version: 1, body: encodeObject(draft('Running', undefined).object), owners: [], blobs },
   });
   const keptByAttempt = (outputs: readonly object[] | undefined, blobs: readonly string[]) =>
-    memberOf(attempt(outputs), attemptKind, basis(blobs), [], { nextGeneration: () => 1 })?.blobs;
+    commitRequestOf(attempt(outputs), attemptKind, basis(blobs), [], { nextGeneration: () => 1 })?.blobs;
   const outputs = [
     { name: 'a', sha256: blob },
     { name: 'b', sha256: blob },
@@ -74,7 +74,7 @@ function keptBySandbox(digest: string | undefined, before: string | undefined): 
   next.object = { ...next.object, kind: 'Sandbox', status: { snapshot: { digest } } };
   const blobs = before === undefined ? [] : [before];
   const basis: Basis = { version: 1, body: encodeObject(draft('Before', undefined).object), owners: [], blobs };
-  return memberOf(next, sandboxKind, basis, [], { nextGeneration: () => 1 })?.blobs;
+  return commitRequestOf(next, sandboxKind, basis, [], { nextGeneration: () => 1 })?.blobs;
 }
 
 test('a Sandbox keeps its snapshot until the next one replaces it, in the commit that does', (t) => {
@@ -93,5 +93,5 @@ test('a Volume keeps the blobs of all revisions that it has, which no status nam
   next.private = { revisions: [{ digest: third }, { digest: second }] };
   const body = encodeObject(draft('Before', undefined).object);
   const basis: Basis = { version: 1, body, owners: [], blobs: [second ?? '', first ?? ''] };
-  t.deepEqual(memberOf(next, volumeKind, basis, [], { nextGeneration: () => 1 })?.blobs, [third, second]);
+  t.deepEqual(commitRequestOf(next, volumeKind, basis, [], { nextGeneration: () => 1 })?.blobs, [third, second]);
 });

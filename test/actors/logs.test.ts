@@ -33,7 +33,7 @@ async function read(logsSince: number, lines: readonly string[]): Promise<string
     'u',
     { index: 0, container: 'main', follow: false },
     {
-      stage: { read: () => Promise.resolve(attempt), watch: never, version: () => 1 },
+      resources: { read: () => Promise.resolve(attempt), watch: never, version: () => 1 },
       attemptKind,
       logsSince,
       slot: never,

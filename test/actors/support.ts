@@ -1,6 +1,6 @@
 /** Owns the small builders that the tests of the actors room share. */
 import type { Address } from '../../src/api/address.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 
 export const THING: Address = { org: 'acme', kind: 'Thing', project: 'default', name: 'one' };
 

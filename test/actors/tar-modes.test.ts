@@ -78,9 +78,9 @@ const recordOf = (key: string, value: string): string => {
 };
 
 /** One entry, as it is written with this mode. */
-function written(entry: Entry, mode: number, sum: Sum = entry.sum): Buffer {
-  const { name, type, content, magic, naming } = entry;
-  const plain = { magic, sum: entry.sum };
+function written(queued: Entry, mode: number, sum: Sum = queued.sum): Buffer {
+  const { name, type, content, magic, naming } = queued;
+  const plain = { magic, sum: queued.sum };
   const parts: Buffer[] = [];
   if (naming === 'pax') {
     const about = Buffer.from(
@@ -129,24 +129,24 @@ test('an archive passes byte for byte in whatever pieces it comes, but for the m
   assert(
     property(entries, cuts, uint8Array({ maxLength: 700 }), (list, pieces, after) => {
       const opens = ({ type, mode }: Entry): boolean => type === '5' && (mode & 0o700) !== 0o700;
-      const before = Buffer.concat([...list.map((entry) => written(entry, entry.mode)), END, after]);
+      const before = Buffer.concat([...list.map((queued) => written(queued, queued.mode)), END, after]);
       const expected = Buffer.concat([
-        ...list.map((entry) =>
-          opens(entry) ? written(entry, entry.mode | 0o700, 'unsigned') : written(entry, entry.mode),
+        ...list.map((queued) =>
+          opens(queued) ? written(queued, queued.mode | 0o700, 'unsigned') : written(queued, queued.mode),
         ),
         END,
         after,
       ]);
       const modes = new Map<string, number>();
-      for (const entry of list) {
-        if (entry.type !== '5') continue;
-        const path = Buffer.from(entry.name, 'latin1')
+      for (const queued of list) {
+        if (queued.type !== '5') continue;
+        const path = Buffer.from(queued.name, 'latin1')
           .toString()
           .split('/')
           .filter((one) => one !== '.')
           .join('/');
         modes.delete(path);
-        if (opens(entry)) modes.set(path, entry.mode);
+        if (opens(queued)) modes.set(path, queued.mode);
       }
       const passed = pass(before, pieces);
       ok(passed.bytes.equals(expected));
@@ -165,7 +165,7 @@ test('whatever is no archive passes as it is, and of a damaged one no byte is ch
   const damage = array(tuple(nat(20_000), nat(255)), { maxLength: 6 });
   assert(
     property(entries, damage, array(nat(999), { minLength: 1, maxLength: 3 }), (list, damaged, pieces) => {
-      const archive = Buffer.concat([...list.map((entry) => written(entry, entry.mode)), END]);
+      const archive = Buffer.concat([...list.map((queued) => written(queued, queued.mode)), END]);
       for (const [at, byte] of damaged) if (archive.length > 0) archive[at % archive.length] = byte;
       const { bytes } = pass(archive, pieces);
       equal(bytes.length, archive.length);

@@ -22,12 +22,12 @@ const next = (status: CounterStatus, effects: LaterEffect[] = [], changes: SlotR
 
 /** Counts what it is told; its spec says whom it tells at birth, and when it crashes. */
 const counter: Machine = {
-  book: {
+  sideState: {
     stored: true,
     open: (rows) => new Map(rows.map((row) => [row.index, row])),
     apply: (book, change) => void (book as Map<number, SlotRow>).set((change as SlotRow).index, change as SlotRow),
   },
-  decide(current, book, message, moment): Made {
+  decide(current, book, message, context): Made {
     const { spec, status } = current.object as ApiObject<
       { tell?: string; crashOn?: string; wakeIn?: number; slots?: number },
       CounterStatus
@@ -54,10 +54,10 @@ const counter: Machine = {
         if (made.outcome !== 'Next' || spec.wakeIn === undefined) return made;
         return {
           ...made,
-          effects: [...made.effects, { type: 'ArmTimer', timer: 'wake', at: moment.now + spec.wakeIn }],
+          effects: [...made.effects, { type: 'ArmTimer', timer: 'wake', at: context.now + spec.wakeIn }],
         };
       }
-      case 'Told':
+      case 'MessageReceived':
         return next({ ...status, told: status.told + 1, phase: String((book as Map<number, SlotRow>).size) });
       case 'TimerFired':
         return next({ ...status, timers: status.timers + 1 });

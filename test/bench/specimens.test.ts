@@ -12,7 +12,7 @@ test('there is a valid specimen of 2 KB of every kind that clients write', (t) =
     t.is(Buffer.byteLength(JSON.stringify(body)), SPECIMEN_BYTES, kind.kind);
     const project = kind.scope === 'project' ? 'default' : '';
     const made = prepareCreate(kind, { org: 'o', kind: kind.kind, project, name: 'measured' }, body, {
-      moment: { now: 0, uid: () => 'u', randomBytes: (length) => new Uint8Array(length) },
+      context: { now: 0, uid: () => 'u', randomBytes: (length) => new Uint8Array(length) },
       fieldValidation: 'Strict',
       fieldManager: 'test',
       dryRun: true,

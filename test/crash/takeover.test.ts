@@ -8,7 +8,7 @@
 import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCommitter } from '../../storage/commit/committer.js';
-import type { Committer, MemberResult } from '../../storage/commit/member.js';
+import type { Committer, CommitResult } from '../../storage/commit/request.js';
 import { openPostgres } from '../../storage/postgres.js';
 import { openProxy, type Cut } from '../storage/cutting-proxy.js';
 import { address, insert, openFixture, seal, update, versionOf } from '../storage/fixtures.js';
@@ -33,7 +33,7 @@ const CUTS: readonly Cut[] = [
 
 interface Written {
   readonly mark: string;
-  readonly result: MemberResult;
+  readonly result: CommitResult;
 }
 
 test(`in ${ROUNDS} takeovers with lost COMMITs every answer is true`, async (t) => {

@@ -12,7 +12,7 @@ import type {
   LogLine,
   LogQuery,
   OrderedProcess,
-  WorkOrder,
+  WorkSpec,
   WorkState,
 } from '../../src/engines/compute/engine.js';
 
@@ -21,7 +21,7 @@ const PATIENCE_MS = 60_000;
 
 export const MiB = 1024 * 1024;
 
-export const LIMITS: WorkOrder['limits'] = {
+export const LIMITS: WorkSpec['limits'] = {
   milliCpu: 1000,
   memory: 256 * MiB,
   disk: 512 * MiB,
@@ -31,7 +31,7 @@ export const LIMITS: WorkOrder['limits'] = {
 
 let used = 0;
 
-export type MainOrder = WorkOrder & { readonly main: OrderedProcess };
+export type MainOrder = WorkSpec & { readonly main: OrderedProcess };
 
 /** An order for `sh -c script`, or for a command; everything else as in a plain Job. */
 export function order(command: string | readonly string[], more: Partial<MainOrder> = {}): MainOrder {
@@ -57,7 +57,7 @@ export function order(command: string | readonly string[], more: Partial<MainOrd
 }
 
 /** Work without a main program. */
-export function box(more: Partial<WorkOrder> = {}): WorkOrder {
+export function box(more: Partial<WorkSpec> = {}): WorkSpec {
   const { main: _, ...rest } = order('true');
   return { ...rest, ...more };
 }
@@ -123,12 +123,12 @@ export class Harness {
     return signal;
   }
 
-  start(work: WorkOrder): Promise<void> {
+  start(work: WorkSpec): Promise<void> {
     return this.engine.start(work, this.patience());
   }
 
   /** Starts work that may be entered and waits until it can be. */
-  async running<T extends WorkOrder>(work: T): Promise<T> {
+  async running<T extends WorkSpec>(work: T): Promise<T> {
     await this.start(work);
     await this.state(work.id, ({ phase }) => phase !== 'Preparing');
     return work;
@@ -154,13 +154,13 @@ export class Harness {
   }
 
   /** Starts the work and waits for its end. */
-  async run(work: WorkOrder): Promise<WorkState> {
+  async run(work: WorkSpec): Promise<WorkState> {
     await this.start(work);
     return this.ended(work.id);
   }
 
   /** Runs the work and answers what it printed. */
-  async output(work: WorkOrder, container = 'main'): Promise<string> {
+  async output(work: WorkSpec, container = 'main'): Promise<string> {
     await this.run(work);
     return this.text(work.id, container);
   }

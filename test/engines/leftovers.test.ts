@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import type { WorkOrder } from '../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../src/engines/compute/engine.js';
 import { Harness, order } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
 import { descendants, entries, link } from '../support/proc.js';
@@ -53,7 +53,7 @@ function census(ground: Ground): readonly string[] {
 /** One box, with all that can be left by what runs in it. */
 async function cycle(h: Harness, number: number): Promise<void> {
   const { main: _, ...rest } = order('true');
-  const box: WorkOrder = { ...rest, secretFiles: new Map([['key', Buffer.from('value')]]) };
+  const box: WorkSpec = { ...rest, secretFiles: new Map([['key', Buffer.from('value')]]) };
   const work = await h.running(box);
   const mess =
     'mkdir -p a/b; echo x >a/b/c; mkfifo p; ln -s / l; setsid sleep 600 & (sleep 600 &) ; echo y >/tmp/f; echo z >/dev/shm/g; echo done';

@@ -24,7 +24,7 @@ for (const setup of setups) {
     continue;
   }
   // One engine for all cases of a setup: they run at the same time and must not meet.
-  let stage: Promise<Stage> | undefined;
+  let resources: Promise<Stage> | undefined;
   const open = async (): Promise<Stage> => {
     const ground = Ground.make(setup);
     const engine = await ground.open();
@@ -46,10 +46,10 @@ for (const setup of setups) {
     return { ground, harness: await Harness.over(engine), around };
   };
   test.before(() => {
-    stage = open();
+    resources = open();
   });
   test.after.always(async () => {
-    const { ground, harness } = (await stage) as Stage;
+    const { ground, harness } = (await resources) as Stage;
     await harness.close();
     await ground.clean();
   });
@@ -57,7 +57,7 @@ for (const setup of setups) {
     test(`${setup.title}: ${name}`, async (t) => {
       // All of them are waiting for their turn at first.
       t.timeout(8 * 60_000);
-      const { harness, around } = (await stage) as Stage;
+      const { harness, around } = (await resources) as Stage;
       t.is(around.facts.refusal, undefined);
       const missing = (needs ?? []).filter((limit) => !around.facts.enforced[limit]);
       if (missing.length > 0) {

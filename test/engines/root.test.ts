@@ -12,28 +12,28 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { Scratch, type Place } from '../../src/engines/compute/runner/work/scratch.js';
+import { Scratch, type ScratchSlot } from '../../src/engines/compute/runner/work/scratch.js';
 
 const SKELETON = {
   directories: ['/usr', '/svc/outputs', '/run/secrets', '/var'],
   links: [['/var/tmp', '../tmp']] as const,
 };
 
-async function agedPlace(t: { teardown(release: () => void): void }): Promise<{ place: Place; root: string }> {
+async function agedPlace(t: { teardown(release: () => void): void }): Promise<{ slot: ScratchSlot; root: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'troupe-root-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
-  const place = new Scratch(dir, dir, undefined, 1).take();
-  if (place === undefined) throw new Error('no place');
-  await place.prepare([], SKELETON);
-  while (!place.aged) await new Promise((done) => setImmediate(done));
-  await place.prepare([], SKELETON);
-  return { place, root: place.realPath('root') };
+  const slot = new Scratch(dir, dir, undefined, 1).take();
+  if (slot === undefined) throw new Error('no place');
+  await slot.prepare([], SKELETON);
+  while (!slot.aged) await new Promise((done) => setImmediate(done));
+  await slot.prepare([], SKELETON);
+  return { slot, root: slot.realPath('root') };
 }
 
 test('an untouched root is kept, with its skeleton', async (t) => {
-  const { place, root } = await agedPlace(t);
+  const { slot, root } = await agedPlace(t);
   const { ino } = lstatSync(root);
-  await place.clean();
+  await slot.clean();
   t.is(lstatSync(root).ino, ino);
   t.is(readlinkSync(join(root, 'var/tmp')), '../tmp');
   for (const path of ['usr', 'svc/outputs', 'run/secrets']) t.true(lstatSync(join(root, path)).isDirectory());
@@ -58,9 +58,9 @@ for (const [what, touch] of [
   ],
 ] as const) {
   test(`a root with ${what} is made anew`, async (t) => {
-    const { place, root } = await agedPlace(t);
+    const { slot, root } = await agedPlace(t);
     touch(root);
-    await place.clean();
+    await slot.clean();
     t.false(existsSync(join(root, 'x')) || existsSync(join(root, 'svc/outputs/x')));
     for (const path of ['svc', 'svc/outputs', 'run/secrets']) t.true(lstatSync(join(root, path)).isDirectory(), path);
   });

@@ -15,7 +15,7 @@ import { processorTime } from '../../src/engines/compute/runner/limits/groups.js
 import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
 import { LineReader } from '../../src/engines/compute/runner/protocol/lines.js';
 import { isInside } from '../../src/engines/compute/runner/work/inside.js';
-import { Pressure } from '../../src/engines/compute/runner/work/pressure.js';
+import { CpuPressure } from '../../src/engines/compute/runner/work/cpu-pressure.js';
 
 test('messages come out whole and in order, however the bytes are cut', (t) => {
   fc.assert(
@@ -134,7 +134,7 @@ test('the processors are wanted as much as the kernel says that somebody has wai
   const file = join(dir, 'cpu');
   const say = (total: number): void =>
     writeFileSync(file, `some avg10=99.00 avg60=0.00 avg300=0.00 total=${total}\nfull avg10=0.00 total=0\n`);
-  const pressure = new Pressure(file);
+  const pressure = new CpuPressure(file);
   // Not known.
   t.is(pressure.since(0), 0);
   say(5_000_000);

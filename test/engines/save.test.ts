@@ -2,10 +2,10 @@
 import test from 'ava';
 import type { OutputFile, WorkState } from '../../src/engines/compute/engine.js';
 import type { WireOrder } from '../../src/engines/compute/runner/protocol/messages.js';
-import type { Place } from '../../src/engines/compute/runner/work/scratch.js';
+import type { ScratchSlot } from '../../src/engines/compute/runner/work/scratch.js';
 import { saveOutputs } from '../../src/engines/compute/runner/work/save.js';
 
-const PLACE = {} as Place;
+const PLACE = {} as ScratchSlot;
 const ORDER = { outputs: [{ name: 'home', path: '/home', vital: true }] } as unknown as WireOrder;
 
 const good: OutputFile = { name: 'home', file: '/x', size: 1, directory: true };
@@ -48,9 +48,9 @@ test('a collection that breaks altogether is one that failed, and ends when it i
 });
 
 test('what is not vital is tried once', async (t) => {
-  const order = { outputs: [{ name: 'home', path: '/home' }] } as unknown as WireOrder;
+  const spec = { outputs: [{ name: 'home', path: '/home' }] } as unknown as WireOrder;
   const outputs = await saveOutputs(
-    order,
+    spec,
     PLACE,
     { collect: async () => [bad] },
     {

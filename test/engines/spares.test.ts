@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import type { WorkOrder } from '../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../src/engines/compute/engine.js';
 import { box, type Harness, order, taken } from './compute-harness.js';
 import { type Ground } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';
@@ -105,7 +105,7 @@ once(
   'the first crowd finds boxes ready, and two sorts of work share them',
   async (t, ground, h) => {
     const [one, other] = [box(), box({ workingDir: '/tmp' })];
-    const crowdIsServed = async (like: WorkOrder): Promise<boolean> => {
+    const crowdIsServed = async (like: WorkSpec): Promise<boolean> => {
       const crowd = Array.from({ length: 4 }, () => ({ ...like, id: box().id }));
       const orderedAt = uptime();
       const ran = await Promise.all(crowd.map(async (work) => (await h.running(work)).id));
@@ -113,7 +113,7 @@ once(
       for (const id of ran) await h.engine.remove(id, true, h.patience());
       return ready.every(Boolean);
     };
-    const starts = async (like: WorkOrder): Promise<void> => {
+    const starts = async (like: WorkSpec): Promise<void> => {
       for (let start = 1; start < 4; start++) {
         const { id } = await h.running({ ...like, id: box().id });
         await h.engine.remove(id, true, h.patience());

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import type { OutputFile, WorkOrder } from '../../src/engines/compute/engine.js';
+import type { OutputFile, WorkSpec } from '../../src/engines/compute/engine.js';
 import { SOURCE } from '../../src/engines/compute/runner/work/extract-program.js';
 import { order, type Harness } from './compute-harness.js';
 import { each, once } from './runner-ground.js';
@@ -80,7 +80,7 @@ for my $directory (@directories) {
 }
 `;
 
-const KEEP: WorkOrder['outputs'] = [{ name: 'tree', path: '/workspace' }];
+const KEEP: WorkSpec['outputs'] = [{ name: 'tree', path: '/workspace' }];
 
 function outputOf(ended: { readonly outputs?: readonly OutputFile[] | undefined }): string {
   const [tree] = ended.outputs ?? [];
@@ -97,7 +97,7 @@ async function saved(h: Harness, seed: number): Promise<string> {
   return outputOf(ended);
 }
 
-function input(ground: Ground, file: string, unpack: 'tar' | 'tar.zst', kept = true): WorkOrder['inputs'] {
+function input(ground: Ground, file: string, unpack: 'tar' | 'tar.zst', kept = true): WorkSpec['inputs'] {
   const at = ground.files();
   const source = join(at, 'archive');
   copyFileSync(file, source);

@@ -2,7 +2,7 @@
 import { Client as Database } from 'pg';
 import { openCommands } from '../../actors/work/commands.js';
 import { openFiles } from '../../actors/work/files/open.js';
-import type { EntranceDeps } from '../../actors/work/entrance.js';
+import type { AttachDeps } from '../../actors/work/attach.js';
 import { printProcessId } from '../../http/routes/process-id.js';
 import { encodeObject } from '../../src/api/encode.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
@@ -50,8 +50,8 @@ const TINY = {
   engine: {},
   activity: { begin: () => () => undefined },
   now: Date.now,
-} as unknown as EntranceDeps;
-const NO_COMMANDS = { kinds: [], engine: undefined, now: Date.now } as unknown as EntranceDeps;
+} as unknown as AttachDeps;
+const NO_COMMANDS = { kinds: [], engine: undefined, now: Date.now } as unknown as AttachDeps;
 /** Asks for a link to a tool of a Workspace that has only SSH among its tools, and no keys. */
 async function linkTo(door: Door, tool: string): Promise<Response> {
   const workspace = stored('Workspace', 'a', 'default', { tools: ['SSH'] });

@@ -22,7 +22,7 @@ const MANY = FEW * 4;
 const MOST = 4.6;
 
 const context: WriteContext = {
-  moment: momentAt(),
+  context: momentAt(),
   fieldValidation: 'Strict',
   fieldManager: 'test',
   dryRun: true,

@@ -14,7 +14,7 @@ async function openStrictDoor(t: ExecutionContext): Promise<Door> {
   const moment = { now: 0, uid: () => 'u', randomBytes: (length: number) => Buffer.alloc(length) };
   door.stage.write = async (address, request) => {
     if (request.verb !== 'create') throw new Error(`not for ${request.verb}`);
-    const made = prepareCreate(agentRunKind, address, request.body, { moment, ...request });
+    const made = prepareCreate(agentRunKind, address, request.body, { context: moment, ...request });
     if (made.outcome === 'Refused') return made;
     const body = Buffer.from(JSON.stringify(made.object));
     return { outcome: 'Done', status: 201, body, etag: 'dry-run', warnings: made.warnings };

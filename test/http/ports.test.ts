@@ -5,7 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import test from 'ava';
 import * as fc from 'fast-check';
 import { WebSocket, WebSocketServer } from 'ws';
-import { notRunning } from '../../actors/work/entrance.js';
+import { notRunning } from '../../actors/work/attach.js';
 import { outwardHeaders } from '../../http/proxy/headers.js';
 import { outwardLink, outwardLocation, outwardRefresh } from '../../http/proxy/references.js';
 import { scopeCookie } from '../../http/proxy/cookies.js';

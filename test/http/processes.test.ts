@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { Commands } from '../../actors/work/commands.js';
-import { notRunning } from '../../actors/work/entrance.js';
+import { notRunning } from '../../actors/work/attach.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { LogLine, ProcessState } from '../../src/engines/compute/engine.js';
 import { parseProcessId, printProcessId } from '../../http/routes/process-id.js';

@@ -1,7 +1,7 @@
 /** Rates and streams of one credential: what is too much is told, and troubles nobody else. */
 import test from 'ava';
 import { openRates } from '../../http/rate.js';
-import type { Caller } from '../../actors/stage.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
 import { at, json } from './support/json.js';
 import { watching } from './support/watching.js';

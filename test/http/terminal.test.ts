@@ -13,8 +13,8 @@ interface Seen {
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 }
 
-async function open(t: Parameters<typeof openDoor>[0], stage: Stage, query = ''): Promise<Seen> {
-  const door = await openDoor(t, { commands: stage.commands });
+async function open(t: Parameters<typeof openDoor>[0], resources: Stage, query = ''): Promise<Seen> {
+  const door = await openDoor(t, { commands: resources.commands });
   const url = `ws://127.0.0.1:${door.http.httpPort}${TERMINAL}${query}`;
   const socket = new WebSocket(url, { headers: bearer(KEYS.owner) });
   let text = '';
@@ -32,31 +32,35 @@ async function open(t: Parameters<typeof openDoor>[0], stage: Stage, query = '')
 }
 
 test('bytes pass both ways, the size is told, and the close has the exit code', async (t) => {
-  const stage = openStage();
-  const { socket, text, closed } = await open(t, stage, '?cols=100&rows=30&command=sh&command=-c&command=x&epoch=2');
-  const [asked] = stage.asked;
+  const resources = openStage();
+  const { socket, text, closed } = await open(
+    t,
+    resources,
+    '?cols=100&rows=30&command=sh&command=-c&command=x&epoch=2',
+  );
+  const [asked] = resources.asked;
   t.deepEqual(asked?.terminal, { columns: 100, rows: 30 });
   t.deepEqual(asked?.command, ['sh', '-c', 'x']);
   t.is(asked?.epoch, 2);
   socket.send(Buffer.from([0, 255, 3]));
   socket.send(JSON.stringify({ resize: { cols: 132, rows: 50 } }));
-  await until('it is resized', () => stage.sizes.length === 1);
-  t.deepEqual(stage.sizes[0], { columns: 132, rows: 50 });
-  t.deepEqual(Buffer.concat(stage.typed), Buffer.from([0, 255, 3]));
-  stage.say('\x00\xff$ ');
-  stage.end({ end: 'Exited', exitCode: 130, timedOut: false });
+  await until('it is resized', () => resources.sizes.length === 1);
+  t.deepEqual(resources.sizes[0], { columns: 132, rows: 50 });
+  t.deepEqual(Buffer.concat(resources.typed), Buffer.from([0, 255, 3]));
+  resources.say('\x00\xff$ ');
+  resources.end({ end: 'Exited', exitCode: 130, timedOut: false });
   t.deepEqual(await closed, { code: 1000, reason: '{"exitCode":130,"signal":2}' });
   t.is(text(), Buffer.from('\x00\xff$ ').toString('latin1'));
 });
 
 test('without a command it is a login shell on 80 by 24', async (t) => {
-  const stage = openStage();
-  const { socket } = await open(t, stage);
-  const [asked] = stage.asked;
+  const resources = openStage();
+  const { socket } = await open(t, resources);
+  const [asked] = resources.asked;
   t.deepEqual(asked?.terminal, { columns: 80, rows: 24 });
   t.regex(asked?.command.join(' ') ?? '', /bash -l.*sh -l/);
   socket.terminate();
-  t.true(await until('the program is ended', () => stage.aborted));
+  t.true(await until('the program is ended', () => resources.aborted));
 });
 
 test('the end of the epoch and a program that is none are told by codes of their own', async (t) => {
@@ -80,23 +84,23 @@ for (const [what, frame] of [
   ['more than a resize', '{"resize":{"cols":80,"rows":24},"x":1}'],
 ] as const) {
   test(`a text frame that is ${what} closes with 4400 and ends the program`, async (t) => {
-    const stage = openStage();
-    const { socket, closed } = await open(t, stage);
+    const resources = openStage();
+    const { socket, closed } = await open(t, resources);
     socket.send(frame);
     const { code, reason } = await closed;
     t.is(code, 4400);
     t.regex(reason, /BadRequest/);
-    t.is(stage.sizes.length, 0);
-    t.true(await until('the program is ended', () => stage.aborted));
+    t.is(resources.sizes.length, 0);
+    t.true(await until('the program is ended', () => resources.aborted));
   });
 }
 
 test('a frame beyond the bound closes with 1009, and text that is no UTF-8 with 1007', async (t) => {
-  const stage = openStage();
-  const { socket, closed } = await open(t, stage);
+  const resources = openStage();
+  const { socket, closed } = await open(t, resources);
   socket.send(Buffer.alloc(1024 * 1024 + 1));
   t.is((await closed).code, 1009);
-  t.is(stage.typed.length, 0);
+  t.is(resources.typed.length, 0);
   const other = openStage();
   const second = await open(t, other);
   second.socket.send(Buffer.from([0xff, 0xfe]), { binary: false });
@@ -104,25 +108,25 @@ test('a frame beyond the bound closes with 1009, and text that is no UTF-8 with 
 });
 
 test('a client that does not read pauses the program, and gets all of it when it reads again', async (t) => {
-  const stage = openStage();
-  const { socket, text, closed } = await open(t, stage);
+  const resources = openStage();
+  const { socket, text, closed } = await open(t, resources);
   socket.pause();
   const part = Buffer.alloc(64 * 1024, 'x');
-  for (let i = 0; i < 400; i++) stage.say(part);
+  for (let i = 0; i < 400; i++) resources.say(part);
   // What the kernel takes, on top of our own bound, is a few megabytes at most.
-  await until('something is taken', () => stage.taken > 0);
-  await steady('nothing more is taken', () => stage.taken);
-  t.true(stage.taken < 300, `${stage.taken} of 400 parts were taken`);
+  await until('something is taken', () => resources.taken > 0);
+  await steady('nothing more is taken', () => resources.taken);
+  t.true(resources.taken < 300, `${resources.taken} of 400 parts were taken`);
   socket.resume();
-  stage.end({ end: 'Exited', exitCode: 0, timedOut: false });
+  resources.end({ end: 'Exited', exitCode: 0, timedOut: false });
   t.is((await closed).code, 1000);
   t.is(text().length, 400 * part.length);
 });
 
 test('one who types faster than the program reads is read no further, and nothing is lost', async (t) => {
-  const stage = openStage();
-  const release = stage.hold();
-  const { socket, closed } = await open(t, stage);
+  const resources = openStage();
+  const release = resources.hold();
+  const { socket, closed } = await open(t, resources);
   const part = Buffer.alloc(64 * 1024, 'y');
   for (let i = 0; i < 400; i++) socket.send(part);
   await steady('nothing more is sent', () => socket.bufferedAmount);
@@ -130,9 +134,9 @@ test('one who types faster than the program reads is read no further, and nothin
   release();
   await until(
     'all of it is read',
-    () => stage.typed.reduce((sum, { length }) => sum + length, 0) === 400 * part.length,
+    () => resources.typed.reduce((sum, { length }) => sum + length, 0) === 400 * part.length,
   );
   socket.close();
   await closed;
-  t.true(await until('the program is ended', () => stage.aborted));
+  t.true(await until('the program is ended', () => resources.aborted));
 });

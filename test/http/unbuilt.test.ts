@@ -1,7 +1,7 @@
 /** Routes that are declared and not served yet: they say so with 501, after everything that the built ones will refuse. */
 import test from 'ava';
 import { openCommands } from '../../actors/work/commands.js';
-import type { EntranceDeps } from '../../actors/work/entrance.js';
+import type { AttachDeps } from '../../actors/work/attach.js';
 import { wholeDocument } from '../../http/openapi/document.js';
 import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from '../../http/routes/declared/index.js';
 import { openapiPath } from '../../http/routes/declared/declared.js';
@@ -105,7 +105,7 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
       head: async () => undefined,
       get: async () => undefined,
     },
-    commands: openCommands({ read: async () => undefined } as unknown as EntranceDeps),
+    commands: openCommands({ read: async () => undefined } as unknown as AttachDeps),
   });
   const document = wholeDocument({ title: 'test', version: '1', group: API_GROUP, kinds: KINDS });
   const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options']);

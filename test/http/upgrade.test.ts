@@ -83,8 +83,8 @@ test('a standby, a drain and an org over its rate refuse upgrades as they refuse
 });
 
 test('a browser may bring its key as a subprotocol, which is not answered', async (t) => {
-  const stage = openStage();
-  const door = await openDoor(t, { commands: stage.commands });
+  const resources = openStage();
+  const door = await openDoor(t, { commands: resources.commands });
   const key = (value: string): string =>
     `base64url.bearer.authorization.k8s.io.${Buffer.from(value).toString('base64url')}`;
   const open = (protocols: string[]): Promise<WebSocket> =>
@@ -149,13 +149,13 @@ test('who asks again on the same connection is answered for the last time on it'
 });
 
 test('a drain closes what has been upgraded, and ends its program', async (t) => {
-  const stage = openStage();
-  const door = await openDoor(t, { commands: stage.commands });
+  const resources = openStage();
+  const door = await openDoor(t, { commands: resources.commands });
   const socket = new WebSocket(`ws://127.0.0.1:${door.http.httpPort}${TERMINAL}`, { headers: bearer(KEYS.owner) });
   await new Promise((resolve) => socket.once('open', resolve));
   const closed = new Promise<number>((resolve) => socket.once('close', resolve));
   await door.http.drain();
   t.is(await closed, 1001);
-  t.true(await until('the program is ended', () => stage.aborted));
+  t.true(await until('the program is ended', () => resources.aborted));
   await door.http.close();
 });

@@ -2,7 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import type { Selection } from '../../http/resources/selection.js';
 import { changeFrame, chunk, select, payload, tickChunks } from '../../http/watch/frames.js';
 import { openRenderings } from '../../http/table/rendering.js';

@@ -3,12 +3,12 @@ import type { Author } from '../../src/api/access/author.js';
 import type { ApiObject, ObjectMeta } from '../../src/api/object.js';
 import type { Effect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { Current, Decision, Message, Moment } from '../../src/kinds/machine.js';
+import type { Current, Decision, Message, DecisionContext } from '../../src/kinds/machine.js';
 
 export const NOW = Date.parse('2026-01-02T03:04:05.678Z');
 
 /** Random bytes that count up from `seed`, so that a test knows them. */
-export function momentAt(now: number = NOW, seed = 0): Moment {
+export function momentAt(now: number = NOW, seed = 0): DecisionContext {
   let ids = 0;
   return {
     now,
@@ -44,7 +44,7 @@ export function ask(
   kind: KindDefinition,
   stored: Stored,
   message: Message,
-  moment = momentAt(),
+  context = momentAt(),
   org = 'o-1',
 ): Decision<unknown, unknown, unknown> {
   const { name, namespace } = stored.object.metadata;
@@ -53,7 +53,7 @@ export function ask(
     object: stored.object,
     private: stored.private,
   };
-  return kind.machine.decide(current, undefined, message, moment);
+  return kind.machine.decide(current, undefined, message, context);
 }
 
 export interface Next extends Stored {
@@ -66,10 +66,10 @@ export function decided(
   kind: KindDefinition,
   stored: Stored,
   message: Message,
-  moment = momentAt(),
+  context = momentAt(),
   org = 'o-1',
 ): Next {
-  const decision = ask(kind, stored, message, moment, org);
+  const decision = ask(kind, stored, message, context, org);
   if (decision.outcome !== 'Next') throw new Error(`expected Next, got ${JSON.stringify(decision)}`);
   const { metadata } = stored.object;
   const object: ApiObject = {

@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { openFront } from '../../ops/front.js';
+import { openLeaderFacade } from '../../ops/leader-facade.js';
 import { openLog } from '../../ops/log.js';
 import { openSsh } from '../../ops/ssh.js';
 import { loadConfig } from '../../src/config.js';
@@ -29,7 +29,7 @@ async function opened(t: ExecutionContext, env: Readonly<Record<string, string>>
   const loaded = loadConfig(env);
   if (loaded.outcome === 'Invalid') throw new Error(loaded.lines.join());
   const keys = masterKeys(masterKey(Buffer.alloc(32, 1)));
-  const ssh = await openSsh(loaded.config, store, keys, openFront(store, {} as Blobs), openLog('fatal'));
+  const ssh = await openSsh(loaded.config, store, keys, openLeaderFacade(store, {} as Blobs), openLog('fatal'));
   t.teardown(() => ssh.door?.close());
   return ssh;
 }

@@ -12,7 +12,7 @@ import { listDirectory } from '../../actors/work/files/list.js';
 import { openFile, openHashes } from '../../actors/work/files/read.js';
 import { removeFile } from '../../actors/work/files/remove.js';
 import { writeFile } from '../../actors/work/files/write.js';
-import type { Entered } from '../../actors/work/entrance.js';
+import type { AttachedWork } from '../../actors/work/attach.js';
 import type { ExecEnd, ExecOrder, ExecStart } from '../../src/engines/compute/engine.js';
 
 const BUSYBOX = '/bin/busybox';
@@ -59,7 +59,7 @@ const ENTERED = {
   plan: { amounts: { disk: 1e9 } },
   engine: { exec },
   over: (why: string) => new Error(why),
-} as unknown as Entered;
+} as unknown as AttachedWork;
 
 async function* bytesOf(bytes: Buffer): AsyncGenerator<Uint8Array, void> {
   for (let at = 0; at < bytes.length; at += 65_536) yield bytes.subarray(at, at + 65_536);

@@ -6,7 +6,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import ssh2, { type ClientChannel } from 'ssh2';
-import { openSshDoor, type SshDoor } from '../../http/ssh/server.js';
+import { openSshDoor, type SshServer } from '../../http/ssh/server.js';
 import { newSshKey } from '../../ops/ssh-key.js';
 import { until } from '../e2e/until.js';
 import { HOST_KEY, openHouse, type House } from './house.js';
@@ -19,11 +19,11 @@ const SILENT = { info: () => undefined, warn: () => undefined };
 
 let kit: SshKit;
 let house: House;
-let door: SshDoor;
+let door: SshServer;
 
-const openDoor = (bounds = {}): Promise<SshDoor> => {
-  const { guests, inside } = house;
-  return openSshDoor({ host: '127.0.0.1', port: 0, hostKey: HOST_KEY, guests, inside, log: SILENT, bounds });
+const openDoor = (bounds = {}): Promise<SshServer> => {
+  const { authorization, inside } = house;
+  return openSshDoor({ host: '127.0.0.1', port: 0, hostKey: HOST_KEY, authorization, inside, log: SILENT, bounds });
 };
 
 test.before(async () => {

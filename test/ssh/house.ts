@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { Guest, Guests, GuestCommand, Inside } from '../../http/ssh/deps.js';
+import type { SshPrincipal, SshAuthorization, SshCommand, Inside } from '../../http/ssh/deps.js';
 import { findKey } from '../../http/ssh/keys.js';
 import { newSshKey } from '../../ops/ssh-key.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
 
 export interface House {
-  readonly guests: Guests;
+  readonly authorization: SshAuthorization;
   readonly inside: Inside;
   /** By user name. */
   readonly keys: Map<string, string[]>;
@@ -16,7 +16,7 @@ export interface House {
   unjudged?: string | undefined;
   /** The epoch that runs; undefined: nothing does. */
   epoch: number | undefined;
-  readonly started: GuestCommand[];
+  readonly started: SshCommand[];
   readonly sizes: TerminalSize[];
   /** Connections that are counted as activity now. */
   staying: number;
@@ -34,13 +34,13 @@ export function openHouse(): House {
     sizes: [],
     staying: 0,
     passed: new Map(),
-    guests: {
+    authorization: {
       async admit(user, key) {
         const parsed = findKey(house.keys.get(user) ?? [], key);
         const owner = { org: 'bootstrap', kind: 'Workspace', project: 'default', name: user };
-        return parsed && { guest: { owner, uid: 'u', key, epoch: house.epoch }, key: parsed };
+        return parsed && { principal: { owner, uid: 'u', key, epoch: house.epoch }, key: parsed };
       },
-      async standing({ owner, key, epoch }: Guest) {
+      async standing({ owner, key, epoch }: SshPrincipal) {
         if (owner.name === house.unjudged) throw new Error('the database does not answer');
         if (findKey(house.keys.get(owner.name) ?? [], key) === undefined) {
           return { standing: 'Unwelcome', message: 'the key has gone' };
@@ -75,7 +75,7 @@ export function openHouse(): House {
 }
 
 function execute(
-  { command, env }: GuestCommand,
+  { command, env }: SshCommand,
   signal: AbortSignal,
   bytes: { in: number; out: number },
   onSize: (size: TerminalSize) => void,

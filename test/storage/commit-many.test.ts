@@ -2,7 +2,7 @@
 import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCommitter } from '../../storage/commit/committer.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import { sweepSlots } from '../../storage/slots-left.js';
 import { address, insert, logLimit, openFixture, remove, seal, update, versionOf } from './fixtures.js';
 
@@ -219,14 +219,14 @@ test('backends killed in the middle of everything: what was answered is there on
 
 test('the same write asked again under its key meets the stored response, sealed at rest and stamped when read', async (t) => {
   const f = await openFixture(t);
-  const member = insert('a');
+  const request = insert('a');
   const idempotency = {
     holder: 'h',
     key: 'k',
     fingerprint: 'f',
     status: 201,
     headers: { location: '/x' },
-    response: Buffer.from(member.write.body),
+    response: Buffer.from(request.write.body),
   };
   const [first, second] = await Promise.all([
     f.committer.commit(insert('a', { idempotency }), undefined),

@@ -1,14 +1,14 @@
 import test from 'ava';
 import { decodeObject, readVersion } from '../../src/api/encode.js';
-import type { MemberResult } from '../../storage/commit/member.js';
+import type { CommitResult } from '../../storage/commit/request.js';
 import { address, insert, logLimit, openFixture, remove, update, versionOf } from './fixtures.js';
 
 test('a created object is read back with its version stamped, and the same bytes were published before the answer', async (t) => {
   const f = await openFixture(t);
   const text = 'ä \u{1f600} "quoted" \\ \u0001';
-  const member = insert('a', { private: '{"p":1}' }, text);
+  const request = insert('a', { private: '{"p":1}' }, text);
   let publishedAtAnswer = 0;
-  const version = await f.committer.commit(member, undefined).then((result) => {
+  const version = await f.committer.commit(request, undefined).then((result) => {
     publishedAtAnswer = f.published.length;
     return versionOf(result);
   });
@@ -16,16 +16,16 @@ test('a created object is read back with its version stamped, and the same bytes
   const stored = await f.store.objects.read(address('a'));
   t.is(stored?.version, version);
   t.is(stored?.private, '{"p":1}');
-  t.deepEqual(stored?.body, member.write.body, 'Postgres gives back the very bytes');
+  t.deepEqual(stored?.body, request.write.body, 'Postgres gives back the very bytes');
   t.deepEqual(decodeObject(stored?.body ?? Buffer.alloc(0)).spec, { text });
-  t.is(readVersion(member.write.body), version);
+  t.is(readVersion(request.write.body), version);
   t.deepEqual(f.published[0], {
     version,
     type: 'ADDED',
     address: address('a'),
     uid: 'uid-a',
     before: undefined,
-    after: member.write.body,
+    after: request.write.body,
   });
 });
 
@@ -145,9 +145,9 @@ test('each refused member of a batch gets its own answer, and its neighbours are
   };
   const results = Object.fromEntries(
     await Promise.all(
-      Object.entries(asked).map(async ([name, member]): Promise<[string, MemberResult]> => [
+      Object.entries(asked).map(async ([name, request]): Promise<[string, CommitResult]> => [
         name,
-        await f.committer.commit(member, undefined),
+        await f.committer.commit(request, undefined),
       ]),
     ),
   );

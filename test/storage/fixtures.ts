@@ -2,7 +2,7 @@
 import type { Address } from '../../src/api/address.js';
 import { encodeObject } from '../../src/api/encode.js';
 import { openCommitter } from '../../storage/commit/committer.js';
-import type { CommittedChange, Committer, Member, ObjectWrite } from '../../storage/commit/member.js';
+import type { CommittedChange, Committer, CommitRequest, ObjectWrite } from '../../storage/commit/request.js';
 import { openStore, type Store } from '../../storage/open.js';
 import type { Lease, LogLimit } from '../../storage/store.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -81,7 +81,7 @@ export function bodyOf(of: Address, uid: string, text = ''): Buffer {
   });
 }
 
-export function member(of: Address, uid: string, write: ObjectWrite, more: Partial<Member> = {}): Member {
+export function member(of: Address, uid: string, write: ObjectWrite, more: Partial<CommitRequest> = {}): CommitRequest {
   return {
     address: of,
     uid,
@@ -102,19 +102,19 @@ export function member(of: Address, uid: string, write: ObjectWrite, more: Parti
   };
 }
 
-export function insert(name: string, more: Partial<Member> = {}, text = ''): Member {
+export function insert(name: string, more: Partial<CommitRequest> = {}, text = ''): CommitRequest {
   const of = more.address ?? address(name);
   const uid = more.uid ?? `uid-${name}`;
   return member(of, uid, { op: 'insert', body: bodyOf(of, uid, text) }, more);
 }
 
-export function update(name: string, expected: number, more: Partial<Member> = {}, text = ''): Member {
+export function update(name: string, expected: number, more: Partial<CommitRequest> = {}, text = ''): CommitRequest {
   const of = more.address ?? address(name);
   const uid = more.uid ?? `uid-${name}`;
   return member(of, uid, { op: 'update', expected, body: bodyOf(of, uid, text) }, more);
 }
 
-export function remove(name: string, expected: number, more: Partial<Member> = {}, text = ''): Member {
+export function remove(name: string, expected: number, more: Partial<CommitRequest> = {}, text = ''): CommitRequest {
   const of = more.address ?? address(name);
   const uid = more.uid ?? `uid-${name}`;
   return member(of, uid, { op: 'delete', expected, body: bodyOf(of, uid, text) }, more);

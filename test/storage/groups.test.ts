@@ -1,20 +1,20 @@
 /** Who shares a transaction, when more wait than fit into one. */
 import test from 'ava';
-import type { Entry } from '../../storage/commit/entry.js';
+import type { QueuedCommit } from '../../storage/commit/queued-commit.js';
 import { openGroups } from '../../storage/commit/groups.js';
-import type { Member } from '../../storage/commit/member.js';
+import type { CommitRequest } from '../../storage/commit/request.js';
 
 /** Only what is looked at. */
-function entry(org: string, n: number, key = `${org}/${n}`, bytes = 2_000): Entry {
-  const member = { address: { org, kind: 'Job', project: 'default', name: `${n}` } } as Member;
-  return { member, before: undefined, keys: [key], bytes, since: n, sealed: undefined, resolve: () => {} };
+function entry(org: string, n: number, key = `${org}/${n}`, bytes = 2_000): QueuedCommit {
+  const request = { address: { org, kind: 'Job', project: 'default', name: `${n}` } } as CommitRequest;
+  return { request, before: undefined, keys: [key], bytes, since: n, sealed: undefined, resolve: () => {} };
 }
 
-const many = (org: string, count: number): Entry[] => Array.from({ length: count }, (_, n) => entry(org, n));
-const nameOf = ({ member: { address } }: Entry): string => `${address.org}/${address.name}`;
+const many = (org: string, count: number): QueuedCommit[] => Array.from({ length: count }, (_, n) => entry(org, n));
+const nameOf = ({ request: { address } }: QueuedCommit): string => `${address.org}/${address.name}`;
 
 /** Every group to the end, each ended before the next one begins. */
-function groupsOf(waiting: readonly Entry[]): string[][] {
+function groupsOf(waiting: readonly QueuedCommit[]): string[][] {
   const groups = openGroups();
   const all: string[][] = [];
   for (let left = waiting; left.length > 0;) {
@@ -87,9 +87,9 @@ test('whatever waits and is under way, each goes once, and those of one object i
       const org = `o-${below(6)}`;
       return entry(org, n, `${org}/${below(20)}`, below(1_024 * 1_024));
     });
-    const gone: Entry[] = [];
-    const flying: Entry[][] = [];
-    let waiting: Entry[] = [];
+    const gone: QueuedCommit[] = [];
+    const flying: QueuedCommit[][] = [];
+    let waiting: QueuedCommit[] = [];
     for (let n = 0; n < coming.length || waiting.length > 0 || flying.length > 0;) {
       const next = below(100);
       waiting.push(...coming.slice(n, n + next));

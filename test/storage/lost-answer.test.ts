@@ -1,7 +1,7 @@
 /** What the committer does when the connection breaks around COMMIT: a proxy between it and Postgres cuts just there. */
 import test from 'ava';
 import { openCommitter } from '../../storage/commit/committer.js';
-import type { CommittedChange } from '../../storage/commit/member.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import { askFate } from '../../storage/commit/fate.js';
 import { sessionOn } from '../../storage/commit/session.js';
 import { openPostgres } from '../../storage/postgres.js';

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { migrate, readMigrations, type Migration } from '../../storage/migrate.js';
-import { DatabaseNewerError } from '../../storage/newer.js';
+import { DatabaseNewerError } from '../../storage/schema-newer-error.js';
 import { acquireLease } from '../../storage/lease.js';
 import { openStore } from '../../storage/open.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';

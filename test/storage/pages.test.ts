@@ -2,7 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { readVersion } from '../../src/api/encode.js';
-import type { Committer } from '../../storage/commit/member.js';
+import type { Committer } from '../../storage/commit/request.js';
 import { FORMATS } from '../../storage/formats.js';
 import { openObjects } from '../../storage/objects.js';
 import type { Postgres } from '../../storage/postgres.js';

@@ -7,8 +7,8 @@
  * as a failure, and the archive can be sent again.
  */
 import { refuse, type RefusalError } from '../../../src/api/refusal.js';
-import type { Entered } from '../entrance.js';
-import { runErrand } from './errand.js';
+import type { AttachedWork } from '../attach.js';
+import { runScript } from './box-script.js';
 import { diskFull, EXIT, isDiskFull, overTheDisk, plainLines, quoted } from './faults.js';
 import { TarModes, type DirectoryMode } from './tar-modes.js';
 
@@ -58,59 +58,59 @@ const COMPLAINTS = 5;
 
 /** Throws before its first bytes when there is nothing to pack. */
 export async function* packDirectory(
-  entered: Entered,
+  attached: AttachedWork,
   path: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
-  const errand = await runErrand(entered, PACK, [path], signal, { bulk: true });
-  yield* errand.output;
-  await errand.done([CHANGED]);
+  const script = await runScript(attached, PACK, [path], signal, { bulk: true });
+  yield* script.output;
+  await script.done([CHANGED]);
 }
 
 /** Answers how many files there were. Refuses with FileTooLarge, Invalid and what `faultOf` says. */
 export async function unpackArchive(
-  entered: Entered,
+  attached: AttachedWork,
   path: string,
   body: AsyncIterator<Uint8Array>,
   signal: AbortSignal,
 ): Promise<{ readonly files: number }> {
-  const limit = entered.plan.amounts.disk;
-  const errand = await runErrand(entered, UNPACK, [path], signal, { bulk: true });
-  const counted = countFiles(errand.output);
+  const limit = attached.plan.amounts.disk;
+  const script = await runScript(attached, UNPACK, [path], signal, { bulk: true });
+  const counted = countFiles(script.output);
   const modes = new TarModes();
   let size = 0;
-  for (let next = await body.next(); next.done !== true && !errand.over(); next = await body.next()) {
+  for (let next = await body.next(); next.done !== true && !script.over(); next = await body.next()) {
     size += next.value.length;
     if (size > limit) throw overTheDisk(path, limit);
     const piece = modes.take(next.value);
     if (piece.outcome === 'TooMany') throw tooManyModes(path, piece.limit);
-    if (piece.bytes.length > 0) await errand.write(piece.bytes);
+    if (piece.bytes.length > 0) await script.write(piece.bytes);
   }
   const begun = modes.end();
-  if (begun.length > 0) await errand.write(begun);
-  errand.endInput();
+  if (begun.length > 0) await script.write(begun);
+  script.endInput();
   const files = await counted;
-  await errand.done([], unpackFault);
-  await setModes(entered, path, modes.changed(), signal);
+  await script.done([], unpackFault);
+  await setModes(attached, path, modes.changed(), signal);
   return { files };
 }
 
 async function setModes(
-  entered: Entered,
+  attached: AttachedWork,
   path: string,
   modes: readonly DirectoryMode[],
   signal: AbortSignal,
 ): Promise<void> {
   if (modes.length === 0) return;
-  const errand = await runErrand(entered, SET_MODES, [path], signal);
-  const said = drain(errand.output);
-  for (let at = 0; at < modes.length && !errand.over(); at += MODES_AT_ONCE) {
+  const script = await runScript(attached, SET_MODES, [path], signal);
+  const said = drain(script.output);
+  for (let at = 0; at < modes.length && !script.over(); at += MODES_AT_ONCE) {
     const lines = modes.slice(at, at + MODES_AT_ONCE).map((one) => `${one.mode.toString(8)}/${one.path}\0`);
-    await errand.write(Buffer.from(lines.join(''), 'latin1'));
+    await script.write(Buffer.from(lines.join(''), 'latin1'));
   }
-  errand.endInput();
+  script.endInput();
   await said;
-  await errand.done([], unpackFault);
+  await script.done([], unpackFault);
 }
 
 async function drain(output: AsyncIterable<Uint8Array>): Promise<void> {

@@ -5,8 +5,8 @@
  * GNU's find says all of it, ended by NULs. Others say it by `stat`, one name after another ended by `//` and a newline,
  * which no name can hold; where links lead is not told then.
  */
-import type { Entered } from '../entrance.js';
-import { runErrand } from './errand.js';
+import type { AttachedWork } from '../attach.js';
+import { runScript } from './box-script.js';
 import { EXIT } from './faults.js';
 
 const MAX_ENTRIES = 10_000;
@@ -40,17 +40,17 @@ export interface Listing {
   readonly truncated: boolean;
 }
 
-export async function listDirectory(entered: Entered, path: string, signal: AbortSignal): Promise<Listing> {
+export async function listDirectory(attached: AttachedWork, path: string, signal: AbortSignal): Promise<Listing> {
   const enough = new AbortController();
   const stop = (): void => enough.abort(signal.reason);
   signal.throwIfAborted();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    const errand = await runErrand(entered, LIST, [path], enough.signal);
+    const script = await runScript(attached, LIST, [path], enough.signal);
     const parts: Uint8Array[] = [];
     let size = 0;
     let truncated = false;
-    for await (const part of errand.output) {
+    for await (const part of script.output) {
       parts.push(part);
       size += part.length;
       // More than a whole listing of the longest names that can be told.
@@ -60,7 +60,7 @@ export async function listDirectory(entered: Entered, path: string, signal: Abor
       }
     }
     // Files that go away meanwhile are no fault (1).
-    if (!truncated) await errand.done([1]);
+    if (!truncated) await script.done([1]);
     const said = Buffer.concat(parts);
     const all = said[0] === 0x47 ? byFind(said.subarray(1)) : byStat(said.subarray(1));
     const entries = all.slice(0, MAX_ENTRIES).toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));

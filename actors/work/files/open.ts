@@ -1,10 +1,10 @@
 /**
- * Owns what can be done with the files inside a running Sandbox or Workspace. Everything enters by `entrance.ts`, at one epoch (I8), counts
- * as activity while it goes on, and is carried out by programs inside (`errand.ts`), whatever engine runs them.
+ * Owns what can be done with the files inside a running Sandbox or Workspace. Everything enters by `attach.ts`, at one epoch (I8), counts
+ * as activity while it goes on, and is carried out by programs inside (`box-script.ts`), whatever engine runs them.
  */
 import type { Address } from '../../../src/api/address.js';
-import { enterOnceStarted } from '../patience.js';
-import type { Entered, EntranceDeps } from '../entrance.js';
+import { attachWhenRunning } from '../attach-when-running.js';
+import type { AttachedWork, AttachDeps } from '../attach.js';
 import { packDirectory, unpackArchive } from './archive.js';
 import { listDirectory, type Listing } from './list.js';
 import { openFile, openHashes, type OpenedFile } from './read.js';
@@ -47,23 +47,23 @@ export interface Files {
   unpack(place: FilePlace, body: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<{ readonly files: number }>;
 }
 
-export function openFiles(deps: EntranceDeps): Files {
+export function openFiles(deps: AttachDeps): Files {
   const hashes = openHashes();
 
   /** What was asked for ends with the caller, and at the latest when it is answered. */
   async function within<T>(
     { owner, epoch, waitMs }: FilePlace,
     signal: AbortSignal,
-    ask: (entered: Entered, until: AbortSignal) => Promise<T>,
+    ask: (attached: AttachedWork, until: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const entered = await enterOnceStarted(owner, epoch, waitMs, deps, signal);
-    const over = entered.begin();
+    const attached = await attachWhenRunning(owner, epoch, waitMs, deps, signal);
+    const over = attached.begin();
     const ending = new AbortController();
     const stop = (): void => ending.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     try {
       signal.throwIfAborted();
-      return await ask(entered, ending.signal);
+      return await ask(attached, ending.signal);
     } finally {
       signal.removeEventListener('abort', stop);
       ending.abort();
@@ -73,16 +73,16 @@ export function openFiles(deps: EntranceDeps): Files {
 
   return {
     read: (place, use, signal) =>
-      within(place, signal, async (entered, until) => use(await openFile(entered, place.path, hashes, until))),
-    list: (place, signal) => within(place, signal, (entered, until) => listDirectory(entered, place.path, until)),
+      within(place, signal, async (attached, until) => use(await openFile(attached, place.path, hashes, until))),
+    list: (place, signal) => within(place, signal, (attached, until) => listDirectory(attached, place.path, until)),
     write: (place, order, body, signal) =>
-      within(place, signal, (entered, until) =>
-        writeFile(entered, { ...order, path: place.path }, body, hashes, until),
+      within(place, signal, (attached, until) =>
+        writeFile(attached, { ...order, path: place.path }, body, hashes, until),
       ),
-    remove: (place, signal) => within(place, signal, (entered, until) => removeFile(entered, place.path, until)),
+    remove: (place, signal) => within(place, signal, (attached, until) => removeFile(attached, place.path, until)),
     pack: (place, use, signal) =>
-      within(place, signal, (entered, until) => use(packDirectory(entered, place.path, until))),
+      within(place, signal, (attached, until) => use(packDirectory(attached, place.path, until))),
     unpack: (place, body, signal) =>
-      within(place, signal, (entered, until) => unpackArchive(entered, place.path, body, until)),
+      within(place, signal, (attached, until) => unpackArchive(attached, place.path, body, until)),
   };
 }

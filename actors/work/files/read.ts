@@ -9,8 +9,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { refuse } from '../../../src/api/refusal.js';
-import type { Entered } from '../entrance.js';
-import { runErrand, type Errand } from './errand.js';
+import type { AttachedWork } from '../attach.js';
+import { runScript, type BoxScript } from './box-script.js';
 import { EXIT, faultOf } from './faults.js';
 
 /** Largest file that is taken as a whole, bytes. */
@@ -82,23 +82,23 @@ export function parseStat(line: string): Stat | undefined {
 
 /** Ends with the signal, by which a file that was not read to its end is let go. */
 export async function openFile(
-  entered: Entered,
+  attached: AttachedWork,
   path: string,
   hashes: Hashes,
   signal: AbortSignal,
 ): Promise<OpenedFile> {
   for (let tries = 1; ; tries += 1) {
-    const errand = await runErrand(entered, READ, [path], signal, { bulk: true });
-    const source = new Source(errand);
+    const script = await runScript(attached, READ, [path], signal, { bulk: true });
+    const source = new Source(script);
     const stat = parseStat((await source.line()) ?? '');
     if (!stat) {
-      await errand.done();
+      await script.done();
       throw garbled(path);
     }
-    if (stat.size > SMALL) return openLarge(entered, path, stat, source, hashes);
+    if (stat.size > SMALL) return openLarge(attached, path, stat, source, hashes);
     const content = await source.rest(SMALL);
     if (content) {
-      await errand.done();
+      await script.done();
       return ofContent(stat, content);
     }
     if (tries === TRIES) throw faultOf(EXIT.changed, '', path);
@@ -117,20 +117,20 @@ function ofContent({ mode, modified }: Stat, content: Buffer): OpenedFile {
 }
 
 async function openLarge(
-  entered: Entered,
+  attached: AttachedWork,
   path: string,
   { size, mode, modified, identity }: Stat,
   source: Source,
   hashes: Hashes,
 ): Promise<OpenedFile> {
-  const { errand } = source;
-  const key = `${entered.work} ${identity}`;
+  const { script } = source;
+  const key = `${attached.work} ${identity}`;
   let sha256 = hashes.get(key);
   if (sha256 === undefined) {
-    await errand.write(Buffer.from('hash\n'));
+    await script.write(Buffer.from('hash\n'));
     sha256 = await source.line();
     if (sha256 === undefined || !SHA256.test(sha256)) {
-      await errand.done();
+      await script.done();
       throw garbled(path);
     }
     hashes.set(key, sha256);
@@ -139,7 +139,7 @@ async function openLarge(
     ...{ size, mode, modified, sha256 },
     async *read(range) {
       const count = range ? range.end - range.start + 1 : size;
-      await errand.write(Buffer.from(range ? `some ${range.start + 1} ${count}\n` : 'all\n'));
+      await script.write(Buffer.from(range ? `some ${range.start + 1} ${count}\n` : 'all\n'));
       let left = count;
       for await (const part of source.parts()) {
         const data = part.subarray(0, left);
@@ -151,7 +151,7 @@ async function openLarge(
         yield data;
         if (left === 0) return;
       }
-      if (left > 0) await errand.done();
+      if (left > 0) await script.done();
       throw faultOf(EXIT.changed, '', path);
     },
   };
@@ -165,11 +165,11 @@ function garbled(path: string): Error {
 
 /** Lines, then bytes, then a line. */
 class Source {
-  readonly errand: Errand;
+  readonly script: BoxScript;
   private held: Buffer = Buffer.alloc(0);
 
-  constructor(errand: Errand) {
-    this.errand = errand;
+  constructor(script: BoxScript) {
+    this.script = script;
   }
 
   /** Undefined: it ended, or the line is too long. */
@@ -182,7 +182,7 @@ class Source {
         return line;
       }
       if (this.held.length > LINE_BYTES) return undefined;
-      const next = await this.errand.output.next();
+      const next = await this.script.output.next();
       if (next.done === true) return undefined;
       this.held = this.held.length === 0 ? Buffer.from(next.value) : Buffer.concat([this.held, next.value]);
     }
@@ -195,7 +195,7 @@ class Source {
   async *parts(): AsyncGenerator<Uint8Array, void> {
     if (this.held.length > 0) yield this.held;
     this.held = Buffer.alloc(0);
-    yield* this.errand.output;
+    yield* this.script.output;
   }
 
   /** All that comes. Undefined: it is more than that. */

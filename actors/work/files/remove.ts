@@ -4,8 +4,8 @@
  */
 import { posix } from 'node:path';
 import { refuse } from '../../../src/api/refusal.js';
-import type { Entered } from '../entrance.js';
-import { collect, runErrand } from './errand.js';
+import type { AttachedWork } from '../attach.js';
+import { collect, runScript } from './box-script.js';
 import { EXIT } from './faults.js';
 
 /**
@@ -28,13 +28,13 @@ if [ ! -L "$at" ]; then
 fi
 rm -rf "$at"`;
 
-export async function removeFile(entered: Entered, path: string, signal: AbortSignal): Promise<void> {
+export async function removeFile(attached: AttachedWork, path: string, signal: AbortSignal): Promise<void> {
   if (posix.normalize(path) === '/') {
     throw refuse('BadRequest', 'the root cannot be deleted', {
       causes: [{ field: 'path', reason: 'FieldValueInvalid', message: 'is the root' }],
     });
   }
-  const errand = await runErrand(entered, REMOVE, [path], signal);
-  await collect(errand, 0);
-  await errand.done();
+  const script = await runScript(attached, REMOVE, [path], signal);
+  await collect(script, 0);
+  await script.done();
 }

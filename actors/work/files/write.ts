@@ -11,8 +11,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { BRAND } from '../../../src/brand.js';
 import { refuse } from '../../../src/api/refusal.js';
-import type { Entered } from '../entrance.js';
-import { collect, runErrand } from './errand.js';
+import type { AttachedWork } from '../attach.js';
+import { collect, runScript } from './box-script.js';
 import { EXIT, overTheDisk, quoted } from './faults.js';
 import { parseStat, STAT_FORMAT, type Hashes } from './read.js';
 
@@ -88,7 +88,7 @@ export interface Written {
 
 /** One write under way. */
 interface Upload {
-  readonly entered: Entered;
+  readonly attached: AttachedWork;
   readonly path: string;
   /** Name of the temporary file. */
   readonly temporary: string;
@@ -98,23 +98,23 @@ interface Upload {
 
 /** `body` throws when the client breaks off. Refuses with SHA256Mismatch, FileTooLarge and what `faultOf` says. */
 export async function writeFile(
-  entered: Entered,
+  attached: AttachedWork,
   { path, mode = '', sha256, length }: WriteOrder,
   body: AsyncIterator<Uint8Array>,
   hashes: Hashes,
   signal: AbortSignal,
 ): Promise<Written> {
-  const limit = entered.plan.amounts.disk;
+  const limit = attached.plan.amounts.disk;
   if (length !== undefined && length > limit) throw overTheDisk(path, limit);
   const lingering = linger(signal);
   const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
   const intake = new Intake(body, path, limit);
   try {
-    const said = await put({ entered, path, temporary, intake, signal: lingering.signal }, mode, sha256);
+    const said = await put({ attached, path, temporary, intake, signal: lingering.signal }, mode, sha256);
     const stat = parseStat(said?.toString('utf8').trimEnd() ?? '');
     if (!stat) throw refuse('Invalid', `the programs inside do not say what is expected of ${quoted(path)}`);
     const hash = intake.sha256();
-    hashes.set(`${entered.work} ${stat.identity}`, hash);
+    hashes.set(`${attached.work} ${stat.identity}`, hash);
     return { size: intake.size, sha256: hash, mode: stat.mode, modified: stat.modified };
   } finally {
     lingering.clear();
@@ -141,34 +141,34 @@ async function put(upload: Upload, mode: string, sha256: string | undefined): Pr
 
 /** One errand from its input to its answer. */
 async function run(
-  { entered, path, temporary, signal }: Upload,
-  script: string,
+  { attached, path, temporary, signal }: Upload,
+  program: string,
   input: readonly Uint8Array[],
   more: readonly string[],
 ): Promise<Buffer | undefined> {
-  const errand = await runErrand(entered, script, [path, temporary, ...more], signal);
-  for (const part of input) await errand.write(part);
-  errand.endInput();
-  const said = await collect(errand, LINE_BYTES);
-  await errand.done();
+  const script = await runScript(attached, program, [path, temporary, ...more], signal);
+  for (const part of input) await script.write(part);
+  script.endInput();
+  const said = await collect(script, LINE_BYTES);
+  await script.done();
   return said;
 }
 
 async function receive(
-  { entered, path, temporary, intake, signal }: Upload,
+  { attached, path, temporary, intake, signal }: Upload,
   first: readonly Uint8Array[],
 ): Promise<void> {
-  const errand = await runErrand(entered, PLACE + RECEIVE, [path, temporary], signal, { bulk: true });
+  const script = await runScript(attached, PLACE + RECEIVE, [path, temporary], signal, { bulk: true });
   // It says nothing; read all the same, for what it complains of.
-  const said = collect(errand, LINE_BYTES);
+  const said = collect(script, LINE_BYTES);
   try {
-    for (const part of first) await errand.write(part);
-    for (let part = await intake.next(); part && !errand.over(); part = await intake.next()) await errand.write(part);
+    for (const part of first) await script.write(part);
+    for (let part = await intake.next(); part && !script.over(); part = await intake.next()) await script.write(part);
   } finally {
-    errand.endInput();
+    script.endInput();
     await said;
   }
-  await errand.done();
+  await script.done();
 }
 
 /** Best done, and no more: an epoch that is over took the file with it. */

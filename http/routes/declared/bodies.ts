@@ -10,7 +10,7 @@ export function record(properties: Readonly<Record<string, Node>>, required: rea
   return { type: 'object', ...(required.length === 0 ? {} : { required }), properties };
 }
 
-export function said(description: string, schema: Node = TEXT): Node {
+export function described(description: string, schema: Node = TEXT): Node {
   return { ...schema, description };
 }
 
@@ -34,9 +34,9 @@ export const CHECKSUM: Node = {
 
 /** One file or directory. */
 export const FILE_ENTRY: Node = record({
-  path: said('Path.'),
-  type: said('File, Directory or Link.'),
-  size: said('Bytes.', INTEGER),
-  mode: said('Permissions, in octal.'),
-  modifiedTime: said('When it was changed.', { type: 'string', format: 'date-time' }),
+  path: described('Path.'),
+  type: described('File, Directory or Link.'),
+  size: described('Bytes.', INTEGER),
+  mode: described('Permissions, in octal.'),
+  modifiedTime: described('When it was changed.', { type: 'string', format: 'date-time' }),
 });

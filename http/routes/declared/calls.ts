@@ -2,7 +2,7 @@
 import { BOOLEAN, INTEGER, list, OBJECT, path, query, TEXT } from '../../openapi/route.js';
 import type { Node } from '../../openapi/schema.js';
 import { IDEMPOTENCY_KEY } from '../../openapi/parameters.js';
-import { items, json, record, said } from './bodies.js';
+import { items, json, record, described } from './bodies.js';
 import type { BelowRoute } from './declared.js';
 
 const FUNCTION = { plural: 'functions', tag: 'Function', verb: 'exec' } as const;
@@ -10,17 +10,17 @@ const RUN = { plural: 'agentruns', tag: 'AgentRun' } as const;
 const KEYED: readonly Node[] = [{ ...IDEMPOTENCY_KEY }];
 
 const CALL = record({
-  method: said('Method of the class; unset for a plain function.'),
-  args: said('Arguments in order.', { type: 'array', items: {} }),
-  kwargs: said('Arguments by name.', OBJECT),
-  input: said('In place of args and kwargs: inline JSON, or the digest of a blob.', {}),
+  method: described('Method of the class; unset for a plain function.'),
+  args: described('Arguments in order.', { type: 'array', items: {} }),
+  kwargs: described('Arguments by name.', OBJECT),
+  input: described('In place of args and kwargs: inline JSON, or the digest of a blob.', {}),
 });
 
 const ANSWER = record({
-  preview: said('The first 4 KiB.'),
-  sha256: said('Digest of the whole.'),
-  size: said('Bytes of the whole.', INTEGER),
-  answer: said('The whole answer.'),
+  preview: described('The first 4 KiB.'),
+  sha256: described('Digest of the whole.'),
+  size: described('Bytes of the whole.', INTEGER),
+  answer: described('The whole answer.'),
 });
 
 export const CALL_ROUTES: readonly BelowRoute[] = [
@@ -48,7 +48,7 @@ export const CALL_ROUTES: readonly BelowRoute[] = [
         'application/x-ndjson': { schema: TEXT },
       },
     },
-    answer: { status: 201, schema: record({ group: said('Names the batch.') }), description: 'Queued.' },
+    answer: { status: 201, schema: record({ group: described('Names the batch.') }), description: 'Queued.' },
   },
   {
     ...FUNCTION,
@@ -79,10 +79,10 @@ export const CALL_ROUTES: readonly BelowRoute[] = [
     summary: 'Send a message to an AgentRun',
     parameters: KEYED,
     body: json(
-      record({ key: said('Names the message; sent twice, it counts once.'), content: said('The message.', {}) }, [
-        'key',
-        'content',
-      ]),
+      record(
+        { key: described('Names the message; sent twice, it counts once.'), content: described('The message.', {}) },
+        ['key', 'content'],
+      ),
     ),
     answer: { status: 201, schema: OBJECT, description: 'Taken.' },
   },
@@ -113,7 +113,9 @@ export const CALL_ROUTES: readonly BelowRoute[] = [
     id: 'resolveStepOfAgentRun',
     summary: 'Say what became of a step that an AgentRun cannot tell',
     parameters: KEYED,
-    body: json(record({ step: said('The step.'), outcome: said('What became of it.', {}) }, ['step', 'outcome'])),
+    body: json(
+      record({ step: described('The step.'), outcome: described('What became of it.', {}) }, ['step', 'outcome']),
+    ),
     answer: { schema: OBJECT, description: 'Resolved.' },
   },
 ];

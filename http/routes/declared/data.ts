@@ -1,6 +1,6 @@
 /** Owns the description of routes for data: files of Volumes, checkpoints of Jobs. Source: decisions, "Routes not shown". */
 import { BOOLEAN, BYTES, INTEGER, list, query } from '../../openapi/route.js';
-import { CHECKSUM, RAW, record, said, TAR } from './bodies.js';
+import { CHECKSUM, RAW, record, described, TAR } from './bodies.js';
 import type { BelowRoute } from './declared.js';
 
 const VOLUME = { plural: 'volumes', tag: 'Volume' } as const;
@@ -8,17 +8,17 @@ const CHECKPOINTS = { plural: 'jobs', path: 'checkpoints', tag: 'Job' } as const
 const TIME = { type: 'string', format: 'date-time' };
 
 const REVISION = record({
-  revision: said('Names it.'),
-  time: said('When it was committed.', TIME),
-  bytes: said('Logical bytes.', INTEGER),
-  files: said('Files.', INTEGER),
+  revision: described('Names it.'),
+  time: described('When it was committed.', TIME),
+  bytes: described('Logical bytes.', INTEGER),
+  files: described('Files.', INTEGER),
 });
 
 const CHECKPOINT = record({
-  seq: said('Number of the checkpoint.', INTEGER),
-  index: said('Index of the Job.', INTEGER),
-  time: said('When it was saved.', TIME),
-  bytes: said('Bytes.', INTEGER),
+  seq: described('Number of the checkpoint.', INTEGER),
+  index: described('Index of the Job.', INTEGER),
+  time: described('When it was saved.', TIME),
+  bytes: described('Bytes.', INTEGER),
 });
 
 const AT = query('path', 'Path in the Volume.');

@@ -33,7 +33,7 @@ export interface AbsoluteRoute extends Described {
 }
 
 /** True when the segments fit the template. */
-export function fits(template: string, segments: readonly string[]): boolean {
+export function matchesDeclared(template: string, segments: readonly string[]): boolean {
   const parts = template === '' ? [] : template.split('/');
   const open = parts.at(-1)?.endsWith('+}') ?? false;
   if (open ? segments.length < parts.length : segments.length !== parts.length) return false;

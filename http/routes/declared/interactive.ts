@@ -1,6 +1,6 @@
 /** Owns what the descriptions of the routes inside a running Sandbox or Workspace share (`http/openapi/inside.ts`). Pure. */
 import { BOOLEAN, INTEGER, query } from '../../openapi/route.js';
-import { record, said, STRING_MAP, STRINGS } from './bodies.js';
+import { record, described, STRING_MAP, STRINGS } from './bodies.js';
 
 export const EPOCH = query('epoch', 'Only at this epoch; when it is over, 409 names the current one.', INTEGER);
 export const WAIT = query(
@@ -10,23 +10,23 @@ export const WAIT = query(
 
 export const COMMAND = record(
   {
-    command: said('Program and arguments.', STRINGS),
-    env: said('More environment variables.', STRING_MAP),
-    workingDir: said('Where it starts.'),
-    user: said('User or uid that it runs as.'),
-    stdin: said('What it reads.'),
-    timeout: said('Longest run, such as 30s.'),
-    tty: said('False: for a terminal there is a route of its own.', { type: 'boolean', enum: [false] }),
+    command: described('Program and arguments.', STRINGS),
+    env: described('More environment variables.', STRING_MAP),
+    workingDir: described('Where it starts.'),
+    user: described('User or uid that it runs as.'),
+    stdin: described('What it reads.'),
+    timeout: described('Longest run, such as 30s.'),
+    tty: described('False: for a terminal there is a route of its own.', { type: 'boolean', enum: [false] }),
   },
   ['command'],
 );
 
 export const RESULT = record({
-  exitCode: said('Exit code.', INTEGER),
-  signal: said('Number of the signal that ended it.', INTEGER),
-  timedOut: said('It ran longer than `timeout` and was ended.', BOOLEAN),
-  stdout: said('What it wrote.'),
-  stderr: said('What it wrote to standard error.'),
-  truncated: said('More was written than is kept.', BOOLEAN),
-  durationSeconds: said('How long it ran.', { type: 'number' }),
+  exitCode: described('Exit code.', INTEGER),
+  signal: described('Number of the signal that ended it.', INTEGER),
+  timedOut: described('It ran longer than `timeout` and was ended.', BOOLEAN),
+  stdout: described('What it wrote.'),
+  stderr: described('What it wrote to standard error.'),
+  truncated: described('More was written than is kept.', BOOLEAN),
+  durationSeconds: described('How long it ran.', { type: 'number' }),
 });

@@ -1,6 +1,6 @@
 /** Owns the description of the wallet and its ledger. Source: decisions, "Kinds not detailed". */
 import { INTEGER, list, OBJECT, query, TEXT } from '../../openapi/route.js';
-import { record, said } from './bodies.js';
+import { record, described } from './bodies.js';
 import type { BesideRoute } from './declared.js';
 
 const WALLET = { beside: 'wallet', tag: 'Wallet', scope: 'billing:read', method: 'GET' } as const;
@@ -13,11 +13,11 @@ export const WALLET_ROUTES: readonly BesideRoute[] = [
     summary: 'What the org has, and what is held of it',
     answer: {
       schema: record({
-        balanceUSD: said('Credits.'),
-        heldUSD: said('Held for work that runs.'),
-        availableUSD: said('Balance less what is held.'),
-        arrearsUSD: said('To be paid before new work starts.'),
-        autoRecharge: said('When and how much is recharged by itself.', OBJECT),
+        balanceUSD: described('Credits.'),
+        heldUSD: described('Held for work that runs.'),
+        availableUSD: described('Balance less what is held.'),
+        arrearsUSD: described('To be paid before new work starts.'),
+        autoRecharge: described('When and how much is recharged by itself.', OBJECT),
       }),
       description: 'The wallet.',
     },

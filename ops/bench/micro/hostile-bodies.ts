@@ -20,7 +20,7 @@ const ROUNDS = 5;
 const BOUND_MS = 50;
 
 const context: WriteContext = {
-  moment: {
+  context: {
     now: Date.parse('2026-01-02T03:04:05Z'),
     uid: () => 'uid',
     randomBytes: (length) => new Uint8Array(length),

@@ -113,7 +113,7 @@ const specPatchBytes = Buffer.from(JSON.stringify({ spec: { parallelism: 11 } })
 
 let seconds = 1_767_322_800_000;
 const ctx: WriteContext = {
-  moment: { now: seconds, uid: () => '00000000-0000-4000-8000-000000000000', randomBytes: (n) => new Uint8Array(n) },
+  context: { now: seconds, uid: () => '00000000-0000-4000-8000-000000000000', randomBytes: (n) => new Uint8Array(n) },
   fieldValidation: 'Warn',
   fieldManager: 'bench',
   dryRun: false,
@@ -123,7 +123,7 @@ const ctx: WriteContext = {
 
 function later(): WriteContext {
   seconds += 1;
-  return { ...ctx, moment: { ...ctx.moment, now: seconds } };
+  return { ...ctx, context: { ...ctx.context, now: seconds } };
 }
 
 function prepared(result: Prepared | RefusedWrite): Prepared {

@@ -45,7 +45,7 @@ function costOf(kind: KindDefinition, body: Readonly<Record<string, unknown>>): 
   let now = Date.now();
   const ctx = (): WriteContext => ({
     // A thousand creates share a second, as they do in a busy service.
-    moment: { now: (now += 1), uid: randomUUID, randomBytes: (length) => new Uint8Array(length) },
+    context: { now: (now += 1), uid: randomUUID, randomBytes: (length) => new Uint8Array(length) },
     fieldValidation: 'Strict',
     fieldManager: 'bench',
     dryRun: true,

@@ -17,7 +17,7 @@ import type { CommandSignal } from './signals.js';
 export type { CommandSignal };
 
 /** Work to start. Paths are on the machine that runs the engine. */
-export interface WorkOrder {
+export interface WorkSpec {
   /** `<attempt uid>.<epoch>`: the key of the work. */
   readonly id: string;
   readonly image: string;
@@ -288,7 +288,7 @@ export interface ComputeEngine {
   /** What the name of an image stands for; it is pulled if need be. Absent: the engine's images are not told apart by digests. */
   resolveImage?(name: string, logins: readonly RegistryLogin[], signal: AbortSignal): Promise<FoundImage>;
   /** Resolves once the engine has taken the order durably; the rest comes as reports. */
-  start(order: WorkOrder, signal: AbortSignal): Promise<void>;
+  start(spec: WorkSpec, signal: AbortSignal): Promise<void>;
   /** SIGTERM to all of main's processes now, SIGKILL after the grace; may be repeated. Unknown ids are a success. */
   stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   /** Ends what is left, frees the scratch (and the logs when asked); resolves when nothing of the work runs any more. */

@@ -7,7 +7,7 @@
  * - A name is resolved once. Only its addresses on the public internet (or allowed ones) are dialled, and exactly those:
  *   the connection gets them instead of the name, so a second answer of the name server changes nothing.
  * - Every wait has a bound: name and connection, the first byte of the answer, silence within it.
- * - A connection is kept only for who asks for it, and taken again only for addresses that were checked anew (`kept.ts`).
+ * - A connection is kept only for who asks for it, and taken again only for addresses that were checked anew (`connection-pool.ts`).
  * - Messages name the host only: paths and queries may carry secrets (I11).
  */
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { Agent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { deadline } from '../../deadline.js';
-import { openKeptAgents, type KeptAgents } from './kept.js';
+import { openConnectionPool, type ConnectionPool } from './connection-pool.js';
 import { allowAddresses, specialAddress, type AllowedAddresses } from './special-addresses.js';
 
 /** Bound for the name, the connection and TLS together (ms). */
@@ -80,7 +80,7 @@ export function openDialer(options: DialerOptions = {}): Dialer {
   const ca = options.ca?.length ? createSecureContext({ ca: [...rootCertificates, ...options.ca] }) : undefined;
   const connectMs = options.connectMs ?? CONNECT_MS;
   const silenceMs = options.silenceMs ?? SILENCE_MS;
-  const kept = openKeptAgents(ca);
+  const kept = openConnectionPool(ca);
 
   return {
     async dial(text, request) {
@@ -173,7 +173,7 @@ interface Bounds {
   readonly ca: SecureContext | undefined;
   readonly connectMs: number;
   readonly silenceMs: number;
-  readonly kept: KeptAgents;
+  readonly kept: ConnectionPool;
 }
 
 async function send(

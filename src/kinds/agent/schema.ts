@@ -7,7 +7,7 @@ import { zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { DEFAULT_IMAGE } from '../image/catalog.js';
 import { boundedText } from '../shapes/bounded.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { imageName } from '../shapes/image-name.js';
 import { objectName } from '../shapes/object-name.js';
 
@@ -37,14 +37,14 @@ const model = z
       const own = value.access === OWN_KEY;
       for (const field of ['apiKeySecret', 'name'] as const) {
         if (own && value[field] === undefined)
-          complain(issues, [field], `is needed with access ${OWN_KEY}`, 'FieldValueRequired');
+          addIssue(issues, [field], `is needed with access ${OWN_KEY}`, 'FieldValueRequired');
         if (!own && value[field] !== undefined)
-          complain(issues, [field], `is for access ${OWN_KEY} only`, 'FieldValueForbidden');
+          addIssue(issues, [field], `is for access ${OWN_KEY} only`, 'FieldValueForbidden');
       }
       if (own && (value.families ?? []).length > 0) {
-        complain(issues, ['families'], `is for access ${HOSTED} only`, 'FieldValueForbidden');
+        addIssue(issues, ['families'], `is for access ${HOSTED} only`, 'FieldValueForbidden');
       }
-      complainOfRepeats(issues, ['families'], value.families);
+      addIssueOfRepeats(issues, ['families'], value.families);
     }),
   );
 

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { catalogName, versionedName } from '../shapes/catalog-name.js';
-import { complain, rules } from '../shapes/complain.js';
+import { addIssue, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 
 export const DEFAULT_MAX_ACTIVE = 10;
@@ -33,7 +33,7 @@ const evaluation = z
   .check(
     rules(({ value: { tasks, repetitions }, issues }) => {
       if (tasks * repetitions <= MOST_TASK_RUNS) return;
-      complain(
+      addIssue(
         issues,
         ['repetitions'],
         `tasks times repetitions must be at most ${MOST_TASK_RUNS}`,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { boundedJson } from '../shapes/bounded.js';
 import { catalogName } from '../shapes/catalog-name.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 
 export const AGENT_RUN_PHASES = ['Queued', 'Running', 'Waiting', 'Succeeded', 'Failed', 'Cancelled'] as const;
@@ -31,17 +31,17 @@ export const agentRunSpec = z
   .check(
     rules(({ value: { group, taskKey, dependsOn }, issues }) => {
       if (group !== undefined && taskKey === undefined) {
-        complain(issues, ['taskKey'], 'is needed with a group', 'FieldValueRequired');
+        addIssue(issues, ['taskKey'], 'is needed with a group', 'FieldValueRequired');
       }
       if (group === undefined && taskKey !== undefined) {
-        complain(issues, ['taskKey'], 'is for runs of a group only', 'FieldValueForbidden');
+        addIssue(issues, ['taskKey'], 'is for runs of a group only', 'FieldValueForbidden');
       }
       if (group === undefined && (dependsOn ?? []).length > 0) {
-        complain(issues, ['dependsOn'], 'is for runs of a group only', 'FieldValueForbidden');
+        addIssue(issues, ['dependsOn'], 'is for runs of a group only', 'FieldValueForbidden');
       }
-      complainOfRepeats(issues, ['dependsOn'], dependsOn);
+      addIssueOfRepeats(issues, ['dependsOn'], dependsOn);
       const itself = taskKey === undefined ? -1 : (dependsOn ?? []).indexOf(taskKey);
-      if (itself >= 0) complain(issues, ['dependsOn', itself], 'is the run itself', undefined, taskKey);
+      if (itself >= 0) addIssue(issues, ['dependsOn', itself], 'is the run itself', undefined, taskKey);
     }),
   );
 

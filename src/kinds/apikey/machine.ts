@@ -11,7 +11,7 @@ import { OPERATOR_SCOPE, anyCovers } from '../../api/access/scope.js';
 import type { Refusal } from '../../api/refusal.js';
 import { parseTime } from '../../api/time.js';
 import type { Effect } from '../effect.js';
-import type { Current, Machine, Moment } from '../machine.js';
+import type { Current, Machine, DecisionContext } from '../machine.js';
 import { IGNORED, next, noteUse, plain, type PlainDecision, refused } from '../plain-machine.js';
 import { makeBearer } from '../serviceaccount/token.js';
 import type { APIKeySpec, APIKeyStatus } from './schema.js';
@@ -57,7 +57,7 @@ function boundBy(acting: Acting, by: Author): Pick<CredentialDetail, 'boundTo' |
   return { boundTo, passesOn: anyCovers(by.scopes, '*:*') ? before : boundTo };
 }
 
-function create(here: Here, by: Author, moment: Moment): PlainDecision<APIKeyStatus> {
+function create(here: Here, by: Author, context: DecisionContext): PlainDecision<APIKeyStatus> {
   const { spec, status } = here.object;
   const acting = actsAs(spec, by);
   if ('code' in acting) return refused(acting);
@@ -74,14 +74,14 @@ function create(here: Here, by: Author, moment: Moment): PlainDecision<APIKeySta
     return refused({ code: 'Forbidden', message: 'none of the projects asked for is yours to give' });
   }
   const expires = spec.expirationTime === undefined ? undefined : parseTime(spec.expirationTime);
-  if (expires !== undefined && expires <= moment.now) {
+  if (expires !== undefined && expires <= context.now) {
     return refused({
       code: 'Invalid',
       message: `APIKey "${here.address.name}" is invalid`,
       causes: [{ field: 'spec.expirationTime', message: 'must be in the future', reason: 'FieldValueInvalid' }],
     });
   }
-  const bearer = makeBearer((length) => moment.randomBytes(length));
+  const bearer = makeBearer((length) => context.randomBytes(length));
   const projects = grant.projects === undefined ? {} : { projects: grant.projects };
   const bound = boundBy(acting, by);
   const effects: Effect[] = [
@@ -107,17 +107,17 @@ function create(here: Here, by: Author, moment: Moment): PlainDecision<APIKeySta
 }
 
 export const apiKeyMachine: Machine<APIKeySpec, APIKeyStatus, undefined, undefined, never> = {
-  decide(current, _book, message, moment) {
+  decide(current, _book, message, context) {
     const { status } = current.object;
     switch (message.type) {
       case 'Created':
         return message.by === undefined
           ? refused({ code: 'Forbidden', message: 'a key is made on behalf of somebody' })
-          : create(current, message.by, moment);
+          : create(current, message.by, context);
       case 'TimerFired':
         if (message.timer !== EXPIRY || status.phase === 'Expired') return IGNORED;
         return next<APIKeyStatus>({ ...status, phase: 'Expired' }, { effects: [{ type: 'RevokeCredentials' }] });
-      case 'Told':
+      case 'MessageReceived':
         return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
       default:
         return plain(current, message);

@@ -5,11 +5,11 @@
 import { z } from 'zod';
 import { zName } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cronSchedule } from '../shapes/cron.js';
 import { objectName } from '../shapes/object-name.js';
 import { timeZone } from '../shapes/time-zone.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 
 /** Each is looked for at admission. */
 const MOST_FUNCTIONS = 256;
@@ -37,12 +37,12 @@ export const appSpec = fields.check(
   rules(({ value, issues }) => {
     const { functions, schedules } = value;
     const scheduled = schedules?.map(({ name }) => name);
-    complainOfRepeats(issues, ['functions'], functions);
-    complainOfRepeats(issues, ['schedules'], scheduled, ['name']);
+    addIssueOfRepeats(issues, ['functions'], functions);
+    addIssueOfRepeats(issues, ['schedules'], scheduled, ['name']);
     const own = new Set(functions);
     for (const [index, { function: name }] of (schedules ?? []).entries()) {
       if (own.has(name)) continue;
-      complain(issues, ['schedules', index, 'function'], 'must be one of functions', 'FieldValueInvalid', name);
+      addIssue(issues, ['schedules', index, 'function'], 'must be one of functions', 'FieldValueInvalid', name);
     }
   }),
 );
@@ -50,7 +50,7 @@ export const appSpec = fields.check(
 export type AppSpec = z.infer<typeof fields>;
 
 export const appStatus = z.object({
-  ...told,
+  ...statusReason,
   conditions: z.array(conditionField).optional().describe('Ready.'),
   functions: z
     .array(

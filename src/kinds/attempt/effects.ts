@@ -3,7 +3,7 @@ import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';
 import type { LaterEffect } from '../effect.js';
-import type { Letter } from '../letter.js';
+import type { ObjectMessage } from '../object-message.js';
 import { LOCAL_NODE } from '../node/local.js';
 import { readPlace } from './place-annotation.js';
 import { hasEnded, type AttemptStatus } from './schema.js';
@@ -16,7 +16,7 @@ export function wantPlace(current: This, held: boolean): readonly LaterEffect[] 
   return [{ type: 'Tell', to: LOCAL_NODE, letter: placeLetter(current, held) }];
 }
 
-function placeLetter(current: This, held: boolean): Letter {
+function placeLetter(current: This, held: boolean): ObjectMessage {
   // Turns go round owners; an orphan is its own.
   const owner = ownerOf(current) ?? { address: current.address, uid: current.object.metadata.uid };
   const { metadata, status } = current.object;
@@ -29,7 +29,7 @@ function placeLetter(current: This, held: boolean): Letter {
  * What an Attempt that cannot speak for itself (it is parked) would say of its place; undefined when it holds none. The
  * finalizer is there from the grant to the proof that nothing of the work is left.
  */
-export const heldPlace: { by(address: Address, attempt: ApiObject): Letter | undefined }['by'] = (
+export const heldPlace: { by(address: Address, attempt: ApiObject): ObjectMessage | undefined }['by'] = (
   address,
   attempt: Attempt,
 ) => {

@@ -1,7 +1,7 @@
 /** Owns how an Attempt ends: its last phase from what became of the work, and what is left to do after it. */
 import { rfc3339Millis, parseTime } from '../../api/time.js';
 import type { Effect } from '../effect.js';
-import type { CollectedOutput } from '../letter.js';
+import type { CollectedOutput } from '../object-message.js';
 import type { WorkReport } from '../report.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
 import { whoseFault } from './faults.js';

@@ -12,8 +12,8 @@
  */
 import { parseTime, rfc3339Millis } from '../../api/time.js';
 import type { Effect, LaterEffect } from '../effect.js';
-import type { Letter } from '../letter.js';
-import type { Decision, Machine, Message, Moment } from '../machine.js';
+import type { ObjectMessage } from '../object-message.js';
+import type { Decision, Machine, Message, DecisionContext } from '../machine.js';
 import { LOCAL_OFFERING } from '../offering/local.js';
 import type { WorkReport } from '../report.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
@@ -38,26 +38,26 @@ const RETRY_MS = 30_000;
 const OWNER_GONE = 'OwnerGone';
 
 export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate, undefined, never> = {
-  decide(current, _book, message, moment) {
+  decide(current, _book, message, context) {
     const kept = current.private ?? UNPLACED;
     switch (message.type) {
       case 'Created':
-        return created(current, moment);
+        return created(current, context);
       case 'Updated':
-        return updated(current, kept, moment);
+        return updated(current, kept, context);
       case 'DeletionRequested':
-        return remove(current, kept, current.object.metadata.deletionGracePeriodSeconds ?? GRACE_SECONDS, moment);
+        return remove(current, kept, current.object.metadata.deletionGracePeriodSeconds ?? GRACE_SECONDS, context);
       case 'Activated':
         return again(current, kept);
       case 'TimerFired':
-        return timerFired(current, kept, message.timer, moment);
-      case 'Told':
-        return told(current, kept, message.letter, moment);
+        return timerFired(current, kept, message.timer, context);
+      case 'MessageReceived':
+        return told(current, kept, message.letter, context);
       case 'Reported':
         if (message.report.epoch !== current.object.spec.epoch) return IGNORED; // I8
-        return reported(current, kept, message.report, moment);
+        return reported(current, kept, message.report, context);
       case 'EffectFailed':
-        return effectFailed(current, kept, message, moment);
+        return effectFailed(current, kept, message, context);
       default:
         return IGNORED;
     }
@@ -86,34 +86,34 @@ function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: num
   return next(end(current, kept, verdict, time) satisfies Ended);
 }
 
-function created(current: This, moment: Moment): AttemptDecision {
+function created(current: This, context: DecisionContext): AttemptDecision {
   const { object } = current;
-  const timings = { ...object.status.timings, queuedTime: rfc3339Millis(moment.now) };
+  const timings = { ...object.status.timings, queuedTime: rfc3339Millis(context.now) };
   const status: AttemptStatus = { ...object.status, timings };
   const born = { ...current, object: { ...object, status } };
-  return next({ status, private: { ...UNPLACED, since: moment.now }, effects: wantPlace(born, false) });
+  return next({ status, private: { ...UNPLACED, since: context.now }, effects: wantPlace(born, false) });
 }
 
 /** The service alone changes an Attempt: here it may have been orphaned. What then waits has nothing to run. */
-function updated(current: This, kept: AttemptPrivate, moment: Moment): AttemptDecision {
+function updated(current: This, kept: AttemptPrivate, context: DecisionContext): AttemptDecision {
   const { status } = current.object;
   const orphan = ownerOf(current) === undefined;
   return orphan && status.phase === 'Queued'
-    ? finish(current, kept, stopped('Released'), moment.now)
+    ? finish(current, kept, stopped('Released'), context.now)
     : next({ status });
 }
 
-function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Moment): AttemptDecision {
+function told(current: This, kept: AttemptPrivate, letter: ObjectMessage, context: DecisionContext): AttemptDecision {
   const { spec, status } = current.object;
   switch (letter.letter) {
     case 'PlaceGranted':
-      return granted(current, kept, letter, moment);
+      return granted(current, kept, letter, context);
     case 'PlaceDenied':
-      return denied(current, kept, letter, moment);
+      return denied(current, kept, letter, context);
     case 'StopAttempt':
-      return letter.epoch === spec.epoch ? stop(current, kept, letter, moment) : IGNORED; // I8
+      return letter.epoch === spec.epoch ? stop(current, kept, letter, context) : IGNORED; // I8
     case 'DropAttempt':
-      return letter.epoch === spec.epoch ? drop(current, kept, letter.graceSeconds, moment) : IGNORED; // I8
+      return letter.epoch === spec.epoch ? drop(current, kept, letter.graceSeconds, context) : IGNORED; // I8
     case 'AttemptAsked':
       return letter.epoch === spec.epoch ? volatile(tellOwner(current, status, kept)) : IGNORED;
     case 'OutputsTaken': {
@@ -132,7 +132,7 @@ function told(current: This, kept: AttemptPrivate, letter: Letter, moment: Momen
 }
 
 /** What an older epoch says means nothing (I8), and neither does what comes after the end. */
-function progressed(current: This, letter: Extract<Letter, { letter: 'ProgressMade' }>): AttemptDecision {
+function progressed(current: This, letter: Extract<ObjectMessage, { letter: 'ProgressMade' }>): AttemptDecision {
   const { spec, status } = current.object;
   const { completed, total } = letter;
   const lives = status.phase === 'Provisioning' || status.phase === 'Running';
@@ -145,8 +145,8 @@ function progressed(current: This, letter: Extract<Letter, { letter: 'ProgressMa
 function granted(
   current: This,
   kept: AttemptPrivate,
-  letter: Extract<Letter, { letter: 'PlaceGranted' }>,
-  moment: Moment,
+  letter: Extract<ObjectMessage, { letter: 'PlaceGranted' }>,
+  context: DecisionContext,
 ): AttemptDecision {
   const { status, metadata } = current.object;
   // The place of one that ended in the queue was given back; a grant that crossed that letter is given back too.
@@ -166,9 +166,9 @@ function granted(
       regionClass: letter.regionClass,
       warmReuse: false,
     },
-    timings: { ...status.timings, acquiredTime: rfc3339Millis(moment.now) },
+    timings: { ...status.timings, acquiredTime: rfc3339Millis(context.now) },
   };
-  const after: AttemptPrivate = { work: 'Live', since: moment.now };
+  const after: AttemptPrivate = { work: 'Live', since: context.now };
   return next({
     status: granting,
     private: after,
@@ -181,45 +181,51 @@ function granted(
 function denied(
   current: This,
   kept: AttemptPrivate,
-  letter: Extract<Letter, { letter: 'PlaceDenied' }>,
-  moment: Moment,
+  letter: Extract<ObjectMessage, { letter: 'PlaceDenied' }>,
+  context: DecisionContext,
 ): AttemptDecision {
   const { status } = current.object;
   if (status.phase !== 'Queued') return IGNORED;
-  if (letter.final) return finish(current, kept, failed('CapacityUnavailable', letter.reason), moment.now);
+  if (letter.final) return finish(current, kept, failed('CapacityUnavailable', letter.reason), context.now);
   if (kept.message === letter.reason) return IGNORED;
   const waiting: AttemptStatus = {
     ...status,
     reason: 'WaitingForCapacity',
     placement: { explain: { rejected: [{ offeringClass: LOCAL_OFFERING, reason: letter.reason }] } },
   };
-  const after: AttemptPrivate = { ...kept, message: letter.reason, since: moment.now };
+  const after: AttemptPrivate = { ...kept, message: letter.reason, since: context.now };
   return next({ status: waiting, private: after, effects: tellOwner(current, waiting, after) });
 }
 
 function stop(
   current: This,
   kept: AttemptPrivate,
-  letter: Extract<Letter, { letter: 'StopAttempt' }>,
-  moment: Moment,
+  letter: Extract<ObjectMessage, { letter: 'StopAttempt' }>,
+  context: DecisionContext,
 ): AttemptDecision {
   const { status } = current.object;
-  if (status.phase === 'Queued') return finish(current, kept, stopped(letter.reason), moment.now);
+  if (status.phase === 'Queued') return finish(current, kept, stopped(letter.reason), context.now);
   // An owner that asks an ended Attempt to stop has not heard of the end.
   if (hasEnded(status.phase)) return volatile(tellOwner(current, status, kept));
   if (kept.stopping !== undefined) return IGNORED;
-  return beginStop(current, kept, letter.reason, letter.graceSeconds, moment);
+  return beginStop(current, kept, letter.reason, letter.graceSeconds, context);
 }
 
-function beginStop(current: This, kept: AttemptPrivate, reason: string, graceSeconds: number, moment: Moment): Written {
+function beginStop(
+  current: This,
+  kept: AttemptPrivate,
+  reason: string,
+  graceSeconds: number,
+  context: DecisionContext,
+): Written {
   const { status, metadata } = current.object;
   if (kept.saving !== undefined) {
     // Nothing runs any more. Only a deletion does not wait for what cannot be saved.
     const given = kept.saving.error !== undefined && metadata.deletionTimestamp !== undefined;
-    const effects: Effect[] = given ? [{ type: 'ArmTimer', timer: 'stop', at: moment.now + UNSAVED_MS }] : [];
+    const effects: Effect[] = given ? [{ type: 'ArmTimer', timer: 'stop', at: context.now + UNSAVED_MS }] : [];
     return next({ status, private: { ...kept, stopping: kept.stopping ?? reason }, effects });
   }
-  const at = moment.now + graceSeconds * 1000 + STOP_SLACK_MS;
+  const at = context.now + graceSeconds * 1000 + STOP_SLACK_MS;
   return next({
     status,
     private: { ...kept, stopping: reason },
@@ -228,24 +234,24 @@ function beginStop(current: This, kept: AttemptPrivate, reason: string, graceSec
 }
 
 /** Deletion waits for the work (the finalizer holds the object), and takes the logs with it. */
-function remove(current: This, kept: AttemptPrivate, graceSeconds: number, moment: Moment): Written {
+function remove(current: This, kept: AttemptPrivate, graceSeconds: number, context: DecisionContext): Written {
   const { status } = current.object;
-  if (status.phase === 'Queued') return finish(current, kept, stopped('Released'), moment.now);
+  if (status.phase === 'Queued') return finish(current, kept, stopped('Released'), context.now);
   if (hasEnded(status.phase)) {
     return next({ status, effects: kept.work === 'None' ? [] : [removeWork(current, true)] });
   }
   if (kept.stopping !== undefined && kept.saving?.error === undefined) return next({ status });
-  return beginStop(current, kept, 'Released', graceSeconds, moment);
+  return beginStop(current, kept, 'Released', graceSeconds, context);
 }
 
 /** Nothing of it is wanted: it goes, and what runs of it ends as soon as the grace allows. */
-function drop(current: This, kept: AttemptPrivate, graceSeconds: number, moment: Moment): AttemptDecision {
+function drop(current: This, kept: AttemptPrivate, graceSeconds: number, context: DecisionContext): AttemptDecision {
   const { status, metadata } = current.object;
   const going = metadata.deletionTimestamp !== undefined;
   if (going && (kept.work !== 'Live' || kept.stopping !== undefined)) return volatile(reminders(current, kept));
   // Nothing runs any more of one whose files are being saved.
   const atOnce = kept.work === 'Live' && (graceSeconds === 0 || kept.saving !== undefined);
-  const last = atOnce ? removeLive(current, kept, status) : remove(current, kept, graceSeconds, moment);
+  const last = atOnce ? removeLive(current, kept, status) : remove(current, kept, graceSeconds, context);
   return { ...last, effects: [...last.effects, { type: 'DeleteSelf' }] };
 }
 
@@ -256,7 +262,7 @@ function removeLive(current: This, kept: AttemptPrivate, status: AttemptStatus):
   return next({ status, private: after, effects: [removeWork(current, true), ...cancel] });
 }
 
-function reported(current: This, kept: AttemptPrivate, report: WorkReport, moment: Moment): AttemptDecision {
+function reported(current: This, kept: AttemptPrivate, report: WorkReport, context: DecisionContext): AttemptDecision {
   const { status } = current.object;
   if (report.report === 'Removed') return removed(current, kept, report.time);
   if (kept.work !== 'Live' || hasEnded(status.phase)) return IGNORED;
@@ -266,7 +272,7 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
     case 'Started':
       return started(current, kept, report);
     case 'Saving':
-      return saving(current, kept, report.error, moment);
+      return saving(current, kept, report.error, context);
     case 'Exited':
       return finish(current, kept, judgeExit(report, kept.stopping), report.time);
     case 'StartFailed': {
@@ -276,7 +282,7 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, momen
       return finish(current, kept, faulty(reason, message), time);
     }
     default: // Lost
-      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
+      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), context.now);
       return finish(current, kept, lostCapacity('NodeLost', report.message), report.time);
   }
 }
@@ -314,13 +320,18 @@ function started(
  * It takes as long as it takes: nothing is removed by force while it goes on. Only one that is deleted does not wait for what
  * cannot be saved.
  */
-function saving(current: This, kept: AttemptPrivate, error: string | undefined, moment: Moment): AttemptDecision {
+function saving(
+  current: This,
+  kept: AttemptPrivate,
+  error: string | undefined,
+  context: DecisionContext,
+): AttemptDecision {
   if (kept.saving !== undefined && (error === undefined || kept.saving.error === error)) return IGNORED;
   const { status, metadata } = current.object;
   const after: AttemptPrivate = { ...kept, saving: { error } };
   const effects: Effect[] = error === undefined ? [] : [...tellOwner(current, status, after)];
   const going = error !== undefined && metadata.deletionTimestamp !== undefined;
-  if (going) effects.push({ type: 'ArmTimer', timer: 'stop', at: moment.now + UNSAVED_MS });
+  if (going) effects.push({ type: 'ArmTimer', timer: 'stop', at: context.now + UNSAVED_MS });
   else if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
   return next({ status, private: after, effects });
 }
@@ -380,7 +391,7 @@ function again(current: This, kept: AttemptPrivate): AttemptDecision {
   return volatile(reminders(current, kept));
 }
 
-function timerFired(current: This, kept: AttemptPrivate, timer: string, _moment: Moment): AttemptDecision {
+function timerFired(current: This, kept: AttemptPrivate, timer: string, _moment: DecisionContext): AttemptDecision {
   const { status } = current.object;
   switch (timer) {
     case 'stop':
@@ -407,27 +418,27 @@ function effectFailed(
   current: This,
   kept: AttemptPrivate,
   { effect, reason, message }: Extract<Message, { type: 'EffectFailed' }>,
-  moment: Moment,
+  context: DecisionContext,
 ): AttemptDecision {
   const { status } = current.object;
   switch (effect.type) {
     case 'StartWork': {
       if (kept.work !== 'Live' || status.phase !== 'Provisioning') return IGNORED;
-      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), moment.now);
-      return finish(current, kept, faulty(reason, message), moment.now);
+      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), context.now);
+      return finish(current, kept, faulty(reason, message), context.now);
     }
     case 'Tell':
       // An owner that does not exist needs no letter.
       if (effect.letter.letter === 'AttemptChanged' && reason === 'NotFound') return IGNORED;
-      return retryLater(status, moment);
+      return retryLater(status, context);
     case 'StopWork':
     case 'RemoveWork':
-      return kept.work === 'Live' || kept.work === 'Going' ? retryLater(status, moment) : IGNORED;
+      return kept.work === 'Live' || kept.work === 'Going' ? retryLater(status, context) : IGNORED;
     default:
       return IGNORED;
   }
 }
 
-function retryLater(status: AttemptStatus, moment: Moment): AttemptDecision {
-  return next({ status, effects: [{ type: 'ArmTimer', timer: 'retry', at: moment.now + RETRY_MS }] });
+function retryLater(status: AttemptStatus, context: DecisionContext): AttemptDecision {
+  return next({ status, effects: [{ type: 'ArmTimer', timer: 'retry', at: context.now + RETRY_MS }] });
 }

@@ -3,7 +3,7 @@ import { API_GROUP } from '../../brand.js';
 import type { Address } from '../../api/address.js';
 import type { ApiObject, OwnerReference } from '../../api/object.js';
 import type { Current } from '../machine.js';
-import type { CollectedOutput } from '../letter.js';
+import type { CollectedOutput } from '../object-message.js';
 import type { AttemptSpec, AttemptStatus } from './schema.js';
 
 /** Holds the object while something of its work may be left on a machine. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { complain, rules } from '../shapes/complain.js';
+import { addIssue, rules } from '../shapes/rules.js';
 import { MOST_NAMES } from '../shapes/sizes.js';
 
 const OBSERVED = ['Inventory', 'GPUs', 'Spend'] as const;
@@ -56,10 +56,10 @@ export const cloudAccountSpec = fields.check(
     if (!Object.hasOwn(blocks, provider)) return;
     for (const [name, [path, block]] of Object.entries(blocks)) {
       if (name === provider && block === undefined) {
-        complain(issues, [path], `must be given with provider ${provider}`, 'FieldValueRequired');
+        addIssue(issues, [path], `must be given with provider ${provider}`, 'FieldValueRequired');
       }
       if (name !== provider && block !== undefined) {
-        complain(issues, [path], `must not be given with provider ${provider}`, 'FieldValueForbidden');
+        addIssue(issues, [path], `must not be given with provider ${provider}`, 'FieldValueForbidden');
       }
     }
   }),

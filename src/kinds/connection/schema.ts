@@ -5,10 +5,10 @@
 import { z } from 'zod';
 import { zTimestamp } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { complain, rules } from '../shapes/complain.js';
+import { addIssue, rules } from '../shapes/rules.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { objectName } from '../shapes/object-name.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 
 const TYPES = ['Postgres', 'HostedPgA', 'HostedPgB', 'Tracker', 'GitHost', 'S3'] as const;
 export type ConnectionType = (typeof TYPES)[number];
@@ -70,14 +70,14 @@ export const connectionSpec = fields.check(
     if (!TYPES.includes(type)) return;
     for (const [field, types] of Object.entries(FOR) as [keyof typeof FOR, ReadonlySet<ConnectionType>][]) {
       if (value[field] !== undefined && !types.has(type)) {
-        complain(issues, [field], `is not for connections of type ${type}`, 'FieldValueForbidden');
+        addIssue(issues, [field], `is not for connections of type ${type}`, 'FieldValueForbidden');
       }
     }
     if (WITH_SECRET.has(type) && value.secret === undefined) {
-      complain(issues, ['secret'], `must name the credential of a connection of type ${type}`, 'FieldValueRequired');
+      addIssue(issues, ['secret'], `must name the credential of a connection of type ${type}`, 'FieldValueRequired');
     }
     if (type === 'S3' && value.s3 === undefined) {
-      complain(issues, ['s3'], 'must name the bucket', 'FieldValueRequired');
+      addIssue(issues, ['s3'], 'must name the bucket', 'FieldValueRequired');
     }
   }),
 );
@@ -85,7 +85,7 @@ export const connectionSpec = fields.check(
 export type ConnectionSpec = z.infer<typeof fields>;
 
 export const connectionStatus = z.object({
-  ...told,
+  ...statusReason,
   conditions: z.array(conditionField).optional().describe('Verified.'),
   egressHosts: z.array(z.string()).optional().describe('Hosts that objects with this Connection may reach.'),
   externalId: z.string().optional().describe('What the trust policy of an S3 role must require.'),

@@ -5,7 +5,7 @@ import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { catalogReference } from '../shapes/catalog-name.js';
 import { image } from '../shapes/references.js';
-import { unverified } from '../shapes/unverified.js';
+import { unverifiedStatus } from '../shapes/unverified-status.js';
 import { environmentSpec, environmentStatus, type EnvironmentSpec, type EnvironmentStatus } from './schema.js';
 
 type This = ApiObject<EnvironmentSpec, EnvironmentStatus>;
@@ -58,7 +58,8 @@ export const environmentKind: KindDefinition = {
     'spec.readiness': ({ spec }: This) => spec.readiness,
     'spec.version': ({ spec }: This) => spec.version,
   },
-  initialStatus: (environment: This): EnvironmentStatus => unverified(environment, environment.spec.package?.image),
+  initialStatus: (environment: This): EnvironmentStatus =>
+    unverifiedStatus(environment, environment.spec.package?.image),
   references: ({ spec }: This) => [
     ...image('spec.sandbox.image', spec.sandbox.image),
     ...(spec.examples ?? []).map(({ runtime }, index) =>

@@ -7,7 +7,7 @@ import { zBytes, zCpu, zDigest, zDuration } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { boundedObject, boundedText } from '../shapes/bounded.js';
 import { catalogName } from '../shapes/catalog-name.js';
-import { complainOfRepeats, complainUnlessOne, rules } from '../shapes/complain.js';
+import { addIssueOfRepeats, addIssueUnlessOne, rules } from '../shapes/rules.js';
 import { hubModel } from '../shapes/hub-model.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { imageName } from '../shapes/image-name.js';
@@ -71,7 +71,7 @@ const packageField = z
       .describe('A package of Python. Exactly one of image and pip.'),
     loader: name.default('load_environment').describe('Function of the package that makes the Environment.'),
   })
-  .check(rules(({ value, issues }) => complainUnlessOne(issues, [], value, ['image', 'pip'])));
+  .check(rules(({ value, issues }) => addIssueUnlessOne(issues, [], value, ['image', 'pip'])));
 
 const split = z.object({ size: z.int().min(0).optional().describe('Number of tasks.') });
 
@@ -135,7 +135,7 @@ export const environmentSpec = z
   })
   .check(
     rules(({ value: { examples, graders, modes }, issues }) => {
-      complainOfRepeats(
+      addIssueOfRepeats(
         issues,
         ['examples'],
         examples?.map((one) => one.name),
@@ -143,8 +143,8 @@ export const environmentSpec = z
       );
       // A grader without a name repeats no other one.
       const names = graders?.map((one, index) => one.name ?? `\0${index}`);
-      complainOfRepeats(issues, ['graders'], names, ['name']);
-      complainOfRepeats(issues, ['modes'], modes);
+      addIssueOfRepeats(issues, ['graders'], names, ['name']);
+      addIssueOfRepeats(issues, ['modes'], modes);
     }),
   );
 

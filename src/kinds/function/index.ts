@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { functionReferences } from './references.js';
 import { functionSpec, functionStatus, type FunctionSpec, type FunctionStatus } from './schema.js';
 
@@ -80,6 +80,6 @@ export const functionKind: KindDefinition = {
   }),
   blobs: ({ spec: { code } }: This) => (code?.blob === undefined ? [] : [code.blob]),
   references: functionReferences,
-  plainSight: (object: This) => plainSightOf(object.spec),
+  plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };

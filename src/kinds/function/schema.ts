@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { zAbsolutePath, zDigest, zDuration, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { argumentList, commandLine } from '../shapes/argument.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 import { environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
@@ -20,7 +20,7 @@ import { recovery } from '../shapes/recovery.js';
 import { resources } from '../shapes/resources.js';
 import { secretMount } from '../shapes/secret-mount.js';
 import { sidecars } from '../shapes/sidecar.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 import { volumeMount } from '../shapes/volume-mount.js';
 import { MOST_VOLUMES, MOST_CONNECTIONS } from '../shapes/sizes.js';
 
@@ -121,28 +121,28 @@ const fields = z.object({
 export const functionSpec = fields.check(
   rules(({ value, issues }) => {
     if (value.code === undefined && value.command === undefined) {
-      complain(issues, ['code'], 'must be given, or a command', 'FieldValueRequired');
+      addIssue(issues, ['code'], 'must be given, or a command', 'FieldValueRequired');
     }
     if (value.image !== undefined && value.imageRef !== undefined) {
-      complain(issues, ['imageRef'], 'may not be specified when `image` is given', 'FieldValueForbidden');
+      addIssue(issues, ['imageRef'], 'may not be specified when `image` is given', 'FieldValueForbidden');
     }
     const { maxWorkers, minWorkers } = value.scaling ?? {};
     if (maxWorkers !== undefined && minWorkers !== undefined && minWorkers > maxWorkers) {
-      complain(issues, ['scaling', 'minWorkers'], 'must be at most maxWorkers', 'FieldValueInvalid', minWorkers);
+      addIssue(issues, ['scaling', 'minWorkers'], 'must be at most maxWorkers', 'FieldValueInvalid', minWorkers);
     }
     const mounted = value.secrets?.map(({ name }) => name);
     const beside = value.sidecars?.map(({ name }) => name);
-    complainOfRepeats(issues, ['secrets'], mounted, ['name']);
-    complainOfRepeats(issues, ['sidecars'], beside, ['name']);
-    complainOfRepeats(issues, ['connections'], value.connections);
-    complainOfRepeats(issues, ['code', 'cls', 'methods'], value.code?.cls?.methods);
+    addIssueOfRepeats(issues, ['secrets'], mounted, ['name']);
+    addIssueOfRepeats(issues, ['sidecars'], beside, ['name']);
+    addIssueOfRepeats(issues, ['connections'], value.connections);
+    addIssueOfRepeats(issues, ['code', 'cls', 'methods'], value.code?.cls?.methods);
   }),
 );
 
 export type FunctionSpec = z.infer<typeof fields>;
 
 export const functionStatus = z.object({
-  ...told,
+  ...statusReason,
   appVersion: z.string().optional().describe('Version of the App that it was deployed with.'),
   conditions: z.array(conditionField).optional().describe('Ready and Funded.'),
   cost: cost.optional().describe('Cost so far.'),

@@ -5,10 +5,10 @@
 import { z } from 'zod';
 import { zDigest, zDuration, zTimestamp } from '../../api/schema.js';
 import { identifier } from '../function/schema.js';
-import { complain, complainUnlessOne, rules } from '../shapes/complain.js';
+import { addIssue, addIssueUnlessOne, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 import { objectName } from '../shapes/object-name.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 
 /** Larger values are stored as blobs: an object is copied to every watcher. In bytes of JSON. */
 export const MAX_INLINE_BYTES = 256 * 1024;
@@ -21,14 +21,14 @@ const input = z
       .check(({ value, issues }) => {
         if (value === undefined || Buffer.byteLength(JSON.stringify(value)) <= MAX_INLINE_BYTES) return;
         const message = `Too long: may not be more than ${MAX_INLINE_BYTES} bytes; store it as a blob`;
-        complain(issues, [], message, 'FieldValueTooLong');
+        addIssue(issues, [], message, 'FieldValueTooLong');
       })
       .optional()
       .describe(`Arguments as JSON, up to ${MAX_INLINE_BYTES} bytes.`),
   })
   .check(
     rules(({ value, issues }) => {
-      complainUnlessOne(issues, [], value, ['blob', 'inline']);
+      addIssueUnlessOne(issues, [], value, ['blob', 'inline']);
     }),
   );
 
@@ -62,7 +62,7 @@ export const FUNCTION_CALL_IMMUTABLE: readonly string[] = [
 ];
 
 export const functionCallStatus = z.object({
-  ...told,
+  ...statusReason,
   attempts: z.int().optional().describe('Attempts made so far.'),
   completionTime: zTimestamp('When it finished.').optional(),
   cost: cost.optional().describe('Cost so far.'),
@@ -82,7 +82,7 @@ export const functionCallStatus = z.object({
         .check(({ value, issues }) => {
           if (value === undefined || Buffer.byteLength(JSON.stringify(value)) <= MAX_INLINE_BYTES) return;
           const message = `Too long: may not be more than ${MAX_INLINE_BYTES} bytes; store it as a blob`;
-          complain(issues, [], message, 'FieldValueTooLong');
+          addIssue(issues, [], message, 'FieldValueTooLong');
         })
         .optional()
         .describe('The answer as JSON.'),

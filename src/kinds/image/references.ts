@@ -1,6 +1,6 @@
 /** Owns what an Image names: objects that must exist when it is admitted, blobs, and the Secrets that must not be baked in. */
 import type { ApiObject } from '../../api/object.js';
-import type { PlainSight, Reference } from '../kind.js';
+import type { PlaintextSecretCheck, Reference } from '../kind.js';
 import { allNamed, image, named } from '../shapes/references.js';
 import type { ImageSpec } from './schema.js';
 
@@ -24,7 +24,7 @@ export function imageBlobs({ spec }: ApiObject<ImageSpec>): readonly string[] {
 }
 
 /** Variables and arguments of a build stay in the image: no value of a build secret may stand in them. */
-export function imagePlainSight({ spec }: ApiObject<ImageSpec>): PlainSight {
+export function imagePlainSight({ spec }: ApiObject<ImageSpec>): PlaintextSecretCheck {
   const lists = [
     { values: spec.dockerfile?.buildArgs, path: 'spec.dockerfile.buildArgs' },
     ...(spec.steps ?? []).map(({ env }, index) => ({ values: env, path: `spec.steps[${index}].env` })),

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { complain, complainOfRepeats, complainUnlessOne, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, addIssueUnlessOne, rules } from '../shapes/rules.js';
 import { imageName } from '../shapes/image-name.js';
 import { objectName } from '../shapes/object-name.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 import { imageStep, textByName } from './steps.js';
 
 /** Of these exactly one says what an Image is built from. */
@@ -19,7 +19,7 @@ const dockerfile = z
     context: zDigest().optional().describe('Digest of a tar with the files that it may copy.'),
     target: z.string().min(1).max(128).optional().describe('Stage that is built; the last one when unset.'),
   })
-  .check(rules(({ value, issues }) => complainUnlessOne(issues, [], value, ['blob', 'inline'])));
+  .check(rules(({ value, issues }) => addIssueUnlessOne(issues, [], value, ['blob', 'inline'])));
 
 const fields = z.object({
   base: imageName.optional().describe('Image that the steps are put on. Exactly one of base, dockerfile, fromSandbox.'),
@@ -64,19 +64,19 @@ const fields = z.object({
 
 export const imageSpec = fields.check(
   rules(({ value, issues }) => {
-    complainUnlessOne(issues, [], value, ORIGINS);
+    addIssueUnlessOne(issues, [], value, ORIGINS);
     if (value.base === undefined && (value.steps ?? []).length > 0) {
-      complain(issues, ['steps'], 'may only be set together with base', 'FieldValueForbidden');
+      addIssue(issues, ['steps'], 'may only be set together with base', 'FieldValueForbidden');
     }
-    complainOfRepeats(issues, ['buildSecrets'], value.buildSecrets);
-    complainOfRepeats(issues, ['tags'], value.tags);
+    addIssueOfRepeats(issues, ['buildSecrets'], value.buildSecrets);
+    addIssueOfRepeats(issues, ['tags'], value.tags);
   }),
 );
 
 export type ImageSpec = z.infer<typeof fields>;
 
 export const imageObjectStatus = z.object({
-  ...told,
+  ...statusReason,
   build: z
     .object({
       attempt: z.string().optional().describe('Name of the Attempt that built it.'),

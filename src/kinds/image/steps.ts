@@ -1,7 +1,7 @@
 /** Owns one step of the build of an Image: exactly one thing to do. Source: spec, "Image". */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zMap } from '../../api/schema.js';
-import { complainUnlessOne, rules } from '../shapes/complain.js';
+import { addIssueUnlessOne, rules } from '../shapes/rules.js';
 import { hasNoNul, ownVariableName } from '../shapes/env-var.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { MOST_ENV } from '../shapes/sizes.js';
@@ -58,6 +58,6 @@ export const imageStep = z
       .describe('Installs what a uv project locks.'),
     workdir: zAbsolutePath().optional().describe('Sets the working directory.'),
   })
-  .check(rules(({ value, issues }) => complainUnlessOne(issues, [], value, ACTIONS)));
+  .check(rules(({ value, issues }) => addIssueUnlessOne(issues, [], value, ACTIONS)));
 
 export type ImageStep = z.infer<typeof imageStep>;

@@ -7,7 +7,7 @@ import { zUsd } from '../../api/schema.js';
 import { BRAND } from '../../brand.js';
 import { conditionField } from '../fields.js';
 import { MODEL_ID } from '../model/schema.js';
-import { complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { objectName } from '../shapes/object-name.js';
 
 export const inferenceEndpointSpec = z
@@ -39,7 +39,7 @@ export const inferenceEndpointSpec = z
       description: 'Total spend cap; requests are refused once it is reached. Can only be raised.',
     }).optional(),
   })
-  .check(rules(({ value, issues }) => complainOfRepeats(issues, ['allowedKeys'], value.allowedKeys ?? undefined)));
+  .check(rules(({ value, issues }) => addIssueOfRepeats(issues, ['allowedKeys'], value.allowedKeys ?? undefined)));
 
 const count = (description: string): z.ZodInt => z.int().describe(description);
 

@@ -1,7 +1,7 @@
 /** Owns what a Job asks of its Attempts: to be made, to stop, to say how they stand, and to go. */
 import type { Address } from '../../api/address.js';
 import type { LaterEffect } from '../effect.js';
-import type { Letter } from '../letter.js';
+import type { ObjectMessage } from '../object-message.js';
 import { placeAnnotations } from '../attempt/place-annotation.js';
 import { floorsOf } from '../shapes/resources.js';
 import type { Job } from './draft.js';
@@ -32,7 +32,7 @@ export function askAttempt(job: Job, self: Address, slot: Slot): LaterEffect {
 
 /** Tells the Attempt of an earlier epoch that another has its slot. */
 export function supersede(job: Job, self: Address, index: number, epoch: number, by: number): LaterEffect {
-  const letter: Letter = { letter: 'AttemptSuperseded', epoch, by: attemptName(job.metadata, index, by) };
+  const letter: ObjectMessage = { letter: 'AttemptSuperseded', epoch, by: attemptName(job.metadata, index, by) };
   return tell(job, self, index, epoch, letter);
 }
 
@@ -40,7 +40,7 @@ export function dropAttempt(job: Job, index: number, epoch: number): LaterEffect
   return { type: 'DeleteChild', kind: 'Attempt', name: attemptName(job.metadata, index, epoch) };
 }
 
-function tell(job: Job, self: Address, index: number, epoch: number, letter: Letter): LaterEffect {
+function tell(job: Job, self: Address, index: number, epoch: number, letter: ObjectMessage): LaterEffect {
   const name = attemptName(job.metadata, index, epoch);
   return { type: 'Tell', to: { org: self.org, kind: 'Attempt', project: self.project, name }, letter };
 }

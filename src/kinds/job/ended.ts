@@ -5,7 +5,7 @@
  * up to recovery.maxAttempts per index and counts against nobody.
  */
 import { emit } from '../events/emit.js';
-import type { CollectedOutput, Letter } from '../letter.js';
+import type { CollectedOutput, ObjectMessage } from '../object-message.js';
 import type { Ending, JobDraft } from './draft.js';
 import { failureDelay, maxAttempts, replacementDelay } from './policy.js';
 import type { Slot, SlotOutput } from './slots.js';
@@ -21,7 +21,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'InvalidSource',
 ]);
 
-export type AttemptChanged = Extract<Letter, { letter: 'AttemptChanged' }>;
+export type AttemptChanged = Extract<ObjectMessage, { letter: 'AttemptChanged' }>;
 
 export function attemptSucceeded(draft: JobDraft, slot: Slot, letter: AttemptChanged): void {
   const outputs = (letter.outputs ?? []).filter(isCollected).map(({ name, sha256, size, directory }) => ({

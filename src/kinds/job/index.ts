@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { isFinished } from './status.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { floorsOf } from '../shapes/resources.js';
 import { JOB_COLUMNS } from './columns.js';
 import { jobMachine } from './machine.js';
@@ -43,7 +43,7 @@ export const jobKind: KindDefinition = {
   blobs: ({ spec, status }: This) =>
     spec.source?.blob === undefined || isFinished(status.phase) ? [] : [spec.source.blob],
   references: jobReferences,
-  plainSight: (job: This) => plainSightOf(job.spec),
+  plainSight: (job: This) => plaintextSecretCheckOf(job.spec),
   unsupported: unsupportedFields,
   machine: jobMachine,
   runsWork: true,

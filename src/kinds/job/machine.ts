@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of a Job: takes each message into a draft, then lets `settle.ts` decide what follows.
+ * Owns the behaviour of a Job: takes each message into a draft, then lets `reconcile.ts` decide what follows.
  *
  * A Job makes one Attempt per index and epoch and hears of it by `AttemptChanged`. Both letters and children are stored
  * effects, so nothing of it is lost in a crash; and since every letter names its epoch and is compared with the slot, one
@@ -10,7 +10,7 @@ import type { Address } from '../../api/address.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { pinImage } from '../image/pin.js';
-import type { Letter } from '../letter.js';
+import type { ObjectMessage } from '../object-message.js';
 import type { Current, Decision, Machine, Message, SlotRow } from '../machine.js';
 import { askAttempt, makeAttempt, readAttemptName, stopAttempt } from './attempts.js';
 import { JobDraft, type Ending, type JobPrivate } from './draft.js';
@@ -19,7 +19,7 @@ import { foldSpec } from './fold-spec.js';
 import { RESYNC_MS } from './policy.js';
 import { reportStatus } from './report-status.js';
 import type { JobSpec } from './schema.js';
-import { settle } from './settle.js';
+import { reconcile } from './reconcile.js';
 import { slotBookKeeper, type Slot, type SlotBook } from './slots.js';
 import { isFinished, type JobStatus } from './status.js';
 
@@ -28,16 +28,16 @@ type JobDecision = Decision<JobStatus, JobPrivate, SlotRow>;
 const IGNORED: JobDecision = { outcome: 'Ignored' };
 
 export const jobMachine: Machine<JobSpec, JobStatus, JobPrivate, SlotBook, SlotRow> = {
-  book: slotBookKeeper,
-  decide(current, book, message, moment) {
+  sideState: slotBookKeeper,
+  decide(current, book, message, context) {
     const before = message.type === 'Updated' ? message.before.spec : undefined;
     const folded = foldSpec(current.object.spec, before);
     if (folded.outcome === 'Refused') return folded;
     const job = folded.changed ? { ...current.object, spec: folded.spec } : current.object;
-    const draft = new JobDraft(job, current.private, book, moment.now);
+    const draft = new JobDraft(job, current.private, book, context.now);
     const taken = take(draft, current.address, message);
     if (taken === 'Ignored') return IGNORED;
-    const phase = settle(draft, current.address, taken.ending);
+    const phase = reconcile(draft, current.address, taken.ending);
     const status = reportStatus(draft, phase);
     return conclude(current, draft, status, folded.changed ? folded.spec : undefined);
   },
@@ -64,7 +64,7 @@ function take(draft: JobDraft, self: Address, message: Message<JobSpec, JobStatu
       if (message.timer === 'resync') remind(draft, self);
       return TAKEN;
     }
-    case 'Told':
+    case 'MessageReceived':
       return takeLetter(draft, self, message.letter, message.from.address);
     case 'EffectFailed':
       return takeFailure(draft, message.effect, message.reason, message.message);
@@ -85,7 +85,7 @@ function remind(draft: JobDraft, self: Address): void {
   }
 }
 
-function takeLetter(draft: JobDraft, self: Address, letter: Letter, from: Address): Taken {
+function takeLetter(draft: JobDraft, self: Address, letter: ObjectMessage, from: Address): Taken {
   switch (letter.letter) {
     case 'AttemptChanged':
       return takeAttempt(draft, self, letter);

@@ -7,7 +7,7 @@ import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { plannedImage } from '../image/pin.js';
 import { STANDING_OUTPUT, type Output } from '../shapes/output.js';
-import { between } from '../shapes/planned-env.js';
+import { withPlainEnv } from '../shapes/planned-env.js';
 import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { Input } from '../shapes/input.js';
@@ -25,7 +25,7 @@ export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
   const { spec, status } = job;
   const standing = serviceEnv(job, slot, epoch);
   const workingDir = spec.workingDir ?? DEFAULT_WORKING_DIR;
-  const env = between(standing, spec.env);
+  const env = withPlainEnv(standing, spec.env);
   const init = spec.initCommand;
   return {
     ...plannedImage(spec.image, status.image),
@@ -38,7 +38,7 @@ export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
     sidecars: (spec.sidecars ?? []).map((sidecar) => ({
       name: sidecar.name,
       command: sidecar.command,
-      env: between(standing, sidecar.env),
+      env: withPlainEnv(standing, sidecar.env),
     })),
     secrets: (spec.secrets ?? []).map(({ name, version }) => (version === undefined ? { name } : { name, version })),
     workingDir,

@@ -8,7 +8,7 @@ import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js'
 import { BRAND } from '../../brand.js';
 import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
 import { argumentList, commandLine } from '../shapes/argument.js';
-import { rules } from '../shapes/complain.js';
+import { rules } from '../shapes/rules.js';
 import { checkGang, distributed } from '../shapes/distributed.js';
 import { environment } from '../shapes/env-var.js';
 import { imageName } from '../shapes/image-name.js';

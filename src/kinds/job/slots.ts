@@ -8,7 +8,7 @@
  * I8: the epoch of a slot only grows; an index that has succeeded never leaves that phase (`apply` refuses both).
  */
 import { IndexSet } from '../../api/ranges.js';
-import type { BookKeeper, SlotRow } from '../machine.js';
+import type { SideStateStore, SlotRow } from '../machine.js';
 
 export type SlotPhase =
   /** An Attempt of this epoch exists, or is being made. */
@@ -185,7 +185,7 @@ function isBefore(a: Waiting, b: Waiting): boolean {
   return a.retryAt < b.retryAt || (a.retryAt === b.retryAt && a.index < b.index);
 }
 
-export const slotBookKeeper: BookKeeper<SlotBook, SlotRow> = {
+export const slotBookKeeper: SideStateStore<SlotBook, SlotRow> = {
   stored: true,
   open(rows) {
     const book = new SlotBook();

@@ -3,7 +3,7 @@
  * "Kinds not detailed". Pure.
  */
 import type { z } from 'zod';
-import { complain } from '../shapes/complain.js';
+import { addIssue } from '../shapes/rules.js';
 import type { JobParts } from './schema.js';
 
 /** A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them. */
@@ -14,5 +14,5 @@ export function refuseTtl(
 ): void {
   if (template.ttlSecondsAfterFinished === undefined) return;
   const path = [...at, 'ttlSecondsAfterFinished'];
-  complain(issues, path, 'must not be set in a template: its Jobs are deleted with their owner', 'FieldValueForbidden');
+  addIssue(issues, path, 'must not be set in a template: its Jobs are deleted with their owner', 'FieldValueForbidden');
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { projectsField } from '../fields.js';
 import { ROLES } from '../../api/access/role.js';
-import { complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { sshPublicKey } from '../shapes/ssh-key.js';
 
 const fields = z.object({
@@ -22,7 +22,7 @@ const fields = z.object({
 });
 
 export const memberSpec = fields.check(
-  rules(({ value, issues }) => complainOfRepeats(issues, ['sshKeys'], value.sshKeys)),
+  rules(({ value, issues }) => addIssueOfRepeats(issues, ['sshKeys'], value.sshKeys)),
 );
 
 export const memberStatus = z.object({

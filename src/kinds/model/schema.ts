@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssueOfRepeats, rules } from '../shapes/rules.js';
 
 /** As a request names it, or an alias of it: `claude-sonnet-4`, `acme/chat:latest`. */
 export const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$/;
@@ -62,8 +62,8 @@ export const modelSpec = z
   })
   .check(
     rules(({ value, issues }) => {
-      complainOfRepeats(issues, ['aliases'], value.aliases);
-      complainOfRepeats(issues, ['operations'], value.operations);
+      addIssueOfRepeats(issues, ['aliases'], value.aliases);
+      addIssueOfRepeats(issues, ['operations'], value.operations);
     }),
   );
 

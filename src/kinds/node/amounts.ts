@@ -34,7 +34,7 @@ export function take(load: Load, amounts: ResourceAmounts): Load {
   };
 }
 
-export function fits(amounts: ResourceAmounts, load: Load, capacity: ResourceAmounts): boolean {
+export function hasRoomFor(amounts: ResourceAmounts, load: Load, capacity: ResourceAmounts): boolean {
   return (
     load.places < MAX_PLACES &&
     load.milliCpu + amounts.milliCpu <= capacity.milliCpu &&

@@ -13,15 +13,15 @@ import type { NodeSpec, NodeStatus } from './schema.js';
 import { IGNORED, Step, type NodeDecision, type NodePrivate, type This } from './step.js';
 
 export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBook, PlacementChange> = {
-  book: {
+  sideState: {
     stored: false,
     open: () => new PlacementBook(),
     apply: (book, change) => book.apply(change),
   },
-  decide(current, book, message, moment) {
-    const step = new Step(current, book, moment.now);
+  decide(current, book, message, context) {
+    const step = new Step(current, book, context.now);
     // A book that was opened empty has lost count, whatever message found it so.
-    if (book.count === 'Unknown') step.beginCount(moment.uid());
+    if (book.count === 'Unknown') step.beginCount(context.uid());
     switch (message.type) {
       case 'Created':
       case 'Activated':
@@ -38,7 +38,7 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBo
         else if (message.timer === 'heartbeat') step.listen();
         else return IGNORED;
         break;
-      case 'Told':
+      case 'MessageReceived':
         step.told(message.from, message.letter);
         break;
       case 'EffectFailed':

@@ -29,7 +29,7 @@ export type PlacementChange =
   | { readonly change: 'Holds'; readonly request: PlaceRequest; readonly heard: boolean; readonly at: number }
   | { readonly change: 'Leaves'; readonly uid: string }
   /** It was told why it waits. */
-  | { readonly change: 'Told'; readonly uid: string }
+  | { readonly change: 'RequesterNotified'; readonly uid: string }
   /** What all were told holds no longer. */
   | { readonly change: 'Untold' }
   | { readonly change: 'TimerArmed'; readonly armed: boolean };
@@ -100,7 +100,7 @@ export class PlacementBook {
     return this.#waiting.values();
   }
 
-  wasTold(uid: string): boolean {
+  wasNotified(uid: string): boolean {
     return this.#told.has(uid);
   }
 
@@ -130,7 +130,7 @@ export class PlacementBook {
       case 'Leaves':
         this.#leave(change.uid);
         return;
-      case 'Told':
+      case 'RequesterNotified':
         if (this.#waiting.has(change.uid)) this.#told.add(change.uid);
         return;
       case 'Untold':

@@ -5,13 +5,13 @@ import { setCondition } from '../../api/conditions.js';
 import { parseTime, rfc3339 } from '../../api/time.js';
 import type { ResourceAmounts } from '../amounts.js';
 import type { Effect, LaterEffect } from '../effect.js';
-import type { Letter, Sender } from '../letter.js';
+import type { ObjectMessage, MessageSender } from '../object-message.js';
 import type { Current, Decision } from '../machine.js';
-import { fits, MAX_PLACES, NOTHING, showAmounts, take, type Load } from './amounts.js';
-import { denied, granted, neverFits, whyNot } from './letters.js';
+import { hasRoomFor, MAX_PLACES, NOTHING, showAmounts, take, type Load } from './amounts.js';
+import { denied, granted, neverFits, whyNot } from './messages.js';
 import type { PlacementBook, PlaceRequest, PlacementChange } from './placement-book.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
-import { PATIENCE_MS, planGrants } from './turns.js';
+import { STARVATION_MS, planGrants } from './round-robin.js';
 
 /** Kept beside the Node: what the engine last said, as numbers. */
 export interface NodePrivate {
@@ -83,7 +83,7 @@ export class Step {
     this.grant(this.#book.load, { counted: true });
   }
 
-  told(from: Sender, letter: Letter): void {
+  told(from: MessageSender, letter: ObjectMessage): void {
     switch (letter.letter) {
       case 'PlaceWanted':
         this.#wanted({ ...letter, uid: from.uid, attempt: from.address }, letter.held);
@@ -117,8 +117,8 @@ export class Step {
     const { capacity } = this.#private;
     // Whoever waits longest and has run out of patience is passed by nobody.
     const first = book.longestWaiting;
-    const blocked = first !== undefined && this.#now - first.since >= PATIENCE_MS && this.#everFits(first);
-    if (!blocked && this.#mayGrant() && capacity !== undefined && fits(amounts, book.load, capacity)) {
+    const blocked = first !== undefined && this.#now - first.since >= STARVATION_MS && this.#everFits(first);
+    if (!blocked && this.#mayGrant() && capacity !== undefined && hasRoomFor(amounts, book.load, capacity)) {
       this.#hold(request, false);
       return;
     }
@@ -134,7 +134,7 @@ export class Step {
 
   #everFits({ amounts }: PlaceRequest): boolean {
     const { capacity } = this.#private;
-    return capacity === undefined || fits(amounts, NOTHING, capacity);
+    return capacity === undefined || hasRoomFor(amounts, NOTHING, capacity);
   }
 
   #released(uid: string): void {
@@ -144,7 +144,7 @@ export class Step {
     this.grant(held === undefined ? this.#book.load : take(this.#book.load, held.amounts), { without: uid });
   }
 
-  #observed(letter: Extract<Letter, { letter: 'NodeObserved' }>): void {
+  #observed(letter: Extract<ObjectMessage, { letter: 'NodeObserved' }>): void {
     const { capacity, refusal, shortage } = letter;
     const turned = (shortage === undefined) !== (this.#private.shortage === undefined);
     this.#private = {
@@ -251,7 +251,7 @@ export class Step {
         this.#untold = true;
         break;
       }
-      if (!anew && this.#book.wasTold(request.uid) && this.#everFits(request)) continue;
+      if (!anew && this.#book.wasNotified(request.uid) && this.#everFits(request)) continue;
       if (this.#now - request.since < SUMMARY_MS) {
         this.#untold = true;
         continue;
@@ -280,7 +280,7 @@ export class Step {
       this.#letters.push(denied(request, neverFits(request.amounts, capacity), true));
       return;
     }
-    this.#changes.push({ change: 'Told', uid: request.uid });
+    this.#changes.push({ change: 'RequesterNotified', uid: request.uid });
     this.#letters.push(denied(request, this.#whyNot(request, load), false));
   }
 

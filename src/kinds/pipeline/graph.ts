@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import type { JobParts } from '../job/schema.js';
-import { complain } from '../shapes/complain.js';
+import { addIssue } from '../shapes/rules.js';
 
 type Path = readonly (string | number)[];
 
@@ -44,12 +44,12 @@ export function checkGraph(stages: readonly Waiting[], issues: z.core.ParsePaylo
   for (const [index, own] of needs.entries()) {
     for (const { stage, path } of own) {
       if (byName.has(stage)) continue;
-      complain(issues, ['stages', index, ...path], 'is not the name of a stage', 'FieldValueNotFound', stage);
+      addIssue(issues, ['stages', index, ...path], 'is not the name of a stage', 'FieldValueNotFound', stage);
     }
     if (!endless.has(stages[index]?.name ?? '')) continue;
     const back = own.find(({ stage }) => endless.has(stage));
     if (back === undefined) continue;
-    complain(issues, ['stages', index, ...back.path], 'makes the stages wait for each other in a circle');
+    addIssue(issues, ['stages', index, ...back.path], 'makes the stages wait for each other in a circle');
   }
 }
 

@@ -3,9 +3,9 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
-import type { KindDefinition, PlainSight } from '../kind.js';
+import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
 
 type This = ApiObject<PipelineSpec, PipelineStatus>;
@@ -42,10 +42,12 @@ export const pipelineKind: KindDefinition = {
     ...jobSpecReferences(spec.defaults ?? {}, 'spec.defaults'),
     ...spec.stages.flatMap(({ template = {} }, index) => jobSpecReferences(template, `spec.stages[${index}].template`)),
   ],
-  plainSight({ spec }: This): PlainSight {
+  plainSight({ spec }: This): PlaintextSecretCheck {
     const parts = [
-      plainSightOf(spec.defaults ?? {}, 'spec.defaults'),
-      ...spec.stages.map(({ template = {} }, index) => plainSightOf(template, `spec.stages[${index}].template`)),
+      plaintextSecretCheckOf(spec.defaults ?? {}, 'spec.defaults'),
+      ...spec.stages.map(({ template = {} }, index) =>
+        plaintextSecretCheckOf(template, `spec.stages[${index}].template`),
+      ),
     ];
     return { texts: parts.flatMap(({ texts }) => texts), secrets: parts.flatMap(({ secrets }) => secrets) };
   },

@@ -9,7 +9,7 @@ import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { jobParts } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
-import { rules } from '../shapes/complain.js';
+import { rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
 import { INPUT_NAME, SAY_INPUT_NAME } from '../shapes/input.js';

@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import { checkJob, laidOver, type JobParts } from '../job/schema.js';
 import { refuseTtl } from '../job/template.js';
-import { complain, complainOfRepeats } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats } from '../shapes/rules.js';
 import { STANDING_OUTPUT } from '../shapes/output.js';
 
 type Issues = z.core.ParsePayload['issues'];
@@ -23,29 +23,29 @@ const NOTHING: JobParts = {};
 
 export function checkStages(defaults: JobParts, stages: readonly Stage[], issues: Issues): void {
   const byName = new Map<string, Stage>();
-  for (const [index, stage] of stages.entries()) {
-    if (byName.has(stage.name)) {
-      complain(issues, ['stages', index, 'name'], 'must be unique', 'FieldValueDuplicate', stage.name);
-    } else byName.set(stage.name, stage);
+  for (const [index, resources] of stages.entries()) {
+    if (byName.has(resources.name)) {
+      addIssue(issues, ['stages', index, 'name'], 'must be unique', 'FieldValueDuplicate', resources.name);
+    } else byName.set(resources.name, resources);
   }
   const checkOutput = (path: (string | number)[], from: string, output: string): void => {
-    const stage = byName.get(from);
+    const resources = byName.get(from);
     // That there is no such stage is told where the graph is checked.
-    if (stage === undefined || output === STANDING_OUTPUT.name) return;
-    const declared = stage.template?.outputs ?? defaults.outputs ?? [];
+    if (resources === undefined || output === STANDING_OUTPUT.name) return;
+    const declared = resources.template?.outputs ?? defaults.outputs ?? [];
     if (declared.some(({ name }) => name === output)) return;
-    complain(issues, path, `is no output of stage "${from}"`, 'FieldValueNotFound', output);
+    addIssue(issues, path, `is no output of stage "${from}"`, 'FieldValueNotFound', output);
   };
   for (const [index, { dependsOn, inputs = [], template = NOTHING }] of stages.entries()) {
     const at = ['stages', index];
-    if (dependsOn !== undefined) complainOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
+    if (dependsOn !== undefined) addIssueOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
     refuseTtl(template, [...at, 'template'], issues);
     const job = laidOver(defaults, template);
     checkJob(job, 'Stage', issues, [...at, 'template']);
     const taken = new Set(inputs.length === 0 ? [] : (job.inputs ?? []).map(({ name }) => name));
     for (const [i, { name, fromStage, output }] of inputs.entries()) {
       const input = [...at, 'inputs', i];
-      if (taken.has(name)) complain(issues, [...input, 'name'], 'must be unique', 'FieldValueDuplicate', name);
+      if (taken.has(name)) addIssue(issues, [...input, 'name'], 'must be unique', 'FieldValueDuplicate', name);
       taken.add(name);
       checkOutput([...input, 'output'], fromStage, output);
     }
@@ -58,6 +58,6 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
   // Every stage would take it, the one that makes it too.
   for (const [index, { fromStage }] of (defaults.inputs ?? []).entries()) {
     const path = ['defaults', 'inputs', index, 'fromStage'];
-    if (fromStage) complain(issues, path, 'is for a stage of its own only', 'FieldValueForbidden');
+    if (fromStage) addIssue(issues, path, 'is for a stage of its own only', 'FieldValueForbidden');
   }
 }

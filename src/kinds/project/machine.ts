@@ -9,7 +9,7 @@ import { API_GROUP, CATALOG_PROJECT } from '../../brand.js';
 import { setCondition } from '../../api/conditions.js';
 import { checkLabelName } from '../../api/names.js';
 import type { Effect } from '../effect.js';
-import type { Current, Machine, Moment } from '../machine.js';
+import type { Current, Machine, DecisionContext } from '../machine.js';
 import { IGNORED, next, plain, type PlainDecision, refused } from '../plain-machine.js';
 import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
 import type { NamespaceSpec, NamespaceStatus } from './schema.js';
@@ -52,7 +52,7 @@ function create(here: Here): PlainDecision<NamespaceStatus> {
   return next<NamespaceStatus>(status, { finalizers: held(here), effects: [account] });
 }
 
-function collected(here: Here, remaining: number, moment: Moment): PlainDecision<NamespaceStatus> {
+function collected(here: Here, remaining: number, context: DecisionContext): PlainDecision<NamespaceStatus> {
   const { object } = here;
   if (object.metadata.deletionTimestamp === undefined) return IGNORED;
   if (remaining === 0) {
@@ -68,16 +68,16 @@ function collected(here: Here, remaining: number, moment: Moment): PlainDecision
       reason: 'SomeResourcesRemain',
       message: `${remaining} objects are still in the project`,
     },
-    moment.now,
+    context.now,
   );
   return next<NamespaceStatus>(
     { ...object.status, phase: 'Terminating', conditions: [...conditions] },
-    { effects: [{ type: 'ArmTimer', timer: COLLECT, at: moment.now + NEXT_PASS_MS }] },
+    { effects: [{ type: 'ArmTimer', timer: COLLECT, at: context.now + NEXT_PASS_MS }] },
   );
 }
 
 export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined, undefined, never> = {
-  decide(current, _book, message, moment) {
+  decide(current, _book, message, context) {
     const { address, object } = current;
     const isCatalog = address.name === CATALOG_PROJECT;
     const pass: Effect = { type: 'CollectProject', project: address.name };
@@ -96,9 +96,9 @@ export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined
           { ...object.status, phase: 'Terminating' },
           { finalizers: held(current), effects: [pass] },
         );
-      case 'Told':
+      case 'MessageReceived':
         return message.letter.letter === 'ProjectCollected'
-          ? collected(current, message.letter.remaining, moment)
+          ? collected(current, message.letter.remaining, context)
           : IGNORED;
       case 'TimerFired':
         return isGoing && message.timer === COLLECT
@@ -107,7 +107,7 @@ export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined
       case 'EffectFailed':
         if (!isGoing || message.effect.type !== 'CollectProject') return IGNORED;
         return next<NamespaceStatus>(object.status, {
-          effects: [{ type: 'ArmTimer', timer: COLLECT, at: moment.now + NEXT_PASS_MS }],
+          effects: [{ type: 'ArmTimer', timer: COLLECT, at: context.now + NEXT_PASS_MS }],
         });
       default:
         return plain(current, message);

@@ -3,9 +3,9 @@
  * fails or is brought back. Source: spec, "Sandbox", "States and transitions".
  */
 import { rfc3339 } from '../../api/time.js';
-import { releaseOutputs } from '../session/attempts.js';
-import { afterEnd, noteEnd, savedOf, type AttemptChanged } from '../session/ended.js';
-import type { Live } from '../session/state.js';
+import { releaseOutputs } from '../single-attempt/attempts.js';
+import { afterEnd, noteEnd, savedOf, type AttemptChanged } from '../single-attempt/ended.js';
+import type { Live } from '../single-attempt/state.js';
 import type { SandboxDraft } from './draft.js';
 import { SNAPSHOT } from './plan.js';
 import { WORKSPACE_DIR } from './schema.js';

@@ -4,8 +4,8 @@ import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
-import { isLive } from '../session/state.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { isLive } from '../single-attempt/state.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { floorsOf } from '../shapes/resources.js';
 import { sandboxMachine } from './machine.js';
 import { sandboxWorkPlan } from './plan.js';
@@ -75,7 +75,7 @@ export const sandboxKind: KindDefinition = {
   }),
   blobs: ({ status }: This) => (status.snapshot?.digest === undefined ? [] : [status.snapshot.digest]),
   references: sandboxReferences,
-  plainSight: (object: This) => plainSightOf(object.spec),
+  plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   unsupported: unsupportedFields,
   machine: sandboxMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),

@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of a Sandbox: takes each message into a draft, then lets `settle.ts` decide what follows.
+ * Owns the behaviour of a Sandbox: takes each message into a draft, then lets `reconcile.ts` decide what follows.
  *
  *   Pending ─▶ Starting ─▶ Running ─▶ Stopping ─▶ Stopped ─▶ Pending … at the next epoch
  *                 │          │ lost: Recovering ─▶ Running at the next epoch
@@ -11,18 +11,18 @@
  * Attempt how it stands, which heals what a crash has dropped.
  */
 import type { Author } from '../../api/access/author.js';
-import { stoppedBy } from '../session/stopped-by.js';
+import { stoppedBy } from '../single-attempt/stopped-by.js';
 import { equalJson } from '../../api/equal.js';
 import type { Decision, Machine, Message } from '../machine.js';
 import { pinImage } from '../image/pin.js';
-import { conclude } from '../session/conclude.js';
-import { remindAttempt, takeFailure, takeLetter } from '../session/hear.js';
+import { toDecision } from '../single-attempt/to-decision.js';
+import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
 import { openDraft, type SandboxDraft } from './draft.js';
 import { attemptEnded } from './ended.js';
 import { reportStatus } from './report-status.js';
 import { takeRequests } from './requests.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
-import { discard, settle } from './settle.js';
+import { discard, reconcile } from './reconcile.js';
 import type { Sandbox, SandboxPrivate } from './state.js';
 
 type SandboxDecision = Decision<SandboxStatus, SandboxPrivate, never>;
@@ -30,11 +30,11 @@ type SandboxDecision = Decision<SandboxStatus, SandboxPrivate, never>;
 const IGNORED: SandboxDecision = { outcome: 'Ignored' };
 
 export const sandboxMachine: Machine<SandboxSpec, SandboxStatus, SandboxPrivate, undefined, never> = {
-  decide(current, _book, message, moment) {
-    const draft = openDraft(current, moment.now);
+  decide(current, _book, message, context) {
+    const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
-    const phase = settle(draft);
-    return conclude(current, draft, reportStatus(draft, phase), draft.live !== undefined);
+    const phase = reconcile(draft);
+    return toDecision(current, draft, reportStatus(draft, phase), draft.live !== undefined);
   },
   // A stopped one needs its snapshot and will be deleted in time: something is always under way.
   isTerminal: () => false,
@@ -60,13 +60,13 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
       if (message.timer === 'resync') remind(draft);
       return true;
     }
-    case 'Told':
+    case 'MessageReceived':
       if (message.letter.letter === 'ImagePinned') return noteImage(draft, message.letter.digest);
-      return takeLetter(draft, message.letter, message.from.address.name, (live, letter) =>
+      return handleMessage(draft, message.letter, message.from.address.name, (live, letter) =>
         attemptEnded(draft, live, letter),
       );
     case 'EffectFailed':
-      return takeFailure(draft, message.effect, message.reason, message.message);
+      return handleFailedEffect(draft, message.effect, message.reason, message.message);
     default:
       return false; // an engine reports to Attempts, and a Sandbox has no actions
   }

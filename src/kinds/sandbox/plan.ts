@@ -5,8 +5,8 @@
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
 import { plannedImage } from '../image/pin.js';
-import { pinnedSecrets } from '../session/pinned-secrets.js';
-import { between } from '../shapes/planned-env.js';
+import { pinnedSecrets } from '../single-attempt/pinned-secrets.js';
+import { withPlainEnv } from '../shapes/planned-env.js';
 import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
@@ -23,7 +23,7 @@ export function sandboxWorkPlan(
   const { spec, status } = sandbox;
   const snapshotted = spec.continuity.mode === 'Snapshotted';
   const digest = snapshotted ? status.snapshot?.digest : undefined;
-  const env = between(serviceEnv(sandbox, epoch), spec.env);
+  const env = withPlainEnv(serviceEnv(sandbox, epoch), spec.env);
   return {
     ...plannedImage(spec.image, status.image),
     main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },

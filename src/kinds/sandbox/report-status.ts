@@ -1,7 +1,7 @@
 /** Owns the status that a Sandbox shows, from what its decision has come to; and the events that a new phase raises. */
 import { rfc3339 } from '../../api/time.js';
 import { emit } from '../events/emit.js';
-import { isBusy } from '../session/activity.js';
+import { isBusy } from '../single-attempt/activity.js';
 import { createdAt, type SandboxDraft } from './draft.js';
 import { maxLifetimeMs } from './policy.js';
 import type { SandboxPhase, SandboxStatus } from './schema.js';

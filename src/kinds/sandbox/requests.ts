@@ -4,7 +4,7 @@
  */
 import type { Author } from '../../api/access/author.js';
 import { API_GROUP } from '../../brand.js';
-import { stoppedBy } from '../session/stopped-by.js';
+import { stoppedBy } from '../single-attempt/stopped-by.js';
 import type { SandboxDraft } from './draft.js';
 import type { Request } from './state.js';
 
@@ -36,7 +36,7 @@ export function mustRestart({ live, private: { requests } }: SandboxDraft): bool
 }
 
 /** Notes what has been carried out by now; what can no longer be is forgotten. */
-export function settleRequests(draft: SandboxDraft): void {
+export function reconcileRequests(draft: SandboxDraft): void {
   const open: Record<string, Request> = {};
   const handled: Record<string, string> = {};
   for (const [name, request] of Object.entries(draft.private.requests)) {

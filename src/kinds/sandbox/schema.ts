@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
 import { argumentList, commandLine } from '../shapes/argument.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 import { environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
@@ -68,12 +68,12 @@ export const sandboxSpec = fields.check(
   rules(({ value, issues }) => {
     const { resources: wanted, secrets } = value;
     const mounted = secrets?.map(({ name }) => name);
-    complainOfRepeats(issues, ['secrets'], mounted, ['name']);
+    addIssueOfRepeats(issues, ['secrets'], mounted, ['name']);
     if (wanted?.gpu !== undefined) {
-      complain(issues, ['resources', 'gpu'], 'Sandboxes run on CPU nodes', 'FieldValueForbidden');
+      addIssue(issues, ['resources', 'gpu'], 'Sandboxes run on CPU nodes', 'FieldValueForbidden');
     }
     if ((wanted?.nodes ?? 0) > 1) {
-      complain(issues, ['resources', 'nodes'], 'a Sandbox runs on one node', 'FieldValueInvalid', wanted?.nodes);
+      addIssue(issues, ['resources', 'nodes'], 'a Sandbox runs on one node', 'FieldValueInvalid', wanted?.nodes);
     }
   }),
 );

@@ -1,6 +1,6 @@
 /** Owns what a Sandbox keeps beside its status. Plain JSON. */
 import type { ApiObject } from '../../api/object.js';
-import type { SessionPrivate } from '../session/state.js';
+import type { SingleAttemptPrivate } from '../single-attempt/state.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
 
 export type Sandbox = ApiObject<SandboxSpec, SandboxStatus>;
@@ -12,7 +12,7 @@ export interface Request {
   readonly epoch: number;
 }
 
-export interface SandboxPrivate extends SessionPrivate {
+export interface SandboxPrivate extends SingleAttemptPrivate {
   /** By annotation. */
   readonly requests: Readonly<Record<string, Request>>;
   /** Starting or stopping, since when, and whether it was told that this takes too long. */

@@ -7,7 +7,7 @@
 import type { Author } from '../../api/access/author.js';
 import { rfc3339 } from '../../api/time.js';
 import type { Effect } from '../effect.js';
-import type { Current, Machine, Moment } from '../machine.js';
+import type { Current, Machine, DecisionContext } from '../machine.js';
 import { IGNORED, next, noteUse, plain, type PlainDecision, refused } from '../plain-machine.js';
 import { withoutAppliedValues } from './applied.js';
 import type { SecretSizes, SecretSpec, SecretStatus } from './schema.js';
@@ -22,7 +22,7 @@ const VERSIONS_KEPT = 10;
 const NO_VALUES: ValuePlan = { keys: [], values: new Map(), kept: [], sizes: {} };
 
 /** A write's outcome with the plan for its values; undefined: the version stays. */
-function written(here: Here, plan: ValuePlan | undefined, by: Author | undefined, moment: Moment): Decided {
+function written(here: Here, plan: ValuePlan | undefined, by: Author | undefined, context: DecisionContext): Decided {
   const { object } = here;
   const folded = { spec: { type: object.spec.type }, annotations: withoutAppliedValues(object.metadata.annotations) };
   if (plan === undefined) {
@@ -42,7 +42,7 @@ function written(here: Here, plan: ValuePlan | undefined, by: Author | undefined
   if (below > 1) effects.push({ type: 'DropSecretVersions', below });
   const keys = [...plan.keys];
   const entry = {
-    createTime: rfc3339(moment.now),
+    createTime: rfc3339(context.now),
     version,
     keys,
     ...(by === undefined ? {} : { createdBy: by.name }),
@@ -54,25 +54,25 @@ function written(here: Here, plan: ValuePlan | undefined, by: Author | undefined
   );
 }
 
-function decideWrite(here: Here, by: Author | undefined, moment: Moment, isNew: boolean): Decided {
+function decideWrite(here: Here, by: Author | undefined, context: DecisionContext, isNew: boolean): Decided {
   const reading = readValues(here.object.spec, here.private?.sizes ?? {});
   if (reading.reading === 'Invalid') {
     const message = `Secret "${here.address.name}" is invalid`;
     return refused({ code: 'Invalid', message, causes: reading.causes });
   }
-  if (reading.reading === 'Changed') return written(here, reading.plan, by, moment);
+  if (reading.reading === 'Changed') return written(here, reading.plan, by, context);
   // Version 1 exists from birth, with no keys if none came, so that it can be mounted.
-  return written(here, isNew ? NO_VALUES : undefined, by, moment);
+  return written(here, isNew ? NO_VALUES : undefined, by, context);
 }
 
 export const secretMachine: Machine<SecretSpec, SecretStatus, SecretSizes, undefined, never> = {
-  decide(current, _book, message, moment) {
+  decide(current, _book, message, context) {
     switch (message.type) {
       case 'Created':
-        return decideWrite(current, message.by, moment, true);
+        return decideWrite(current, message.by, context, true);
       case 'Updated':
-        return decideWrite(current, message.by, moment, false);
-      case 'Told':
+        return decideWrite(current, message.by, context, false);
+      case 'MessageReceived':
         return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
       default:
         return plain(current, message);

@@ -8,7 +8,7 @@ import type { CredentialDetail } from '../../api/access/credential.js';
 import { anyCovers, cutScopes } from '../../api/access/scope.js';
 import { parseDuration } from '../../api/duration.js';
 import { rfc3339 } from '../../api/time.js';
-import type { Current, Machine, Moment } from '../machine.js';
+import type { Current, Machine, DecisionContext } from '../machine.js';
 import { IGNORED, next, noteUse, plain, type PlainDecision, refused } from '../plain-machine.js';
 import { tokenInput, type ServiceAccountSpec, type ServiceAccountStatus } from './schema.js';
 import { makeBearer } from './token.js';
@@ -32,7 +32,7 @@ function issueToken(
   here: Here,
   input: unknown,
   by: Author | undefined,
-  moment: Moment,
+  context: DecisionContext,
 ): PlainDecision<ServiceAccountStatus> {
   const { address, object } = here;
   if (by === undefined) return refused({ code: 'Forbidden', message: 'a token is issued on behalf of somebody' });
@@ -43,13 +43,13 @@ function issueToken(
   const lifeMs = data === undefined ? undefined : parseDuration(data.expiresIn);
   if (lifeMs === undefined) return refused({ code: 'Invalid', message: 'expiresIn is no duration from 1m to 8760h' });
   // Whole seconds, so that what is shown is what holds.
-  const expires = Math.floor((moment.now + lifeMs) / 1000) * 1000;
+  const expires = Math.floor((context.now + lifeMs) / 1000) * 1000;
   const detail: CredentialDetail = {
     actsAs: { serviceAccount: { project: address.project, name: address.name } },
     scopes: by.scopes,
     ...(by.projects === undefined ? {} : { projects: by.projects }),
   };
-  const bearer = makeBearer((length) => moment.randomBytes(length));
+  const bearer = makeBearer((length) => context.randomBytes(length));
   return next<ServiceAccountStatus>(object.status, {
     effects: [{ type: 'GrantCredential', sha256: bearer.sha256, expires, detail: { ...detail } }],
     reveal: { token: bearer.value, expirationTime: rfc3339(expires) },
@@ -57,7 +57,7 @@ function issueToken(
 }
 
 export const serviceAccountMachine: Machine<ServiceAccountSpec, ServiceAccountStatus, undefined, undefined, never> = {
-  decide(current, _book, message, moment) {
+  decide(current, _book, message, context) {
     const { object } = current;
     switch (message.type) {
       case 'Created':
@@ -67,8 +67,8 @@ export const serviceAccountMachine: Machine<ServiceAccountSpec, ServiceAccountSt
         return next<ServiceAccountStatus>(object.status, { spec: cutToWriter(object.spec, before, message.by) });
       }
       case 'Action':
-        return message.action === 'IssueToken' ? issueToken(current, message.input, message.by, moment) : IGNORED;
-      case 'Told':
+        return message.action === 'IssueToken' ? issueToken(current, message.input, message.by, context) : IGNORED;
+      case 'MessageReceived':
         return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
       default:
         return plain(current, message);

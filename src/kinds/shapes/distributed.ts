@@ -1,7 +1,7 @@
 /** Owns gangs of nodes that start and restart together (beta). Source: spec, "Conventions" 14. */
 import { z } from 'zod';
 import { zDuration } from '../../api/schema.js';
-import { complain } from './complain.js';
+import { addIssue } from './rules.js';
 import type { Resources } from './resources.js';
 
 const SIZE = 'exactly one of nodes and totalGPUs must be given';
@@ -49,15 +49,15 @@ export function checkGang(spec: Sized, at: readonly (string | number)[], issues:
   const path = [...at, 'distributed'];
   const gpus = wanted?.gpu?.count;
   if (gpus !== undefined && gang.gpusPerNode !== undefined && gpus !== gang.gpusPerNode) {
-    complain(issues, [...path, 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', gang.gpusPerNode);
+    addIssue(issues, [...path, 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', gang.gpusPerNode);
   }
   const shorthand = (wanted?.nodes ?? 0) > 1 ? wanted?.nodes : undefined;
   if (gang.nodes !== undefined && shorthand !== undefined && gang.nodes !== shorthand) {
-    complain(issues, [...path, 'nodes'], 'must equal resources.nodes, its short form', 'FieldValueInvalid', gang.nodes);
+    addIssue(issues, [...path, 'nodes'], 'must equal resources.nodes, its short form', 'FieldValueInvalid', gang.nodes);
   }
   if ((gang.nodes ?? shorthand) === undefined && gang.totalGPUs === undefined) {
-    complain(issues, [...path, 'nodes'], SIZE, 'FieldValueRequired');
+    addIssue(issues, [...path, 'nodes'], SIZE, 'FieldValueRequired');
   } else if ((gang.nodes ?? shorthand) !== undefined && gang.totalGPUs !== undefined) {
-    complain(issues, [...path, 'nodes'], SIZE, 'FieldValueForbidden');
+    addIssue(issues, [...path, 'nodes'], SIZE, 'FieldValueForbidden');
   }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ENV_PREFIX } from '../../brand.js';
 import { isSecretKey } from '../secret/schema.js';
-import { complain, rules } from './complain.js';
+import { addIssue, rules } from './rules.js';
 import { objectName } from './object-name.js';
 import { MOST_ENV } from './sizes.js';
 
@@ -53,7 +53,7 @@ export type EnvVar = z.infer<typeof envVar>;
 
 /** An object that was stored without it keeps the name of its variable (`planned-env.ts`), so the type stays as it was. */
 function requireKey({ key }: { readonly key?: string | undefined }, issues: z.core.ParsePayload['issues']): void {
-  if (key === undefined) complain(issues, ['key'], 'must name a key of the Secret', 'FieldValueRequired');
+  if (key === undefined) addIssue(issues, ['key'], 'must name a key of the Secret', 'FieldValueRequired');
 }
 
 /** Neither an environment nor an argument can carry one: the kernel ends the text there. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { zMap } from '../../api/schema.js';
 import { checkLabelKey, checkLabelValue } from '../../api/names.js';
-import { complain, rules } from './complain.js';
+import { addIssue, rules } from './rules.js';
 import { MOST_LABELS, MOST_REQUIREMENTS, MOST_VALUES } from './sizes.js';
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
@@ -26,14 +26,14 @@ const requirement = z
   .check(
     rules(({ value: { key, operator, values = [] }, issues }) => {
       const badKey = checkLabelKey(key);
-      if (badKey !== undefined) complain(issues, ['key'], badKey, 'FieldValueInvalid', key);
+      if (badKey !== undefined) addIssue(issues, ['key'], badKey, 'FieldValueInvalid', key);
       const compares = operator === 'In' || operator === 'NotIn';
       const stands = operator === 'Exists' || operator === 'DoesNotExist';
-      if (compares && values.length === 0) complain(issues, ['values'], `must have a value with operator ${operator}`);
-      if (stands && values.length > 0) complain(issues, ['values'], `must be empty with operator ${operator}`);
+      if (compares && values.length === 0) addIssue(issues, ['values'], `must have a value with operator ${operator}`);
+      if (stands && values.length > 0) addIssue(issues, ['values'], `must be empty with operator ${operator}`);
       for (const [index, value] of values.entries()) {
         const badValue = checkLabelValue(value);
-        if (badValue !== undefined) complain(issues, ['values', index], badValue, 'FieldValueInvalid', value);
+        if (badValue !== undefined) addIssue(issues, ['values', index], badValue, 'FieldValueInvalid', value);
       }
     }),
   );

@@ -3,7 +3,10 @@ import type { PlannedEnv } from '../work.js';
 import type { EnvVar } from './env-var.js';
 
 /** First, so that the client's variables can refer to them by `$(NAME)`, and last, so that none of these hides them. */
-export function between(standing: readonly PlannedEnv[], env: readonly EnvVar[] | undefined): readonly PlannedEnv[] {
+export function withPlainEnv(
+  standing: readonly PlannedEnv[],
+  env: readonly EnvVar[] | undefined,
+): readonly PlannedEnv[] {
   return env === undefined || env.length === 0 ? standing : [...standing, ...env.map(planEnv), ...standing];
 }
 

@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { sweepSpec, sweepStatus, type SweepSpec, type SweepStatus } from './schema.js';
 
 type This = ApiObject<SweepSpec, SweepStatus>;
@@ -51,7 +51,7 @@ export const sweepKind: KindDefinition = {
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
   initialStatus: (sweep: This): SweepStatus => ({ phase: 'Pending', estimate: estimateWork(sweep) }),
   references: ({ spec }: This) => jobSpecReferences(spec.template.spec, 'spec.template.spec'),
-  plainSight: ({ spec }: This) => plainSightOf(spec.template.spec, 'spec.template.spec'),
+  plainSight: ({ spec }: This) => plaintextSecretCheckOf(spec.template.spec, 'spec.template.spec'),
   unbuilt: true,
   runsWork: true,
   machine: plainMachine<SweepSpec, SweepStatus>(),

@@ -10,7 +10,7 @@ import { JOB_PHASES } from '../job/status.js';
 import { refuseTtl } from '../job/template.js';
 import { hasNoNul } from '../shapes/env-var.js';
 import { regionClass } from '../shapes/placement.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 import { estimate } from '../shapes/estimate.js';
 
@@ -80,21 +80,21 @@ export const sweepSpec = z
   .check(
     rules(({ value, issues }) => {
       const { gpu = [], params = {}, regions = [] } = value.matrix ?? {};
-      complainOfRepeats(issues, ['matrix', 'gpu'], gpu);
-      complainOfRepeats(issues, ['matrix', 'regions'], regions);
+      addIssueOfRepeats(issues, ['matrix', 'gpu'], gpu);
+      addIssueOfRepeats(issues, ['matrix', 'regions'], regions);
       for (const [name, values] of Object.entries(params))
-        complainOfRepeats(issues, ['matrix', 'params', name], values);
+        addIssueOfRepeats(issues, ['matrix', 'params', name], values);
       const allowed = value.template.spec.placement?.regions ?? [];
       for (const [index, region] of regions.entries()) {
         if (allowed.length === 0 || allowed.includes(region)) continue;
-        complain(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
+        addIssue(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
       }
       refuseTtl(value.template.spec, ['template', 'spec'], issues);
       const cells = [gpu, regions, ...Object.values(params)].reduce(
         (product, values) => product * Math.max(1, values.length),
         value.repetitions,
       );
-      if (cells > MOST_CELLS) complain(issues, ['matrix'], `must make at most ${MOST_CELLS} cells, and makes ${cells}`);
+      if (cells > MOST_CELLS) addIssue(issues, ['matrix'], `must make at most ${MOST_CELLS} cells, and makes ${cells}`);
     }),
   );
 

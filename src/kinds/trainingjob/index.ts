@@ -4,7 +4,7 @@ import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../decla
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { trainingJobReferences } from './references.js';
 import {
   comparison,
@@ -62,7 +62,7 @@ export const trainingJobKind: KindDefinition = {
   },
   initialStatus: (training: This): TrainingJobStatus => ({ phase: 'Pending', estimate: estimateWork(training) }),
   references: trainingJobReferences,
-  plainSight: ({ spec }: This) => plainSightOf(spec.overrides ?? {}, 'spec.overrides'),
+  plainSight: ({ spec }: This) => plaintextSecretCheckOf(spec.overrides ?? {}, 'spec.overrides'),
   unbuilt: true,
   runsWork: true,
   machine: plainMachine<TrainingJobSpec, TrainingJobStatus>(),

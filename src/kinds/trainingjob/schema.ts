@@ -11,7 +11,7 @@ import { jobFields } from '../job/schema.js';
 import { jobStatus } from '../job/status.js';
 import { boundedObject } from '../shapes/bounded.js';
 import { catalogName, versionedName } from '../shapes/catalog-name.js';
-import { complainOfRepeats, complainUnlessOne, rules } from '../shapes/complain.js';
+import { addIssueOfRepeats, addIssueUnlessOne, rules } from '../shapes/rules.js';
 import { checkGang } from '../shapes/distributed.js';
 import { hubModel } from '../shapes/hub-model.js';
 import { input } from '../shapes/input.js';
@@ -20,7 +20,7 @@ import { METHODS } from '../trainingruntime/schema.js';
 const { bucket, output, url, volume } = input.shape;
 const data = z
   .object({ bucket, output, url, volume })
-  .check(rules(({ value, issues }) => complainUnlessOne(issues, [], value, ['bucket', 'output', 'url', 'volume'])));
+  .check(rules(({ value, issues }) => addIssueUnlessOne(issues, [], value, ['bucket', 'output', 'url', 'volume'])));
 
 /** An Environment that a TrainingJob is trained or evaluated on. Source: spec, "Comparison". */
 export const environmentBinding = z.object({
@@ -49,8 +49,8 @@ const overrides = z
   .check(
     rules(({ value, issues }) => {
       const mounted = value.secrets?.map(({ name }) => name);
-      complainOfRepeats(issues, ['secrets'], mounted, ['name']);
-      complainOfRepeats(issues, ['connections'], value.connections);
+      addIssueOfRepeats(issues, ['secrets'], mounted, ['name']);
+      addIssueOfRepeats(issues, ['connections'], value.connections);
       checkGang(value, [], issues);
     }),
   );

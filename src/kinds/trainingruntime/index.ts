@@ -5,7 +5,7 @@ import { EVERY_OPERATION, listCell, phaseColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { sidecars } from '../shapes/references.js';
-import { unverified } from '../shapes/unverified.js';
+import { unverifiedStatus } from '../shapes/unverified-status.js';
 import {
   trainingRuntimeSpec,
   trainingRuntimeStatus,
@@ -54,7 +54,7 @@ export const trainingRuntimeKind: KindDefinition = {
   ],
   selectableFields: { 'spec.task': ({ spec }: This) => spec.task },
   initialStatus(runtime: This): TrainingRuntimeStatus {
-    const { digest, ...rest } = unverified(runtime, runtime.spec.image);
+    const { digest, ...rest } = unverifiedStatus(runtime, runtime.spec.image);
     const managed = runtime.metadata.namespace === CATALOG_PROJECT;
     return { ...rest, managed, ...(digest === undefined ? undefined : { imageDigest: digest }) };
   },

@@ -9,7 +9,7 @@ import { MODES } from '../environment/schema.js';
 import { conditionField } from '../fields.js';
 import { commandLine } from '../shapes/argument.js';
 import { boundedObject } from '../shapes/bounded.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { initCommand } from '../shapes/init-command.js';
 import { declaredOutputName } from '../shapes/output.js';
 import { collectedPath } from '../shapes/paths.js';
@@ -103,14 +103,14 @@ export const trainingRuntimeSpec = z
   })
   .check(
     rules(({ value, issues }) => {
-      complainOfRepeats(issues, ['modes'], value.modes);
-      complainOfRepeats(
+      addIssueOfRepeats(issues, ['modes'], value.modes);
+      addIssueOfRepeats(
         issues,
         ['outputs'],
         value.outputs?.map(({ name }) => name),
         ['name'],
       );
-      complainOfRepeats(
+      addIssueOfRepeats(
         issues,
         ['defaults', 'sidecars'],
         value.defaults?.sidecars?.map(({ name }) => name),
@@ -118,7 +118,7 @@ export const trainingRuntimeSpec = z
       );
       const type = value.parameters?.['type'];
       if (type !== undefined && type !== 'object')
-        complain(issues, ['parameters', 'type'], "must be 'object': parameters are one");
+        addIssue(issues, ['parameters', 'type'], "must be 'object': parameters are one");
     }),
   );
 

@@ -2,7 +2,7 @@
 import type { Address } from '../../api/address.js';
 import { setCondition } from '../../api/conditions.js';
 import type { Effect, LaterEffect } from '../effect.js';
-import type { Letter } from '../letter.js';
+import type { ObjectMessage } from '../object-message.js';
 import type { Current } from '../machine.js';
 import type { VolumeSpec, VolumeStatus } from './schema.js';
 import type { Volume, VolumePrivate } from './state.js';
@@ -41,7 +41,7 @@ export class VolumeDraft {
   /** With a uid, only that incarnation gets it. `stored`: it belongs to a change of this decision, and is sent after its commit at least once. */
   tell(
     to: { readonly kind: string; readonly name: string; readonly uid?: string | undefined },
-    letter: Letter,
+    letter: ObjectMessage,
     stored: boolean,
   ): void {
     const { org, project } = this.self;

@@ -5,20 +5,20 @@
  * on nothing that an earlier one returns is taken. Asked for twice, it is granted twice; returned twice, it is answered twice.
  */
 import { parseBytes } from '../../api/quantity.js';
-import type { Letter, RevisionRef, Sender } from '../letter.js';
+import type { ObjectMessage, RevisionRef, MessageSender } from '../object-message.js';
 import type { VolumeDraft } from './draft.js';
 import { DEFAULT_HISTORY, MOST_WAITING } from './policy.js';
 import type { Lease, Revision, Waiter } from './state.js';
 
-type Wanted = Extract<Letter, { letter: 'LeaseWanted' }>;
-type Returned = Extract<Letter, { letter: 'LeaseReturned' }>;
+type Wanted = Extract<ObjectMessage, { letter: 'LeaseWanted' }>;
+type Returned = Extract<ObjectMessage, { letter: 'LeaseReturned' }>;
 
 /** As it is called in `status.revision`. */
 export function refOf({ number, digest }: Revision): RevisionRef {
   return { revision: String(number), digest };
 }
 
-export function takeWish(draft: VolumeDraft, letter: Wanted, from: Sender): void {
+export function takeWish(draft: VolumeDraft, letter: Wanted, from: MessageSender): void {
   const { lease } = draft.private;
   const { kind, name } = from.address;
   const { term, epoch, attempt } = letter;
@@ -54,7 +54,7 @@ function awaitFree(draft: VolumeDraft, { kind, name, uid }: Waiter): void {
   if (!known && waiting.length < MOST_WAITING) draft.keep({ waiting: [...waiting, { kind, name, uid }] });
 }
 
-export function takeReturn(draft: VolumeDraft, letter: Returned, from: Sender): void {
+export function takeReturn(draft: VolumeDraft, letter: Returned, from: MessageSender): void {
   const { lease, returned: before, waiting } = draft.private;
   const { uid, term, of } = letter;
   const { kind, name } = from.address;

@@ -23,8 +23,8 @@ type This = Current<VolumeSpec, VolumeStatus, VolumePrivate>;
 const IGNORED: VolumeDecision = { outcome: 'Ignored' };
 
 export const volumeMachine: Machine<VolumeSpec, VolumeStatus, VolumePrivate, undefined, never> = {
-  decide(current, _book, message, moment) {
-    const draft = new VolumeDraft(current, moment.now);
+  decide(current, _book, message, context) {
+    const draft = new VolumeDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
     trim(draft);
     settleTimers(draft);
@@ -48,7 +48,7 @@ function take(draft: VolumeDraft, message: Message<VolumeSpec, VolumeStatus>): b
       draft.keep({ timers });
       return true;
     }
-    case 'Told':
+    case 'MessageReceived':
       switch (message.letter.letter) {
         case 'LeaseWanted':
           takeWish(draft, message.letter, message.from);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { zBytes, zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../fields.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 import { volumeSource } from './source.js';
 
 export const volumeSpec = z.object({
@@ -27,7 +27,7 @@ export const volumeSpec = z.object({
 export type VolumeSpec = z.infer<typeof volumeSpec>;
 
 export const volumeStatus = z.object({
-  ...told,
+  ...statusReason,
   conditions: z.array(conditionField).optional().describe('Ready and Imported.'),
   holder: z
     .object({

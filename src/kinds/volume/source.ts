@@ -1,7 +1,7 @@
 /** Owns where a Volume is filled from: exactly one place. Source: spec, "Volume". */
 import { z } from 'zod';
 import { BUCKET, sha256Hex } from '../shapes/bucket-input.js';
-import { complainUnlessOne, rules } from '../shapes/complain.js';
+import { addIssueUnlessOne, rules } from '../shapes/rules.js';
 import { gitRef, isOwnerAndName } from '../shapes/git-repository.js';
 import { httpsUrl } from '../shapes/https-url.js';
 import { objectName } from '../shapes/object-name.js';
@@ -65,6 +65,6 @@ export const volumeSource = z
       .optional()
       .describe('A file of the web.'),
   })
-  .check(rules(({ value, issues }) => complainUnlessOne(issues, [], value, ORIGINS)));
+  .check(rules(({ value, issues }) => addIssueUnlessOne(issues, [], value, ORIGINS)));
 
 export type VolumeSource = z.infer<typeof volumeSource>;

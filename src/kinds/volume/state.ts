@@ -1,7 +1,7 @@
 /** Owns what a Volume keeps beside its status. Times are in ms since the epoch. Plain JSON. */
 import { API_GROUP } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
-import type { SavedFiles } from '../letter.js';
+import type { SavedFiles } from '../object-message.js';
 import type { VolumeSpec, VolumeStatus } from './schema.js';
 
 export type Volume = ApiObject<VolumeSpec, VolumeStatus>;

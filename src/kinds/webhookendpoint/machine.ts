@@ -10,8 +10,8 @@ import { parseDuration } from '../../api/duration.js';
 import { rfc3339 } from '../../api/time.js';
 import type { Effect } from '../effect.js';
 import { emit } from '../events/emit.js';
-import type { Letter } from '../letter.js';
-import type { Current, Machine, Message, Moment } from '../machine.js';
+import type { ObjectMessage } from '../object-message.js';
+import type { Current, Machine, Message, DecisionContext } from '../machine.js';
 import { IGNORED, next, type PlainDecision } from '../plain-machine.js';
 import { rotationInput, type WebhookEndpointSpec, type WebhookEndpointStatus } from './schema.js';
 import { makeSecret, SECRET_KEY } from './secret.js';
@@ -23,7 +23,7 @@ export interface WebhookEndpointPrivate {
 
 type Here = Current<WebhookEndpointSpec, WebhookEndpointStatus, WebhookEndpointPrivate>;
 type Decided = PlainDecision<WebhookEndpointStatus, WebhookEndpointPrivate>;
-type Seen = Extract<Letter, { letter: 'DeliveriesSeen' }>;
+type Seen = Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>;
 
 const PREVIOUS_ENDS = 'previous-secret-ends';
 /** So many latest deliveries have to fail before the receiver counts as failing. Source: spec, "Failure handling". */
@@ -31,12 +31,12 @@ const FAILING_AFTER = 3;
 
 const ABANDON: Effect = { type: 'AbandonDeliveries' };
 
-function create({ object }: Here, moment: Moment): Decided {
-  const { text, bytes } = makeSecret((length) => moment.randomBytes(length));
+function create({ object }: Here, context: DecisionContext): Decided {
+  const { text, bytes } = makeSecret((length) => context.randomBytes(length));
   const status: WebhookEndpointStatus = {
     ...object.status,
     observedGeneration: object.metadata.generation,
-    conditions: conditionsWith(object.status, 'Unknown', 'NoDeliveries', 'nothing has been delivered yet', moment),
+    conditions: conditionsWith(object.status, 'Unknown', 'NoDeliveries', 'nothing has been delivered yet', context),
   };
   return next<WebhookEndpointStatus, WebhookEndpointPrivate>(status, {
     private: { version: 1 },
@@ -55,14 +55,14 @@ function update({ object }: Here, { before }: Extract<Message, { type: 'Updated'
 }
 
 /** The old secret goes on signing for as long as was asked; one that was still older ends now. */
-function rotate({ object, private: kept }: Here, input: unknown, moment: Moment): Decided {
+function rotate({ object, private: kept }: Here, input: unknown, context: DecisionContext): Decided {
   const { previousSecretTTL } = rotationInput.parse(input);
   const ttl = parseDuration(previousSecretTTL) ?? 0;
-  const { text, bytes } = makeSecret((length) => moment.randomBytes(length));
+  const { text, bytes } = makeSecret((length) => context.randomBytes(length));
   const previous = kept?.version ?? 0;
   const version = previous + 1;
   const { secretRotation: _, ...status } = object.status;
-  const ends = moment.now + ttl;
+  const ends = context.now + ttl;
   const effects: Effect[] = [
     { type: 'SealSecret', version, values: new Map([[SECRET_KEY, bytes]]) },
     { type: 'DropSecretVersions', below: ttl === 0 ? version : previous },
@@ -75,17 +75,17 @@ function rotate({ object, private: kept }: Here, input: unknown, moment: Moment)
 }
 
 /** A timer that comes before its time belongs to an earlier rotation. */
-function endPrevious({ object, private: kept }: Here, moment: Moment): Decided {
+function endPrevious({ object, private: kept }: Here, context: DecisionContext): Decided {
   const { secretRotation, ...status } = object.status;
   if (secretRotation === undefined || kept === undefined) return IGNORED;
   // Whole seconds are shown, cut: the timer is never before them.
-  if (moment.now < Date.parse(secretRotation.previousExpirationTime)) return IGNORED;
+  if (context.now < Date.parse(secretRotation.previousExpirationTime)) return IGNORED;
   return next<WebhookEndpointStatus, WebhookEndpointPrivate>(status, {
     effects: [{ type: 'DropSecretVersions', below: kept.version }],
   });
 }
 
-function see({ object }: Here, { recent, succeeded, failed, last }: Seen, moment: Moment): Decided {
+function see({ object }: Here, { recent, succeeded, failed, last }: Seen, context: DecisionContext): Decided {
   const { deliveries24h: _, ...before } = object.status;
   const status: WebhookEndpointStatus = {
     ...before,
@@ -103,7 +103,7 @@ function see({ object }: Here, { recent, succeeded, failed, last }: Seen, moment
   if (failing) {
     const since = rfc3339(Math.min(...recent.map(({ time }) => time)));
     const message = `the last ${FAILING_AFTER} deliveries failed`;
-    const conditions = conditionsWith(object.status, 'False', 'DeliveriesFailing', message, moment);
+    const conditions = conditionsWith(object.status, 'False', 'DeliveriesFailing', message, context);
     // Once for each time that it begins to fail.
     const effects: Effect[] = wasFailing ? [] : [emit('webhookendpoint.deliveries_failing', message)];
     return next({ ...status, conditions, failingSince: status.failingSince ?? since }, { effects });
@@ -115,7 +115,7 @@ function see({ object }: Here, { recent, succeeded, failed, last }: Seen, moment
     'True',
     'DeliveriesSucceeding',
     'the receiver takes deliveries',
-    moment,
+    context,
   );
   return next({ ...healthy, conditions });
 }
@@ -129,9 +129,9 @@ function conditionsWith(
   holds: 'True' | 'False' | 'Unknown',
   reason: string,
   message: string,
-  moment: Moment,
+  context: DecisionContext,
 ): WebhookEndpointStatus['conditions'] {
-  return [...setCondition(status.conditions, { type: 'Healthy', status: holds, reason, message }, moment.now)];
+  return [...setCondition(status.conditions, { type: 'Healthy', status: holds, reason, message }, context.now)];
 }
 
 export const webhookEndpointMachine: Machine<
@@ -141,20 +141,20 @@ export const webhookEndpointMachine: Machine<
   undefined,
   never
 > = {
-  decide(current, _book, message, moment) {
+  decide(current, _book, message, context) {
     switch (message.type) {
       case 'Created':
-        return create(current, moment);
+        return create(current, context);
       case 'Updated':
         return update(current, message);
       case 'Action':
-        return message.action === 'RotateSecret' ? rotate(current, message.input, moment) : IGNORED;
+        return message.action === 'RotateSecret' ? rotate(current, message.input, context) : IGNORED;
       case 'DeletionRequested':
         return next(current.object.status, { effects: [ABANDON] });
       case 'TimerFired':
-        return message.timer === PREVIOUS_ENDS ? endPrevious(current, moment) : IGNORED;
-      case 'Told':
-        return message.letter.letter === 'DeliveriesSeen' ? see(current, message.letter, moment) : IGNORED;
+        return message.timer === PREVIOUS_ENDS ? endPrevious(current, context) : IGNORED;
+      case 'MessageReceived':
+        return message.letter.letter === 'DeliveriesSeen' ? see(current, message.letter, context) : IGNORED;
       default:
         return IGNORED;
     }

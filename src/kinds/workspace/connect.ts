@@ -10,7 +10,7 @@ import { BOOTSTRAP_ORG } from '../../api/access/role.js';
 import type { Address } from '../../api/address.js';
 import { checkLabelName, checkSubdomainName } from '../../api/names.js';
 import { BRAND } from '../../brand.js';
-import type { Doors } from '../machine.js';
+import type { PublicEndpoints } from '../machine.js';
 import type { BrowserTool } from './browser-tools.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 
@@ -60,11 +60,11 @@ export function toolHost(uid: string, domain: string): string {
 export function connectOf(
   where: WorkspaceName & { readonly uid: string },
   tools: WorkspaceSpec['tools'],
-  doors: Doors | undefined,
+  endpoints: PublicEndpoints | undefined,
 ): WorkspaceStatus['connect'] {
-  if (doors === undefined) return undefined;
-  const { ssh } = doors;
-  const origin = toolOrigin(doors.base, where.uid, doors.toolDomain);
+  if (endpoints === undefined) return undefined;
+  const { ssh } = endpoints;
+  const origin = toolOrigin(endpoints.base, where.uid, endpoints.toolDomain);
   return {
     ...(tools.includes('Jupyter') ? { jupyter: { url: origin + toolPath(where, 'jupyter') } } : {}),
     ...(tools.includes('VSCode') ? { vscode: { url: origin + toolPath(where, 'vscode') } } : {}),

@@ -1,12 +1,12 @@
 /** Owns one decision of a Workspace while it is being made. */
 import { API_GROUP } from '../../brand.js';
 import type { Current } from '../machine.js';
-import { SessionDraft } from '../session/draft.js';
+import { SingleAttemptDraft } from '../single-attempt/draft.js';
 import { idleTimeoutMs } from './policy.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 import { FRESH, type WorkspacePrivate } from './state.js';
 
-export type WorkspaceDraft = SessionDraft<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate>;
+export type WorkspaceDraft = SingleAttemptDraft<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate>;
 
 export const WORKSPACE_LABEL = `${API_GROUP}/workspace`;
 
@@ -16,5 +16,5 @@ export function openDraft(
 ): WorkspaceDraft {
   const { address, object, private: kept = FRESH } = current;
   const rules = { label: WORKSPACE_LABEL, idleTimeoutMs: idleTimeoutMs(object.spec) };
-  return new SessionDraft(address, object, kept, rules, now);
+  return new SingleAttemptDraft(address, object, kept, rules, now);
 }

@@ -1,6 +1,6 @@
 /** Owns what the end of a Workspace's Attempt means for its home: what was collected goes to the Volume. */
-import { afterEnd, noteEnd, savedOf, type AttemptChanged } from '../session/ended.js';
-import type { Live } from '../session/state.js';
+import { afterEnd, noteEnd, savedOf, type AttemptChanged } from '../single-attempt/ended.js';
+import type { Live } from '../single-attempt/state.js';
 import type { WorkspaceDraft } from './draft.js';
 import { HOME_OUTPUT } from './plan.js';
 

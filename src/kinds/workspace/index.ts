@@ -3,8 +3,8 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, listCell, phaseColumn, reasonColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
-import { isLive } from '../session/state.js';
-import { plainSightOf } from '../shapes/plain-sight.js';
+import { isLive } from '../single-attempt/state.js';
+import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
 import { floorsOf } from '../shapes/resources.js';
 import { workspaceMachine } from './machine.js';
 import { workspaceWorkPlan } from './plan.js';
@@ -72,7 +72,7 @@ export const workspaceKind: KindDefinition = {
   initialStatus: (object: This): WorkspaceStatus => ({ phase: 'Pending', estimate: estimateWork(object) }),
   references: workspaceReferences,
   blobs: ({ status }: This) => (status.home?.digest === undefined ? [] : [status.home.digest]),
-  plainSight: (object: This) => plainSightOf(object.spec),
+  plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   unsupported: unsupportedFields,
   machine: workspaceMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),

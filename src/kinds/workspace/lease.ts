@@ -5,8 +5,8 @@
  * files only from the epoch that holds it.
  */
 import type { LaterEffect } from '../effect.js';
-import type { Letter, Sender } from '../letter.js';
-import { nameOf, releaseOutputs } from '../session/attempts.js';
+import type { ObjectMessage, MessageSender } from '../object-message.js';
+import { nameOf, releaseOutputs } from '../single-attempt/attempts.js';
 import { HOME } from './connect.js';
 import type { WorkspaceDraft } from './draft.js';
 import { ASK_AGAIN_MS, DENIED_AGAIN_MS } from './policy.js';
@@ -31,7 +31,7 @@ export function holdsHome(draft: WorkspaceDraft): boolean {
 }
 
 /** Gives the lease back when nothing will write any more under it. */
-export function settleLease(draft: WorkspaceDraft): void {
+export function reconcileLease(draft: WorkspaceDraft): void {
   const { lease, live } = draft.private;
   if (lease === undefined || lease.at === 'Returning') return;
   // Its files were collected when it ended: what may be left of it writes nowhere.
@@ -69,7 +69,7 @@ function letterOf(draft: WorkspaceDraft, lease: HomeLease): LaterEffect {
   const { org, project } = draft.self;
   const { uid } = draft.object.metadata;
   const { term, epoch, of, saved } = lease;
-  const letter: Letter =
+  const letter: ObjectMessage =
     lease.at === 'Returning'
       ? { letter: 'LeaseReturned', uid, term, of, saved }
       : { letter: 'LeaseWanted', term, epoch, attempt: nameOf(draft, epoch) };
@@ -90,7 +90,11 @@ export function leaseTimer({ private: { lease } }: WorkspaceDraft): number | und
 }
 
 /** Undefined: the letter is about something else. False: it means nothing here. */
-export function takeLeaseLetter(draft: WorkspaceDraft, letter: Letter, sender: Sender): boolean | undefined {
+export function takeLeaseLetter(
+  draft: WorkspaceDraft,
+  letter: ObjectMessage,
+  sender: MessageSender,
+): boolean | undefined {
   const { lease } = draft.private;
   const from = sender.address.name;
   switch (letter.letter) {
@@ -134,7 +138,7 @@ function denied(draft: WorkspaceDraft, lease: HomeLease, reason: string, message
 function ended(
   draft: WorkspaceDraft,
   { epoch, saved, volume }: HomeLease,
-  committed: Extract<Letter, { letter: 'LeaseEnded' }>['committed'],
+  committed: Extract<ObjectMessage, { letter: 'LeaseEnded' }>['committed'],
 ): void {
   draft.keep({ lease: undefined });
   if (saved === undefined) return;
@@ -149,11 +153,11 @@ function ended(
 }
 
 /** What it does not hold and has not asked for, or another of its name held, is returned. */
-function giveBack(draft: WorkspaceDraft, { address, uid: of }: Sender, uid: string, term: number): boolean {
+function giveBack(draft: WorkspaceDraft, { address, uid: of }: MessageSender, uid: string, term: number): boolean {
   const { lease } = draft.private;
   const mine = uid === draft.object.metadata.uid && lease?.volume === address.name && lease.term === term;
   if (mine) return false;
-  const letter: Letter = { letter: 'LeaseReturned', uid, term, of };
+  const letter: ObjectMessage = { letter: 'LeaseReturned', uid, term, of };
   // Stored: nobody would ask for it again.
   draft.effects.push({ type: 'Tell', to: address, letter });
   return true;

@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of a Workspace: takes each message into a draft, then lets `settle.ts` decide what follows.
+ * Owns the behaviour of a Workspace: takes each message into a draft, then lets `reconcile.ts` decide what follows.
  *
  *   Pending ─▶ Starting ─▶ Running ─▶ Stopping ─▶ Stopped ─▶ Pending … at the next epoch
  *      ▲          │           │ lost
@@ -11,17 +11,17 @@
  * of its home are in the Volume, and goes, when it is deleted, only then.
  */
 import type { Author } from '../../api/access/author.js';
-import { stoppedBy } from '../session/stopped-by.js';
+import { stoppedBy } from '../single-attempt/stopped-by.js';
 import { equalJson } from '../../api/equal.js';
 import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { Refusal } from '../../api/refusal.js';
 import { parseTime } from '../../api/time.js';
-import type { Letter } from '../letter.js';
+import type { ObjectMessage } from '../object-message.js';
 import type { Decision, Machine, Message } from '../machine.js';
 import { refused } from '../plain-machine.js';
-import { dropAttempt } from '../session/attempts.js';
-import { conclude } from '../session/conclude.js';
-import { remindAttempt, takeFailure, takeLetter } from '../session/hear.js';
+import { dropAttempt } from '../single-attempt/attempts.js';
+import { toDecision } from '../single-attempt/to-decision.js';
+import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
 import { openDraft, type WorkspaceDraft } from './draft.js';
 import { attemptEnded } from './ended.js';
 import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseLetter } from './lease.js';
@@ -29,7 +29,7 @@ import { SCHEDULE_LEAD_MS } from './policy.js';
 import { reportStatus, toolsFound } from './report-status.js';
 import { waitForSchedule } from './schedule.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
-import { isHeld, settle } from './settle.js';
+import { isHeld, reconcile } from './reconcile.js';
 import type { Workspace, WorkspacePrivate } from './state.js';
 
 type WorkspaceDecision = Decision<WorkspaceStatus, WorkspacePrivate, never>;
@@ -38,12 +38,12 @@ type Heard = Message<WorkspaceSpec, WorkspaceStatus>;
 const IGNORED: WorkspaceDecision = { outcome: 'Ignored' };
 
 export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate, undefined, never> = {
-  decide(current, _book, message, moment) {
-    if (isTooSoon(current.object, message, moment.now)) return refused(tooSoon(current.object.metadata.name));
-    const draft = openDraft(current, moment.now);
+  decide(current, _book, message, context) {
+    if (isTooSoon(current.object, message, context.now)) return refused(tooSoon(current.object.metadata.name));
+    const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
-    const phase = settle(draft);
-    return conclude(current, draft, reportStatus(draft, phase, moment.doors), isHeld(draft));
+    const phase = reconcile(draft);
+    return toDecision(current, draft, reportStatus(draft, phase, context.endpoints), isHeld(draft));
   },
   // A stopped one may be started by its schedule at any time.
   isTerminal: () => false,
@@ -71,17 +71,17 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
       if (message.timer === 'lease') askAgain(draft);
       return true;
     }
-    case 'Told': {
+    case 'MessageReceived': {
       const { letter, from } = message;
       return (
         takeTools(draft, letter) ??
         takeLeaseLetter(draft, letter, from) ??
-        takeLetter(draft, letter, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
+        handleMessage(draft, letter, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
       );
     }
     case 'EffectFailed': {
       const { effect, reason } = message;
-      return takeLeaseFailure(draft, effect, reason) ?? takeFailure(draft, effect, reason, message.message);
+      return takeLeaseFailure(draft, effect, reason) ?? handleFailedEffect(draft, effect, reason, message.message);
     }
     default:
       return false; // an engine reports to Attempts, and a Workspace has no actions
@@ -96,7 +96,7 @@ function takeUpdate(draft: WorkspaceDraft, before: Workspace, by: Author | undef
 }
 
 /** Undefined: the letter is about something else. */
-function takeTools(draft: WorkspaceDraft, letter: Letter): boolean | undefined {
+function takeTools(draft: WorkspaceDraft, letter: ObjectMessage): boolean | undefined {
   if (letter.letter !== 'ToolsFound') return undefined;
   const { epoch, tools } = letter;
   // I8: what was found in an earlier session says nothing of this one.

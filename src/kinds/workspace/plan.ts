@@ -5,9 +5,9 @@
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import { parseBytes } from '../../api/quantity.js';
-import { pinnedSecrets } from '../session/pinned-secrets.js';
+import { pinnedSecrets } from '../single-attempt/pinned-secrets.js';
 import type { ResourceAmounts } from '../amounts.js';
-import { between } from '../shapes/planned-env.js';
+import { withPlainEnv } from '../shapes/planned-env.js';
 import { plannedNetwork } from '../shapes/planned-network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
@@ -34,7 +34,7 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
   return {
     image: imageOf(workspace),
     pullSecrets: spec.imagePullSecrets,
-    main: { name: 'main', command: [], env: between(serviceEnv(workspace, epoch), spec.env) },
+    main: { name: 'main', command: [], env: withPlainEnv(serviceEnv(workspace, epoch), spec.env) },
     idle: true,
     enterable: true,
     sidecars: [],

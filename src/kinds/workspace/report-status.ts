@@ -1,5 +1,5 @@
 /** Owns the status that a Workspace shows, from what its decision has come to. */
-import type { Doors } from '../machine.js';
+import type { PublicEndpoints } from '../machine.js';
 import { BROWSER_TOOLS, type BrowserTool } from './browser-tools.js';
 import { connectOf } from './connect.js';
 import type { WorkspaceDraft } from './draft.js';
@@ -10,10 +10,14 @@ interface Why {
   readonly message?: string | undefined;
 }
 
-export function reportStatus(draft: WorkspaceDraft, phase: WorkspacePhase, doors: Doors | undefined): WorkspaceStatus {
+export function reportStatus(
+  draft: WorkspaceDraft,
+  phase: WorkspacePhase,
+  endpoints: PublicEndpoints | undefined,
+): WorkspaceStatus {
   const why = explain(draft, phase);
   sayConditions(draft, phase, why);
-  saySsh(draft, phase, doors);
+  saySsh(draft, phase, endpoints);
   const { metadata, spec } = draft.object;
   const found = toolsFound(draft);
   const shown = spec.tools.filter((tool) => tool === 'SSH' || found.includes(BROWSER_TOOLS[tool]));
@@ -23,7 +27,7 @@ export function reportStatus(draft: WorkspaceDraft, phase: WorkspacePhase, doors
     reason: why.reason,
     message: why.message,
     observedGeneration: metadata.generation,
-    connect: phase === 'Running' ? connectOf({ ...draft.self, uid: metadata.uid }, shown, doors) : undefined,
+    connect: phase === 'Running' ? connectOf({ ...draft.self, uid: metadata.uid }, shown, endpoints) : undefined,
   };
 }
 
@@ -72,10 +76,10 @@ function sayConditions(draft: WorkspaceDraft, phase: WorkspacePhase, { reason = 
 }
 
 /** A Workspace that runs without a way in by SSH is Ready all the same, and says why `status.connect` has no `ssh`. */
-function saySsh(draft: WorkspaceDraft, phase: WorkspacePhase, doors: Doors | undefined): void {
-  if (phase !== 'Running' || doors === undefined || !draft.object.spec.tools.includes('SSH')) return;
-  if (doors.ssh !== undefined) draft.condition('SSHReady', true, 'Listening', '');
-  else if (doors.sshClosed !== undefined) {
-    draft.condition('SSHReady', false, doors.sshClosed.reason, doors.sshClosed.message);
+function saySsh(draft: WorkspaceDraft, phase: WorkspacePhase, endpoints: PublicEndpoints | undefined): void {
+  if (phase !== 'Running' || endpoints === undefined || !draft.object.spec.tools.includes('SSH')) return;
+  if (endpoints.ssh !== undefined) draft.condition('SSHReady', true, 'Listening', '');
+  else if (endpoints.sshClosed !== undefined) {
+    draft.condition('SSHReady', false, endpoints.sshClosed.reason, endpoints.sshClosed.message);
   }
 }

@@ -28,7 +28,7 @@ export function waitForSchedule(draft: WorkspaceDraft): void {
 }
 
 /** What time has come is carried out; the start comes first, since it lies before the stop. */
-export function settleSchedule(draft: WorkspaceDraft): void {
+export function reconcileSchedule(draft: WorkspaceDraft): void {
   const { start, stop } = timesOf(draft.object.spec);
   if (start !== undefined && start <= draft.now && draft.private.started !== start) {
     draft.keep({ started: start, waits: undefined, failure: undefined, lost: 0 });

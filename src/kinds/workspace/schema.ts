@@ -8,7 +8,7 @@ import { parseTime } from '../../api/time.js';
 import { BRAND } from '../../brand.js';
 import { conditionField } from '../fields.js';
 import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
-import { complain, complainOfRepeats, rules } from '../shapes/complain.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
 import { environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
@@ -19,7 +19,7 @@ import { placement } from '../shapes/placement.js';
 import { resources } from '../shapes/resources.js';
 import { secretMount } from '../shapes/secret-mount.js';
 import { sshPublicKey } from '../shapes/ssh-key.js';
-import { told } from '../shapes/told.js';
+import { statusReason } from '../shapes/status-reason.js';
 
 const TOOLS = ['VSCode', 'Jupyter', 'SSH'] as const;
 
@@ -96,21 +96,21 @@ export const workspaceSpec = fields.check(
   rules(({ value, issues }) => {
     const { connections, ephemeral, resources: wanted, schedule, secrets, sshKeys, tools, volume } = value;
     const home = 'exactly one of volume and ephemeral: true must be given';
-    if (volume === undefined && ephemeral !== true) complain(issues, ['volume'], home, 'FieldValueRequired');
-    if (volume !== undefined && ephemeral === true) complain(issues, ['ephemeral'], home, 'FieldValueForbidden');
+    if (volume === undefined && ephemeral !== true) addIssue(issues, ['volume'], home, 'FieldValueRequired');
+    if (volume !== undefined && ephemeral === true) addIssue(issues, ['ephemeral'], home, 'FieldValueForbidden');
     const readyBy = parseTime(schedule?.readyBy ?? '');
     const stopAt = parseTime(schedule?.stopAt ?? '');
     if (readyBy !== undefined && stopAt !== undefined && stopAt <= readyBy) {
-      complain(issues, ['schedule', 'stopAt'], 'must be after readyBy', 'FieldValueInvalid', schedule?.stopAt);
+      addIssue(issues, ['schedule', 'stopAt'], 'must be after readyBy', 'FieldValueInvalid', schedule?.stopAt);
     }
     if ((wanted?.nodes ?? 0) > 1) {
-      complain(issues, ['resources', 'nodes'], 'a Workspace runs on one node', 'FieldValueInvalid', wanted?.nodes);
+      addIssue(issues, ['resources', 'nodes'], 'a Workspace runs on one node', 'FieldValueInvalid', wanted?.nodes);
     }
     const mounted = secrets?.map(({ name }) => name);
-    complainOfRepeats(issues, ['secrets'], mounted, ['name']);
-    complainOfRepeats(issues, ['connections'], connections);
-    complainOfRepeats(issues, ['sshKeys'], sshKeys);
-    complainOfRepeats(issues, ['tools'], tools);
+    addIssueOfRepeats(issues, ['secrets'], mounted, ['name']);
+    addIssueOfRepeats(issues, ['connections'], connections);
+    addIssueOfRepeats(issues, ['sshKeys'], sshKeys);
+    addIssueOfRepeats(issues, ['tools'], tools);
   }),
 );
 
@@ -122,7 +122,7 @@ export const WORKSPACE_PHASES = ['Pending', 'Starting', 'Running', 'Stopping', '
 const place = z.object({ url: z.string().optional().describe('URL to open in a browser.') });
 
 export const workspaceStatus = z.object({
-  ...told,
+  ...statusReason,
   attempt: z
     .object({
       epoch: z.int().optional().describe('Increases with every start and every recovery.'),

@@ -1,7 +1,7 @@
 /** Owns what a Workspace keeps beside its status. Times are in ms since the epoch. Plain JSON. */
 import type { ApiObject } from '../../api/object.js';
-import type { RevisionRef, SavedFiles } from '../letter.js';
-import type { SessionPrivate } from '../session/state.js';
+import type { RevisionRef, SavedFiles } from '../object-message.js';
+import type { SingleAttemptPrivate } from '../single-attempt/state.js';
 import type { BrowserTool } from './browser-tools.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 
@@ -36,7 +36,7 @@ export interface HomeLease {
   readonly message?: string | undefined;
 }
 
-export interface WorkspacePrivate extends SessionPrivate {
+export interface WorkspacePrivate extends SingleAttemptPrivate {
   readonly lease?: HomeLease | undefined;
   /** Browser tools that there are programs for inside, as was found at this epoch. */
   readonly found?: { readonly epoch: number; readonly tools: readonly BrowserTool[] } | undefined;

@@ -59,12 +59,12 @@ export function prepareCreate(
   const warnings = [...judged, ...warningOf(kind, unsupported)];
 
   const writable = writableOf(input);
-  const { now } = ctx.moment;
+  const { now } = ctx.context;
   const metadata: ObjectMeta = {
     name: address.name,
     ...(isUnset(input.generateName) ? undefined : { generateName: input.generateName ?? '' }),
     ...(address.project === '' ? undefined : { namespace: address.project }),
-    uid: ctx.moment.uid(),
+    uid: ctx.context.uid(),
     generation: 1,
     creationTimestamp: rfc3339(now),
     ...writable,

@@ -3,11 +3,11 @@ import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { KindDefinition } from '../kind.js';
-import type { Moment } from '../machine.js';
+import type { DecisionContext } from '../machine.js';
 import { groupOf } from '../versions.js';
 
 export interface WriteContext {
-  readonly moment: Moment;
+  readonly context: DecisionContext;
   readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore';
   readonly fieldManager: string;
   /** A dry run may use fields that are not built yet: it tells what would be, and starts nothing. */

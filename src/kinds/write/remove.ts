@@ -59,7 +59,7 @@ export function prepareRemove(
   const marked: ObjectMeta = {
     ...rest,
     generation: metadata.generation + (first ? 1 : 0),
-    deletionTimestamp: metadata.deletionTimestamp ?? rfc3339(ctx.moment.now),
+    deletionTimestamp: metadata.deletionTimestamp ?? rfc3339(ctx.context.now),
     ...(grace === undefined ? undefined : { deletionGracePeriodSeconds: grace }),
     ...(gone ? undefined : { finalizers }),
   };

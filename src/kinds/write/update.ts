@@ -76,7 +76,7 @@ export function prepareUpdate(
     generation: current.metadata.generation + (specChanged ? 1 : 0),
     managedFields: manageUpdate(
       current.metadata.managedFields,
-      { manager: ctx.fieldManager, apiVersion, now: ctx.moment.now },
+      { manager: ctx.fieldManager, apiVersion, now: ctx.context.now },
       current,
       { metadata: writable, spec },
     ),

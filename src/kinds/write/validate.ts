@@ -110,7 +110,7 @@ export function checkSupported(
     };
   }
   if (kind.unsupported === undefined) return undefined;
-  const fields = kind.unsupported(spec, ctx.moment.images ?? 'Catalog');
+  const fields = kind.unsupported(spec, ctx.context.images ?? 'Catalog');
   if (fields.length === 0) return undefined;
   const image = fields.includes('spec.image');
   return {

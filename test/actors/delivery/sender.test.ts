@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import test from 'ava';
 import { openReports } from '../../../actors/delivery/reports.js';
 import { openSender, type SenderDeps } from '../../../actors/delivery/sender.js';
-import { openSettling } from '../../../actors/delivery/settling.js';
+import { openDeliveryResults } from '../../../actors/delivery/delivery-results.js';
 import type { Endpoint } from '../../../actors/delivery/endpoints.js';
 import { openDialer } from '../../../src/engines/dialer/dialer.js';
 import { openDeliveries, type Deliveries } from '../../../storage/webhooks/deliveries.js';
@@ -56,7 +56,7 @@ async function openHouse(
   setMaxListeners(0, stopping.signal);
   const deliveries = openDeliveries(f.store.postgres);
   const onProblem = (): void => {};
-  const settling = openSettling({
+  const results = openDeliveryResults({
     write: more.settle ?? deliveries.settle,
     onProblem,
     stopping: stopping.signal,
@@ -75,7 +75,7 @@ async function openHouse(
     deliveries,
     endpoints: { get: (uid) => (uid === 'gone' ? undefined : endpoint(uid)) },
     keys: { of: () => Promise.resolve([Buffer.from('k')]) },
-    settling,
+    results,
     dialer,
     now: f.store.clock,
     chance: () => 0,
@@ -87,7 +87,7 @@ async function openHouse(
   const stop = async (): Promise<void> => {
     stopping.abort();
     await sender.ended();
-    await settling.close();
+    await results.close();
     dialer.close();
   };
   t.teardown(stop);

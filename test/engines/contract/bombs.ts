@@ -3,7 +3,7 @@
  * again once the bomb is gone. How quick the neighbour stays is measured elsewhere (`ops/bench/parts/hostile.ts`).
  */
 import type { ExecutionContext } from 'ava';
-import type { WorkOrder } from '../../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../../src/engines/compute/engine.js';
 import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order, type Harness } from '../compute-harness.js';
 
@@ -12,7 +12,7 @@ interface Bomb {
   readonly needs: NonNullable<ContractCase['needs']>;
   /** Prints a line once it is under way, and goes on until it is killed. */
   readonly script: string;
-  readonly limits?: Partial<WorkOrder['limits']>;
+  readonly limits?: Partial<WorkSpec['limits']>;
   /** The box is ended for it. */
   readonly ends?: boolean;
   readonly also?: (t: ExecutionContext, h: Harness, work: string, said: string) => Promise<void>;

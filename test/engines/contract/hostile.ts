@@ -9,13 +9,13 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pack as tarPack, type Header } from 'tar-stream';
 import type { ExecutionContext } from 'ava';
-import type { WorkOrder } from '../../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../../src/engines/compute/engine.js';
 import { REFUSED, UNKNOWN } from '../../../src/engines/compute/runner/isolation/calls.js';
 import type { ContractCase } from './case.js';
 import { order, type Harness } from '../compute-harness.js';
 
 /** Work without a main program, that runs. */
-async function box(h: Harness, more: Partial<WorkOrder> = {}): Promise<string> {
+async function box(h: Harness, more: Partial<WorkSpec> = {}): Promise<string> {
   const { main: _, ...rest } = order('true');
   return (await h.running({ ...rest, ...more })).id;
 }

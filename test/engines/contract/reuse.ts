@@ -1,6 +1,6 @@
 /** What one box leaves for the next: nothing, however quickly they follow each other and whoever made them ready. */
 import { randomUUID } from 'node:crypto';
-import type { WorkOrder } from '../../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../../src/engines/compute/engine.js';
 import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
 
@@ -8,7 +8,7 @@ import { order } from '../compute-harness.js';
 const PLACES = '/workspace /tmp /dev/shm /var/tmp /root /svc/state /svc/outputs / /run';
 const ROUNDS = 8;
 
-function box(): WorkOrder {
+function box(): WorkSpec {
   const { main: _, ...rest } = order('true');
   return rest;
 }

@@ -136,7 +136,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       ...config,
       limits: { ...LIMITS, ...limits },
     },
-    stage,
+    resources: stage,
     kinds: KINDS,
     credentials: { find: async (hash) => credentials.get(hash) },
     health: {
@@ -163,7 +163,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       recoverOrg: unwired,
     },
     events: { list: unwired },
-    visitKey: randomBytes(32),
+    browserSessionKey: randomBytes(32),
     log: { info: note, warn: note, error: note },
     metrics: new Registry(),
     clock: Date.now,

@@ -6,10 +6,17 @@ import { addressKey, type Address } from '../../../src/api/address.js';
 import { decodeObject, encodeObject, stampVersion } from '../../../src/api/encode.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import type { Refusal } from '../../../src/api/refusal.js';
-import type { CommittedChange } from '../../../storage/commit/member.js';
-import type { PageRequest, Range, Stage, Watcher, WriteReply, WriteRequest } from '../../../actors/stage.js';
+import type { CommittedChange } from '../../../storage/commit/request.js';
+import type {
+  PageRequest,
+  Range,
+  ResourceService,
+  Watcher,
+  WriteReply,
+  WriteRequest,
+} from '../../../actors/resource-service.js';
 
-export interface MapStage extends Stage {
+export interface MapStage extends ResourceService {
   /** Puts an object in place as the service would, without a caller. */
   put(address: Address, object: ApiObject): Promise<number>;
   /** Everything at or below this version is forgotten. */

@@ -4,7 +4,7 @@
  * crash, and reports of one piece of work come in order.
  */
 import type { Address } from '../../../src/api/address.js';
-import type { CollectedOutput } from '../../../src/kinds/letter.js';
+import type { CollectedOutput } from '../../../src/kinds/object-message.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 
 /** `hang`: does not even heed a stop. `stay`: runs until it is stopped. `save`: the same, and then it takes a second try to save it. */

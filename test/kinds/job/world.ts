@@ -13,7 +13,7 @@ import { API_GROUP } from '../../../src/brand.js';
 import { isLater, type Effect, type LaterEffect } from '../../../src/kinds/effect.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
-import type { CollectedOutput, Letter } from '../../../src/kinds/letter.js';
+import type { CollectedOutput, ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/index.js';
 import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
@@ -69,7 +69,7 @@ export class World {
   }
 
   observe(capacity: ResourceAmounts = this.#rules.capacity): void {
-    const letter: Letter = { letter: 'NodeObserved', engine: 'fake', isolation: 'none', capacity };
+    const letter: ObjectMessage = { letter: 'NodeObserved', engine: 'fake', isolation: 'none', capacity };
     this.#tell(LOCAL_NODE, undefined, letter, LOCAL_NODE, '', 0);
   }
 
@@ -93,7 +93,7 @@ export class World {
       status: {},
     };
     const object = { ...bare, status: kind.initialStatus(bare) };
-    const book = kind.machine.book?.open([]);
+    const book = kind.machine.sideState?.open([]);
     const entity: Entity = {
       address,
       uid,
@@ -146,7 +146,7 @@ export class World {
   }
 
   /** A letter from outside of this world. */
-  send(to: Address, letter: Letter): void {
+  send(to: Address, letter: ObjectMessage): void {
     this.#tell(to, undefined, letter, LOCAL_NODE, '', 0);
   }
 
@@ -211,7 +211,7 @@ export class World {
     this.engine.sayAgain();
     const all = this.#all();
     for (const entity of all) {
-      const keeper = kindOf(entity.address).machine.book;
+      const keeper = kindOf(entity.address).machine.sideState;
       entity.book = keeper?.open(keeper.stored ? [...entity.rows.values()] : []);
     }
     for (const entity of all) this.#activate(entity);
@@ -249,7 +249,7 @@ export class World {
     const decision = machine.decide(current, entity.book, message, moment);
     switch (decision.outcome) {
       case 'Volatile':
-        for (const change of decision.changes) machine.book?.apply(entity.book, change);
+        for (const change of decision.changes) machine.sideState?.apply(entity.book, change);
         for (const effect of decision.letters) this.#store(entity, effect, false);
         break;
       case 'Next':
@@ -273,12 +273,12 @@ export class World {
     };
     if (decision.private !== undefined) entity.private = JSON.parse(JSON.stringify(decision.private));
     for (const change of decision.changes ?? []) {
-      if (machine.book?.stored === true) {
+      if (machine.sideState?.stored === true) {
         const row = asRow(change);
         entity.rows.set(row.index, row);
         this.history.push({ job: entity.uid, row });
       }
-      machine.book?.apply(entity.book, change);
+      machine.sideState?.apply(entity.book, change);
     }
     for (const effect of decision.effects) this.#carry(entity, effect);
     for (const letter of decision.letters ?? []) this.#store(entity, letter, false);
@@ -322,7 +322,7 @@ export class World {
     this.#store(entity, { type: 'CollectChildren', uid: entity.uid, orphan: false, answer: false }, true);
     for (const owner of ownerReferences) {
       const to = { org: entity.address.org, kind: owner.kind, project: entity.address.project, name: owner.name };
-      const letter: Letter = { letter: 'ChildGone', uid: entity.uid, kind: entity.address.kind };
+      const letter: ObjectMessage = { letter: 'ChildGone', uid: entity.uid, kind: entity.address.kind };
       this.#store(entity, { type: 'Tell', to, uid: owner.uid, letter }, true);
     }
   }
@@ -448,7 +448,7 @@ export class World {
   #tell(
     to: Address,
     uid: string | undefined,
-    letter: Letter,
+    letter: ObjectMessage,
     from: Address,
     fromUid: string,
     version: number,
@@ -456,7 +456,7 @@ export class World {
     const entity = this.entities.get(addressKey(to));
     if (entity === undefined) return false;
     if (uid !== undefined && uid !== entity.uid) return true; // another incarnation: nobody reads it
-    this.decide(entity, { type: 'Told', from: { address: from, uid: fromUid, version }, letter });
+    this.decide(entity, { type: 'MessageReceived', from: { address: from, uid: fromUid, version }, letter });
     return true;
   }
 

@@ -6,7 +6,7 @@ import type { ApiObject } from '../../../src/api/object.js';
 import { countPlaces, type CountDeps } from '../../../actors/effects/count-places.js';
 import { WORK_FINALIZER } from '../../../src/kinds/attempt/state.js';
 import type { Effect } from '../../../src/kinds/effect.js';
-import type { Letter } from '../../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
 import { nodeMachine } from '../../../src/kinds/node/machine.js';
@@ -40,8 +40,12 @@ class Bench {
     }
   }
 
-  tell(name: string, letter: Letter): void {
-    this.send({ type: 'Told', from: { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 }, letter });
+  tell(name: string, letter: ObjectMessage): void {
+    this.send({
+      type: 'MessageReceived',
+      from: { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 },
+      letter,
+    });
   }
 
   wants(name: string, held: boolean): void {
@@ -96,18 +100,22 @@ test('an Attempt that is parked is spoken for, and keeps its place through a cou
   bench.send({ type: 'Activated' });
   bench.wants('waits', false);
   const names = ['parked', 'parked-in-the-queue', 'well'];
-  const post: CountDeps['post'] = {
+  const router: CountDeps['router'] = {
     async deliver(address) {
       return address.name.startsWith('parked') ? 'Parked' : 'Done';
     },
     async tell(row, to, uid, letter) {
       t.deepEqual([to, uid], [LOCAL_NODE, 'u-node']);
-      bench.send({ type: 'Told', from: { address: row.address, uid: row.uid, version: row.version }, letter });
+      bench.send({
+        type: 'MessageReceived',
+        from: { address: row.address, uid: row.uid, version: row.version },
+        letter,
+      });
       return { outcome: 'Done' };
     },
   };
   const deps: CountDeps = {
-    post,
+    router,
     pending: { unfinished: async () => names.map((name) => ({ ...JOB, kind: 'Attempt', name })) },
     work: {
       async read({ name }) {

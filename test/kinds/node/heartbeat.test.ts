@@ -44,15 +44,15 @@ class Bench {
   observe(shortage?: string): void {
     const from = { address: LOCAL_NODE, uid: '', version: 0 };
     const letter = { letter: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY, shortage } as const;
-    this.send({ type: 'Told', from, letter });
-    this.send({ type: 'Told', from, letter: { letter: 'PlacesCounted', count: 'book' } });
+    this.send({ type: 'MessageReceived', from, letter });
+    this.send({ type: 'MessageReceived', from, letter: { letter: 'PlacesCounted', count: 'book' } });
   }
 
   wants(name: string, memory = 1): void {
     const from = { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 };
     const amounts = { milliCpu: 1, memory, disk: 1 };
     const letter = { letter: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
-    this.send({ type: 'Told', from, letter });
+    this.send({ type: 'MessageReceived', from, letter });
   }
 
   /** Lets the timer fire when it is due. */

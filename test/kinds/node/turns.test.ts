@@ -1,9 +1,9 @@
 import test from 'ava';
 import { array, assert, nat, property, record } from 'fast-check';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
-import { add, fits, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
+import { add, hasRoomFor, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
 import { PlacementBook, type PlaceRequest } from '../../../src/kinds/node/placement-book.js';
-import { PATIENCE_MS, planGrants } from '../../../src/kinds/node/turns.js';
+import { STARVATION_MS, planGrants } from '../../../src/kinds/node/round-robin.js';
 
 const CAPACITY: ResourceAmounts = { milliCpu: 4_000, memory: 1_000, disk: 1_000 };
 const NOW = 1_000_000;
@@ -79,12 +79,12 @@ test('Whoever was served goes to the end of the ring', (t) => {
 test('A young request that does not fit is passed by smaller ones, an old one holds the turn', (t) => {
   const used = { ...NOTHING, milliCpu: 2_000, places: 1 };
   const small = ask('b', 'small', NOW);
-  const young = bookOf([ask('a', 'large', NOW - PATIENCE_MS + 1, 3_000), small]);
+  const young = bookOf([ask('a', 'large', NOW - STARVATION_MS + 1, 3_000), small]);
   t.deepEqual(
     planGrants(young, used, CAPACITY, NOW, undefined).map(({ uid }) => uid),
     [small.uid],
   );
-  const old = bookOf([ask('a', 'large', NOW - PATIENCE_MS, 3_000), small]);
+  const old = bookOf([ask('a', 'large', NOW - STARVATION_MS, 3_000), small]);
   t.deepEqual(planGrants(old, used, CAPACITY, NOW, undefined), []);
 });
 
@@ -129,7 +129,7 @@ test('Plans stay within the capacity, and the book counts what it was told', (t)
           let load = book.load;
           const plan = planGrants(book, load, CAPACITY, NOW, undefined);
           for (const granted of plan) {
-            if (!fits(granted.amounts, load, CAPACITY)) throw new Error('granted beyond the capacity');
+            if (!hasRoomFor(granted.amounts, load, CAPACITY)) throw new Error('granted beyond the capacity');
             load = add(load, granted.amounts);
             book.apply({ change: 'Holds', request: granted, heard: false, at: NOW });
           }

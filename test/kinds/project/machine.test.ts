@@ -1,7 +1,7 @@
 /** Projects: born with an identity, gone only when empty, whatever order the messages come in. */
 import test from 'ava';
 import * as fc from 'fast-check';
-import type { Letter } from '../../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import { namespaceKind } from '../../../src/kinds/project/index.js';
 import { CONTENT_FINALIZER } from '../../../src/kinds/project/machine.js';
@@ -11,9 +11,9 @@ const project = (name: string, more: object = {}) => objectOf(namespaceKind, {},
 const going = (name: string) =>
   project(name, { deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: [CONTENT_FINALIZER] });
 
-function told(letter: Letter): Message {
+function told(letter: ObjectMessage): Message {
   const address = { org: 'o-1', kind: 'Namespace', project: '', name: 'team' };
-  return { type: 'Told', from: { address, uid: 'uid-0', version: 1 }, letter };
+  return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 1 }, letter };
 }
 const collected = (remaining: number): Message => told({ letter: 'ProjectCollected', project: 'team', remaining });
 
@@ -102,11 +102,13 @@ test('in any order of messages, a project goes only after an answer that nothing
         if (decision.outcome !== 'Next') continue;
         const after = decided(namespaceKind, stored, message);
         const empty =
-          message.type === 'Told' && message.letter.letter === 'ProjectCollected' && message.letter.remaining === 0;
+          message.type === 'MessageReceived' &&
+          message.letter.letter === 'ProjectCollected' &&
+          message.letter.remaining === 0;
         if (after.effects.some((effect) => effect.type === 'DeleteSelf') !== empty) return false;
         if (empty) return true;
         // Whoever heard that something remains has a next pass under way.
-        if (message.type === 'Told' && after.effects.length === 0) return false;
+        if (message.type === 'MessageReceived' && after.effects.length === 0) return false;
         stored = after;
       }
       return stored.object.metadata.finalizers?.includes(CONTENT_FINALIZER) === true;

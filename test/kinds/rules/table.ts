@@ -6,7 +6,7 @@ import type { ExecutionContext, TestFn } from 'ava';
 import type { ApiObject } from '../../../src/api/object.js';
 import type { Cause } from '../../../src/api/refusal.js';
 import type { KindDefinition } from '../../../src/kinds/kind.js';
-import type { Moment } from '../../../src/kinds/machine.js';
+import type { DecisionContext } from '../../../src/kinds/machine.js';
 import { apiVersionOf } from '../../../src/kinds/versions.js';
 import { prepareCreate } from '../../../src/kinds/write/create.js';
 import type { Prepared, RefusedWrite, WriteContext } from '../../../src/kinds/write/prepared.js';
@@ -40,14 +40,14 @@ export interface Rules {
   readonly raiseOnly: readonly (readonly [path: string, low: unknown, high: unknown])[];
 }
 
-const MOMENT: Moment = {
+const MOMENT: DecisionContext = {
   now: Date.parse('2026-01-02T03:04:05Z'),
   uid: () => '00000000-0000-4000-8000-000000000000',
   randomBytes: (size) => Buffer.alloc(size, 7),
 };
 
 const CONTEXT: WriteContext = {
-  moment: MOMENT,
+  context: MOMENT,
   fieldValidation: 'Strict',
   fieldManager: 'rules',
   dryRun: true,

@@ -139,10 +139,10 @@ function scheduled(readyBy: number) {
 }
 
 test('Workspace: a machine must be wanted 15 minutes ahead when it is asked for', (t) => {
-  const moment = momentAt(Math.floor(NOW / 1000) * 1000);
-  const soonest = moment.now + 15 * 60_000;
-  t.is(ask(workspaceKind, at(scheduled(soonest)), { type: 'Created' }, moment).outcome, 'Next');
-  const tooSoon = ask(workspaceKind, at(scheduled(soonest - 1000)), { type: 'Created' }, moment);
+  const context = momentAt(Math.floor(NOW / 1000) * 1000);
+  const soonest = context.now + 15 * 60_000;
+  t.is(ask(workspaceKind, at(scheduled(soonest)), { type: 'Created' }, context).outcome, 'Next');
+  const tooSoon = ask(workspaceKind, at(scheduled(soonest - 1000)), { type: 'Created' }, context);
   t.is(tooSoon.outcome, 'Refused');
   if (tooSoon.outcome !== 'Refused') return;
   t.is(tooSoon.refusal.code, 'Invalid');
@@ -151,7 +151,7 @@ test('Workspace: a machine must be wanted 15 minutes ahead when it is asked for'
     workspaceKind,
     at(scheduled(soonest - 1000)),
     { type: 'Updated', before: scheduled(soonest) },
-    moment,
+    context,
   );
   t.is(moved.outcome, 'Refused');
 });

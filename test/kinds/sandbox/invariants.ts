@@ -3,7 +3,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import type { SandboxPrivate } from '../../../src/kinds/sandbox/state.js';
-import { ATTEMPT_FINALIZER } from '../../../src/kinds/session/state.js';
+import { ATTEMPT_FINALIZER } from '../../../src/kinds/single-attempt/state.js';
 import type { SandboxSpec, SandboxStatus } from '../../../src/kinds/sandbox/schema.js';
 import { epochOf, isLeft } from '../job/left.js';
 import type { World } from '../job/world.js';

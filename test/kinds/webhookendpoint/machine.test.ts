@@ -1,7 +1,7 @@
 import test from 'ava';
 import { findCondition } from '../../../src/api/conditions.js';
 import { webhookEndpointKind } from '../../../src/kinds/webhookendpoint/index.js';
-import type { Letter } from '../../../src/kinds/letter.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import type { WebhookEndpointStatus } from '../../../src/kinds/webhookendpoint/schema.js';
 import { ask, at, decided, momentAt, NOW, objectOf, type Next, type Stored } from '../decide.js';
@@ -19,10 +19,17 @@ const healthOf = (stored: Stored): string => findCondition(statusOf(stored).cond
 const rotate = (stored: Stored, previousSecretTTL: string, now = NOW): Next =>
   decided(kind, stored, { type: 'Action', action: 'RotateSecret', input: { previousSecretTTL } }, momentAt(now, 7));
 
-function seen(results: readonly boolean[], more: Partial<Extract<Letter, { letter: 'DeliveriesSeen' }>> = {}): Message {
+function seen(
+  results: readonly boolean[],
+  more: Partial<Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>> = {},
+): Message {
   const recent = results.map((succeeded, i) => ({ succeeded, time: NOW - i * 1_000 }));
   const from = { address: { org: 'o-1', kind: 'WebhookEndpoint', project: '', name: 'one' }, uid: 'uid-0', version: 0 };
-  return { type: 'Told', from, letter: { letter: 'DeliveriesSeen', recent, succeeded: 1, failed: 2, ...more } };
+  return {
+    type: 'MessageReceived',
+    from,
+    letter: { letter: 'DeliveriesSeen', recent, succeeded: 1, failed: 2, ...more },
+  };
 }
 
 test('at birth a secret is sealed and shown once, and a ping is emitted', (t) => {

@@ -5,7 +5,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
-import { ATTEMPT_FINALIZER } from '../../../src/kinds/session/state.js';
+import { ATTEMPT_FINALIZER } from '../../../src/kinds/single-attempt/state.js';
 import type { VolumeStatus } from '../../../src/kinds/volume/schema.js';
 import { LEASE_FINALIZER, type VolumePrivate } from '../../../src/kinds/volume/state.js';
 import type { WorkspaceSpec, WorkspaceStatus } from '../../../src/kinds/workspace/schema.js';

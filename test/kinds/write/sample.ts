@@ -5,7 +5,7 @@ import type { ApiObject } from '../../../src/api/object.js';
 import { zBytes, zCpu, zDuration, zUsd } from '../../../src/api/schema.js';
 import { isObject } from '../../../src/api/safe-value.js';
 import type { KindDefinition } from '../../../src/kinds/kind.js';
-import type { Moment } from '../../../src/kinds/machine.js';
+import type { DecisionContext } from '../../../src/kinds/machine.js';
 import { prepareCreate } from '../../../src/kinds/write/create.js';
 import type { Prepared, RefusedWrite, WriteContext } from '../../../src/kinds/write/prepared.js';
 
@@ -66,7 +66,7 @@ export const address: Address = { org: 'o-1', kind: 'Job', project: 'default', n
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-export function momentAt(now: number): Moment {
+export function momentAt(now: number): DecisionContext {
   let count = 0;
   return {
     now,
@@ -77,7 +77,7 @@ export function momentAt(now: number): Moment {
 
 export function context(more: Partial<WriteContext> = {}): WriteContext {
   return {
-    moment: momentAt(NOW),
+    context: momentAt(NOW),
     fieldValidation: 'Strict',
     fieldManager: 'kubectl',
     dryRun: false,

@@ -198,7 +198,7 @@ test('who changes a field owns it; others keep the rest', (t) => {
       { spec: { timeout: '2h' }, metadata: { labels: { a: 'x', c: null } } },
       {
         fieldManager: 'other',
-        moment: momentAt(NOW + 5000),
+        context: momentAt(NOW + 5000),
       },
     ),
   );

@@ -1,6 +1,6 @@
 /**
  * Owns the program that is the first process of every container, and the one that each `exec` runs: Perl without modules, since it is
- * brought along (`kit.ts`) and must run in any image. In the mode `hold` it takes one order on its input, runs init, sidecars and main,
+ * brought along (`box-runtime-volume.ts`) and must run in any image. In the mode `hold` it takes one order on its input, runs init, sidecars and main,
  * and says what happens on its output, which Docker keeps: so an order's environment and secrets are in no `docker inspect` (I11), and
  * a service that comes back reads what it missed. In the mode `exec` it runs one command for a client and kills what the command left.
  *

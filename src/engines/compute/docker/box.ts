@@ -3,7 +3,7 @@
  * that the daemon does not: after a restart of the service the same records are read again, and give the same state, processes and logs.
  *
  * Preparing → Running → (the container ends) → Exited | StartFailed | Lost. The end is told once outputs are taken, logs are written, and
- * the state is on the disk (`ends.ts`); then the container goes.
+ * the state is on the disk (`finished-work.ts`); then the container goes.
  *
  * What the box prints is heard live, as it is attached to; only what was said while nobody listened is read from the daemon's log, whose
  * followers lose and repeat lines whenever it rotates. Each record says its place in its stream, so repeats and gaps are seen.
@@ -16,7 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import type { OutputFile, ProcessState, WorkState } from '../engine.js';
-import { NETWORK_LOG, type Outward } from '../runner/egress/outward.js';
+import { NETWORK_LOG, type EgressSession } from '../runner/egress/egress-session.js';
 import { LogWriter } from '../runner/log/writer.js';
 import { Control } from './control.js';
 import { found, statusOf } from './daemon.js';
@@ -84,7 +84,7 @@ export class Box {
   private end: (BoxRecord & { readonly kind: 'failed' | 'exited' }) | undefined;
   private last = 0;
   private recordTime = 0;
-  private outward: Outward | undefined;
+  private egress: EgressSession | undefined;
   private live: Readable | undefined;
   private following: Promise<void> | undefined;
   private tellTaken: () => void = () => undefined;
@@ -124,9 +124,9 @@ export class Box {
   }
 
   /** Opens the only way out, for a container that runs. Throws what stands against it. */
-  async openOutward(pid: number, outward: Outward): Promise<void> {
-    this.outward = outward;
-    await outward.open(pid);
+  async openOutward(pid: number, egress: EgressSession): Promise<void> {
+    this.egress = egress;
+    await egress.open(pid);
   }
 
   /** One line of the log of connections. */
@@ -193,7 +193,7 @@ export class Box {
   /** Leaves the container alone. */
   async close(): Promise<void> {
     this.closed.abort();
-    await this.outward?.close();
+    await this.egress?.close();
     this.control.close();
     await this.following;
     this.live?.destroy();
@@ -208,7 +208,7 @@ export class Box {
     await this.following;
     clearTimeout(timer);
     this.live?.destroy();
-    await this.outward?.close();
+    await this.egress?.close();
     await this.endLogs();
     this.deps.onGrown();
   }
@@ -377,7 +377,7 @@ export class Box {
     const { end } = this;
     this.concluding = true;
     this.control.end();
-    await this.outward?.close();
+    await this.egress?.close();
     const endedAt = end?.at ?? this.deps.now();
     const base = { ...this.state, endedAt, processes: undefined, saving: undefined };
     let state: WorkState;

@@ -8,7 +8,7 @@ import type { ComputeEngine, ExecOrder, ExecStart, PortStart, ProcessStart } fro
 import type { Box } from './box.js';
 import { asked, found } from './daemon.js';
 import { BoxExecution } from './execution.js';
-import { enter, type Entered } from './frames.js';
+import { attachBox, type AttachedBox } from './frames.js';
 import { execWords, lookLine, signalLine, startLine, writeLine } from './order-lines.js';
 import { checkExec, SIGNAL_NUMBERS } from './orders.js';
 import { openPort } from './port.js';
@@ -41,9 +41,9 @@ export class Commands {
     checkExec(order);
     const box = await this.enterable(order.work, signal);
     if (box === undefined) return { outcome: 'NotRunning' };
-    const entered = await this.enter(box, execWords(order), signal);
-    if (entered === undefined) return { outcome: 'NotRunning' };
-    const execution = new BoxExecution(entered, signal, async (began) => {
+    const attached = await this.enter(box, execWords(order), signal);
+    if (attached === undefined) return { outcome: 'NotRunning' };
+    const execution = new BoxExecution(attached, signal, async (began) => {
       // Our process ends with the box; alone it ends only by the work's own doing, or for want of memory or processes.
       if (!(await this.goesOn(box, signal))) return { end: 'WorkGone' };
       if (began) return { end: 'Exited', exitCode: 128 + SIGNAL_NUMBERS.SIGKILL, timedOut: false };
@@ -103,8 +103,8 @@ export class Commands {
 
   async connect(work: string, port: number, signal: AbortSignal): Promise<PortStart> {
     const box = await this.enterable(work, signal);
-    const entered = box === undefined ? undefined : await this.enter(box, `port ${port}`, signal);
-    return entered === undefined ? { outcome: 'NotRunning' } : openPort(entered, signal);
+    const attached = box === undefined ? undefined : await this.enter(box, `port ${port}`, signal);
+    return attached === undefined ? { outcome: 'NotRunning' } : openPort(attached, signal);
   }
 
   private async enterable(work: string, signal: AbortSignal): Promise<Box | undefined> {
@@ -135,15 +135,15 @@ export class Commands {
   }
 
   /** Undefined when the container does not run any more. */
-  private async enter(box: Box, words: string, signal: AbortSignal): Promise<Entered | undefined> {
+  private async enter(box: Box, words: string, signal: AbortSignal): Promise<AttachedBox | undefined> {
     try {
-      const entered = await asked(signal, async () => enter(box.container, words, signal));
-      const { stream } = entered;
+      const attached = await asked(signal, async () => attachBox(box.container, words, signal));
+      const { stream } = attached;
       this.entered.set(stream, box);
       stream.once('close', () => this.entered.delete(stream));
       // Came too late for `close` or `endIn`.
       if (this.closed || box.removed) stream.destroy();
-      return entered;
+      return attached;
     } catch (error) {
       signal.throwIfAborted();
       const info = await found(box.container.inspect()).catch(() => undefined);

@@ -4,9 +4,9 @@
  */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import { API_DIRECTORY } from '../../../brand.js';
-import type { WorkOrder } from '../engine.js';
+import type { WorkSpec } from '../engine.js';
 import { KIT_DIR } from './box-program.js';
-import { KIT_COMMAND } from './kit.js';
+import { BOX_RUNTIME_COMMAND } from './box-runtime-volume.js';
 import { LABEL, type Kept } from './labels.js';
 
 /** The box's first process, beside the work's own. */
@@ -17,7 +17,7 @@ const MiB = 2 ** 20;
 const LOG_FILES = 4;
 
 export function containerOf(
-  order: WorkOrder,
+  spec: WorkSpec,
   about: {
     readonly name: string;
     readonly cluster: string;
@@ -29,19 +29,19 @@ export function containerOf(
     readonly isPodman: boolean;
   },
 ): ContainerCreateOptions {
-  const { limits } = order;
+  const { limits } = spec;
   const { enforced, kept } = about;
   const shown = (Source: string, Target: string): MountSettings => ({ Type: 'bind', Source, Target, ReadOnly: true });
   const Mounts: MountSettings[] = [{ Type: 'volume', Source: about.kit, Target: KIT_DIR, ReadOnly: true }];
-  if (order.apiDirectory !== undefined) Mounts.push(shown(order.apiDirectory, API_DIRECTORY));
+  if (spec.apiDirectory !== undefined) Mounts.push(shown(spec.apiDirectory, API_DIRECTORY));
   // Base64 of what is kept of main, and as much again for the others.
   const logFile = Math.max(2 * MiB, Math.ceil((limits.logBytes * 3) / LOG_FILES));
-  const secrets = [...order.secretFiles.values()].reduce((sum, bytes) => sum + bytes.length + 4096, MiB);
+  const secrets = [...spec.secretFiles.values()].reduce((sum, bytes) => sum + bytes.length + 4096, MiB);
   return {
     name: about.name,
-    Image: order.image,
+    Image: spec.image,
     // Whatever the image would start: commands of work are always given.
-    Entrypoint: [...KIT_COMMAND],
+    Entrypoint: [...BOX_RUNTIME_COMMAND],
     Cmd: ['hold'],
     Env: [],
     User: '0:0',
@@ -54,12 +54,12 @@ export function containerOf(
     Healthcheck: { Test: ['NONE'] },
     Labels: {
       [LABEL.cluster]: about.cluster,
-      [LABEL.work]: order.id,
+      [LABEL.work]: spec.id,
       [LABEL.epoch]: String(about.epoch),
       [LABEL.kept]: JSON.stringify(kept),
     },
     HostConfig: {
-      // No network but an own loopback, on which the proxy listens from outside where there is one (`ways-out.ts`).
+      // No network but an own loopback, on which the proxy listens from outside where there is one (`egress-proxies.ts`).
       NetworkMode: 'none',
       IpcMode: 'private',
       // No UsernsMode: the daemon's own choice, and a user namespace where it has one.

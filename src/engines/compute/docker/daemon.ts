@@ -126,7 +126,7 @@ export async function removeContainer(container: Docker.Container, signal?: Abor
 }
 
 /** The promise, or the signal's reason when that comes first. */
-export async function within<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   // Nobody hears of it when the signal comes first.
   promise.catch(() => undefined);
   signal.throwIfAborted();

@@ -8,10 +8,10 @@
 import { setMaxListeners } from 'node:events';
 import { constants } from 'node:os';
 import { z } from 'zod';
-import { Receipt } from '../receipt.js';
+import { OutputBuffer } from '../output-buffer.js';
 import type { CommandSignal, ExecEnd, Execution, TerminalSize } from '../engine.js';
 import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW, type Frame } from '../runner/protocol/frames.js';
-import { BOX_FRAME, type Entered } from './frames.js';
+import { BOX_FRAME, type AttachedBox } from './frames.js';
 
 /** What the box says is not to be trusted. */
 const endSchema: z.ZodType<ExecEnd> = z.discriminatedUnion('end', [
@@ -26,8 +26,8 @@ const endSchema: z.ZodType<ExecEnd> = z.discriminatedUnion('end', [
 export class BoxExecution implements Execution {
   readonly output: Execution['output'];
   readonly ended: Promise<ExecEnd>;
-  private readonly receipt: Receipt;
-  private readonly entered: Entered;
+  private readonly buffer: OutputBuffer;
+  private readonly attached: AttachedBox;
   private readonly reader = new FrameReader();
   private began = false;
   private underWay = 0;
@@ -35,24 +35,24 @@ export class BoxExecution implements Execution {
   private writes: Promise<void> = Promise.resolve();
 
   /** `brokenEnd` says what it means that the stream ended without a word. */
-  constructor(entered: Entered, signal: AbortSignal, brokenEnd: (began: boolean) => Promise<ExecEnd>) {
-    this.entered = entered;
-    this.receipt = new Receipt({
-      pause: () => entered.output.pause(),
-      resume: () => entered.output.resume(),
-      close: () => entered.stream.destroy(),
+  constructor(attached: AttachedBox, signal: AbortSignal, brokenEnd: (began: boolean) => Promise<ExecEnd>) {
+    this.attached = attached;
+    this.buffer = new OutputBuffer({
+      pause: () => attached.output.pause(),
+      resume: () => attached.output.resume(),
+      close: () => attached.stream.destroy(),
     });
-    this.output = this.receipt.output;
-    this.ended = this.receipt.ended;
+    this.output = this.buffer.output;
+    this.ended = this.buffer.ended;
     setMaxListeners(0, signal);
     const abort = (): void => this.finish({ end: 'WorkGone' }, true);
     // Also when it has ended already, and nobody will take what it said.
     signal.addEventListener('abort', abort, { once: true });
     void this.ended.then(() => signal.removeEventListener('abort', abort));
-    const { output } = entered;
+    const { output } = attached;
     output.on('data', (chunk: Buffer) => this.read(chunk));
     output.once('end', () => {
-      if (this.receipt.end === undefined) void brokenEnd(this.began).then((end) => this.finish(end, false));
+      if (this.buffer.end === undefined) void brokenEnd(this.began).then((end) => this.finish(end, false));
     });
     if (signal.aborted) abort();
   }
@@ -77,20 +77,20 @@ export class BoxExecution implements Execution {
   private async send(data: Uint8Array): Promise<void> {
     for (let at = 0; at < data.length; at += MAX_FRAME) {
       const piece = data.subarray(at, at + MAX_FRAME);
-      while (this.receipt.end === undefined && this.underWay + piece.length > STDIN_WINDOW) {
+      while (this.buffer.end === undefined && this.underWay + piece.length > STDIN_WINDOW) {
         await new Promise<void>((resolve) => {
           this.wakeWriter = resolve;
         });
       }
-      if (this.receipt.end !== undefined) return;
+      if (this.buffer.end !== undefined) return;
       this.underWay += piece.length;
       this.frame(BOX_FRAME.input, piece);
     }
   }
 
   private frame(type: number, data: Uint8Array): void {
-    const { stream } = this.entered;
-    if (this.receipt.end === undefined && !stream.destroyed) stream.write(encodeFrame(type, data));
+    const { stream } = this.attached;
+    if (this.buffer.end === undefined && !stream.destroyed) stream.write(encodeFrame(type, data));
   }
 
   private read(chunk: Buffer): void {
@@ -98,16 +98,16 @@ export class BoxExecution implements Execution {
       for (const frame of this.reader.read(chunk)) this.receive(frame);
     } catch {
       // Not what our program says: somebody inside has taken it over.
-      this.entered.stream.destroy();
+      this.attached.stream.destroy();
     }
-    this.receipt.settle();
+    this.buffer.settle();
   }
 
   private receive({ type, data }: Frame): void {
     switch (type) {
       case BOX_FRAME.stdout:
       case BOX_FRAME.stderr:
-        return this.receipt.add(type === BOX_FRAME.stdout ? 'stdout' : 'stderr', data);
+        return this.buffer.add(type === BOX_FRAME.stdout ? 'stdout' : 'stderr', data);
       case BOX_FRAME.connected:
         this.began = true;
         return;
@@ -124,7 +124,7 @@ export class BoxExecution implements Execution {
   }
 
   private finish(end: ExecEnd, drop: boolean): void {
-    this.receipt.finish(end, drop);
+    this.buffer.finish(end, drop);
     this.wakeWriter();
   }
 }

@@ -3,7 +3,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import { encodeFrame } from '../runner/protocol/frames.js';
 import { twoWays } from './daemon.js';
-import { KIT_COMMAND } from './kit.js';
+import { BOX_RUNTIME_COMMAND } from './box-runtime-volume.js';
 import { Demux } from './demux.js';
 
 export const BOX_FRAME = {
@@ -28,7 +28,7 @@ export const BOX_FRAME = {
   connected: 21,
 } as const;
 
-export interface Entered {
+export interface AttachedBox {
   /** To write frames to; destroyed by whoever has no more use of what was entered. */
   readonly stream: Duplex;
   /** Frames, as they come. */
@@ -36,9 +36,9 @@ export interface Entered {
 }
 
 /** Starts one more process of ours in the container and gives it its order. Throws what the daemon answers (409: it does not run). */
-export async function enter(container: Container, order: string, signal: AbortSignal): Promise<Entered> {
+export async function attachBox(container: Container, order: string, signal: AbortSignal): Promise<AttachedBox> {
   const exec = await container.exec({
-    Cmd: [...KIT_COMMAND, 'exec'],
+    Cmd: [...BOX_RUNTIME_COMMAND, 'exec'],
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,

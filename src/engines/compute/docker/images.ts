@@ -8,7 +8,7 @@ import type Docker from 'dockerode';
 import type { AuthConfig, ImageInspectInfo } from 'dockerode';
 import { BRAND } from '../../../brand.js';
 import type { RegistryLogin } from '../engine.js';
-import { found, statusOf, within, wordsOf } from './daemon.js';
+import { found, statusOf, orAbort, wordsOf } from './daemon.js';
 import type { PrivateImages } from './private-images.js';
 import { repositoryOf, wholeName, withTag } from './image-name.js';
 import { HUB, loginFor, refusalOfRegistry, registryOf, type RegistryRules } from './registry.js';
@@ -112,7 +112,7 @@ const pull: Ask = async (docker, reference, login, signal) => {
 /** Whether this login may have it. */
 const askRegistry: Ask = async (docker, reference, login, signal) => {
   try {
-    await within(docker.getImage(reference).distribution(authOf(reference, login)), signal);
+    await orAbort(docker.getImage(reference).distribution(authOf(reference, login)), signal);
     return undefined;
   } catch (error) {
     signal.throwIfAborted();

@@ -16,12 +16,12 @@ import { createGunzip } from 'node:zlib';
 import { extract, pack, type Header, type Pack } from 'tar-stream';
 import type { Container } from 'dockerode';
 import { WORK_ROOT } from '../../../brand.js';
-import type { WorkOrder } from '../engine.js';
+import type { WorkSpec } from '../engine.js';
 import { isInside } from '../runner/work/inside.js';
 import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
 import { KIT_DIR } from './box-program.js';
 
-type Input = WorkOrder['inputs'][number];
+type Input = WorkSpec['inputs'][number];
 
 /** Owner of what may only be read; nobody inside can become it. */
 const READER = 65_533;
@@ -51,14 +51,14 @@ const OWN = ['/workspace', '/root', '/tmp', `${WORK_ROOT}/outputs`, `${WORK_ROOT
  */
 export async function giveInputs(
   container: Container,
-  order: WorkOrder,
+  spec: WorkSpec,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (order.inputs.length === 0) return undefined;
+  if (spec.inputs.length === 0) return undefined;
   const missing = new Missing();
   const links = new Set<string>();
   const taken: string[] = [];
-  for (const input of order.inputs) {
+  for (const input of spec.inputs) {
     try {
       const path = placeOf(input, taken);
       if (!(input.writable === true && OWN.includes(path))) taken.push(path);

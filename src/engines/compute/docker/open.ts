@@ -1,6 +1,6 @@
 /**
  * Owns the Docker engine: ComputeEngine over the API of a Docker Engine or of Podman's socket. Live work is a container each, whose labels
- * and log say all that is needed to go on with it; ended work is a file in the data directory (`ends.ts`). Nothing else is kept, so a service
+ * and log say all that is needed to go on with it; ended work is a file in the data directory (`finished-work.ts`). Nothing else is kept, so a service
  * that comes back, on the same or a later lease epoch, adopts everything.
  *
  * Who may talk to the daemon owns what runs there: environments and secrets of work are not in its API's answers (`box-program.ts`), but its
@@ -24,18 +24,18 @@ import type {
   LogLine,
   LogQuery,
   RegistryLogin,
-  WorkOrder,
+  WorkSpec,
   WorkState,
 } from '../engine.js';
 import { Box } from './box.js';
 import { Commands } from './commands.js';
-import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, within, type Daemon } from './daemon.js';
+import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, orAbort, type Daemon } from './daemon.js';
 import { Disks } from './disks.js';
-import { Ends } from './ends.js';
+import { FinishedWork } from './finished-work.js';
 import { factsOf } from './facts.js';
 import { findImage, type ImageDeps } from './images.js';
-import { Fence } from './fence.js';
-import { Growth } from './growth.js';
+import { EpochFence } from './epoch-fence.js';
+import { LogNotifier } from './log-notifier.js';
 import { containerName, LABEL, type Kept } from './labels.js';
 import { endLine, stopLine } from './order-lines.js';
 import { checkOrder } from './orders.js';
@@ -43,7 +43,7 @@ import { Preparer } from './prepare.js';
 import { PrivateImages } from './private-images.js';
 import { registryNamed } from './registry.js';
 import { takeOutputs } from './outputs.js';
-import { WaysOut } from './ways-out.js';
+import { EgressProxies } from './egress-proxies.js';
 
 export interface DockerOptions {
   /** Ends, outputs and logs of work; made when absent. */
@@ -83,30 +83,30 @@ const CLOSE_MS = 3_000;
 
 /** Reads what is in `dir`; the daemon is asked at first need. */
 export async function openDockerEngine(options: DockerOptions): Promise<ComputeEngine> {
-  const ends = new Ends(options.dir);
-  await ends.load();
+  const finished = new FinishedWork(options.dir);
+  await finished.load();
   const privateImages = await PrivateImages.load(join(options.dir, 'private-images.json'));
-  const engine = new DockerEngine(options, await openDaemon(options.host), ends, privateImages);
+  const engine = new DockerEngine(options, await openDaemon(options.host), finished, privateImages);
   const { commands } = engine;
   // A daemon may hang: the caller's signal ends the wait, not what was begun, and `close` ends that.
   return {
     name: engine.name,
     images: 'Any',
-    apiDirectory: ends.apiDirectory,
-    facts: (signal) => within(engine.facts(signal), signal),
-    epochSeen: (signal) => within(engine.epochSeen(signal), signal),
-    resolveImage: (name, logins, signal) => within(engine.resolveImage(name, logins, signal), signal),
-    start: (order, signal) => within(engine.start(order, signal), signal),
-    stop: (id, graceSeconds, signal) => within(engine.stop(id, graceSeconds, signal), signal),
-    remove: (id, logs, signal) => within(engine.remove(id, logs, signal), signal),
-    list: (signal) => within(engine.list(signal), signal),
-    watch: (onState, onLost, signal) => within(engine.watch(onState, onLost, signal), signal),
-    exec: (order, signal) => within(commands.exec(order, signal), signal),
-    startProcess: (order, signal) => within(commands.startProcess(order, signal), signal),
-    processes: (work, signal) => within(commands.processes(work, signal), signal),
-    writeProcess: (work, id, input, signal) => within(commands.writeProcess(work, id, input, signal), signal),
-    signalProcess: (work, id, name, signal) => within(commands.signalProcess(work, id, name, signal), signal),
-    connect: (work, port, signal) => within(commands.connect(work, port, signal), signal),
+    apiDirectory: finished.apiDirectory,
+    facts: (signal) => orAbort(engine.facts(signal), signal),
+    epochSeen: (signal) => orAbort(engine.epochSeen(signal), signal),
+    resolveImage: (name, logins, signal) => orAbort(engine.resolveImage(name, logins, signal), signal),
+    start: (spec, signal) => orAbort(engine.start(spec, signal), signal),
+    stop: (id, graceSeconds, signal) => orAbort(engine.stop(id, graceSeconds, signal), signal),
+    remove: (id, logs, signal) => orAbort(engine.remove(id, logs, signal), signal),
+    list: (signal) => orAbort(engine.list(signal), signal),
+    watch: (onState, onLost, signal) => orAbort(engine.watch(onState, onLost, signal), signal),
+    exec: (order, signal) => orAbort(commands.exec(order, signal), signal),
+    startProcess: (order, signal) => orAbort(commands.startProcess(order, signal), signal),
+    processes: (work, signal) => orAbort(commands.processes(work, signal), signal),
+    writeProcess: (work, id, input, signal) => orAbort(commands.writeProcess(work, id, input, signal), signal),
+    signalProcess: (work, id, name, signal) => orAbort(commands.signalProcess(work, id, name, signal), signal),
+    connect: (work, port, signal) => orAbort(commands.connect(work, port, signal), signal),
     logs: (id, query, signal) => engine.logs(id, query, signal),
     close: () => engine.close(),
   };
@@ -119,12 +119,12 @@ class DockerEngine {
   private readonly docker: Docker;
   private readonly options: DockerOptions;
   private readonly log: EngineLog;
-  private readonly ends: Ends;
-  private readonly fence: Fence;
-  private readonly growth = new Growth();
+  private readonly finished: FinishedWork;
+  private readonly fence: EpochFence;
+  private readonly notifier = new LogNotifier();
   private readonly preparer: Preparer;
   private readonly disks: Disks;
-  private readonly waysOut: WaysOut;
+  private readonly egressProxies: EgressProxies;
   private readonly images: ImageDeps;
   private readonly boxes = new Map<string, Box>();
   private readonly starting = new Map<string, Starting>();
@@ -134,14 +134,14 @@ class DockerEngine {
   private adopting: Promise<void> | undefined;
   private knowledge: Promise<EngineFacts & { readonly podman: boolean }> | undefined;
 
-  constructor(options: DockerOptions, daemon: Daemon, ends: Ends, privateImages: PrivateImages) {
+  constructor(options: DockerOptions, daemon: Daemon, finished: FinishedWork, privateImages: PrivateImages) {
     const { clusterId: cluster, leaseEpoch: epoch } = options;
     this.options = options;
-    this.ends = ends;
+    this.finished = finished;
     this.log = options.log ?? silentLog;
     this.daemon = daemon;
     this.docker = daemon.docker;
-    this.waysOut = new WaysOut(options.egressAllow ?? [], (line) => this.log.warn({}, line));
+    this.egressProxies = new EgressProxies(options.egressAllow ?? [], (line) => this.log.warn({}, line));
     this.images = {
       docker: this.docker,
       catalog: options.images,
@@ -150,7 +150,7 @@ class DockerEngine {
       trusted: new Set((options.registries ?? []).map(registryNamed)),
       isPodman: async (signal) => (await this.known(signal)).podman,
     };
-    this.fence = new Fence(this.docker, cluster, epoch);
+    this.fence = new EpochFence(this.docker, cluster, epoch);
     this.preparer = new Preparer({
       docker: this.docker,
       cluster,
@@ -158,7 +158,7 @@ class DockerEngine {
       images: this.images,
       enforced: async (signal) => (await this.known(signal)).enforced,
       isPodman: async (signal) => (await this.known(signal)).podman,
-      openWayOut: (box) => this.waysOut.open(box),
+      openWayOut: (box) => this.egressProxies.open(box),
       makeBox: (container, kept) => this.makeBox(container, kept.id, kept),
     });
     this.commands = new Commands(epoch, async (work, signal) => {
@@ -191,18 +191,18 @@ class DockerEngine {
     return image.outcome === 'Here' ? { outcome: 'Found', digest: image.digest } : image;
   }
 
-  async start(order: WorkOrder, signal: AbortSignal): Promise<void> {
-    checkOrder(order);
-    const { id } = order;
+  async start(spec: WorkSpec, signal: AbortSignal): Promise<void> {
+    checkOrder(spec);
+    const { id } = spec;
     const under = this.starting.get(id);
-    if (under !== undefined) return within(under.done, signal);
+    if (under !== undefined) return orAbort(under.done, signal);
     const stop = new AbortController();
     const state: WorkState = { id, phase: 'Preparing', sequence: 0, preparedAt: Date.now() };
-    const entry: Starting = { done: this.begin(order, state, stop.signal, signal), stop, state };
+    const entry: Starting = { done: this.begin(spec, state, stop.signal, signal), stop, state };
     if (this.starting.size >= MAX_STARTING) throw new EngineRefusal('Busy', 'too many orders are being prepared');
     this.starting.set(id, entry);
     void entry.done.catch(() => undefined).then(() => this.starting.delete(id));
-    return within(entry.done, signal);
+    return orAbort(entry.done, signal);
   }
 
   async stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
@@ -210,7 +210,7 @@ class DockerEngine {
     await this.adopted(signal);
     const starting = this.starting.get(id);
     starting?.stop.abort(new EngineRefusal('Failed', 'stopped'));
-    await within(starting?.done.catch(() => undefined) ?? Promise.resolve(), signal);
+    await orAbort(starting?.done.catch(() => undefined) ?? Promise.resolve(), signal);
     const box = this.boxes.get(id);
     if (box === undefined) return;
     box.stopping = true;
@@ -230,22 +230,22 @@ class DockerEngine {
     await this.adopted(signal);
     const starting = this.starting.get(id);
     starting?.stop.abort(new EngineRefusal('Failed', 'removed'));
-    await within(starting?.done.catch(() => undefined) ?? Promise.resolve(), signal);
+    await orAbort(starting?.done.catch(() => undefined) ?? Promise.resolve(), signal);
     const box = this.boxes.get(id);
     this.boxes.delete(id);
     const container = box?.container ?? this.docker.getContainer(containerName(this.options.clusterId, id));
     const forgotten = box?.forget();
     if (box !== undefined) this.commands.endIn(box);
     await Promise.all([forgotten, asked(signal, () => removeContainer(container))]);
-    this.waysOut.unrelay(this.ends.apiOf(id));
-    await this.ends.remove(id, logs);
+    this.egressProxies.unrelay(this.finished.apiOf(id));
+    await this.finished.remove(id, logs);
   }
 
   async list(signal: AbortSignal): Promise<readonly WorkState[]> {
     await this.adopted(signal);
     const live = [...this.boxes.values()].map(({ state }) => state);
     const known = new Set(live.map(({ id }) => id));
-    const others = [...this.ends.all(), ...[...this.starting.values()].map(({ state }) => state)];
+    const others = [...this.finished.all(), ...[...this.starting.values()].map(({ state }) => state)];
     for (const state of others) {
       if (known.has(state.id)) continue;
       known.add(state.id);
@@ -268,7 +268,7 @@ class DockerEngine {
   async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<LogLine> {
     if (!isPlainName(id) || !isPlainName(query.container)) return;
     await this.adopted(signal);
-    const reader = new LogReader(this.ends.logDirectory(id), query.container);
+    const reader = new LogReader(this.finished.logDirectory(id), query.container);
     const read = async function* (): AsyncGenerator<LogLine> {
       for await (const line of reader.read()) if (query.since === undefined || line.time >= query.since) yield line;
     };
@@ -279,7 +279,7 @@ class DockerEngine {
     };
     try {
       await reader.seek(query.tail);
-      yield* query.follow ? this.growth.follow(id, read, ended, signal) : read();
+      yield* query.follow ? this.notifier.follow(id, read, ended, signal) : read();
     } finally {
       await reader.close();
     }
@@ -297,21 +297,21 @@ class DockerEngine {
     await Promise.all([...this.boxes.values()].map((box) => box.close()));
     clearTimeout(late);
     this.daemon.close();
-    this.waysOut.close();
-    this.growth.close();
+    this.egressProxies.close();
+    this.notifier.close();
   }
 
-  private async begin(order: WorkOrder, state: WorkState, stopped: AbortSignal, asking: AbortSignal): Promise<void> {
-    const { id } = order;
+  private async begin(spec: WorkSpec, state: WorkState, stopped: AbortSignal, asking: AbortSignal): Promise<void> {
+    const { id } = spec;
     await this.fence.check(asking);
     await this.adopted(asking);
-    if (this.boxes.has(id) || this.ends.get(id) !== undefined) return;
+    if (this.boxes.has(id) || this.finished.get(id) !== undefined) return;
     this.tell(state);
-    const { outputs, limits, main, enterable } = order;
+    const { outputs, limits, main, enterable } = spec;
     const kept: Kept = {
       id,
       enterable: enterable === true || main === undefined,
-      network: order.network,
+      network: spec.network,
       preparedAt: state.preparedAt ?? 0,
       outputs: outputs.map(({ name, path, vital }) => ({ name, path, vital })),
       disk: limits.disk,
@@ -319,16 +319,16 @@ class DockerEngine {
     };
     const fail = async (reason: string, message: string): Promise<void> => {
       const end: WorkState = { ...state, phase: 'StartFailed', sequence: 1, endedAt: Date.now(), reason, message };
-      await this.ends.write(end);
+      await this.finished.write(end);
       this.tell(end);
     };
     const name = containerName(this.options.clusterId, id);
     try {
-      const made = await this.preparer.make(await this.withOwnApi(order), name, kept, stopped);
+      const made = await this.preparer.make(await this.withOwnApi(spec), name, kept, stopped);
       if (made.outcome === 'Failed') return await fail(made.reason, made.message);
       this.boxes.set(id, made.box);
       made.box.follow();
-      await within(made.box.taken, this.closed.signal);
+      await orAbort(made.box.taken, this.closed.signal);
     } catch (error) {
       this.closed.signal.throwIfAborted();
       if (stopped.aborted) {
@@ -340,29 +340,29 @@ class DockerEngine {
   }
 
   /** With a socket of the attempt API that no other box has. */
-  private async withOwnApi(order: WorkOrder): Promise<WorkOrder> {
-    if (order.apiDirectory === undefined) return order;
-    const apiDirectory = await this.ends.makeApiOf(order.id);
-    await this.waysOut.relay(apiDirectory, this.ends.apiDirectory, order.id);
-    return { ...order, apiDirectory };
+  private async withOwnApi(spec: WorkSpec): Promise<WorkSpec> {
+    if (spec.apiDirectory === undefined) return spec;
+    const apiDirectory = await this.finished.makeApiOf(spec.id);
+    await this.egressProxies.relay(apiDirectory, this.finished.apiDirectory, spec.id);
+    return { ...spec, apiDirectory };
   }
 
   private makeBox(container: Container, id: string, kept: Kept): Box {
     const box: Box = new Box(id, container, kept, {
       epoch: this.options.leaseEpoch,
-      logDirectory: this.ends.logDirectory(id),
+      logDirectory: this.finished.logDirectory(id),
       now: () => Date.now(),
       onState: (state) => this.tell(state),
-      onGrown: () => this.growth.grown(id),
-      collect: (where) => takeOutputs(container, kept.outputs, where, this.ends.outputDirectory(id), kept.disk),
+      onGrown: () => this.notifier.grown(id),
+      collect: (where) => takeOutputs(container, kept.outputs, where, this.finished.outputDirectory(id), kept.disk),
       journalEnd: async (state) => {
-        if (this.boxes.get(id) === box || !this.closed.signal.aborted) await this.ends.write(state);
+        if (this.boxes.get(id) === box || !this.closed.signal.aborted) await this.finished.write(state);
       },
       onEnded: () => {
         if (this.boxes.get(id) === box) this.boxes.delete(id);
         clearTimeout(this.kills.get(id));
         this.kills.delete(id);
-        this.waysOut.unrelay(this.ends.apiOf(id));
+        this.egressProxies.unrelay(this.finished.apiOf(id));
         // The next start of the service tries again.
         removeContainer(container, this.closed.signal).catch(() => undefined);
       },
@@ -377,7 +377,7 @@ class DockerEngine {
       this.adopting = undefined;
       throw refusalOf(error);
     });
-    await within(this.adopting, signal);
+    await orAbort(this.adopting, signal);
   }
 
   private async adopt(): Promise<void> {
@@ -389,7 +389,7 @@ class DockerEngine {
         const id = Labels[LABEL.work];
         if (id === undefined || Labels[LABEL.cluster] !== this.options.clusterId) return;
         // Ended before we did, or never ordered: who ordered it asks again.
-        if (this.ends.get(id) !== undefined || State === 'created') {
+        if (this.finished.get(id) !== undefined || State === 'created') {
           await removeContainer(container).catch(() => undefined);
           return;
         }
@@ -404,8 +404,11 @@ class DockerEngine {
         this.boxes.set(id, box);
         box.follow();
         // The doors of the service before went with it.
-        if (this.ends.hasApiOf(id)) await this.waysOut.relay(this.ends.apiOf(id), this.ends.apiDirectory, id);
-        await this.waysOut.open(box).catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
+        if (this.finished.hasApiOf(id))
+          await this.egressProxies.relay(this.finished.apiOf(id), this.finished.apiDirectory, id);
+        await this.egressProxies
+          .open(box)
+          .catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
       }),
     );
   }
@@ -427,7 +430,7 @@ class DockerEngine {
 
   private known(signal: AbortSignal): Promise<EngineFacts & { readonly podman: boolean }> {
     this.knowledge ??= factsOf(this.docker, this.options.dir);
-    return within(this.knowledge, signal);
+    return orAbort(this.knowledge, signal);
   }
 
   private tell(state: WorkState): void {

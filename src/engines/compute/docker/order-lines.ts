@@ -2,7 +2,7 @@
  * Owns the lines that a box's first process reads (`box-program.ts`): words are hex, so that nothing in them can end a line or a field.
  * Pure.
  */
-import type { ExecOrder, OrderedProcess, ProcessOrder, WorkOrder } from '../engine.js';
+import type { ExecOrder, OrderedProcess, ProcessOrder, WorkSpec } from '../engine.js';
 
 /** A timer's longest, in milliseconds. */
 const MAX_LIMIT = 2 ** 40;
@@ -14,21 +14,21 @@ const hex = (text: string | Uint8Array): string => {
 };
 
 /** `imageEnv` lies under what the order says. */
-export function orderLines(order: WorkOrder, epoch: number, imageEnv: Readonly<Record<string, string>>): string {
+export function orderLines(spec: WorkSpec, epoch: number, imageEnv: Readonly<Record<string, string>>): string {
   const line = (word: string, ...fields: (string | number)[]): string => [word, epoch, ...fields].join(' ');
   const part = (kind: string, process: OrderedProcess): string => {
     const env = { ...imageEnv, ...process.env };
     return line('part', kind, process.name, milliseconds(process.timeoutSeconds), ...words(process.command, env));
   };
   return [
-    line('dir', hex(order.workingDir)),
-    ...(order.home === undefined ? [] : [line('home', hex(order.home))]),
-    ...[...order.secretFiles].map(([name, bytes]) => line('secret', hex(name), hex(bytes))),
-    ...order.inputs.filter(({ writable }) => writable !== true).map(({ path }) => line('input', hex(path))),
-    ...order.outputs.map(({ name, path }) => line('output', hex(name), hex(path))),
-    ...(order.init === undefined ? [] : [part('init', order.init)]),
-    ...order.sidecars.map((sidecar) => part('sidecar', sidecar)),
-    ...(order.main === undefined ? [] : [part('main', order.main)]),
+    line('dir', hex(spec.workingDir)),
+    ...(spec.home === undefined ? [] : [line('home', hex(spec.home))]),
+    ...[...spec.secretFiles].map(([name, bytes]) => line('secret', hex(name), hex(bytes))),
+    ...spec.inputs.filter(({ writable }) => writable !== true).map(({ path }) => line('input', hex(path))),
+    ...spec.outputs.map(({ name, path }) => line('output', hex(name), hex(path))),
+    ...(spec.init === undefined ? [] : [part('init', spec.init)]),
+    ...spec.sidecars.map((sidecar) => part('sidecar', sidecar)),
+    ...(spec.main === undefined ? [] : [part('main', spec.main)]),
     line('go'),
     '',
   ].join('\n');

@@ -1,7 +1,7 @@
 /** Owns what an order must be like before anything is done for it: what the daemon or the box could take for something else is refused. */
 import { constants } from 'node:os';
 import { z } from 'zod';
-import type { CommandSignal, ExecOrder, ProcessOrder, WorkOrder } from '../engine.js';
+import type { CommandSignal, ExecOrder, ProcessOrder, WorkSpec } from '../engine.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import { isPlainName } from '../runner/layout.js';
 
@@ -44,8 +44,8 @@ const execSchema = z.object({
 export const SIGNAL_NUMBERS: Readonly<Record<CommandSignal, number>> = constants.signals;
 
 /** Throws EngineRefusal (Invalid). Names fields, never values (I11). */
-export function checkOrder(order: WorkOrder): void {
-  check(orderSchema, order);
+export function checkOrder(spec: WorkSpec): void {
+  check(orderSchema, spec);
 }
 
 export function checkExec(order: ExecOrder | ProcessOrder): void {

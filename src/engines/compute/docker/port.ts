@@ -7,12 +7,12 @@
 import { Duplex } from 'node:stream';
 import type { PortStart } from '../engine.js';
 import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW } from '../runner/protocol/frames.js';
-import { BOX_FRAME, type Entered } from './frames.js';
+import { BOX_FRAME, type AttachedBox } from './frames.js';
 
 /** Resolves when the box has said whether somebody listens. */
-export function openPort(entered: Entered, signal: AbortSignal): Promise<PortStart> {
+export function openPort(attached: AttachedBox, signal: AbortSignal): Promise<PortStart> {
   return new Promise((done) => {
-    const stream = new PortStream(entered, (refused) => {
+    const stream = new PortStream(attached, (refused) => {
       if (refused === undefined) done({ outcome: 'Connected', stream });
       else done({ outcome: 'Refused', message: refused });
     });
@@ -32,16 +32,16 @@ export function openPort(entered: Entered, signal: AbortSignal): Promise<PortSta
 }
 
 class PortStream extends Duplex {
-  private readonly entered: Entered;
+  private readonly attached: AttachedBox;
   private readonly reader = new FrameReader();
   private over = false;
   private underWay = 0;
   private room: () => void = () => undefined;
 
-  constructor(entered: Entered, answer: (refused: string | undefined) => void) {
+  constructor(attached: AttachedBox, answer: (refused: string | undefined) => void) {
     super({ allowHalfOpen: true });
-    this.entered = entered;
-    const { output } = entered;
+    this.attached = attached;
+    const { output } = attached;
     output.on('data', (chunk: Buffer) => {
       try {
         for (const { type, data } of this.reader.read(chunk)) {
@@ -68,7 +68,7 @@ class PortStream extends Duplex {
   }
 
   override _read(): void {
-    this.entered.output.resume();
+    this.attached.output.resume();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
@@ -86,20 +86,20 @@ class PortStream extends Duplex {
       }
       if (this.destroyed) break;
       this.underWay += piece.length;
-      this.entered.stream.write(encodeFrame(BOX_FRAME.input, piece));
+      this.attached.stream.write(encodeFrame(BOX_FRAME.input, piece));
     }
     done();
   }
 
   override _final(done: () => void): void {
-    if (!this.entered.stream.destroyed) this.entered.stream.write(encodeFrame(BOX_FRAME.end, Buffer.alloc(0)));
+    if (!this.attached.stream.destroyed) this.attached.stream.write(encodeFrame(BOX_FRAME.end, Buffer.alloc(0)));
     done();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.room();
-    this.entered.stream.destroy();
-    this.entered.output.resume();
+    this.attached.stream.destroy();
+    this.attached.output.resume();
     done(error);
   }
 }

@@ -5,15 +5,15 @@
 import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
-import type { WorkOrder } from '../engine.js';
+import type { WorkSpec } from '../engine.js';
 import { faultOfFiles, type FaultReason } from '../../../kinds/attempt/faults.js';
 import { EngineRefusal } from '../namespaces/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
-import { isTaken, removeContainer, statusOf, within, wordsOf } from './daemon.js';
+import { isTaken, removeContainer, statusOf, orAbort, wordsOf } from './daemon.js';
 import { findImage, type ImageDeps } from './images.js';
 import { giveInputs, isConnection } from './inputs.js';
-import { fillKit, makeKit, type Kit } from './kit.js';
+import { fillBoxRuntimeVolume, makeBoxRuntimeVolume, type BoxRuntimeVolume } from './box-runtime-volume.js';
 import type { Kept } from './labels.js';
 import { orderLines } from './order-lines.js';
 
@@ -35,24 +35,24 @@ export type Made =
 
 export class Preparer {
   private readonly shop: Workshop;
-  private kit: Promise<Kit> | undefined;
+  private runtime: Promise<BoxRuntimeVolume> | undefined;
 
   constructor(shop: Workshop) {
     this.shop = shop;
   }
 
-  async make(order: WorkOrder, name: string, kept: Kept, signal: AbortSignal): Promise<Made> {
+  async make(spec: WorkSpec, name: string, kept: Kept, signal: AbortSignal): Promise<Made> {
     const { cluster, epoch, images } = this.shop;
-    const wish = { name: order.image, pin: order.imageDigest, logins: order.registryLogins };
+    const wish = { name: spec.image, pin: spec.imageDigest, logins: spec.registryLogins };
     const image = await findImage(wish, images, signal);
     if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
-    const [kit, enforced, isPodman] = await Promise.all([
+    const [runtime, enforced, isPodman] = await Promise.all([
       this.filledKit(image.id, signal),
       this.shop.enforced(signal),
       this.shop.isPodman(signal),
     ]);
-    const about = { name, cluster, epoch, kit: kit.volume, kept, enforced, isPodman };
-    const options = containerOf({ ...order, image: image.id }, about);
+    const about = { name, cluster, epoch, kit: runtime.volume, kept, enforced, isPodman };
+    const options = containerOf({ ...spec, image: image.id }, about);
     const container = await this.create(options, name, signal);
     const broken = async (reason: FaultReason, message: string): Promise<Made> => {
       await removeContainer(container).catch(() => undefined);
@@ -61,7 +61,7 @@ export class Preparer {
     let unrestored: string | undefined;
     try {
       if (isPodman) await openRoot(container, signal);
-      unrestored = await giveInputs(container, order, signal);
+      unrestored = await giveInputs(container, spec, signal);
     } catch (error) {
       signal.throwIfAborted();
       const cause = (error as Error).cause ?? error;
@@ -77,7 +77,7 @@ export class Preparer {
       await container.start({ abortSignal: signal });
       box.follow();
       await this.shop.openWayOut(box);
-      await box.control.send(orderLines(order, epoch, image.env));
+      await box.control.send(orderLines(spec, epoch, image.env));
     } catch (error) {
       // Half an order is none: it is asked again.
       const gone = removeContainer(container).catch(() => undefined);
@@ -102,17 +102,17 @@ export class Preparer {
     }
   }
 
-  private async filledKit(image: string, signal: AbortSignal): Promise<Kit> {
-    this.kit ??= (async () => {
-      const kit = await makeKit();
-      await fillKit(this.shop.docker, kit, image);
-      return kit;
+  private async filledKit(image: string, signal: AbortSignal): Promise<BoxRuntimeVolume> {
+    this.runtime ??= (async () => {
+      const runtime = await makeBoxRuntimeVolume();
+      await fillBoxRuntimeVolume(this.shop.docker, runtime, image);
+      return runtime;
     })();
-    const { kit } = this;
-    kit.catch(() => {
-      if (this.kit === kit) this.kit = undefined;
+    const { runtime } = this;
+    runtime.catch(() => {
+      if (this.runtime === runtime) this.runtime = undefined;
     });
-    return within(kit, signal);
+    return orAbort(runtime, signal);
   }
 }
 

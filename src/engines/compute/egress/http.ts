@@ -7,7 +7,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
 import { forwarded } from './headers.js';
-import type { HalfDeps } from './half.js';
+import type { ProxyHandlerDeps } from './proxy-handler.js';
 import { authorityOf, parseAuthority, type Target } from './policy.js';
 import { SerialRequests } from './serial-requests.js';
 import { join } from './tunnel.js';
@@ -20,7 +20,7 @@ export interface HttpHalf {
   serve(inner: Duplex): void;
 }
 
-export function httpHalf(deps: HalfDeps): HttpHalf {
+export function httpHalf(deps: ProxyHandlerDeps): HttpHalf {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     // A body may take as long as it takes; silence is bounded on the outer connection.
@@ -49,7 +49,7 @@ export function httpHalf(deps: HalfDeps): HttpHalf {
   };
 }
 
-async function tunnel(req: IncomingMessage, inner: Duplex, deps: HalfDeps): Promise<void> {
+async function tunnel(req: IncomingMessage, inner: Duplex, deps: ProxyHandlerDeps): Promise<void> {
   const target = parseAuthority(req.url ?? '');
   if (target === undefined) {
     deps.senseless('CONNECT');
@@ -72,7 +72,7 @@ function refuseTunnel(inner: Duplex, words: string): void {
   inner.end(words);
 }
 
-async function forward(req: IncomingMessage, res: ServerResponse, deps: HalfDeps): Promise<void> {
+async function forward(req: IncomingMessage, res: ServerResponse, deps: ProxyHandlerDeps): Promise<void> {
   const asked = absolute(req.url ?? '');
   if (asked === undefined) {
     deps.senseless('HTTP');

@@ -16,11 +16,11 @@ import type { Duplex } from 'node:stream';
 import type { WorkNetwork } from '../engine.js';
 import type { AllowedAddresses } from '../../dialer/special-addresses.js';
 import { dial, type Dialled } from './dial.js';
-import type { HalfDeps, Kind } from './half.js';
+import type { ProxyHandlerDeps, Kind } from './proxy-handler.js';
 import { httpHalf, refusal, type HttpHalf } from './http.js';
 import { authorityOf, type Target } from './policy.js';
 import { SOCKS_VERSION } from './socks.js';
-import { serveSocks } from './socks-half.js';
+import { serveSocks } from './socks5-handler.js';
 
 const MAX_CONNECTIONS = 256;
 const FIRST_WORDS_MS = 60_000;
@@ -125,7 +125,12 @@ export function openEgress(options: EgressOptions): Egress {
     }
   }
 
-  const deps: HalfDeps = { open, spoke, senseless: (kind) => options.log(`${kind} refused (not understood)`), idleMs };
+  const deps: ProxyHandlerDeps = {
+    open,
+    spoke,
+    senseless: (kind) => options.log(`${kind} refused (not understood)`),
+    idleMs,
+  };
   let http: HttpHalf | undefined;
   let closed = false;
 

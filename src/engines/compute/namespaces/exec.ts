@@ -1,5 +1,5 @@
 /**
- * Owns the service's end of one command or port: a connection of its own to the runner (`carry.ts`), which carries frames
+ * Owns the service's end of one command or port: a connection of its own to the runner (`open-stream.ts`), which carries frames
  * (`runner/protocol/frames.ts`) and dies with the caller's signal, by which the runner kills the command. Of a command that carries much,
  * input and standard output go on a second one (`data.ts`).
  *
@@ -7,7 +7,7 @@
  * program. Input: `frame-input.ts`, `data.ts`.
  */
 import type { Socket } from 'node:net';
-import { Receipt } from '../receipt.js';
+import { OutputBuffer } from '../output-buffer.js';
 import type { CommandSignal, ExecEnd, Execution, ExecOrder, ExecStart, TerminalSize } from '../engine.js';
 import {
   FRAME,
@@ -19,13 +19,13 @@ import {
   type Frame,
 } from '../runner/protocol/frames.js';
 import { AGENT_VERSION, type DataPlace, type ExecAnswer } from '../runner/protocol/messages.js';
-import { carry, type RunnerAddress } from './carry.js';
+import { openStream, type RunnerAddress } from './open-stream.js';
 import { DataConnection } from './data.js';
 import { FrameInput, type Input } from './frame-input.js';
 
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
 export async function startExec(runner: RunnerAddress, order: ExecOrder, signal: AbortSignal): Promise<ExecStart> {
-  const { socket, answer, rest } = await carry(runner, { op: 'exec', order }, signal);
+  const { socket, answer, rest } = await openStream(runner, { op: 'exec', order }, signal);
   const said = answer as ExecAnswer;
   if (said.outcome === 'NotRunning') {
     socket.destroy();
@@ -43,7 +43,7 @@ export function windowOf({ window }: { readonly window?: number | undefined }, {
 export class SocketExecution implements Execution {
   readonly output: Execution['output'];
   readonly ended: Promise<ExecEnd>;
-  private readonly receipt: Receipt;
+  private readonly buffer: OutputBuffer;
   private readonly socket: Socket;
   private readonly reader = new FrameReader(IN_PIECES);
   private readonly frames: FrameInput;
@@ -57,7 +57,7 @@ export class SocketExecution implements Execution {
     this.frames = new FrameInput(window, (parts) => this.frame(FRAME.stdin, ...parts));
     this.data = place === undefined ? undefined : new DataConnection(place, (data) => this.add(data));
     this.input = this.data ?? this.frames;
-    this.receipt = new Receipt({
+    this.buffer = new OutputBuffer({
       pause: () => {
         socket.pause();
         this.data?.pause();
@@ -68,8 +68,8 @@ export class SocketExecution implements Execution {
       },
       close: () => socket.destroy(),
     });
-    this.output = this.receipt.output;
-    this.ended = this.receipt.ended;
+    this.output = this.buffer.output;
+    this.ended = this.buffer.ended;
     // Also when it has ended already, and nobody will take what it said.
     const giveUp = (): void => this.finish({ end: 'WorkGone' }, true);
     signal.addEventListener('abort', giveUp, { once: true });
@@ -79,11 +79,11 @@ export class SocketExecution implements Execution {
     socket.once('close', broken);
     this.read(rest);
     if (socket.destroyed) broken();
-    else if (!this.receipt.full) socket.resume();
+    else if (!this.buffer.full) socket.resume();
   }
 
   async write(data: Uint8Array): Promise<void> {
-    if (this.receipt.end === undefined) await this.go(this.input.write(data));
+    if (this.buffer.end === undefined) await this.go(this.input.write(data));
   }
 
   endInput(): void {
@@ -99,7 +99,7 @@ export class SocketExecution implements Execution {
 
   /** The work ended under it. */
   get gone(): boolean {
-    return this.receipt.end?.end === 'WorkGone';
+    return this.buffer.end?.end === 'WorkGone';
   }
 
   /** Breaks the connection, by which the runner ends it. */
@@ -117,7 +117,7 @@ export class SocketExecution implements Execution {
   }
 
   private frame(type: number, ...parts: readonly Uint8Array[]): void {
-    if (this.receipt.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, ...parts);
+    if (this.buffer.end === undefined && !this.socket.destroyed) writeFrame(this.socket, type, ...parts);
   }
 
   private read(chunk: Buffer): void {
@@ -127,18 +127,18 @@ export class SocketExecution implements Execution {
       // Not what a runner says: the close tells of the end.
       this.socket.destroy();
     }
-    this.receipt.settle();
+    this.buffer.settle();
   }
 
   private receive({ type, data }: Frame): void {
     switch (type) {
       case FRAME.stdout:
       case FRAME.stderr:
-        return this.receipt.add(type === FRAME.stdout ? 'stdout' : 'stderr', data);
+        return this.buffer.add(type === FRAME.stdout ? 'stdout' : 'stderr', data);
       case FRAME.room:
         return this.frames.room(data.readUInt32BE(0));
       case FRAME.endOfOutput:
-        return this.receipt.endOutput();
+        return this.buffer.endOutput();
       case FRAME.end:
         return this.end(JSON.parse(data.toString('utf8')) as ExecEnd);
       default:
@@ -148,8 +148,8 @@ export class SocketExecution implements Execution {
 
   /** Of the data connection. */
   private add(data: Buffer): void {
-    this.receipt.add('stdout', data);
-    this.receipt.settle();
+    this.buffer.add('stdout', data);
+    this.buffer.settle();
   }
 
   private end(end: ExecEnd): void {
@@ -159,7 +159,7 @@ export class SocketExecution implements Execution {
   }
 
   private finish(end: ExecEnd, drop: boolean): void {
-    this.receipt.finish(end, drop);
+    this.buffer.finish(end, drop);
     this.input.close();
   }
 }

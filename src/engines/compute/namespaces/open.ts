@@ -15,16 +15,16 @@ import type {
   LogQuery,
   ProcessStart,
   ProcessState,
-  WorkOrder,
+  WorkSpec,
   WorkState,
 } from '../engine.js';
 import { isPlainName } from '../runner/layout.js';
 import { AGENT_VERSION, NETWORK_VERSION, type Event, type WireOrder } from '../runner/protocol/messages.js';
 import { runnerSettings, type RunnerSettings } from '../runner/settings.js';
-import type { RunnerAddress } from './carry.js';
+import type { RunnerAddress } from './open-stream.js';
 import type { Ask, Connection } from './connection.js';
 import { startExec } from './exec.js';
-import { Follows } from './follows.js';
+import { LogFollowers } from './log-followers.js';
 import { Link } from './link.js';
 import { connectPort } from './port.js';
 import { EngineRefusal } from './refusal.js';
@@ -75,7 +75,7 @@ export async function openAt(
   egressAllow?: readonly string[],
 ): Promise<ComputeEngine> {
   const watchers = new Set<Watcher>();
-  const follows = new Follows();
+  const followers = new LogFollowers();
   const never = new AbortController().signal;
 
   const onEvent = (event: Event): void => {
@@ -84,7 +84,7 @@ export async function openAt(
         for (const state of event.states) for (const watcher of watchers) watcher.onState(state);
         return;
       case 'grown':
-        follows.grown(event.work, event.container, event.ended);
+        followers.grown(event.work, event.container, event.ended);
         return;
     }
   };
@@ -103,7 +103,7 @@ export async function openAt(
       onConnected: (connection) => {
         // A connection that breaks here is followed by the next one, which subscribes again.
         if (watchers.size > 0) subscribe(connection).catch(() => undefined);
-        follows.reconnected();
+        followers.reconnected();
       },
     },
     log,
@@ -133,10 +133,10 @@ export async function openAt(
     apiDirectory: place.layout.api,
     facts: async (signal) => (await link.ask({ op: 'facts' }, signal)) as EngineFacts,
     epochSeen: async (signal) => (await link.connection(signal)).welcome.epoch,
-    start: async (order, signal) => {
-      const { network } = order;
+    start: async (spec, signal) => {
+      const { network } = spec;
       const version = network !== undefined && network.egress !== 'Deny' ? NETWORK_VERSION : 0;
-      const request = { op: 'start', order: wireOrder(order, egressAllow) } as const;
+      const request = { op: 'start', order: wireOrder(spec, egressAllow) } as const;
       await replacement.start(version, NO_NETWORK, () => link.ask(request, signal), signal);
     },
     stop: async (id, graceSeconds, signal) => {
@@ -174,10 +174,10 @@ export async function openAt(
     signalProcess: async (work, id, name, signal) =>
       (await askAgent({ op: 'signalProcess', work, process: id, signal: name }, signal)) as 'Sent' | 'Gone',
     connect: async (work, port, signal) => connectPort(await address(true, signal), work, port, signal),
-    logs: (id, query, signal) => readLogs(place.layout.logs, link, follows, id, query, signal),
+    logs: (id, query, signal) => readLogs(place.layout.logs, link, followers, id, query, signal),
     close: async () => {
       link.close();
-      follows.close();
+      followers.close();
     },
   };
 }
@@ -195,19 +195,19 @@ function needsAgent({ welcome }: Connection): void {
 const NO_NETWORK =
   'the runner on this machine is of an older version, which gives work no network; it is replaced once it has no work';
 
-function wireOrder(order: WorkOrder, egressAllow: readonly string[] | undefined): WireOrder {
+function wireOrder(spec: WorkSpec, egressAllow: readonly string[] | undefined): WireOrder {
   // Nothing is pulled here.
-  const { secretFiles, imageDigest, registryLogins: _, ...plain } = order;
+  const { secretFiles, imageDigest, registryLogins: _, ...plain } = spec;
   return {
     ...plain,
     secretFiles: Object.fromEntries(
       [...secretFiles].map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
     ),
     // Nothing here has a digest of its own: what is pinned to one was another engine's.
-    rootfs: SYSTEM_IMAGES.has(order.image) && imageDigest === undefined ? 'system' : 'missing',
+    rootfs: SYSTEM_IMAGES.has(spec.image) && imageDigest === undefined ? 'system' : 'missing',
     inside: {
       workspace: '/workspace',
-      home: order.home ?? '/root',
+      home: spec.home ?? '/root',
       secrets: '/run/secrets',
       root: WORK_ROOT,
       api: API_DIRECTORY,
@@ -220,7 +220,7 @@ function wireOrder(order: WorkOrder, egressAllow: readonly string[] | undefined)
 async function* readLogs(
   logs: string,
   link: Link,
-  follows: Follows,
+  followers: LogFollowers,
   id: string,
   query: LogQuery,
   signal: AbortSignal,
@@ -232,7 +232,7 @@ async function* readLogs(
   };
   try {
     await reader.seek(query.tail);
-    yield* query.follow ? follows.follow(link, id, query.container, read, signal) : read();
+    yield* query.follow ? followers.follow(link, id, query.container, read, signal) : read();
   } finally {
     await reader.close();
   }

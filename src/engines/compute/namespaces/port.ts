@@ -2,7 +2,7 @@
 import { Duplex } from 'node:stream';
 import type { PortStart } from '../engine.js';
 import type { ConnectAnswer } from '../runner/protocol/messages.js';
-import { carry, type RunnerAddress } from './carry.js';
+import { openStream, type RunnerAddress } from './open-stream.js';
 import { SocketExecution, windowOf } from './exec.js';
 
 /** Throws EngineRefusal, or the signal's reason when that comes first. */
@@ -12,7 +12,7 @@ export async function connectPort(
   port: number,
   signal: AbortSignal,
 ): Promise<PortStart> {
-  const carried = await carry(runner, { op: 'connect', work, port }, signal);
+  const carried = await openStream(runner, { op: 'connect', work, port }, signal);
   const answer = carried.answer as ConnectAnswer;
   if (answer.outcome === 'Connected') {
     return {

@@ -12,7 +12,7 @@ import { AgentSockets } from './agent/agent.js';
 import { writeAgent } from './agent/source.js';
 import { isKnown } from './isolation/calls.js';
 import { collectOutputs } from './work/outputs.js';
-import { Doors } from './egress/door.js';
+import { ProxyListeners } from './egress/proxy-listener.js';
 import { builtProxy, ProxyProcess } from './egress/proxy-process.js';
 import { idBaseOfThisMachine } from './isolation/host-ids.js';
 import { leaveWindows, OWN_MOUNTS } from './isolation/own-mounts.js';
@@ -31,8 +31,8 @@ import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
 import { mountScratch } from './work/scratch-mount.js';
-import { sparesWithin } from './work/spares.js';
-import { Turns } from './work/turns.js';
+import { sparesWithin } from './work/warm-pool.js';
+import { Semaphore } from './work/semaphore.js';
 import { Works } from './works.js';
 import { openZygote } from './zygote/open.js';
 
@@ -140,7 +140,7 @@ export async function openRunner(
       scratch,
       privateFiles,
       pipes,
-      turns: new Turns(BOXES_AT_ONCE),
+      turns: new Semaphore(BOXES_AT_ONCE),
       agent:
         agent === undefined
           ? undefined
@@ -149,7 +149,11 @@ export async function openRunner(
               carriesData: isKnown(process.arch),
             },
       outward: {
-        doors: new Doors({ perl, architecture: process.arch, bringUp: isolation.isolation.name === 'unshare' }),
+        endpoints: new ProxyListeners({
+          perl,
+          architecture: process.arch,
+          bringUp: isolation.isolation.name === 'unshare',
+        }),
         proxy,
       },
       relayed: () => server.relayed,
@@ -185,7 +189,7 @@ export async function openRunner(
               work,
               activity: () => work.activity(),
               paths: work.measured(),
-              limit: work.order.limits.disk,
+              limit: work.spec.limits.disk,
               exceeded: (what) => work.diskFull(what),
             },
           ],

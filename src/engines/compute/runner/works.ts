@@ -16,7 +16,7 @@ import type { WorkDeps } from './work/deps.js';
 import type { Listener, Session } from './agent/session.js';
 import type { RunningCommand } from './work/command.js';
 import type { Processes } from './work/processes.js';
-import { Spares } from './work/spares.js';
+import { WarmPool } from './work/warm-pool.js';
 import { containersOf, processesOf } from './work/programs.js';
 import { LateSave } from './work/late-save.js';
 import { Work } from './work/work.js';
@@ -52,7 +52,7 @@ export class Works {
   private fenced: number;
   private readonly settings: WorksSettings;
   private readonly deps: WorkDeps;
-  private readonly spares: Spares;
+  private readonly spares: WarmPool;
   private readonly onState: (state: WorkState) => void;
   private readonly known: JournalContents;
   private journal: Journal | undefined;
@@ -75,7 +75,7 @@ export class Works {
       journalEnd: (state) => this.append({ r: 'end', state }),
       journalSaving: (id, saving) => this.append({ r: 'saving', id, ...saving }),
     };
-    this.spares = new Spares(all, settings.spares);
+    this.spares = new WarmPool(all, settings.spares);
     this.deps = { ...all, spares: this.spares };
     for (const [id, { state, containers, saving }] of known.works) {
       if (saving !== undefined) continue;
@@ -117,18 +117,18 @@ export class Works {
     this.fenced = Math.max(this.fenced, epoch);
   }
 
-  async start(order: WireOrder): Promise<void> {
-    checkOrder(order);
+  async start(spec: WireOrder): Promise<void> {
+    checkOrder(spec);
     // W2.
-    if (this.entries.has(order.id)) return;
+    if (this.entries.has(spec.id)) return;
     if (this.live >= this.settings.maxLive) throw new Refused('Busy', `${this.live} pieces of work are running`);
     if (this.entries.size >= this.settings.maxKept)
       throw new Refused('Busy', 'too many finished pieces of work wait for removal');
     this.live++;
     // W1.
-    const accepted = this.append({ r: 'accept', id: order.id, at: this.deps.now(), containers: containersOf(order) });
-    const work = new Work(order, this.deps, (state) => this.changed(work, state));
-    this.entries.set(order.id, { kind: 'live', work });
+    const accepted = this.append({ r: 'accept', id: spec.id, at: this.deps.now(), containers: containersOf(spec) });
+    const work = new Work(spec, this.deps, (state) => this.changed(work, state));
+    this.entries.set(spec.id, { kind: 'live', work });
     await accepted.catch((error: Error) => {
       work.giveUp(`the journal cannot be written: ${error.message}`);
       unwritten(error);
@@ -185,14 +185,14 @@ export class Works {
   }
 
   list(): WorkState[] {
-    return [...this.entries.values()].map((entry) => {
-      switch (entry.kind) {
+    return [...this.entries.values()].map((queued) => {
+      switch (queued.kind) {
         case 'live':
-          return entry.work.state;
+          return queued.work.state;
         case 'saving':
-          return entry.save.state;
+          return queued.save.state;
         case 'ended':
-          return entry.state;
+          return queued.state;
       }
     });
   }
@@ -205,7 +205,7 @@ export class Works {
 
   /** Live work and its bound on disk, for the one who measures. */
   liveWork(): Work[] {
-    return [...this.entries.values()].flatMap((entry) => (entry.kind === 'live' ? [entry.work] : []));
+    return [...this.entries.values()].flatMap((queued) => (queued.kind === 'live' ? [queued.work] : []));
   }
 
   private changed(work: Work, state: WorkState): void {
@@ -248,18 +248,18 @@ function removeTree(path: string): Promise<void> {
 }
 
 /** What would otherwise become a path, an option or an endless wait. The service has checked before; a runner trusts nobody. */
-function checkOrder(order: WireOrder): void {
-  const names = containersOf(order);
+function checkOrder(spec: WireOrder): void {
+  const names = containersOf(spec);
   const wrong =
-    (!isPlainName(order.id) && 'id') ||
+    (!isPlainName(spec.id) && 'id') ||
     (names.some((name) => !isPlainName(name)) && 'a container name') ||
     (new Set(names).size !== names.length && 'a container name that is used twice') ||
-    (Object.keys(order.secretFiles).some((name) => !isSecretName(name)) && 'a secret file name') ||
-    (order.outputs.some(({ name }) => !isPlainName(name)) && 'an output name') ||
-    (processesOf(order).some(badProcess) && 'a command') ||
-    (!order.workingDir.startsWith('/') && 'workingDir') ||
-    (Object.values(order.limits).some((limit) => !Number.isSafeInteger(limit) || limit <= 0) && 'a limit') ||
-    ([order.workingDir, ...order.inputs.flatMap(({ path, source }) => [path, source])].some(hasNul) && 'a path');
+    (Object.keys(spec.secretFiles).some((name) => !isSecretName(name)) && 'a secret file name') ||
+    (spec.outputs.some(({ name }) => !isPlainName(name)) && 'an output name') ||
+    (processesOf(spec).some(badProcess) && 'a command') ||
+    (!spec.workingDir.startsWith('/') && 'workingDir') ||
+    (Object.values(spec.limits).some((limit) => !Number.isSafeInteger(limit) || limit <= 0) && 'a limit') ||
+    ([spec.workingDir, ...spec.inputs.flatMap(({ path, source }) => [path, source])].some(hasNul) && 'a path');
   if (wrong !== false) throw new Refused('Invalid', `the order has a bad ${wrong.replace(/^a /, '')}`);
 }
 

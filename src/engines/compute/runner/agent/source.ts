@@ -10,7 +10,7 @@
  * privileges, the filter of system calls. What runs inside may not look into it either (it is not dumpable). Still nobody trusts
  * it: the runner takes what it says as coming from the work itself.
  *
- * What is rarely needed is in `rare.ts`.
+ * What is rarely needed is in `agent-cold.ts`.
  *
  * Bounds (I10): output is read only when what was read before is with the runner, and input only comes as far as the window of frames
  * lets it; so a connection takes some hundred KiB at most. One process does all of it, waiting in `select`.
@@ -19,7 +19,7 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { isKnown, OWN } from '../isolation/calls.js';
 import type { Holder } from '../isolation/isolation.js';
-import { RARE } from './rare.js';
+import { COLD } from './agent-cold.js';
 
 /** Writes the program that holds a box to `path`. `marker` lets a following runner find what it runs as. */
 export function writeAgent(path: string, perl: string, architecture: string, marker: string): Holder {
@@ -41,7 +41,7 @@ export function agentProgram(): string {
 export function programWith(more: string): string {
   // Strictness is for those who change it; its module would be read too.
   const often = bare(SOURCE + more).replace(/^use strict;\n/m, '');
-  return `my $RARE = <<'RARE';\n${bare(RARE)}RARE\n${often}`;
+  return `my $RARE = <<'RARE';\n${bare(COLD)}RARE\n${often}`;
 }
 
 /** Comments and indentation are for readers. */
@@ -51,7 +51,7 @@ function bare(source: string): string {
 
 /** The whole program as it is written, for checking. */
 export function agentSource(more = ''): string {
-  return `my $RARE = '';\n${SOURCE}\n${RARE}\n${more}`;
+  return `my $RARE = '';\n${SOURCE}\n${COLD}\n${more}`;
 }
 
 const SOURCE = String.raw`

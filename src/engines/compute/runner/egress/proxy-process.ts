@@ -11,7 +11,7 @@ import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { WorkNetwork } from '../../engine.js';
 import type { FromProxy, Relayed, ToProxy } from '../../egress/proxy-messages.js';
-import type { Listening } from './door.js';
+import type { Listening } from './proxy-listener.js';
 
 const HEAP_MB = 192;
 /** All writable memory of its own, threads' stacks and buffers included. */

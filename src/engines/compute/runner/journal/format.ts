@@ -6,7 +6,7 @@
  * Formats. 3 (now): `saving`. 2: `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
  */
 import type { WorkState } from '../../engine.js';
-import type { OutputOrder } from '../work/regions.js';
+import type { OutputOrder } from '../work/path-map.js';
 
 export const JOURNAL_FORMAT = 3;
 

@@ -11,7 +11,7 @@
  * Versions. 4: terminals, detached processes, ports, a wider window of input, work with a network. 3: `exec`. A program speaks its own
  * version and the one before, so either side may be upgraded first.
  */
-import type { CommandSignal, ExecOrder, ProcessOrder, WorkOrder, WorkState } from '../../engine.js';
+import type { CommandSignal, ExecOrder, ProcessOrder, WorkSpec, WorkState } from '../../engine.js';
 
 export const PROTOCOL_VERSIONS: readonly number[] = [4, 3];
 
@@ -36,7 +36,7 @@ export interface InsidePaths {
 }
 
 /** A WorkOrder as it travels: maps become objects, bytes base64, and the image is resolved to where its files are. */
-export type WireOrder = Omit<WorkOrder, 'secretFiles' | 'registryLogins'> & {
+export type WireOrder = Omit<WorkSpec, 'secretFiles' | 'registryLogins'> & {
   readonly secretFiles: Readonly<Record<string, string>>;
   /** `system`: this machine's own system. `missing`: the engine knows no such image. */
   readonly rootfs: 'system' | 'missing';

@@ -6,21 +6,21 @@
  */
 import type { OrderedProcess } from '../../engine.js';
 import { Agent } from '../agent/agent.js';
-import type { Outward } from '../egress/outward.js';
+import type { EgressSession } from '../egress/egress-session.js';
 import type { Box } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { Spare, WorkDeps } from './deps.js';
 import type { WorkLogs } from './logs.js';
-import { heldProgram, onlyProgram, type Part } from './part.js';
+import { heldProgram, onlyProgram, type BoxProcess } from './box-process.js';
 
 export interface BoxProgramsDeps {
-  readonly order: WireOrder;
+  readonly spec: WireOrder;
   readonly deps: WorkDeps;
   readonly logs: WorkLogs;
   /** Undefined: nothing outside may be reached. */
-  readonly outward: Outward | undefined;
+  readonly egress: EgressSession | undefined;
   /** The work is being ended: nothing more is launched. */
   isEnding(): boolean;
   onAgentBroken(why: string): void;
@@ -31,7 +31,7 @@ export class BoxPrograms {
   group: Group | undefined;
   private readonly about: BoxProgramsDeps;
   private readonly launched: Launched[] = [];
-  private readonly parts: Part[] = [];
+  private readonly parts: BoxProcess[] = [];
   private agent: Agent | undefined;
   private pid: number | undefined;
   private failure: string | undefined;
@@ -57,7 +57,7 @@ export class BoxPrograms {
     agent.onBroken = this.about.onAgentBroken;
     this.launched.push(agent.holder);
     this.pid = boxPid;
-    if (door !== undefined) this.about.outward?.serve(door);
+    if (door !== undefined) this.about.egress?.serve(door);
   }
 
   /** Opens the box with an agent that holds it. Undefined: the work is being ended. */
@@ -78,14 +78,14 @@ export class BoxPrograms {
   }
 
   /** The box's only program. */
-  async launchOnly(process: OrderedProcess, box: Box): Promise<Part> {
-    const { deps, order, logs, outward, isEnding } = this.about;
+  async launchOnly(process: OrderedProcess, box: Box): Promise<BoxProcess> {
+    const { deps, spec, logs, egress, isEnding } = this.about;
     const log = logs.open(process.name);
     const { command, env } = process;
     const entrances = this.group?.openEntrances() ?? [];
     const plan = deps.isolation.box(
-      { ...box, gated: outward !== undefined },
-      { command, env, workingDir: order.workingDir },
+      { ...box, gated: egress !== undefined },
+      { command, env, workingDir: spec.workingDir },
       firstFeed(entrances.length),
     );
     const over = await deps.turns.take();
@@ -109,11 +109,11 @@ export class BoxPrograms {
   }
 
   /** One of several. */
-  begin(process: OrderedProcess, agent: Agent): Part {
-    const { order, logs } = this.about;
+  begin(process: OrderedProcess, agent: Agent): BoxProcess {
+    const { spec, logs } = this.about;
     const log = logs.open(process.name);
     const { command, env } = process;
-    const session = agent.open({ kind: 'command', command, env, workingDir: order.workingDir }, log);
+    const session = agent.open({ kind: 'command', command, env, workingDir: spec.workingDir }, log);
     session.endInput();
     const part = heldProgram(session);
     this.parts.push(part);
@@ -124,7 +124,7 @@ export class BoxPrograms {
   /** False: it could not be made, and so the box is ended. */
   async openOutward(boxPid: number): Promise<boolean> {
     try {
-      await this.about.outward?.open(boxPid);
+      await this.about.egress?.open(boxPid);
       return true;
     } catch (error) {
       this.failure = (error as Error).message;
@@ -142,7 +142,7 @@ export class BoxPrograms {
   async over(): Promise<void> {
     await this.group?.destroy();
     await Promise.all(this.launched.map((process) => process.gone()));
-    await this.about.outward?.close();
+    await this.about.egress?.close();
     this.agent?.close();
     await Promise.all([...this.launched, ...this.parts].map(({ drained }) => drained));
   }

@@ -2,20 +2,20 @@
 import type { OutputFile, WorkState } from '../../engine.js';
 import type { Agent, AgentDeps } from '../agent/agent.js';
 import type { Isolation } from '../isolation/isolation.js';
-import type { Listening } from '../egress/door.js';
+import type { Listening } from '../egress/proxy-listener.js';
 import type { PrivateFiles } from '../isolation/private-files.js';
-import type { OutwardDeps } from '../egress/outward.js';
+import type { EgressSessionDeps } from '../egress/egress-session.js';
 import type { Group, Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { UnderSave } from '../journal/format.js';
-import type { OutputOrder } from './regions.js';
-import type { Place, PlaceFiles, Scratch } from './scratch.js';
-import type { Turns } from './turns.js';
+import type { OutputOrder } from './path-map.js';
+import type { ScratchSlot, ScratchFiles, Scratch } from './scratch.js';
+import type { Semaphore } from './semaphore.js';
 
-/** A box that was ready before anybody asked (`spares.ts`). */
+/** A box that was ready before anybody asked (`warm-pool.ts`). */
 export interface Spare {
-  readonly place: Place;
+  readonly slot: ScratchSlot;
   readonly group: Group;
   readonly agent: Agent;
   readonly boxPid: number;
@@ -25,7 +25,7 @@ export interface Spare {
 
 export interface SpareBoxes {
   /** One of the order's shape, from now on the caller's own; undefined when there is none. */
-  take(order: WireOrder): Spare | undefined;
+  take(spec: WireOrder): Spare | undefined;
   /** Frees a place for work; false when no spare holds any. */
   giveWay(): Promise<boolean>;
 }
@@ -41,9 +41,9 @@ export interface WorkDeps {
   readonly pipes: Pipes;
   /** Undefined on a machine without what holds boxes open. */
   readonly agent: AgentDeps | undefined;
-  readonly outward: OutwardDeps;
+  readonly outward: EgressSessionDeps;
   /** One for each box that is being made. */
-  readonly turns: Turns;
+  readonly turns: Semaphore;
   /** Boxes that are ready; undefined where none are kept. */
   readonly spares?: SpareBoxes | undefined;
   /** Bytes that went between this runner and its clients since it began. */
@@ -55,7 +55,7 @@ export interface WorkDeps {
   /** This log is complete though the work may go on. */
   onLogEnded(id: string, container: string): void;
   /** Takes the outputs of work of which nothing runs any more. */
-  collect(order: OutputOrder, place: PlaceFiles): Promise<OutputFile[]>;
+  collect(order: OutputOrder, place: ScratchFiles): Promise<OutputFile[]>;
   /** Resolves when it is on the disk that these files are to be saved, also by a following runner. */
   journalSaving(id: string, saving: UnderSave): Promise<void>;
   /** Resolves when the end is on the disk. */

@@ -12,8 +12,8 @@ import { runTool } from '../process/tool.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { isInside } from './inside.js';
-import type { Part, Place } from './scratch.js';
-import { mayMount, ownParts, regionAt, withinPart, type Region } from './regions.js';
+import type { ScratchArea, ScratchSlot } from './scratch.js';
+import { mayMount, ownParts, regionAt, withinPart, type Region } from './path-map.js';
 import { unpack } from './unpack.js';
 
 export type Staged =
@@ -28,34 +28,34 @@ export type Staged =
 type Input = WireOrder['inputs'][number];
 
 /** Parts of the scratch that staging needs: an archive is shown in one, unpacked into the other. */
-export function inputParts(order: WireOrder): Part[] {
-  if (order.inputs.length === 0) return [];
-  return order.inputs.some((input) => input.unpack !== 'no') ? ['inputs', 'unpacked'] : ['inputs'];
+export function inputParts(spec: WireOrder): ScratchArea[] {
+  if (spec.inputs.length === 0) return [];
+  return spec.inputs.some((input) => input.unpack !== 'no') ? ['inputs', 'unpacked'] : ['inputs'];
 }
 
 export async function stageInputs(
-  order: WireOrder,
-  place: Place,
+  spec: WireOrder,
+  slot: ScratchSlot,
   group: Group,
   deps: WorkDeps,
   signal: AbortSignal,
 ): Promise<Staged> {
   const mounts: Mount[] = [];
   let unrestored: string | undefined;
-  for (const [index, input] of order.inputs.entries()) {
+  for (const [index, input] of spec.inputs.entries()) {
     if (signal.aborted) break;
     try {
       const number = String(index);
-      await show(input.source, join(place.realPath('inputs'), number), place.hostId, signal);
-      let source = join(place.shownPath('inputs'), number);
+      await show(input.source, join(slot.realPath('inputs'), number), slot.hostId, signal);
+      let source = join(slot.shownPath('inputs'), number);
       if (input.unpack !== 'no') {
-        const into = await directoryFor(order, input, index, place);
+        const into = await directoryFor(spec, input, index, slot);
         const unpacked = await unpack({
-          order,
+          spec,
           archive: source,
           format: input.unpack,
           directory: into.shown,
-          place,
+          slot,
           group,
           deps,
           signal,
@@ -70,51 +70,51 @@ export async function stageInputs(
       const path = resolve('/', input.path);
       // One inside of another would be mounted along paths of somebody's making.
       const nested = mounts.some(({ target }) => isInside(target, path) || isInside(path, target));
-      if (nested || !mayMount(order, input.path)) throw new Error('no place for an input');
+      if (nested || !mayMount(spec, input.path)) throw new Error('no place for an input');
       mounts.push({ source, target: path, readOnly: input.writable !== true });
     } catch (error) {
       const message = `${input.path}: ${error instanceof Error ? error.message : String(error)}`;
       return { kind: 'failed', reason: faultOfFiles(error, 'InputFailed'), message };
     }
   }
-  return (await throughLinks(order, place, mounts)) ?? { kind: 'mounts', mounts, unrestored };
+  return (await throughLinks(spec, slot, mounts)) ?? { kind: 'mounts', mounts, unrestored };
 }
 
 /** Where an archive goes: among the work's own files when it is writable and its path lies there, else to a place of its own. */
 async function directoryFor(
-  order: WireOrder,
+  spec: WireOrder,
   input: Input,
   index: number,
-  place: Place,
+  slot: ScratchSlot,
 ): Promise<{ readonly shown: string; readonly own: boolean }> {
   const path = resolve('/', input.path);
-  const region = regionAt(ownParts(order), path);
+  const region = regionAt(ownParts(spec), path);
   // Never into the root: what an archive brings would be in the way of the mounts.
   if (input.writable !== true || region.part === undefined || region.part === 'root') {
-    await place.add(join(place.realPath('unpacked'), String(index)));
-    return { shown: join(place.shownPath('unpacked'), String(index)), own: false };
+    await slot.add(join(slot.realPath('unpacked'), String(index)));
+    return { shown: join(slot.shownPath('unpacked'), String(index)), own: false };
   }
   const inner = withinPart(region, path);
-  if (await leadsThroughLink(place, region, path)) throw new Error(THROUGH_LINK);
-  return { shown: join(place.shownPath(region.part), inner), own: true };
+  if (await leadsThroughLink(slot, region, path)) throw new Error(THROUGH_LINK);
+  return { shown: join(slot.shownPath(region.part), inner), own: true };
 }
 
 const THROUGH_LINK = 'the way there leads through a link';
 
 /** Mounts inside of what an archive was unpacked into. */
-async function throughLinks(order: WireOrder, place: Place, mounts: readonly Mount[]): Promise<Staged | undefined> {
-  const parts = ownParts(order);
+async function throughLinks(spec: WireOrder, slot: ScratchSlot, mounts: readonly Mount[]): Promise<Staged | undefined> {
+  const parts = ownParts(spec);
   for (const { target } of mounts) {
-    if (!(await leadsThroughLink(place, regionAt(parts, target), target))) continue;
+    if (!(await leadsThroughLink(slot, regionAt(parts, target), target))) continue;
     return { kind: 'failed', reason: 'InputFailed', message: `${target}: ${THROUGH_LINK}` };
   }
   return undefined;
 }
 
 /** An archive may have put a link on the way to this path. */
-async function leadsThroughLink(place: Place, region: Region, path: string): Promise<boolean> {
+async function leadsThroughLink(slot: ScratchSlot, region: Region, path: string): Promise<boolean> {
   if (region.part === undefined) return false;
-  let real = place.realPath(region.part);
+  let real = slot.realPath(region.part);
   for (const name of withinPart(region, path).split('/').filter(Boolean)) {
     real = join(real, name);
     const found = await lstat(real).catch(() => undefined);

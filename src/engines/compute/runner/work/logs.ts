@@ -2,41 +2,41 @@
  * Owns the logs of one piece of work, by the names of its containers: opens them, ends each when nothing writes to it any more, and
  * knows which may still grow. Not those of detached processes (`processes.ts`).
  */
-import { NETWORK_LOG } from '../egress/outward.js';
+import { NETWORK_LOG } from '../egress/egress-session.js';
 import type { SessionEnd } from '../agent/session.js';
 import { LogWriter } from '../log/writer.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
-import type { Part } from './part.js';
+import type { BoxProcess } from './box-process.js';
 
 export class WorkLogs {
-  private readonly order: WireOrder;
+  private readonly spec: WireOrder;
   private readonly deps: WorkDeps;
   private readonly logs = new Map<string, LogWriter>();
   private readonly over = new Set<string>();
 
-  constructor(order: WireOrder, deps: WorkDeps) {
-    this.order = order;
+  constructor(spec: WireOrder, deps: WorkDeps) {
+    this.spec = spec;
     this.deps = deps;
   }
 
   open(name: string): LogWriter {
-    const { deps, order } = this;
-    const log = new LogWriter(deps.logDirectory(order.id), name, order.limits.logBytes, deps.now, () =>
-      deps.onLogGrown(order.id, name),
+    const { deps, spec } = this;
+    const log = new LogWriter(deps.logDirectory(spec.id), name, spec.limits.logBytes, deps.now, () =>
+      deps.onLogGrown(spec.id, name),
     );
     this.logs.set(name, log);
     return log;
   }
 
   /** A log ends when nothing holds its pipes any more, which for sidecars and init can be long before the work's end. */
-  async endWith(part: Part, name: string): Promise<void> {
+  async endWith(part: BoxProcess, name: string): Promise<void> {
     const end = await part.exited;
     await part.drained;
-    if (this.order.sidecars.some((sidecar) => sidecar.name === name)) this.say(name, wordsFor(end));
+    if (this.spec.sidecars.some((sidecar) => sidecar.name === name)) this.say(name, wordsFor(end));
     await this.logs.get(name)?.end();
     this.over.add(name);
-    this.deps.onLogEnded(this.order.id, name);
+    this.deps.onLogEnded(this.spec.id, name);
   }
 
   /** A line of the runner's own, where the container has a log. */

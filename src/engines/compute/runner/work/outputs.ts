@@ -12,13 +12,13 @@ import { runTool } from '../process/tool.js';
 import { pack } from './pack.js';
 import { OutputRoom } from '../../output-room.js';
 import { isInside } from './inside.js';
-import { regionAt, regionsOf, resolveFrom, withinPart, type OutputOrder, type Region } from './regions.js';
-import type { PlaceFiles } from './scratch.js';
+import { regionAt, regionsOf, resolveFrom, withinPart, type OutputOrder, type Region } from './path-map.js';
+import type { ScratchFiles } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
-export async function collectOutputs(order: OutputOrder, place: PlaceFiles, outputs: string): Promise<OutputFile[]> {
+export async function collectOutputs(order: OutputOrder, place: ScratchFiles, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   const taken: OutputFile[] = [];
   const room = new OutputRoom(order.limits.disk);
@@ -52,7 +52,7 @@ async function isEmpty(path: string): Promise<boolean> {
 
 async function take(
   order: OutputOrder,
-  place: PlaceFiles,
+  place: ScratchFiles,
   name: string,
   path: string,
   file: string,
@@ -80,7 +80,7 @@ async function take(
 }
 
 /** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
-async function resolveInside(order: OutputOrder, place: PlaceFiles, path: string): Promise<string> {
+async function resolveInside(order: OutputOrder, place: ScratchFiles, path: string): Promise<string> {
   const regions = regionsOf(order);
   let pending = resolveFrom(order, path).split('/').filter(Boolean);
   let inside = '/';
@@ -117,7 +117,7 @@ function missing(path: string): never {
   throw new Error(`${path} does not exist`);
 }
 
-function hostPath(regions: readonly Region[], place: PlaceFiles, inside: string): string | undefined {
+function hostPath(regions: readonly Region[], place: ScratchFiles, inside: string): string | undefined {
   const region = regionAt(regions, inside);
   return region.part === undefined ? undefined : join(place.realPath(region.part), withinPart(region, inside));
 }

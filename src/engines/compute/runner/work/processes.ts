@@ -60,10 +60,10 @@ export class Processes {
     if (known !== undefined) return this.answer(known);
     const { running } = this;
     if (running >= MAX_RUNNING) throw new Refused('Busy', `${running} processes run in this work`);
-    const entry = this.begin(order);
-    this.entries.set(order.id, entry);
+    const queued = this.begin(order);
+    this.entries.set(order.id, queued);
     this.forgetOldest();
-    return entry.start;
+    return queued.start;
   }
 
   list(): ProcessState[] {
@@ -71,23 +71,23 @@ export class Processes {
   }
 
   write(id: string, data: Buffer, end: boolean): 'Taken' | 'Full' | 'Gone' {
-    const entry = this.entries.get(id);
-    if (entry === undefined || entry.state.ended !== undefined || entry.inputEnded) return 'Gone';
+    const queued = this.entries.get(id);
+    if (queued === undefined || queued.state.ended !== undefined || queued.inputEnded) return 'Gone';
     if (data.length > INPUT) throw new Refused('Invalid', `more than ${INPUT} bytes of input at once`);
-    const { session } = entry.command;
+    const { session } = queued.command;
     if (session.inputUnderWay + data.length > INPUT) return 'Full';
     session.write(data);
     if (end) {
-      entry.inputEnded = true;
+      queued.inputEnded = true;
       session.endInput();
     }
     return 'Taken';
   }
 
   signal(id: string, name: CommandSignal): 'Sent' | 'Gone' {
-    const entry = this.entries.get(id);
-    if (entry === undefined || entry.state.ended !== undefined) return 'Gone';
-    entry.command.signal(name);
+    const queued = this.entries.get(id);
+    if (queued === undefined || queued.state.ended !== undefined) return 'Gone';
+    queued.command.signal(name);
     return 'Sent';
   }
 
@@ -107,14 +107,14 @@ export class Processes {
     const container = containerOf(order.id);
     const log = new LogWriter(deps.logs, container, deps.logBytes, deps.now, () => deps.onLogGrown(container));
     const command = new RunningCommand(order, deps.agent, log);
-    const entry: Entry = {
+    const queued: Entry = {
       state: { id: order.id, command: order.command, startedAt: deps.now() },
       command,
       start: this.started(order.id, command),
       over: this.ends(order.id, command, log),
       inputEnded: false,
     };
-    return entry;
+    return queued;
   }
 
   private async started(id: string, command: RunningCommand): Promise<ProcessStart> {
@@ -123,10 +123,10 @@ export class Processes {
       if (end.end === 'NotExecuted') return { outcome: 'NotExecuted', reason: end.reason, message: end.message };
       if (end.end === 'WorkGone') return { outcome: 'NotRunning' };
     }
-    const entry = this.entries.get(id);
-    if (entry === undefined) return { outcome: 'NotRunning' };
-    if (entry.state.ended === undefined) this.deps.onChange();
-    return { outcome: 'Started', process: entry.state };
+    const queued = this.entries.get(id);
+    if (queued === undefined) return { outcome: 'NotRunning' };
+    if (queued.state.ended === undefined) this.deps.onChange();
+    return { outcome: 'Started', process: queued.state };
   }
 
   private async answer(known: Entry): Promise<ProcessStart> {
@@ -137,12 +137,12 @@ export class Processes {
   private async ends(id: string, command: RunningCommand, log: LogWriter): Promise<void> {
     const end = await command.ended;
     await log.end();
-    const entry = this.entries.get(id);
-    if (entry?.command !== command) return;
+    const queued = this.entries.get(id);
+    if (queued?.command !== command) return;
     if (end.end === 'NotExecuted') this.entries.delete(id);
     else {
       const { exitCode, timedOut } = end.end === 'Exited' ? end : { exitCode: 128 + 9, timedOut: false };
-      entry.state = { ...entry.state, ended: { at: this.deps.now(), exitCode, timedOut } };
+      queued.state = { ...queued.state, ended: { at: this.deps.now(), exitCode, timedOut } };
     }
     this.deps.onLogEnded(containerOf(id));
     this.deps.onChange();

@@ -5,8 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OutputFile, WorkState } from '../../engine.js';
 import type { WorkDeps } from './deps.js';
-import type { OutputOrder } from './regions.js';
-import type { PlaceFiles } from './scratch.js';
+import type { OutputOrder } from './path-map.js';
+import type { ScratchFiles } from './scratch.js';
 
 /** What takes longer than this is told, ms: well below the time after which a service removes by force what it has stopped. */
 const SLOW_MS = 10_000;
@@ -16,7 +16,7 @@ const LAST_PAUSE_MS = 60_000;
 
 export async function saveOutputs(
   order: OutputOrder,
-  place: PlaceFiles,
+  place: ScratchFiles,
   { collect }: Pick<WorkDeps, 'collect'>,
   told: { report(saving: NonNullable<WorkState['saving']>): void; readonly abandoned: AbortSignal },
 ): Promise<readonly OutputFile[]> {
@@ -43,7 +43,7 @@ export async function saveOutputs(
 
 async function collectOnce(
   order: OutputOrder,
-  place: PlaceFiles,
+  place: ScratchFiles,
   collect: WorkDeps['collect'],
   vital: ReadonlySet<string>,
 ): Promise<readonly OutputFile[]> {

@@ -25,10 +25,10 @@ const removeDirectory = promisify(rmdir);
 const makeLink = promisify(symlink) as (target: string, path: string) => Promise<void>;
 const list = promisify(readdir) as (path: string) => Promise<string[]>;
 
-export type Part = 'root' | 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs' | 'unpacked';
+export type ScratchArea = 'root' | 'workspace' | 'outputs' | 'state' | 'home' | 'tmp' | 'inputs' | 'unpacked';
 
-const ALWAYS: readonly Part[] = ['root', 'workspace', 'outputs', 'state', 'home'];
-const SOMETIMES: readonly Part[] = ['tmp', 'inputs', 'unpacked'];
+const ALWAYS: readonly ScratchArea[] = ['root', 'workspace', 'outputs', 'state', 'home'];
+const SOMETIMES: readonly ScratchArea[] = ['tmp', 'inputs', 'unpacked'];
 
 /** Longer than a tick of any file system's clock. */
 const AGE_MS = 100;
@@ -40,15 +40,15 @@ interface Made {
 }
 
 /** Where the parts of one place lie, as the runner reaches them. */
-export type PlaceFiles = Pick<Place, 'realPath'>;
+export type ScratchFiles = Pick<ScratchSlot, 'realPath'>;
 
-export class Place {
+export class ScratchSlot {
   /** Host user and group; undefined: the runner's own. */
   readonly hostId: number | undefined;
   readonly number: number;
   private readonly real: string;
   private readonly shown: string;
-  private readonly made = new Map<Part, Made>();
+  private readonly made = new Map<ScratchArea, Made>();
   /** Directories of the root, by their paths inside; parents before children. */
   private readonly skeleton = new Set<string>();
   private links: Skeleton['links'] = [];
@@ -67,7 +67,7 @@ export class Place {
     return [...this.made.values()].every(({ at }) => Date.now() - at >= AGE_MS);
   }
 
-  async prepare(more: readonly Part[], skeleton: Skeleton): Promise<void> {
+  async prepare(more: readonly ScratchArea[], skeleton: Skeleton): Promise<void> {
     const known = this.skeleton.size;
     for (const path of skeleton.directories) this.plan(path);
     this.links = skeleton.links;
@@ -90,7 +90,7 @@ export class Place {
     for (const [path, target] of this.links) await makeLink(target, join(root, path));
   }
 
-  private changeOf(part: Part): string {
+  private changeOf(part: ScratchArea): string {
     const at = this.realPath(part);
     const inner = part === 'root' ? this.skeleton : [];
     // In the kernel's memory: nothing waits for a disk.
@@ -99,7 +99,7 @@ export class Place {
       .join();
   }
 
-  private async makeMissing(more: readonly Part[]): Promise<void> {
+  private async makeMissing(more: readonly ScratchArea[]): Promise<void> {
     if (!this.exists) await makeDirectory(this.real, { mode: 0o711 });
     this.exists = true;
     const missing = [...ALWAYS.filter((part) => !this.made.has(part)), ...more];
@@ -124,12 +124,12 @@ export class Place {
   }
 
   /** As the runner reaches it. */
-  realPath(part: Part): string {
+  realPath(part: ScratchArea): string {
     return join(this.real, part);
   }
 
   /** As the work's user reaches it. */
-  shownPath(part: Part): string {
+  shownPath(part: ScratchArea): string {
     return join(this.shown, part);
   }
 
@@ -149,7 +149,7 @@ export class Place {
     await this.makeMissing([]);
   }
 
-  private isUntouched(part: Part, made: Made): boolean {
+  private isUntouched(part: ScratchArea, made: Made): boolean {
     return this.takenAt - made.at >= AGE_MS && this.changeOf(part) === made.changed;
   }
 }
@@ -159,7 +159,7 @@ export class Scratch {
   private readonly shown: string;
   private readonly idBase: number | undefined;
   private readonly count: number;
-  private readonly free: Place[] = [];
+  private readonly free: ScratchSlot[] = [];
   /** Places of a runner before that hold what is still to be saved. */
   private readonly held = new Set<number>();
   private made = 0;
@@ -183,18 +183,18 @@ export class Scratch {
   }
 
   /** The place that rested longest, if it rested long enough, or a new one; undefined when all are taken. */
-  take(): Place | undefined {
+  take(): ScratchSlot | undefined {
     while (this.held.has(this.made)) this.made++;
     if (this.free[0]?.aged === true || this.made >= this.count) return this.free.shift();
     const number = this.made++;
     const hostId = this.idBase === undefined ? undefined : this.idBase + number;
-    return new Place(number, hostId, join(this.real, String(number)), join(this.shown, String(number)));
+    return new ScratchSlot(number, hostId, join(this.real, String(number)), join(this.shown, String(number)));
   }
 
   /** P2. Throws when the place cannot be cleaned: then nobody gets it again. */
-  async giveBack(place: Place): Promise<void> {
-    await place.clean();
-    this.free.push(place);
+  async giveBack(slot: ScratchSlot): Promise<void> {
+    await slot.clean();
+    this.free.push(slot);
   }
 
   ownsUser(id: number): boolean {
@@ -209,7 +209,7 @@ export class Scratch {
     }
   }
 
-  heldPlace(number: number): PlaceFiles {
+  heldPlace(number: number): ScratchFiles {
     return { realPath: (part) => join(this.real, String(number), part) };
   }
 

@@ -13,20 +13,20 @@ import { firstFeed, launch } from '../process/launch.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { EXTRACTED, extractCommand } from './extract-program.js';
-import type { Place } from './scratch.js';
+import type { ScratchSlot } from './scratch.js';
 import { findZstd, NO_ZSTD } from './zstd.js';
 
 /** An archive takes at most this long to unpack. */
 const LONGEST_MS = 30 * 60_000;
 
 export interface Unpacking {
-  readonly order: WireOrder;
+  readonly spec: WireOrder;
   /** In the inputs of the place, as its user reaches it. */
   readonly archive: string;
   readonly format: Exclude<Unpack, 'no'>;
   /** Exists and belongs to the place's user; as that user reaches it. */
   readonly directory: string;
-  readonly place: Place;
+  readonly slot: ScratchSlot;
   readonly group: Group;
   readonly deps: WorkDeps;
   readonly signal: AbortSignal;
@@ -40,7 +40,7 @@ export type Unpacked =
 
 /** Throws only when the machine is at fault, or with the signal. */
 export async function unpack(unpacking: Unpacking): Promise<Unpacked> {
-  const { format, archive, place } = unpacking;
+  const { format, archive, slot } = unpacking;
   const zstd = findZstd();
   if (format !== 'tar.zst') return extract(unpacking, archive, format === 'tar.gz' ? ['gzip', '-dcq', '--'] : []);
   switch (zstd.kind) {
@@ -48,10 +48,10 @@ export async function unpack(unpacking: Unpacking): Promise<Unpacked> {
       return extract(unpacking, archive, ['zstd', '-dcq', '--']);
     case 'node': {
       const name = `${basename(archive)}.tar`;
-      const plain = join(place.realPath('inputs'), name);
+      const plain = join(slot.realPath('inputs'), name);
       try {
         await decompress(unpacking, zstd.decompress(), plain);
-        return await extract(unpacking, join(place.shownPath('inputs'), name), []);
+        return await extract(unpacking, join(slot.shownPath('inputs'), name), []);
       } finally {
         await rm(plain, { force: true });
       }
@@ -61,24 +61,24 @@ export async function unpack(unpacking: Unpacking): Promise<Unpacked> {
   }
 }
 
-async function decompress({ archive, order, place, signal }: Unpacking, zstd: Transform, to: string): Promise<void> {
-  const source = createReadStream(join(place.realPath('inputs'), basename(archive)));
-  await pipeline(source, zstd, atMost(order.limits.disk), createWriteStream(to, { mode: 0o644 }), { signal });
+async function decompress({ archive, spec, slot, signal }: Unpacking, zstd: Transform, to: string): Promise<void> {
+  const source = createReadStream(join(slot.realPath('inputs'), basename(archive)));
+  await pipeline(source, zstd, atMost(spec.limits.disk), createWriteStream(to, { mode: 0o644 }), { signal });
 }
 
 /** `filter`: what decompresses it. */
 async function extract(unpacking: Unpacking, archive: string, filter: readonly string[]): Promise<Unpacked> {
-  const { order, directory, place, group, deps, signal } = unpacking;
+  const { spec, directory, slot, group, deps, signal } = unpacking;
   const box = {
     root: undefined,
-    hostId: place.hostId,
+    hostId: slot.hostId,
     hostname: 'work',
     mounts: [
       { source: archive, target: ARCHIVE, readOnly: true },
       { source: directory, target: '/target', readOnly: false },
     ],
     directories: [],
-    secretsDir: order.inside.secrets,
+    secretsDir: spec.inside.secrets,
     secretFiles: new Map<string, Buffer>(),
     tmpBytes: 1 << 20,
     shmBytes: 1 << 20,

@@ -14,7 +14,7 @@
  */
 import { knownFault } from '../../../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engine.js';
-import { Outward } from '../egress/outward.js';
+import { EgressSession } from '../egress/egress-session.js';
 import type { Agent } from '../agent/agent.js';
 import type { Listener, Session } from '../agent/session.js';
 import type { Launched } from '../process/launch.js';
@@ -29,10 +29,10 @@ import { containersOf, isEnterable } from './programs.js';
 import type { Spare, WorkDeps } from './deps.js';
 import { WorkLogs } from './logs.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
-import type { Part } from './part.js';
-import { outputOrderOf } from './regions.js';
+import type { BoxProcess } from './box-process.js';
+import { outputOrderOf } from './path-map.js';
 import { saveOutputs } from './save.js';
-import type { Place } from './scratch.js';
+import type { ScratchSlot } from './scratch.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
 const SIDECAR_GRACE_MS = 5_000;
@@ -42,19 +42,19 @@ const NO_AGENT =
   'perl is not installed on this machine: work that commands may enter, or that has init or sidecars, needs it';
 
 export class Work {
-  readonly order: WireOrder;
+  readonly spec: WireOrder;
   private current: WorkState;
   private readonly deps: WorkDeps;
   private readonly onState: (state: WorkState) => void;
   private readonly abort = new AbortController();
   private readonly logs: WorkLogs;
   private readonly programs: BoxPrograms;
-  private place: Place | undefined;
-  private mainPart: Part | undefined;
+  private slot: ScratchSlot | undefined;
+  private mainPart: BoxProcess | undefined;
   private commands: Commands | undefined;
   private processes: Processes | undefined;
   /** Undefined: nothing outside may be reached. */
-  private readonly outward: Outward | undefined;
+  private readonly egress: EgressSession | undefined;
   private ending: Ending | undefined;
   private finishing = false;
   /** The journal may say that its files are to be saved. */
@@ -64,21 +64,21 @@ export class Work {
   /** Resolves when the end was reported and the scratch is gone. */
   readonly done: Promise<void>;
 
-  constructor(order: WireOrder, deps: WorkDeps, onState: (state: WorkState) => void) {
-    this.order = order;
+  constructor(spec: WireOrder, deps: WorkDeps, onState: (state: WorkState) => void) {
+    this.spec = spec;
     this.deps = deps;
     this.onState = onState;
-    this.logs = new WorkLogs(order, deps);
-    const { network, egressAllow = [] } = order;
+    this.logs = new WorkLogs(spec, deps);
+    const { network, egressAllow = [] } = spec;
     if (network !== undefined && network.egress !== 'Deny') {
-      this.outward = new Outward(network, egressAllow, deps.outward, (line) => this.logs.connection(line));
+      this.egress = new EgressSession(network, egressAllow, deps.outward, (line) => this.logs.connection(line));
     }
     this.programs = new BoxPrograms({
-      ...{ order, deps, logs: this.logs, outward: this.outward },
+      ...{ spec, deps, logs: this.logs, egress: this.egress },
       isEnding: () => this.ending !== undefined,
       onAgentBroken: (why) => this.agentBroke(why),
     });
-    this.current = { id: order.id, phase: 'Preparing', sequence: 1, preparedAt: deps.now() };
+    this.current = { id: spec.id, phase: 'Preparing', sequence: 1, preparedAt: deps.now() };
     this.done = this.run();
   }
 
@@ -87,7 +87,7 @@ export class Work {
   }
 
   get containers(): string[] {
-    return containersOf(this.order);
+    return containersOf(this.spec);
   }
 
   /** True when no log was written. Only of work that has ended. */
@@ -117,24 +117,24 @@ export class Work {
 
   /** Undefined when it does not run. Throws Refused for work that was not ordered to be entered. */
   exec(order: ExecOrder, listener: Listener): RunningCommand | undefined {
-    if (!isEnterable(this.order)) throw new Refused('Invalid', NOT_ENTERABLE);
+    if (!isEnterable(this.spec)) throw new Refused('Invalid', NOT_ENTERABLE);
     return this.current.phase === 'Running' ? this.commands?.start(order, listener) : undefined;
   }
 
   /** The same for a port inside. */
   connect(port: number, listener: Listener): Session | undefined {
-    if (!isEnterable(this.order)) throw new Refused('Invalid', NOT_ENTERABLE);
+    if (!isEnterable(this.spec)) throw new Refused('Invalid', NOT_ENTERABLE);
     return this.current.phase === 'Running' ? this.commands?.connect(port, listener) : undefined;
   }
 
   runningProcesses(): Processes | undefined {
-    if (!isEnterable(this.order)) throw new Refused('Invalid', NOT_ENTERABLE);
+    if (!isEnterable(this.spec)) throw new Refused('Invalid', NOT_ENTERABLE);
     return this.current.phase === 'Running' ? this.processes : undefined;
   }
 
   /** What its disk is measured by; nothing before it has a place. */
   measured(): readonly string[] {
-    return this.place?.measured() ?? [];
+    return this.slot?.measured() ?? [];
   }
 
   /** Another one once something of it has run; undefined: not known. */
@@ -158,7 +158,7 @@ export class Work {
   }
 
   private exceeded(reason: Ending['reason'], message: string): void {
-    if (this.order.main !== undefined) this.logs.say(this.order.main.name, message);
+    if (this.spec.main !== undefined) this.logs.say(this.spec.main.name, message);
     this.end({ reason, message }, 0);
   }
 
@@ -181,9 +181,9 @@ export class Work {
   }
 
   private isSimple(): boolean {
-    const { init, sidecars } = this.order;
-    const waits = this.outward === undefined || this.deps.isolation.gates;
-    return waits && !isEnterable(this.order) && init === undefined && sidecars.length === 0;
+    const { init, sidecars } = this.spec;
+    const waits = this.egress === undefined || this.deps.isolation.gates;
+    return waits && !isEnterable(this.spec) && init === undefined && sidecars.length === 0;
   }
 
   private async run(): Promise<void> {
@@ -202,36 +202,36 @@ export class Work {
       await this.programs.over();
       await this.processes?.close();
       this.programs.release();
-      if (outcome.kind === 'exited' && this.place !== undefined && this.order.outputs.length > 0) {
-        await this.noteSaving(this.place, lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
-        outputs = await saveOutputs(this.order, this.place, this.deps, {
+      if (outcome.kind === 'exited' && this.slot !== undefined && this.spec.outputs.length > 0) {
+        await this.noteSaving(this.slot, lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
+        outputs = await saveOutputs(this.spec, this.slot, this.deps, {
           report: (saving) => this.report({ saving }),
           abandoned: this.abandoned.signal,
         });
       }
       await this.logs.end();
     } catch (error) {
-      this.deps.report(`${this.order.id}: ${(error as Error).message}`);
+      this.deps.report(`${this.spec.id}: ${(error as Error).message}`);
     }
     clearTimeout(this.killTimer);
     const journaled = await this.finish(outcome, outOfMemory, outputs);
     try {
       // Otherwise a following runner would take what lies there by then for what this work has left.
       const mayGo = journaled || !this.noted;
-      if (this.place !== undefined && mayGo) await this.deps.scratch.giveBack(this.place);
+      if (this.slot !== undefined && mayGo) await this.deps.scratch.giveBack(this.slot);
     } catch (error) {
-      this.deps.report(`${this.order.id}: ${(error as Error).message}`);
+      this.deps.report(`${this.spec.id}: ${(error as Error).message}`);
     }
   }
 
   /** Should this runner die, the next one saves them before it clears the place. */
-  private async noteSaving(place: Place, end: WorkState): Promise<void> {
-    const { order, deps } = this;
-    if (!order.outputs.some(({ vital }) => vital === true)) return;
+  private async noteSaving(slot: ScratchSlot, end: WorkState): Promise<void> {
+    const { spec, deps } = this;
+    if (!spec.outputs.some(({ vital }) => vital === true)) return;
     this.noted = true;
     await deps
-      .journalSaving(order.id, { place: place.number, order: outputOrderOf(order), end })
-      .catch((error: Error) => deps.report(`${order.id}: ${error.message}`));
+      .journalSaving(spec.id, { place: slot.number, order: outputOrderOf(spec), end })
+      .catch((error: Error) => deps.report(`${spec.id}: ${error.message}`));
   }
 
   private endNow(outOfMemory: boolean): Parameters<typeof lastState>[3] {
@@ -239,36 +239,36 @@ export class Work {
   }
 
   private async live(): Promise<Outcome> {
-    const { order, deps } = this;
-    if (order.rootfs === 'missing') return failed('ImageNotFound', `this machine has no image ${order.image}`);
+    const { spec, deps } = this;
+    if (spec.rootfs === 'missing') return failed('ImageNotFound', `this machine has no image ${spec.image}`);
     if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
-    const { refusal } = deps.outward.doors;
-    if (this.outward !== undefined && refusal !== undefined) return failed('Unavailable', refusal);
-    const spare = deps.spares?.take(order);
+    const { refusal } = deps.outward.endpoints;
+    if (this.egress !== undefined && refusal !== undefined) return failed('Unavailable', refusal);
+    const spare = deps.spares?.take(spec);
     if (spare !== undefined) return this.liveInSpare(spare);
-    this.place = deps.scratch.take();
-    if (this.place === undefined && (await deps.spares?.giveWay()) === true) this.place = deps.scratch.take();
-    if (this.place === undefined) return failed('Unavailable', 'no place is free');
-    const group = await deps.groups.create(order.id, order.limits);
+    this.slot = deps.scratch.take();
+    if (this.slot === undefined && (await deps.spares?.giveWay()) === true) this.slot = deps.scratch.take();
+    if (this.slot === undefined) return failed('Unavailable', 'no place is free');
+    const group = await deps.groups.create(spec.id, spec.limits);
     this.programs.group = group;
-    const prepared = await prepareBox(order, order.id, this.place, group, deps, this.abort.signal);
+    const prepared = await prepareBox(spec, spec.id, this.slot, group, deps, this.abort.signal);
     if (prepared.kind === 'failed') return prepared;
     const { unrestored } = prepared;
     if (unrestored !== undefined) this.current = { ...this.current, unrestored };
     if (this.ending !== undefined) return this.ended();
-    if (this.isSimple() && order.main !== undefined) {
-      return this.runMain(order.main, await this.programs.launchOnly(order.main, prepared.box));
+    if (this.isSimple() && spec.main !== undefined) {
+      return this.runMain(spec.main, await this.programs.launchOnly(spec.main, prepared.box));
     }
     return this.liveTogether(prepared.box);
   }
 
   /** The box is there already. */
   private async liveInSpare(spare: Spare): Promise<Outcome> {
-    const { place, agent } = spare;
-    this.place = place;
+    const { slot, agent } = spare;
+    this.slot = slot;
     this.programs.adopt(spare);
     // Not waited for: what the box asks before that is known waits for it in the proxy.
-    void relayApi(this.order, this.order.id, place, this.deps);
+    void relayApi(this.spec, this.spec.id, slot, this.deps);
     this.commands = new Commands(agent);
     this.processes = this.openProcesses(agent);
     // Known already; who waits for this work hears of it only after it was told that there is one.
@@ -278,7 +278,7 @@ export class Work {
 
   /** Init, sidecars and main in one box that an agent holds open. */
   private async liveTogether(box: Box): Promise<Outcome> {
-    const { order, deps } = this;
+    const { spec, deps } = this;
     if (deps.agent === undefined) return failed('Unavailable', NO_AGENT);
     const opened = await this.programs.openAgent(box, deps.agent);
     if (opened === undefined) return this.ended();
@@ -288,31 +288,31 @@ export class Work {
       return this.ending === undefined ? failed('SandboxFailed', (await holder.exited).error) : this.ended();
     }
     if (!(await this.programs.openOutward(boxPid))) return this.unconnected();
-    if (order.init !== undefined) {
-      const refused = await this.runInit(order.init, agent);
+    if (spec.init !== undefined) {
+      const refused = await this.runInit(spec.init, agent);
       if (refused !== undefined) return refused;
     }
     if (this.ending !== undefined) return this.ended();
-    const sidecars = order.sidecars.map((sidecar) => this.programs.begin(sidecar, agent));
-    if (isEnterable(order)) {
+    const sidecars = spec.sidecars.map((sidecar) => this.programs.begin(sidecar, agent));
+    if (isEnterable(spec)) {
       this.commands = new Commands(agent);
       this.processes = this.openProcesses(agent);
     }
-    if (order.main === undefined) return this.idle(holder);
-    const outcome = await this.runMain(order.main, this.programs.begin(order.main, agent));
+    if (spec.main === undefined) return this.idle(holder);
+    const outcome = await this.runMain(spec.main, this.programs.begin(spec.main, agent));
     await this.stopSidecars(sidecars);
     return outcome;
   }
 
   private openProcesses(agent: Agent): Processes {
-    const { deps, order } = this;
+    const { deps, spec } = this;
     const processes = new Processes({
       agent,
-      logs: deps.logDirectory(order.id),
-      logBytes: order.limits.logBytes,
+      logs: deps.logDirectory(spec.id),
+      logBytes: spec.limits.logBytes,
       now: deps.now,
-      onLogGrown: (container) => deps.onLogGrown(order.id, container),
-      onLogEnded: (container) => deps.onLogEnded(order.id, container),
+      onLogGrown: (container) => deps.onLogGrown(spec.id, container),
+      onLogEnded: (container) => deps.onLogEnded(spec.id, container),
       onChange: () => {
         const { running } = processes;
         if (this.current.phase === 'Running' && !this.finishing && (this.current.processes ?? 0) !== running)
@@ -338,7 +338,7 @@ export class Work {
 
   /** Nothing that it says counts any more, and so nothing that runs there. */
   private agentBroke(why: string): void {
-    this.deps.report(`${this.order.id}: the agent of its box broke its word: ${why}`);
+    this.deps.report(`${this.spec.id}: the agent of its box broke its word: ${why}`);
     this.killBox();
   }
 
@@ -349,7 +349,7 @@ export class Work {
     return { kind: 'exited', exitCode: this.ending?.reason === 'Stopped' ? 0 : 128 + 9 };
   }
 
-  private async runMain(main: OrderedProcess, part: Part): Promise<Outcome> {
+  private async runMain(main: OrderedProcess, part: BoxProcess): Promise<Outcome> {
     this.mainPart = part;
     const timer = this.timeLimit(main, part);
     void part.running.then((running) => {
@@ -369,7 +369,7 @@ export class Work {
     return this.ending === undefined ? failed('SandboxFailed', BOX_ENDED) : this.ended();
   }
 
-  private async stopSidecars(sidecars: readonly Part[]): Promise<void> {
+  private async stopSidecars(sidecars: readonly BoxProcess[]): Promise<void> {
     if (this.ending !== undefined && this.ending.reason !== 'Stopped') return this.killBox();
     for (const sidecar of sidecars) sidecar.terminate();
     const kill = setTimeout(() => this.killBox(), SIDECAR_GRACE_MS);
@@ -377,7 +377,7 @@ export class Work {
     clearTimeout(kill);
   }
 
-  private timeLimit(process: OrderedProcess, part: Part): NodeJS.Timeout | undefined {
+  private timeLimit(process: OrderedProcess, part: BoxProcess): NodeJS.Timeout | undefined {
     if (process.timeoutSeconds === undefined) return undefined;
     const limit = process.timeoutSeconds;
     return setTimeout(() => {
@@ -411,7 +411,7 @@ export class Work {
     const journaled = await this.deps.journalEnd(state).then(
       () => true,
       (error: Error) => {
-        this.deps.report(`${this.order.id}: ${error.message}`);
+        this.deps.report(`${this.spec.id}: ${error.message}`);
         return false;
       },
     );

@@ -1,6 +1,6 @@
 /**
  * Owns the runner's side of the zygote (`program.ts`): its start, when the first box is wanted and again when it has ended, and what it is
- * told; the boxes that it makes are `making.ts`.
+ * told; the boxes that it makes are `zygote-box.ts`.
  *
  * Bounds (I10): a zygote that is not there after START_MS is ended.
  */
@@ -9,7 +9,7 @@ import { rmSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import type { SystemView } from '../isolation/system.js';
 import type { Launched } from '../process/launch.js';
-import { makeBox } from './making.js';
+import { makeBox } from './zygote-box.js';
 import { encodeMaking, type Making } from './steps.js';
 
 const START_MS = 10_000;

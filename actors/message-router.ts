@@ -1,0 +1,69 @@
+/**
+ * Owns the delivery of internal messages: letters between objects, timers, reports. A delivery resolves when the receiver
+ * has decided it and what it changed is committed, so whoever stored the message knows when it may be forgotten.
+ */
+import type { Address } from '../src/api/address.js';
+import { toStorable } from '../src/api/safe-value.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { ObjectMessage } from '../src/kinds/object-message.js';
+import type { Message } from '../src/kinds/machine.js';
+import type { StoredEffects } from '../storage/store.js';
+import { DONE, retry, wait, type EffectOutcome } from './effects/outcome.js';
+import type { Delivery } from './mailbox.js';
+import type { Registry } from './registry.js';
+
+export interface MessageRouter {
+  /** To the incarnation `uid`, or to whoever lives there. */
+  deliver(address: Address, uid: string | undefined, message: Message): Promise<Delivery>;
+  /** A stored letter, as an effect's outcome. */
+  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
+}
+
+/** Letters of a lease: who sends one waits for what comes of it, and hears that nobody is there. Others need no reader. */
+const WAITS: ReadonlySet<ObjectMessage['letter']> = new Set([
+  'LeaseWanted',
+  'LeaseReturned',
+  'LeaseGranted',
+  'LeaseChecked',
+]);
+
+export function openMessageRouter(
+  registry: Registry,
+  kindOf: (name: string) => KindDefinition | undefined,
+  now: () => number,
+): MessageRouter {
+  function deliver(to: Address, uid: string | undefined, message: Message): Promise<Delivery> {
+    const kind = kindOf(to.kind);
+    // An ownerReference may name a kind that is none: nobody reads that letter.
+    if (!kind) return Promise.resolve('Absent');
+    // A letter to an owner is addressed from its child's project, and an org-level owner stands in none.
+    const address = kind.scope === 'org' && to.project !== '' ? { ...to, project: '' } : to;
+    // What engines, programs and registries said becomes part of a commit, which one text that cannot be stored would fail.
+    const fromOutside = message.type === 'Reported' || message.type === 'EffectFailed';
+    const stored = fromOutside ? toStorable(message) : message;
+    return new Promise((resolve) => {
+      const taken = registry.deliver(address, { item: 'message', message: stored, uid, since: now(), settle: resolve });
+      if (!taken) resolve('Retry'); // I10: a full mailbox leaves it with the sender
+    });
+  }
+
+  return {
+    deliver,
+    async tell(row, to, uid, letter) {
+      const from = { address: row.address, uid: row.uid, version: Math.max(0, row.version) };
+      switch (await deliver(to, uid, { type: 'MessageReceived', from, letter })) {
+        case 'Done':
+          return DONE;
+        case 'Absent':
+          return WAITS.has(letter.letter)
+            ? { outcome: 'Failed', reason: 'NotFound', message: `${to.kind} "${to.name}" does not exist` }
+            : DONE;
+        case 'Parked':
+          return wait(`${to.kind} "${to.name}" is parked`);
+        case 'Dropped':
+        case 'Retry':
+          return retry(`${to.kind} "${to.name}" could not take the letter`);
+      }
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * Owns when it is busy and when it has been idle for too long. Activity is what somebody asks of it from outside; its
+ * main command is none (decisions, "Small points").
+ */
+import { rfc3339 } from '../../api/time.js';
+import type { ObjectMessage } from '../object-message.js';
+import type { SingleAttemptDraft } from './draft.js';
+import { BUSY_LAPSE_MS } from './policy.js';
+
+type ActivitySeen = Extract<ObjectMessage, { letter: 'ActivitySeen' }>;
+
+/** That it is still busy is worth a commit after so long (ms). */
+const NEWS_MS = 30_000;
+
+/** True when it is news. */
+export function noteActivity(draft: SingleAttemptDraft, letter: ActivitySeen): boolean {
+  const { live } = draft;
+  // I8: a door that still looks at an earlier epoch keeps nothing awake.
+  if (live?.epoch !== letter.epoch || live.phase !== 'Running' || live.stopping) return false;
+  const { activeAt = 0, busyAt } = draft.private;
+  const at = Math.min(letter.at, draft.now);
+  const sameBusy = (busyAt !== undefined) === letter.busy;
+  // An end is told once what is brief has rested: each counts, or it would be idle too early.
+  if (sameBusy && at - activeAt < (letter.busy ? NEWS_MS : 1)) return false;
+  const latest = Math.max(activeAt, at);
+  draft.keep({ activeAt: latest, busyAt: letter.busy ? Math.max(busyAt ?? 0, at) : undefined });
+  draft.say({ lastActivityTime: rfc3339(latest) });
+  return true;
+}
+
+export function isBusy({ private: { busyAt }, now }: SingleAttemptDraft): boolean {
+  return busyAt !== undefined && now < busyAt + BUSY_LAPSE_MS;
+}
+
+/** When it will have been idle for too long if nothing happens any more; undefined: never. */
+export function idleAt(draft: SingleAttemptDraft): number | undefined {
+  const { live } = draft;
+  const timeout = draft.rules.idleTimeoutMs;
+  if (timeout === undefined || live?.phase !== 'Running' || live.stopping) return undefined;
+  const { activeAt = 0, busyAt } = draft.private;
+  const due = Math.max(live.runningSince ?? 0, activeAt) + timeout;
+  return busyAt === undefined ? due : Math.max(due, busyAt + BUSY_LAPSE_MS);
+}
+
+/** It has been idle for too long, and nothing ends it already. */
+export function hasIdledOut(draft: SingleAttemptDraft): boolean {
+  const due = idleAt(draft);
+  return due !== undefined && due <= draft.now && draft.wanted;
+}

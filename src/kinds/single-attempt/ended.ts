@@ -1,0 +1,85 @@
+/**
+ * Owns what the end of the one Attempt means: whether what it was to save was saved, and whether the object stops, fails or is
+ * brought back. Source: spec, "States and transitions".
+ */
+import type { CollectedOutput, ObjectMessage } from '../object-message.js';
+import type { SingleAttemptDraft } from './draft.js';
+import { MAX_LOST, recoveryDelayMs, STEADY_MS } from './policy.js';
+import type { Failure, Live } from './state.js';
+
+export type AttemptChanged = Extract<ObjectMessage, { letter: 'AttemptChanged' }>;
+
+/** What has become of what an Attempt was to save. */
+export type Saved =
+  /** `digest` is `sha256:…` of a tar.zst; `time` in ms. */
+  | { readonly saved: 'Whole'; readonly digest: string; readonly size: number; readonly time: number }
+  /** Nothing was changed by what never ran. */
+  | { readonly saved: 'Nothing' }
+  | { readonly saved: 'Failed'; readonly reason: string; readonly message: string };
+
+/** It has just ended: the caller notes what was saved, then says what the end means (`afterEnd`). */
+export function noteEnd(draft: SingleAttemptDraft, live: Live): void {
+  draft.keep({ live: { ...live, phase: 'Ended', heard: true }, busyAt: undefined });
+}
+
+/** What follows from an end that nobody has asked for; one that was asked for is what it was asked for. */
+export function afterEnd(draft: SingleAttemptDraft, live: Live, letter: AttemptChanged): void {
+  if (live.stopping) return;
+  switch (letter.phase) {
+    case 'Succeeded':
+      draft.stop('CommandExited', 'Its command ended with exit code 0');
+      return;
+    case 'Failed':
+      if (letter.lost) attemptLost(draft, live, letter.reason, letter.message);
+      else draft.keep({ failure: failureOf(hasRun(live, letter), letter), recovering: undefined });
+      return;
+    default:
+      attemptLost(draft, live, letter.reason, 'its Attempt was stopped from outside');
+  }
+}
+
+/** The capacity failed, not the work: the next epoch begins once nothing is left of this one. */
+export function attemptLost(draft: SingleAttemptDraft, live: Live, reason: string, message: string): void {
+  const steady = live.runningSince !== undefined && draft.now - live.runningSince >= STEADY_MS;
+  const lost = steady ? 1 : draft.private.lost + 1;
+  if (lost > MAX_LOST) {
+    const failure = { reason, message: `lost ${lost} times one after another: ${message}` };
+    draft.keep({ lost, failure, recovering: undefined });
+    return;
+  }
+  draft.keep({ lost, recovering: { reason, message }, notBefore: draft.now + recoveryDelayMs(lost) });
+}
+
+/** What became of the output `name`, a directory that is saved whole. */
+export function savedOf(name: string, live: Live, letter: AttemptChanged): Saved {
+  const output = letter.outputs?.find((each) => each.name === name);
+  if (output !== undefined && isWhole(output)) {
+    const digest = `sha256:${output.sha256.replace(/^sha256:/, '')}`;
+    return { saved: 'Whole', digest, size: output.size, time: letter.time };
+  }
+  if (!hasRun(live, letter) && output === undefined) return { saved: 'Nothing' };
+  const why = output?.error ?? (letter.lost ? `${letter.reason}: its files are lost` : 'its files were not collected');
+  return { saved: 'Failed', reason: letter.lost ? letter.reason : 'CollectionFailed', message: why };
+}
+
+function isWhole(output: CollectedOutput): boolean {
+  return output.error === undefined && output.directory === true;
+}
+
+function hasRun(live: Live, letter: AttemptChanged): boolean {
+  return live.phase === 'Running' && !neverBegan(letter);
+}
+
+/** Ends of a program that did run. */
+const RAN = new Set(['CustomerExit', 'OutOfMemory']);
+
+/** A start may be told before it is known that there is no such program. */
+function neverBegan({ phase, lost, exitCode, reason }: AttemptChanged): boolean {
+  return phase === 'Failed' && !lost && exitCode === undefined && !RAN.has(reason);
+}
+
+function failureOf(ran: boolean, { reason, message, exitCode }: AttemptChanged): Failure {
+  const said = message || (exitCode === undefined ? reason : `exit code ${exitCode}`);
+  if (ran || reason === 'CapacityUnavailable') return { reason, message: said };
+  return { reason: 'StartupFailed', message: said === reason ? reason : `${reason}: ${said}` };
+}
