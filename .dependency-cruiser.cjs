@@ -1,15 +1,20 @@
 // The floors of the house: an import never goes up, and there are no circles.
-// src/api ← src/money, src/kinds ← storage, src/engines ← actors ← http ← src/main.ts; ops and test may import any floor.
+// src/api ← src/money, src/kinds ← storage, src/engines ← actors ← http ← src/app; ops and test may import any floor.
+// src/runner is a program of its own: it shares with the engines what lies in compute/{contract,shared}, and the faults of attempts.
 // TypeScript 7 has no interface for tools, so the sources are parsed by swc (types and their imports included).
 const above = {
-  '^src/(api/|brand|deadline|process-start)':
-    '^(src/(money|kinds|engines)/|src/(config|main)|(storage|actors|http|ops|test)/)',
-  '^src/money/': '^(src/(kinds|engines)/|src/main|(storage|actors|http|ops|test)/)',
-  '^src/kinds/': '^(src/engines/|src/main|(storage|actors|http|ops|test)/)',
-  '^src/engines/': '^(src/main|(storage|actors|http|ops|test)/)',
-  '^storage/': '^(src/engines/|src/main|(actors|http|ops|test)/)',
-  '^actors/': '^(src/main|(http|ops|test)/)',
-  '^http/': '^(src/main|(ops|test)/)',
+  '^src/(api/|brand|deadline|process-start|sparse-writer)':
+    '^(src/(money|kinds|engines|runner|app)/|src/config\\.|(storage|actors|http|ops|test)/)',
+  '^src/money/': '^(src/(kinds|engines|runner|app)/|(storage|actors|http|ops|test)/)',
+  '^src/kinds/': '^(src/(engines|runner|app)/|(storage|actors|http|ops|test)/)',
+  '^src/engines/compute/(contract|shared|docker)/': '^src/(runner/|engines/compute/embedded/)',
+  '^src/engines/': '^(src/app/|(storage|actors|http|ops|test)/)',
+  '^src/runner/':
+    '^(src/(app|money|kinds/(?!attempt/faults))|src/engines/compute/(embedded|docker)/|(storage|actors|http|ops|test)/)',
+  '^storage/': '^(src/(engines|runner|app)/|(actors|http|ops|test)/)',
+  '^actors/': '^(src/(runner|app)/|(http|ops|test)/)',
+  '^http/': '^(src/(runner|app)/|(ops|test)/)',
+  '^src/app/': '^(ops|test)/',
   '^ops/': '^test/',
 };
 

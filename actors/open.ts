@@ -7,7 +7,7 @@ import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { PublicEndpoints, DecisionContext } from '../src/kinds/machine.js';
 import type { WorkReport } from '../src/kinds/report.js';
-import type { ComputeEngine } from '../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../src/engines/compute/contract/engine.js';
 import type { CommittedChange, Committer } from '../storage/commit/request.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';

@@ -1,10 +1,10 @@
 /**
  * Owns what the front door needs from the rest of the house beyond `actors/resource-service.ts`: narrow interfaces, declared by
- * their consumer and wired in `src/main.ts`. Every function that touches a tenant's data takes its org first (I12).
+ * their consumer and wired in `src/app/main.ts`. Every function that touches a tenant's data takes its org first (I12).
  */
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { LogLine, LogQuery } from '../src/engines/compute/engine.js';
+import type { LogLine, LogQuery } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';

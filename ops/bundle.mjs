@@ -11,8 +11,8 @@ import { build } from 'esbuild';
 
 const HOME = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The service, the thread that it reads YAML in, the runner that it starts, and the proxy process that both start. */
-const PROXY = 'src/engines/compute/egress/main';
-const PROGRAMS = ['src/main', 'http/yaml/worker', 'src/engines/compute/runner/main', PROXY];
+const PROXY = 'src/engines/compute/shared/egress/main';
+const PROGRAMS = ['src/app/main', 'http/yaml/worker', 'src/runner/main', PROXY];
 /** Copied to where no package is found. */
 const ALONE = new Set([PROXY]);
 

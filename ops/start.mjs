@@ -1,5 +1,5 @@
 /**
- * `npm start`: makes the clone ready when it is not, then becomes the service: `dist/src/main.js` runs in this very
+ * `npm start`: makes the clone ready when it is not, then becomes the service: `dist/src/app/main.js` runs in this very
  * process, so signals and exit codes need no passing on. It takes no arguments but `--help` and `--settings`; others are
  * refused before anything is done.
  */
@@ -25,8 +25,8 @@ try {
 }
 
 if (given.length > 0) {
-  const { helpText, settingsText } = await import('../dist/ops/settings.js');
+  const { helpText, settingsText } = await import('../dist/src/app/settings-help.js');
   process.stdout.write(given.includes(SETTINGS) ? settingsText() : helpText());
 } else {
-  await import('../dist/src/main.js');
+  await import('../dist/src/app/main.js');
 }

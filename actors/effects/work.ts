@@ -1,7 +1,7 @@
 /** Owns the effects by which an Attempt drives the engine: StartWork, StopWork, RemoveWork. Idempotent by work id. */
 import { decodeObject } from '../../src/api/encode.js';
 import type { Address } from '../../src/api/address.js';
-import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { mayStart } from '../../src/kinds/attempt/state.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';

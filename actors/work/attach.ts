@@ -11,7 +11,7 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
-import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { WorkPlan } from '../../src/kinds/work.js';
 import type { Activity } from './activity.js';

@@ -16,7 +16,7 @@ import type {
   ProcessStart,
   ProcessState,
   TerminalSize,
-} from '../../src/engines/compute/engine.js';
+} from '../../src/engines/compute/contract/engine.js';
 import { refuse } from '../../src/api/refusal.js';
 import { attach, type AttachedWork, type AttachDeps } from './attach.js';
 import { attachWhenRunning } from './attach-when-running.js';

@@ -7,7 +7,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
-import type { WorkState } from '../../src/engines/compute/engine.js';
+import type { WorkState } from '../../src/engines/compute/contract/engine.js';
 import type { Activity } from './activity.js';
 import type { Attempts } from './attempts.js';
 

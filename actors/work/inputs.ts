@@ -8,7 +8,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import type { Unpack } from '../../src/engines/compute/engine.js';
+import type { Unpack } from '../../src/engines/compute/contract/engine.js';
 import type { FetchResult } from '../../src/engines/fetch/fetch.js';
 import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { PlannedInput } from '../../src/kinds/work.js';

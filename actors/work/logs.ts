@@ -6,7 +6,7 @@
 import { sameAddress, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 import { attemptName } from '../../src/kinds/job/names.js';

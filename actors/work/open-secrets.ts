@@ -4,7 +4,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
-import type { RegistryLogin } from '../../src/engines/compute/engine.js';
+import type { RegistryLogin } from '../../src/engines/compute/contract/engine.js';
 import { isUseNews } from '../../src/kinds/plain-machine.js';
 import type { SecretSpec, SecretStatus } from '../../src/kinds/secret/schema.js';
 import type { WorkPlan } from '../../src/kinds/work.js';

@@ -6,7 +6,7 @@
  * No complaint quotes a value (I11).
  */
 import { z } from 'zod';
-import type { RegistryLogin } from '../../src/engines/compute/engine.js';
+import type { RegistryLogin } from '../../src/engines/compute/contract/engine.js';
 
 export const DOCKER_CONFIG = '.dockerconfigjson';
 

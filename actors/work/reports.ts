@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/compute/contract/engine.js';
 import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';

@@ -8,7 +8,7 @@
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { deadline } from '../../src/deadline.js';
-import type { ComputeEngine, WorkState } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine, WorkState } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';

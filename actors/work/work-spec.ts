@@ -3,8 +3,8 @@
  * written down anywhere (I11). What cannot be resolved is the customer's fault and says which reference it was.
  */
 import type { Address } from '../../src/api/address.js';
-import { withProxy } from '../../src/engines/compute/egress/environment.js';
-import type { OrderedProcess, WorkSpec } from '../../src/engines/compute/engine.js';
+import { withProxy } from '../../src/engines/compute/shared/egress/environment.js';
+import type { OrderedProcess, WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { PlannedEnv, PlannedProcess, WorkPlan } from '../../src/kinds/work.js';
 import { Expansion, ExpansionTooLarge } from './expand.js';

@@ -1,6 +1,6 @@
 /**
  * The attempt API: what running work says of itself. It listens on a unix socket that the proxy process of boxes connects to, for each box
- * with a bound of its own (`src/engines/compute/egress/attempt-relay.ts`). It takes the attempt's own token and nothing else, from the box of
+ * with a bound of its own (`src/engines/compute/shared/egress/attempt-relay.ts`). It takes the attempt's own token and nothing else, from the box of
  * that attempt and no other, and serves three routes and nothing else of the service. Source: decisions, "Routes not shown".
  *
  * Boxes that an earlier version started are shown this socket itself, so its callers are hostile. Bounds (I10): MAX_CONNECTIONS, each
@@ -16,7 +16,7 @@ import { z } from 'zod';
 import { parseBody } from '../../src/api/json.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { WORK_HEADER } from '../../src/brand.js';
-import { SerialRequests } from '../../src/engines/compute/egress/serial-requests.js';
+import { SerialRequests } from '../../src/engines/compute/shared/egress/serial-requests.js';
 import { openBodies } from '../body.js';
 import type { HttpLog } from '../deps.js';
 import { answerError } from '../errors.js';

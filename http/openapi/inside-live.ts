@@ -1,7 +1,7 @@
 /** Owns the description of processes, terminals and ports inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
 import { json, RAW, record, described, STRINGS } from '../routes/declared/bodies.js';
 import { COMMAND, EPOCH, WAIT } from '../routes/declared/interactive.js';
-import { COMMAND_SIGNALS } from '../../src/engines/compute/signals.js';
+import { COMMAND_SIGNALS } from '../../src/engines/compute/shared/signals.js';
 import { TERMINAL_PROTOCOL } from '../routes/terminal.js';
 import { IDEMPOTENCY_KEY, NAME, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';

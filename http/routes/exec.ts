@@ -9,7 +9,7 @@
 import { fixOfCommand } from './not-executed.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
-import type { Execution, ExecEnd } from '../../src/engines/compute/engine.js';
+import type { Execution, ExecEnd } from '../../src/engines/compute/contract/engine.js';
 import { notRunning } from '../../actors/work/attach.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';

@@ -9,7 +9,7 @@ import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
 import { parseTime, rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/resource-service.js';
-import type { LogLine } from '../../src/engines/compute/engine.js';
+import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { LogRequest } from '../deps.js';

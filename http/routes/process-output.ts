@@ -7,7 +7,7 @@ import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
-import type { ProcessState } from '../../src/engines/compute/engine.js';
+import type { ProcessState } from '../../src/engines/compute/contract/engine.js';
 import type { Exchange } from '../exchange.js';
 import { readBoolean } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';

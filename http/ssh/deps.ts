@@ -5,7 +5,7 @@
 import type { Duplex } from 'node:stream';
 import type { ParsedKey } from 'ssh2';
 import type { Address } from '../../src/api/address.js';
-import type { Execution, TerminalSize } from '../../src/engines/compute/engine.js';
+import type { Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
 import type { HttpLog } from '../deps.js';
 
 export interface SshDeps {

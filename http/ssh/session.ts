@@ -6,8 +6,8 @@
  * says it. Agents, X11 and other subsystems are refused by having no listener.
  */
 import type { ServerChannel, Session } from 'ssh2';
-import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
-import { isCommandSignal } from '../../src/engines/compute/signals.js';
+import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
+import { isCommandSignal } from '../../src/engines/compute/shared/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { SshPrincipal, Inside } from './deps.js';
 import { writeWithinWindow } from './pour.js';

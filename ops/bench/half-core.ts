@@ -6,7 +6,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { probeGroups } from '../../src/engines/compute/runner/limits/probe.js';
+import { probeGroups } from '../../src/runner/limits/probe.js';
 
 export const HALF_CORE_MILLI = 500;
 const LIMITS = { milliCpu: HALF_CORE_MILLI, memory: 2 * 2 ** 30, disk: 0, logBytes: 0, pids: 256 };

@@ -11,11 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { API_GROUP } from '../../src/brand.js';
-import { freePort } from '../free-port.js';
-import { CLUSTER_USER } from '../postgres/cluster.js';
-import { isAlive, readPidFile } from '../postgres/pid-file.js';
+import { freePort } from '../../src/app/free-port.js';
+import { CLUSTER_USER } from '../../src/app/postgres/cluster.js';
+import { isAlive, readPidFile } from '../../src/app/postgres/pid-file.js';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../src/app/main.js', import.meta.url));
 /** A start that takes longer has failed (ms). */
 const START_MS = 120_000;
 const STOP_MS = 40_000;

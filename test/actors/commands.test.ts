@@ -5,7 +5,7 @@ import { openCommands } from '../../actors/work/commands.js';
 import type { AttachDeps } from '../../actors/work/attach.js';
 import { encodeObject } from '../../src/api/encode.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import type { ExecEnd, Execution } from '../../src/engines/compute/engine.js';
+import type { ExecEnd, Execution } from '../../src/engines/compute/contract/engine.js';
 
 const BOX = { org: 'acme', kind: 'Sandbox', project: 'default', name: 'box' };
 

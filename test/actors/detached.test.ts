@@ -4,7 +4,7 @@ import { openActivity } from '../../actors/work/activity.js';
 import { openDetached } from '../../actors/work/detached.js';
 import type { Address } from '../../src/api/address.js';
 import { encodeObject } from '../../src/api/encode.js';
-import type { WorkState } from '../../src/engines/compute/engine.js';
+import type { WorkState } from '../../src/engines/compute/contract/engine.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { until } from '../e2e/until.js';
 

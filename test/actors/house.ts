@@ -2,7 +2,7 @@
 import { openActors, type Actors } from '../../actors/open.js';
 import { serviceRequest } from '../../actors/caller.js';
 import type { WriteReply, WriteRequest } from '../../actors/resource-service.js';
-import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { apiKeyKind } from '../../src/kinds/apikey/index.js';
 import { memberKind } from '../../src/kinds/member/index.js';

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { encodeObject } from '../../src/api/encode.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import type { LogLine } from '../../src/engines/compute/engine.js';
+import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { kindByName } from '../../src/kinds/index.js';
 import { openLog } from '../../actors/work/logs.js';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { openReports } from '../../actors/work/reports.js';
-import type { ComputeEngine, WorkState } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine, WorkState } from '../../src/engines/compute/contract/engine.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { refuse } from '../../src/api/refusal.js';
 import { THING } from './support.js';

@@ -8,13 +8,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../ops/free-port.js';
+import { freePort } from '../../src/app/free-port.js';
 import { openTestDatabase } from '../support/postgres.js';
 import { client, type Client } from './client.js';
 import { processesOn } from './processes.js';
 import { until } from './until.js';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../src/app/main.js', import.meta.url));
 const SHORT_LIVED = new URL('../support/short-lived.js', import.meta.url).href;
 /** Ready after a warm start takes a second or two on a busy machine. */
 const READY_MS = 60_000;

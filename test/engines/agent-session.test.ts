@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import { encodeOrder, MAX_ORDER, type SessionOrder } from '../../src/engines/compute/runner/agent/order.js';
-import { Session, type Listener } from '../../src/engines/compute/runner/agent/session.js';
-import { encodeFrame, FRAME, roomFrame } from '../../src/engines/compute/runner/protocol/frames.js';
+import { encodeOrder, MAX_ORDER, type SessionOrder } from '../../src/runner/agent/order.js';
+import { Session, type Listener } from '../../src/runner/agent/session.js';
+import { encodeFrame, FRAME, roomFrame } from '../../src/engines/compute/shared/frames.js';
 import { steady, until } from '../e2e/until.js';
 
 const COMMAND: SessionOrder = { kind: 'command', command: ['prog'], env: {}, workingDir: '/' };

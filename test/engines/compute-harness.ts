@@ -14,7 +14,7 @@ import type {
   OrderedProcess,
   WorkSpec,
   WorkState,
-} from '../../src/engines/compute/engine.js';
+} from '../../src/engines/compute/contract/engine.js';
 
 /** Nothing in these tests takes longer. */
 const PATIENCE_MS = 60_000;

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { DataConnection } from '../../src/engines/compute/namespaces/data.js';
+import { DataConnection } from '../../src/engines/compute/embedded/data.js';
 import { steady, until } from '../e2e/until.js';
 
 const LATE_MS = 150;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
-import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { Harness, order } from './compute-harness.js';
 
 const host = process.env['DOCKER_TEST_HOST'];

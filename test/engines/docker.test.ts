@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { KIT_DIR } from '../../src/engines/compute/docker/box-program.js';
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
-import type { ComputeEngine } from '../../src/engines/compute/engine.js';
+import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { computeContract } from './compute-contract.js';
 import { Harness, order } from './compute-harness.js';
 import type { Surroundings } from './contract/case.js';

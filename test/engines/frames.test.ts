@@ -1,7 +1,7 @@
 /** Frames of a connection that carries a command: however the bytes are cut, the same frames come out. */
 import fc from 'fast-check';
 import test from 'ava';
-import { encodeFrame, FrameReader, MAX_FRAME, roomFrame } from '../../src/engines/compute/runner/protocol/frames.js';
+import { encodeFrame, FrameReader, MAX_FRAME, roomFrame } from '../../src/engines/compute/shared/frames.js';
 
 test('frames come out as they went in, wherever the stream is cut', (t) => {
   const frame = fc.record({ type: fc.nat(255), data: fc.uint8Array({ maxLength: 40 }) });

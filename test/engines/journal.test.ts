@@ -12,8 +12,8 @@ import {
   readJournal,
   type JournalContents,
   type JournalRecord,
-} from '../../src/engines/compute/runner/journal/format.js';
-import { Journal } from '../../src/engines/compute/runner/journal/journal.js';
+} from '../../src/runner/journal/format.js';
+import { Journal } from '../../src/runner/journal/journal.js';
 
 const base = mkdtempSync(join(tmpdir(), 'troupe-journal-'));
 test.after.always(() => rmSync(base, { recursive: true, force: true }));

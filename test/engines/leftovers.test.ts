@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import type { WorkSpec } from '../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { Harness, order } from './compute-harness.js';
 import { Ground, setups } from './namespaces-setups.js';
 import { descendants, entries, link } from '../support/proc.js';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import test from 'ava';
-import { LogReader } from '../../src/engines/compute/namespaces/read-log.js';
-import { appendSystemLine, segmentsOf } from '../../src/engines/compute/runner/log/append.js';
-import { LogWriter } from '../../src/engines/compute/runner/log/writer.js';
-import type { LogLine } from '../../src/engines/compute/engine.js';
+import { LogReader } from '../../src/engines/compute/shared/log/read-log.js';
+import { appendSystemLine, segmentsOf } from '../../src/engines/compute/shared/log/append.js';
+import { LogWriter } from '../../src/engines/compute/shared/log/writer.js';
+import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 
 const base = mkdtempSync(join(tmpdir(), 'troupe-log-'));
 test.after.always(() => rmSync(base, { recursive: true, force: true }));

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 
-const PROBE = fileURLToPath(new URL('../../src/engines/compute/runner/isolation/probe.js', import.meta.url));
-const PIPES = fileURLToPath(new URL('../../src/engines/compute/runner/process/pipes.js', import.meta.url));
+const PROBE = fileURLToPath(new URL('../../src/runner/isolation/probe.js', import.meta.url));
+const PIPES = fileURLToPath(new URL('../../src/runner/process/pipes.js', import.meta.url));
 /** Neither root nor a user who has processes or files. */
 const PLAIN_USER = 54_321;
 

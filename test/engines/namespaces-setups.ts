@@ -7,13 +7,13 @@ import { rm, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { silentLog } from '../../src/engines/compute/namespaces/log.js';
-import { openAt } from '../../src/engines/compute/namespaces/open.js';
-import { placeRunner, type RunnerPlace } from '../../src/engines/compute/namespaces/start-runner.js';
-import type { ComputeEngine } from '../../src/engines/compute/engine.js';
-import { runnerSettings, type RunnerSettings } from '../../src/engines/compute/runner/settings.js';
-import { signalAll } from '../../src/engines/compute/runner/process/tree.js';
-import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
+import { silentLog } from '../../src/engines/compute/shared/log/stored-log.js';
+import { openAt } from '../../src/engines/compute/embedded/open.js';
+import { placeRunner, type RunnerPlace } from '../../src/engines/compute/embedded/start-runner.js';
+import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
+import { runnerSettings, type RunnerSettings } from '../../src/runner/settings.js';
+import { signalAll } from '../../src/runner/process/tree.js';
+import { findProgram } from '../../src/engines/compute/shared/find-program.js';
 
 /** Neither root nor anybody who has processes or files. */
 const PLAIN_USER = 54_321;

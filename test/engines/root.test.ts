@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { Scratch, type ScratchSlot } from '../../src/engines/compute/runner/work/scratch.js';
+import { Scratch, type ScratchSlot } from '../../src/runner/work/scratch.js';
 
 const SKELETON = {
   directories: ['/usr', '/svc/outputs', '/run/secrets', '/var'],

@@ -6,16 +6,16 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { agentProgram, agentSource, writeAgent } from '../../src/engines/compute/runner/agent/source.js';
-import { mapped, PrivateFiles } from '../../src/engines/compute/runner/isolation/private-files.js';
-import { chooseIdBase } from '../../src/engines/compute/runner/isolation/host-ids.js';
-import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/runner/layout.js';
-import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
-import { processorTime } from '../../src/engines/compute/runner/limits/groups.js';
-import { parseMounts, parseOwn } from '../../src/engines/compute/runner/limits/probe.js';
-import { LineReader } from '../../src/engines/compute/runner/protocol/lines.js';
-import { isInside } from '../../src/engines/compute/runner/work/inside.js';
-import { CpuPressure } from '../../src/engines/compute/runner/work/cpu-pressure.js';
+import { agentProgram, agentSource, writeAgent } from '../../src/runner/agent/source.js';
+import { mapped, PrivateFiles } from '../../src/runner/isolation/private-files.js';
+import { chooseIdBase } from '../../src/runner/isolation/host-ids.js';
+import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/shared/plain-name.js';
+import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
+import { processorTime } from '../../src/runner/limits/groups.js';
+import { parseMounts, parseOwn } from '../../src/runner/limits/probe.js';
+import { LineReader } from '../../src/runner/protocol/lines.js';
+import { isInside } from '../../src/engines/compute/shared/is-inside.js';
+import { CpuPressure } from '../../src/runner/work/cpu-pressure.js';
 
 test('messages come out whole and in order, however the bytes are cut', (t) => {
   fc.assert(

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { windowsOf } from '../../src/engines/compute/runner/isolation/own-mounts.js';
+import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
 import { box, order, taken } from './compute-harness.js';
 import type { Ground } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';
@@ -308,7 +308,7 @@ each('dozens of starts and removals leave no process, group, mount or scratch be
 
 each('a place that another user made first is refused', async (t, ground, h) => {
   await h.engine.close();
-  const { claimDirectory } = await import('../../src/engines/compute/runner/layout.js');
+  const { claimDirectory } = await import('../../src/engines/compute/shared/plain-name.js');
   const mine = `${ground.base}/mine`;
   claimDirectory(mine, 0o700, ground.setup.uid);
   chmodSync(mine, 0o777);
@@ -322,7 +322,7 @@ once(
   'an older runner and a newer service understand each other, and what it cannot do is refused with words that say so',
   async (t, ground, h) => {
     // This runner speaks the previous version only.
-    const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
+    const { Connection } = await import('../../src/engines/compute/embedded/connection.js');
     const { socket } = ground.place.layout;
     const direct = await Connection.open(socket, 1, () => undefined);
     t.is(direct.welcome.version, 3);
@@ -351,7 +351,7 @@ once(
 );
 
 once('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
-  const { Connection } = await import('../../src/engines/compute/namespaces/connection.js');
+  const { Connection } = await import('../../src/engines/compute/embedded/connection.js');
   const events: object[] = [];
   const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [3]);
   t.is(old.welcome.version, 3);

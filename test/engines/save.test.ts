@@ -1,9 +1,9 @@
 /** Saving what work leaves: a vital output is tried again until it is there or nobody wants it any more. */
 import test from 'ava';
-import type { OutputFile, WorkState } from '../../src/engines/compute/engine.js';
-import type { WireOrder } from '../../src/engines/compute/runner/protocol/messages.js';
-import type { ScratchSlot } from '../../src/engines/compute/runner/work/scratch.js';
-import { saveOutputs } from '../../src/engines/compute/runner/work/save.js';
+import type { OutputFile, WorkState } from '../../src/engines/compute/contract/engine.js';
+import type { WireOrder } from '../../src/runner/protocol/messages.js';
+import type { ScratchSlot } from '../../src/runner/work/scratch.js';
+import { saveOutputs } from '../../src/runner/work/save.js';
 
 const PLACE = {} as ScratchSlot;
 const ORDER = { outputs: [{ name: 'home', path: '/home', vital: true }] } as unknown as WireOrder;

@@ -1,8 +1,8 @@
 /** The filter of system calls: its numbers against the machine's headers, and its program run as the kernel would. */
 import { existsSync, readFileSync } from 'node:fs';
 import test from 'ava';
-import { CHECKED, NEWEST, REFUSED, UNKNOWN } from '../../src/engines/compute/runner/isolation/calls.js';
-import { seccompFilter } from '../../src/engines/compute/runner/isolation/seccomp.js';
+import { CHECKED, NEWEST, REFUSED, UNKNOWN } from '../../src/runner/isolation/calls.js';
+import { seccompFilter } from '../../src/runner/isolation/seccomp.js';
 
 const ARCHITECTURES = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
 type Architecture = keyof typeof ARCHITECTURES;

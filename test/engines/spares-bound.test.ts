@@ -1,6 +1,6 @@
 /** How many boxes are kept ready: by the machine, and by use. */
 import test from 'ava';
-import { sparesWithin, used, worth } from '../../src/engines/compute/runner/work/warm-pool.js';
+import { sparesWithin, used, worth } from '../../src/runner/work/warm-pool.js';
 
 const GiB = 2 ** 30;
 

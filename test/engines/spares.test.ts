@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import type { WorkSpec } from '../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { box, type Harness, order, taken } from './compute-harness.js';
 import { type Ground } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';

@@ -16,15 +16,15 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { agentSource, writeAgent } from '../../src/engines/compute/runner/agent/source.js';
-import { trialBox, type Box } from '../../src/engines/compute/runner/isolation/isolation.js';
-import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
-import type { SystemView } from '../../src/engines/compute/runner/isolation/system.js';
-import type { Launched } from '../../src/engines/compute/runner/process/launch.js';
-import { openZygote } from '../../src/engines/compute/runner/zygote/open.js';
-import { checkedZygoteSource } from '../../src/engines/compute/runner/zygote/program.js';
-import { stepsOf } from '../../src/engines/compute/runner/zygote/steps.js';
-import type { Zygote } from '../../src/engines/compute/runner/zygote/zygote.js';
+import { agentSource, writeAgent } from '../../src/runner/agent/source.js';
+import { trialBox, type Box } from '../../src/runner/isolation/isolation.js';
+import { findProgram } from '../../src/engines/compute/shared/find-program.js';
+import type { SystemView } from '../../src/runner/isolation/system.js';
+import type { Launched } from '../../src/runner/process/launch.js';
+import { openZygote } from '../../src/runner/zygote/open.js';
+import { checkedZygoteSource } from '../../src/runner/zygote/program.js';
+import { stepsOf } from '../../src/runner/zygote/steps.js';
+import type { Zygote } from '../../src/runner/zygote/zygote.js';
 import { box as boxOrder, Harness } from './compute-harness.js';
 import { Ground as Machine, setups, withoutZygote } from './namespaces-setups.js';
 

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readPidFile } from '../../ops/postgres/pid-file.js';
+import { readPidFile } from '../../src/app/postgres/pid-file.js';
 import { processEnd } from '../../src/process-start.js';
 import { objectOf, path, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';

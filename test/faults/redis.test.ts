@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { objectOf, path, textAt } from '../e2e/client.js';
-import { freePort } from '../../ops/free-port.js';
+import { freePort } from '../../src/app/free-port.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 

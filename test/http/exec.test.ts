@@ -2,7 +2,7 @@
 import test from 'ava';
 import { refuse } from '../../src/api/refusal.js';
 import type { Command, Commands } from '../../actors/work/commands.js';
-import type { ExecEnd, Execution } from '../../src/engines/compute/engine.js';
+import type { ExecEnd, Execution } from '../../src/engines/compute/contract/engine.js';
 import { until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openDoor, type Door } from './support/door.js';
 import { at, json } from './support/json.js';

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { Commands } from '../../actors/work/commands.js';
 import { notRunning } from '../../actors/work/attach.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { LogLine, ProcessState } from '../../src/engines/compute/engine.js';
+import type { LogLine, ProcessState } from '../../src/engines/compute/contract/engine.js';
 import { parseProcessId, printProcessId } from '../../http/routes/process-id.js';
 import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openDoor, type Door } from './support/door.js';
 import { at, json, list, text } from './support/json.js';

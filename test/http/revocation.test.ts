@@ -8,7 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Commands } from '../../actors/work/commands.js';
 import { printProcessId } from '../../http/routes/process-id.js';
-import type { Execution, LogLine } from '../../src/engines/compute/engine.js';
+import type { Execution, LogLine } from '../../src/engines/compute/contract/engine.js';
 import { until } from '../e2e/until.js';
 import {
   BASE,

@@ -7,7 +7,7 @@ import type { EventQuery, HttpDeps, LogRequest } from '../../http/deps.js';
 import { API_GROUP } from '../../src/brand.js';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { LogLine } from '../../src/engines/compute/engine.js';
+import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { until } from '../e2e/until.js';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
 import { readTraceId } from '../../http/trace.js';

@@ -7,7 +7,7 @@ import { textAt, valueAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { until } from '../e2e/until.js';
 import { descendants, text } from '../support/proc.js';
-import { findProgram } from '../../src/engines/compute/runner/isolation/probe.js';
+import { findProgram } from '../../src/engines/compute/shared/find-program.js';
 import { openJobs, outcomeOf, sh, type Jobs } from './jobs.js';
 
 /** The operator allows this one address of all that is not the public internet. */

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../ops/catalog/read.js';
-import { listedEntries } from '../../ops/catalog/usable.js';
-import { openReload } from '../../ops/catalog/reload.js';
+import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../src/app/catalog/read.js';
+import { listedEntries } from '../../src/app/catalog/usable.js';
+import { openReload } from '../../src/app/catalog/reload.js';
 import { isCatalogImage, isListedImage } from '../../src/kinds/image/catalog.js';
 
 const FILES = fileURLToPath(new URL('../../../ops/catalog', import.meta.url));

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { SETTINGS, loadConfig } from '../../src/config.js';
-import { settingsTable, settingsText } from '../../ops/settings.js';
+import { settingsTable, settingsText } from '../../src/app/settings-help.js';
 import type { Config } from '../../src/config.js';
 
 const accepted = (env: Record<string, string>): Config => {

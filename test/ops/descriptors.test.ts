@@ -1,7 +1,7 @@
 /** How many connections are taken where the system lets a process open few files. */
 import test from 'ava';
-import { connectionsWithin, openFilesLimit } from '../../ops/descriptors.js';
-import type { Log } from '../../ops/log.js';
+import { connectionsWithin, openFilesLimit } from '../../src/app/descriptors.js';
+import type { Log } from '../../src/app/log.js';
 
 test('connections keep within three quarters of the files that may be open, and a warning says what is needed', (t) => {
   const warned: unknown[] = [];

@@ -1,6 +1,6 @@
 /** When a disk is too full for new objects, and when no longer. */
 import test from 'ava';
-import { isShort } from '../../ops/disk-space.js';
+import { isShort } from '../../src/app/disk-space.js';
 
 test('new objects are refused below the reserve, and taken again only with a quarter more', (t) => {
   t.false(isShort(100, 100, false));

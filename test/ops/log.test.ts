@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { plainLine } from '../../ops/log.js';
+import { plainLine } from '../../src/app/log.js';
 
 test('a person at a terminal reads lines, with the fields after the words', (t) => {
   const line = JSON.stringify({
@@ -16,7 +16,7 @@ test('a person at a terminal reads lines, with the fields after the words', (t) 
 });
 
 test('a line for machines has the name of its level and an RFC 3339 time', async (t) => {
-  const script = `import('${new URL('../../ops/log.js', import.meta.url).href}').then(({ openLog }) => openLog('info').warn({ port: 1 }, 'late'))`;
+  const script = `import('${new URL('../../src/app/log.js', import.meta.url).href}').then(({ openLog }) => openLog('info').warn({ port: 1 }, 'late'))`;
   const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
   const { level, time, msg, port } = JSON.parse(stderr) as Record<string, unknown>;
   t.deepEqual([level, msg, port], ['warn', 'late', 1]);

@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2';
 import test from 'ava';
-import { newSshKey } from '../../ops/ssh-key.js';
+import { newSshKey } from '../../src/app/ssh-key.js';
 
 test('every key that is made can be read: none shuts a door for good', (t) => {
   // Of those that ssh2 makes one in 256 cannot: so many hold one, all but surely.

@@ -2,9 +2,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { openLeaderFacade } from '../../ops/leader-facade.js';
-import { openLog } from '../../ops/log.js';
-import { openSsh } from '../../ops/ssh.js';
+import { openLeaderFacade } from '../../src/app/leader-facade.js';
+import { openLog } from '../../src/app/log.js';
+import { openSsh } from '../../src/app/ssh.js';
 import { loadConfig } from '../../src/config.js';
 import type { Blobs } from '../../storage/blobs/blobs.js';
 import { masterKey, masterKeys } from '../../storage/envelope/master-key.js';

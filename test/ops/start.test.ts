@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { readPidFile } from '../../ops/postgres/pid-file.js';
+import { readPidFile } from '../../src/app/postgres/pid-file.js';
 import { processStart } from '../../src/process-start.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openTestDatabase } from '../support/postgres.js';
 
 const START = fileURLToPath(new URL('../../../ops/start.mjs', import.meta.url));
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../src/app/main.js', import.meta.url));
 
 test('a start with settings that do not fit ends with one line each, before it touches anything', async (t) => {
   const env = { PATH: process.env['PATH'], TROUPE_DATA_DIR: '/proc/nowhere', TROUPE_PROT: '1', PORT: 'http' };

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { parse } from 'yaml';
-import { hostOf, reachable } from '../../ops/host.js';
-import { writeKubeconfig } from '../../ops/kubeconfig.js';
-import { openCertificate } from '../../ops/tls/open.js';
+import { hostOf, reachable } from '../../src/app/host.js';
+import { writeKubeconfig } from '../../src/app/kubeconfig.js';
+import { openCertificate } from '../../src/app/tls/open.js';
 import type { ExecutionContext } from 'ava';
-import type { ServerCertificate } from '../../ops/tls/open.js';
+import type { ServerCertificate } from '../../src/app/tls/open.js';
 
 const DAY_MS = 86_400_000;
 

@@ -2,8 +2,8 @@ import test from 'ava';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeAuthority } from '../../ops/tls/make.js';
-import { readWebhookCa } from '../../ops/webhook-ca.js';
+import { makeAuthority } from '../../src/app/tls/make.js';
+import { readWebhookCa } from '../../src/app/webhook-ca.js';
 
 test('a file of authorities is read whole; one that cannot be used stops the start with its name', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'troupe-ca-'));

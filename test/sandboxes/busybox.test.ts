@@ -13,7 +13,7 @@ import { openFile, openHashes } from '../../actors/work/files/read.js';
 import { removeFile } from '../../actors/work/files/remove.js';
 import { writeFile } from '../../actors/work/files/write.js';
 import type { AttachedWork } from '../../actors/work/attach.js';
-import type { ExecEnd, ExecOrder, ExecStart } from '../../src/engines/compute/engine.js';
+import type { ExecEnd, ExecOrder, ExecStart } from '../../src/engines/compute/contract/engine.js';
 
 const BUSYBOX = '/bin/busybox';
 const PROGRAMS = 'cat chmod dirname find grep head mkdir mv readlink rm sh sha256sum stat tail tar xargs'.split(' ');

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import ssh2, { type ClientChannel } from 'ssh2';
 import { openSshDoor, type SshServer } from '../../http/ssh/server.js';
-import { newSshKey } from '../../ops/ssh-key.js';
+import { newSshKey } from '../../src/app/ssh-key.js';
 import { until } from '../e2e/until.js';
 import { HOST_KEY, openHouse, type House } from './house.js';
 import { missingSftpServer, missingSsh, openSshKit, type SshKit } from './ssh.js';

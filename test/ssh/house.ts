@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { SshPrincipal, SshAuthorization, SshCommand, Inside } from '../../http/ssh/deps.js';
 import { findKey } from '../../http/ssh/keys.js';
-import { newSshKey } from '../../ops/ssh-key.js';
-import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/engine.js';
+import { newSshKey } from '../../src/app/ssh-key.js';
+import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
 
 export interface House {
   readonly authorization: SshAuthorization;

@@ -5,7 +5,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { join } from 'node:path';
 import { Client as Database } from 'pg';
-import { readListening } from '../../ops/listening.js';
+import { readListening } from '../../src/app/listening.js';
 import { type Client, objectOf, path, textAt } from '../e2e/client.js';
 import { openRunning, startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { freePort } from '../../ops/free-port.js';
+import { freePort } from '../../src/app/free-port.js';
 import type { QueueBackend } from '../../storage/queues/queue.js';
 import { openTestDatabase } from '../support/postgres.js';
 

@@ -11,10 +11,10 @@ import { randomBytes } from 'node:crypto';
 import { appendFile, chown, mkdtemp, rm, writeFile, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresAccount } from '../../ops/postgres/account.js';
-import { CLUSTER_USER, makeCluster } from '../../ops/postgres/cluster.js';
-import { embeddedPrograms, systemPrograms } from '../../ops/postgres/programs.js';
-import { startServer, stopServer } from '../../ops/postgres/server.js';
+import { postgresAccount } from '../../src/app/postgres/account.js';
+import { CLUSTER_USER, makeCluster } from '../../src/app/postgres/cluster.js';
+import { embeddedPrograms, systemPrograms } from '../../src/app/postgres/programs.js';
+import { startServer, stopServer } from '../../src/app/postgres/server.js';
 import { processEnd } from '../../src/process-start.js';
 
 const LEAST_MAJOR = 15;

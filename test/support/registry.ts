@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../ops/free-port.js';
+import { freePort } from '../../src/app/free-port.js';
 import { until } from '../e2e/until.js';
 
 const PROGRAM = '/usr/bin/docker-registry';

@@ -2,13 +2,13 @@
  * Owns making a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
  * speaks the previous protocol, a journal in the previous form. And, the other way, as a newer one would.
  */
-import { PROTOCOL_VERSIONS } from '../../src/engines/compute/runner/protocol/messages.js';
+import { PROTOCOL_VERSIONS } from '../../src/runner/protocol/messages.js';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { z } from 'zod';
-import { placeRunner, startRunner } from '../../src/engines/compute/namespaces/start-runner.js';
-import { runnerSettings } from '../../src/engines/compute/runner/settings.js';
+import { placeRunner, startRunner } from '../../src/engines/compute/embedded/start-runner.js';
+import { runnerSettings } from '../../src/runner/settings.js';
 import { migrate } from '../../storage/migrate.js';
 import { openPostgres } from '../../storage/postgres.js';
 import type { Running } from '../e2e/running.js';

@@ -9,7 +9,7 @@ import { sign } from '../../src/engines/delivery/sign.js';
 import { openDialer } from '../../src/engines/dialer/dialer.js';
 import { deliveryBody } from '../../src/kinds/webhookendpoint/body.js';
 import { makeSecret } from '../../src/kinds/webhookendpoint/secret.js';
-import { freePort } from '../../ops/free-port.js';
+import { freePort } from '../../src/app/free-port.js';
 import { until } from '../e2e/until.js';
 import { certificates, missing } from '../engines/dialer/server.js';
 

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import ssh2, { type ClientChannel } from 'ssh2';
 import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
-import { freePort } from '../../ops/free-port.js';
+import { freePort } from '../../src/app/free-port.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';

@@ -5,7 +5,7 @@
  * What it says is said by the box, where its owner's code can be anything: it is parsed as hostile and bounded here (I10).
  */
 import { refuse } from '../../../src/api/refusal.js';
-import type { ExecEnd, ExecOrder, Execution } from '../../../src/engines/compute/engine.js';
+import type { ExecEnd, ExecOrder, Execution } from '../../../src/engines/compute/contract/engine.js';
 import type { AttachedWork } from '../attach.js';
 import { faultOf } from './faults.js';
 

@@ -3,7 +3,7 @@
  * again once the bomb is gone. How quick the neighbour stays is measured elsewhere (`ops/bench/parts/hostile.ts`).
  */
 import type { ExecutionContext } from 'ava';
-import type { WorkSpec } from '../../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order, type Harness } from '../compute-harness.js';
 

@@ -1,6 +1,6 @@
 /** Input and output of commands in work that runs: in the ordinary way, and as much of it for which an engine may have a quicker one. */
 import { createHash, randomBytes } from 'node:crypto';
-import type { ExecEnd } from '../../../src/engines/compute/engine.js';
+import type { ExecEnd } from '../../../src/engines/compute/contract/engine.js';
 import { box, MiB, said, taken } from '../compute-harness.js';
 import type { ContractCase } from './case.js';
 

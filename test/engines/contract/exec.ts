@@ -1,6 +1,6 @@
 /** Commands in work that runs, and work that runs nothing else. */
 import { randomInt } from 'node:crypto';
-import type { ExecEnd } from '../../../src/engines/compute/engine.js';
+import type { ExecEnd } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { box, LIMITS, MiB, order, said, taken } from '../compute-harness.js';
 

@@ -15,7 +15,7 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pack as tarPack } from 'tar-stream';
-import type { OutputFile } from '../../../src/engines/compute/engine.js';
+import type { OutputFile } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order } from '../compute-harness.js';
 

@@ -9,8 +9,8 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pack as tarPack, type Header } from 'tar-stream';
 import type { ExecutionContext } from 'ava';
-import type { WorkSpec } from '../../../src/engines/compute/engine.js';
-import { REFUSED, UNKNOWN } from '../../../src/engines/compute/runner/isolation/calls.js';
+import type { WorkSpec } from '../../../src/engines/compute/contract/engine.js';
+import { REFUSED, UNKNOWN } from '../../../src/runner/isolation/calls.js';
 import type { ContractCase } from './case.js';
 import { order, type Harness } from '../compute-harness.js';
 

@@ -1,5 +1,5 @@
 /** What is kept of what programs print, and how it is read. */
-import type { LogLine } from '../../../src/engines/compute/engine.js';
+import type { LogLine } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { LIMITS, MiB, order } from '../compute-harness.js';
 

@@ -9,7 +9,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import type { OrderedProcess } from '../../../src/engines/compute/engine.js';
+import type { OrderedProcess } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
 

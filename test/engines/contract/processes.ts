@@ -1,5 +1,5 @@
 /** Detached processes: nobody waits for them, and they are there to be asked about. */
-import type { ProcessOrder } from '../../../src/engines/compute/engine.js';
+import type { ProcessOrder } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { box, MiB, order } from '../compute-harness.js';
 

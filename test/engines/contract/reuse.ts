@@ -1,6 +1,6 @@
 /** What one box leaves for the next: nothing, however quickly they follow each other and whoever made them ready. */
 import { randomUUID } from 'node:crypto';
-import type { WorkSpec } from '../../../src/engines/compute/engine.js';
+import type { WorkSpec } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
 

@@ -1,5 +1,5 @@
 /** Several processes in one piece of work: init before, sidecars around, main between. */
-import type { OrderedProcess } from '../../../src/engines/compute/engine.js';
+import type { OrderedProcess } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
 import { order } from '../compute-harness.js';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
-import { openRelays, type Relays } from '../../../src/engines/compute/egress/attempt-relay.js';
+import { openRelays, type Relays } from '../../../src/engines/compute/shared/egress/attempt-relay.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'troupe-relay-'));
 const service = join(directory, 'api.sock');
@@ -108,7 +108,10 @@ test('while the service does not answer, the box is asked to come again', async 
 });
 
 test('the program of the proxy imports nothing but what Node brings: it runs where no package is', async (t) => {
-  const program = await readFile(new URL('../../../src/engines/compute/egress/main.js', import.meta.url), 'utf8');
+  const program = await readFile(
+    new URL('../../../src/engines/compute/shared/egress/main.js', import.meta.url),
+    'utf8',
+  );
   const imports = [...program.matchAll(/^(?:import|export) .*from "([^"]+)";$|^import "([^"]+)";$/gm)];
   t.true(imports.length > 0);
   for (const [, from, bare] of imports) t.regex(from ?? bare ?? '', /^node:/);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { forbids, matches, parseAuthority, targetOf } from '../../../src/engines/compute/egress/policy.js';
-import { withProxy } from '../../../src/engines/compute/egress/environment.js';
+import { forbids, matches, parseAuthority, targetOf } from '../../../src/engines/compute/shared/egress/policy.js';
+import { withProxy } from '../../../src/engines/compute/shared/egress/environment.js';
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,10}[a-z0-9])?$/);
 /** Names that end in no number, or they would be addresses. */

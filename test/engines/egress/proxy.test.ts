@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
-import type { WorkNetwork } from '../../../src/engines/compute/engine.js';
-import { openEgress, type Egress, type EgressOptions } from '../../../src/engines/compute/egress/open.js';
+import type { WorkNetwork } from '../../../src/engines/compute/contract/engine.js';
+import { openEgress, type Egress, type EgressOptions } from '../../../src/engines/compute/shared/egress/open.js';
 import { allowAddresses } from '../../../src/engines/dialer/special-addresses.js';
 
 /** Names that the tests' resolver knows. */

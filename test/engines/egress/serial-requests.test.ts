@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import test from 'ava';
-import { SerialRequests } from '../../../src/engines/compute/egress/serial-requests.js';
+import { SerialRequests } from '../../../src/engines/compute/shared/egress/serial-requests.js';
 
 /** A connection whose other side sends what it is given, and takes what is written only when it is let. */
 class Wire extends Duplex {

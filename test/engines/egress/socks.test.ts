@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { parseGreeting, parseRequest, REPLY } from '../../../src/engines/compute/egress/socks.js';
+import { parseGreeting, parseRequest, REPLY } from '../../../src/engines/compute/shared/egress/socks.js';
 
 const port = Buffer.from([0x01, 0xbb]);
 const request = (command: number, type: number, address: Buffer): Buffer =>

@@ -2,7 +2,7 @@
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Commands } from '../../../actors/work/commands.js';
-import type { ExecEnd, Execution, TerminalSize } from '../../../src/engines/compute/engine.js';
+import type { ExecEnd, Execution, TerminalSize } from '../../../src/engines/compute/contract/engine.js';
 import { NO_COMMANDS } from './door.js';
 
 type Teardown = { teardown(release: () => Promise<void>): void };

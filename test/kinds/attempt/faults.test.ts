@@ -2,7 +2,7 @@
 import test from 'ava';
 import { judgeExit, faulty } from '../../../src/kinds/attempt/ending.js';
 import { faultOfFiles, whoseFault } from '../../../src/kinds/attempt/faults.js';
-import { failed, lastState, unexpected } from '../../../src/engines/compute/runner/work/outcome.js';
+import { failed, lastState, unexpected } from '../../../src/runner/work/outcome.js';
 
 const MACHINE =
   'MachineDiskFull InputUnwritable SandboxFailed Unavailable RunnerLost NodeLost RetriesExhausted InternalError';

@@ -15,7 +15,7 @@ import { promisify } from 'node:util';
 import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
-import { EngineRefusal } from '../namespaces/refusal.js';
+import { EngineRefusal } from '../shared/refusal.js';
 import { boxProgram, KIT_DIR } from './box-program.js';
 import { found, isTaken, removeContainer } from './daemon.js';
 import { LABEL } from './labels.js';

@@ -3,8 +3,8 @@
  * the daemon's, which end with each other and with this service; and detached processes, which the box's first process starts and keeps.
  */
 import type { Duplex } from 'node:stream';
-import { EngineRefusal } from '../namespaces/refusal.js';
-import type { ComputeEngine, ExecOrder, ExecStart, PortStart, ProcessStart } from '../engine.js';
+import { EngineRefusal } from '../shared/refusal.js';
+import type { ComputeEngine, ExecOrder, ExecStart, PortStart, ProcessStart } from '../contract/engine.js';
 import type { Box } from './box.js';
 import { asked, found } from './daemon.js';
 import { BoxExecution } from './execution.js';

@@ -4,7 +4,7 @@
  */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import { API_DIRECTORY } from '../../../brand.js';
-import type { WorkSpec } from '../engine.js';
+import type { WorkSpec } from '../contract/engine.js';
 import { KIT_DIR } from './box-program.js';
 import { BOX_RUNTIME_COMMAND } from './box-runtime-volume.js';
 import { LABEL, type Kept } from './labels.js';

@@ -5,7 +5,7 @@
 import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import type { Container } from 'dockerode';
-import { EngineRefusal } from '../namespaces/refusal.js';
+import { EngineRefusal } from '../shared/refusal.js';
 import { twoWays } from './daemon.js';
 
 /** A box answers in milliseconds; one whose first process is stuck or taken over does not. */

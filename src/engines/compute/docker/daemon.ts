@@ -4,7 +4,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type Docker from 'dockerode';
-import { EngineRefusal } from '../namespaces/refusal.js';
+import { EngineRefusal } from '../shared/refusal.js';
 
 const DEFAULT_HOST = 'unix:///var/run/docker.sock';
 

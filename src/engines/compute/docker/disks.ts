@@ -6,7 +6,7 @@
  */
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { watchDisk } from '../runner/limits/disk.js';
+import { watchDisk } from '../shared/disk-limit.js';
 import type { Box } from './box.js';
 
 const SHARE = 10;

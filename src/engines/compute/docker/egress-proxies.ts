@@ -5,10 +5,10 @@
  */
 import { join } from 'node:path';
 import { API_SOCKET } from '../../../brand.js';
-import { findProgram } from '../runner/isolation/probe.js';
-import { ProxyListeners } from '../runner/egress/proxy-listener.js';
-import { EgressSession } from '../runner/egress/egress-session.js';
-import { ProxyProcess } from '../runner/egress/proxy-process.js';
+import { findProgram } from '../shared/find-program.js';
+import { ProxyListeners } from '../shared/egress/proxy-listener.js';
+import { EgressSession } from '../shared/egress/egress-session.js';
+import { ProxyProcess } from '../shared/egress/proxy-process.js';
 import type { Box } from './box.js';
 
 export class EgressProxies {

@@ -4,7 +4,7 @@
  * and its first process refuses lower ones by itself.
  */
 import type Docker from 'dockerode';
-import { EngineRefusal } from '../namespaces/refusal.js';
+import { EngineRefusal } from '../shared/refusal.js';
 import { asked } from './daemon.js';
 import { fenceName, LABEL } from './labels.js';
 

@@ -8,9 +8,9 @@
 import { setMaxListeners } from 'node:events';
 import { constants } from 'node:os';
 import { z } from 'zod';
-import { OutputBuffer } from '../output-buffer.js';
-import type { CommandSignal, ExecEnd, Execution, TerminalSize } from '../engine.js';
-import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW, type Frame } from '../runner/protocol/frames.js';
+import { OutputBuffer } from '../shared/output-buffer.js';
+import type { CommandSignal, ExecEnd, Execution, TerminalSize } from '../contract/engine.js';
+import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW, type Frame } from '../shared/frames.js';
 import { BOX_FRAME, type AttachedBox } from './frames.js';
 
 /** What the box says is not to be trusted. */

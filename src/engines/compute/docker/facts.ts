@@ -1,7 +1,7 @@
 /** Owns what the daemon says of its machine and of what it can enforce. */
 import { statfs } from 'node:fs/promises';
 import type Docker from 'dockerode';
-import type { EngineFacts } from '../engine.js';
+import type { EngineFacts } from '../contract/engine.js';
 import { wordsOf } from './daemon.js';
 
 /** Left to the daemon and the service, of memory and disk. */

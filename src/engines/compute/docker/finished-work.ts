@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { WorkState } from '../engine.js';
-import { isPlainName } from '../runner/layout.js';
+import type { WorkState } from '../contract/engine.js';
+import { isPlainName } from '../shared/plain-name.js';
 
 export class FinishedWork {
   private readonly base: string;

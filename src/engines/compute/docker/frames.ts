@@ -1,7 +1,7 @@
 /** Owns the types of frames between the service and a command's own process in a box (`box-program.ts`), in the form of the runner's frames. */
 import type { Duplex, Readable } from 'node:stream';
 import type { Container } from 'dockerode';
-import { encodeFrame } from '../runner/protocol/frames.js';
+import { encodeFrame } from '../shared/frames.js';
 import { twoWays } from './daemon.js';
 import { BOX_RUNTIME_COMMAND } from './box-runtime-volume.js';
 import { Demux } from './demux.js';

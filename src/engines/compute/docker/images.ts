@@ -7,7 +7,7 @@
 import type Docker from 'dockerode';
 import type { AuthConfig, ImageInspectInfo } from 'dockerode';
 import { BRAND } from '../../../brand.js';
-import type { RegistryLogin } from '../engine.js';
+import type { RegistryLogin } from '../contract/engine.js';
 import { found, statusOf, orAbort, wordsOf } from './daemon.js';
 import type { PrivateImages } from './private-images.js';
 import { repositoryOf, wholeName, withTag } from './image-name.js';

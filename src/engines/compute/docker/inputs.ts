@@ -16,9 +16,9 @@ import { createGunzip } from 'node:zlib';
 import { extract, pack, type Header, type Pack } from 'tar-stream';
 import type { Container } from 'dockerode';
 import { WORK_ROOT } from '../../../brand.js';
-import type { WorkSpec } from '../engine.js';
-import { isInside } from '../runner/work/inside.js';
-import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
+import type { WorkSpec } from '../contract/engine.js';
+import { isInside } from '../shared/is-inside.js';
+import { findZstd, NO_ZSTD } from '../shared/zstd.js';
 import { KIT_DIR } from './box-program.js';
 
 type Input = WorkSpec['inputs'][number];

@@ -1,6 +1,6 @@
 /** Owns the labels and names by which the engine finds its own among a daemon's containers and volumes. They hold no secrets (I11). */
 import { createHash } from 'node:crypto';
-import type { WorkNetwork } from '../engine.js';
+import type { WorkNetwork } from '../contract/engine.js';
 
 const BASE = 'dev.troupe';
 

@@ -12,10 +12,10 @@
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import { join } from 'node:path';
-import { LogReader } from '../namespaces/read-log.js';
-import { EngineRefusal } from '../namespaces/refusal.js';
-import { silentLog, type EngineLog } from '../namespaces/log.js';
-import { isPlainName } from '../runner/layout.js';
+import { LogReader } from '../shared/log/read-log.js';
+import { EngineRefusal } from '../shared/refusal.js';
+import { silentLog, type EngineLog } from '../shared/log/stored-log.js';
+import { isPlainName } from '../shared/plain-name.js';
 import { openResolver } from '../../dialer/resolve.js';
 import type {
   ComputeEngine,
@@ -26,7 +26,7 @@ import type {
   RegistryLogin,
   WorkSpec,
   WorkState,
-} from '../engine.js';
+} from '../contract/engine.js';
 import { Box } from './box.js';
 import { Commands } from './commands.js';
 import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, orAbort, type Daemon } from './daemon.js';

@@ -2,7 +2,7 @@
  * Owns the lines that a box's first process reads (`box-program.ts`): words are hex, so that nothing in them can end a line or a field.
  * Pure.
  */
-import type { ExecOrder, OrderedProcess, ProcessOrder, WorkSpec } from '../engine.js';
+import type { ExecOrder, OrderedProcess, ProcessOrder, WorkSpec } from '../contract/engine.js';
 
 /** A timer's longest, in milliseconds. */
 const MAX_LIMIT = 2 ** 40;

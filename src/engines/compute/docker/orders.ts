@@ -1,9 +1,9 @@
 /** Owns what an order must be like before anything is done for it: what the daemon or the box could take for something else is refused. */
 import { constants } from 'node:os';
 import { z } from 'zod';
-import type { CommandSignal, ExecOrder, ProcessOrder, WorkSpec } from '../engine.js';
-import { EngineRefusal } from '../namespaces/refusal.js';
-import { isPlainName } from '../runner/layout.js';
+import type { CommandSignal, ExecOrder, ProcessOrder, WorkSpec } from '../contract/engine.js';
+import { EngineRefusal } from '../shared/refusal.js';
+import { isPlainName } from '../shared/plain-name.js';
 
 const text = z.string().refine((value) => !value.includes('\0'), 'has a null byte');
 const name = z.string().refine(isPlainName, 'is no plain name');

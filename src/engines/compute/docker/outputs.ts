@@ -13,9 +13,9 @@ import { pipeline } from 'node:stream/promises';
 import { extract, pack, type Header } from 'tar-stream';
 import type { Container } from 'dockerode';
 import { SparseWriter } from '../../../sparse-writer.js';
-import type { OutputFile } from '../engine.js';
-import { OutputRoom } from '../output-room.js';
-import { findZstd, NO_ZSTD } from '../runner/work/zstd.js';
+import type { OutputFile } from '../contract/engine.js';
+import { OutputRoom } from '../shared/output-room.js';
+import { findZstd, NO_ZSTD } from '../shared/zstd.js';
 import { wordsOf } from './daemon.js';
 import type { BoxRecord } from './records.js';
 

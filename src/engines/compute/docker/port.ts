@@ -5,8 +5,8 @@
  * Bounds (I10): what is not read stops the reading of the box; input waits while STDIN_WINDOW bytes are under way.
  */
 import { Duplex } from 'node:stream';
-import type { PortStart } from '../engine.js';
-import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW } from '../runner/protocol/frames.js';
+import type { PortStart } from '../contract/engine.js';
+import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW } from '../shared/frames.js';
 import { BOX_FRAME, type AttachedBox } from './frames.js';
 
 /** Resolves when the box has said whether somebody listens. */

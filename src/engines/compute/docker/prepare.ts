@@ -5,9 +5,9 @@
 import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
-import type { WorkSpec } from '../engine.js';
+import type { WorkSpec } from '../contract/engine.js';
 import { faultOfFiles, type FaultReason } from '../../../kinds/attempt/faults.js';
-import { EngineRefusal } from '../namespaces/refusal.js';
+import { EngineRefusal } from '../shared/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
 import { isTaken, removeContainer, statusOf, orAbort, wordsOf } from './daemon.js';

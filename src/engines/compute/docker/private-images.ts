@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { RegistryLogin } from '../engine.js';
+import type { RegistryLogin } from '../contract/engine.js';
 
 /** Proofs kept at most; the oldest go, and the registry is asked again (I10). */
 const MOST_SHOWN = 10_000;

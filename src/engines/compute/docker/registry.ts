@@ -8,7 +8,7 @@
  */
 import { isIP } from 'node:net';
 import { specialAddress } from '../../dialer/special-addresses.js';
-import type { RegistryLogin } from '../engine.js';
+import type { RegistryLogin } from '../contract/engine.js';
 
 /** Where names without a registry lead: the daemon's own choice, or the mirror that its operator has set. */
 export const HUB = 'docker.io';

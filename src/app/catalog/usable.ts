@@ -1,0 +1,27 @@
+/**
+ * Which entries of the catalogs this deployment can serve. Those that it cannot, such as GPU classes without an engine and models without an
+ * upstream, are not listed unless the operator asks for them (`TROUPE_CATALOG_UNUSABLE`). Pure.
+ */
+import { BRAND } from '../../brand.js';
+import { isCatalogImage } from '../../kinds/image/catalog.js';
+import { imageKind } from '../../kinds/image/index.js';
+import { LOCAL_REGION } from '../../kinds/offering/local.js';
+import { modelKind } from '../../kinds/model/index.js';
+import { offeringKind } from '../../kinds/offering/index.js';
+import type { OfferingSpec } from '../../kinds/offering/schema.js';
+import type { CatalogObject } from './read.js';
+
+export type UnusableEntries = 'hide' | 'list';
+
+export function listedEntries(objects: readonly CatalogObject[], unusable: UnusableEntries): readonly CatalogObject[] {
+  return unusable === 'list' ? objects : objects.filter(isUsable);
+}
+
+function isUsable({ kind, address, spec }: CatalogObject): boolean {
+  // The only engine is this machine's.
+  if (kind === offeringKind) return (spec as OfferingSpec).regionClass === LOCAL_REGION;
+  // Of GPUs.
+  if (kind === imageKind) return isCatalogImage(`${BRAND}/${address.name}`);
+  // No upstream serves any model yet.
+  return kind !== modelKind;
+}

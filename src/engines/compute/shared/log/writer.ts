@@ -1,0 +1,339 @@
+/**
+ * Owns the writing of one container's log: cuts what the program prints into lines with stream and time, appends them to
+ * segment files, and rotates.
+ *
+ * Bounds (I10): at most `logBytes` on disk (segments of a quarter each; the oldest is deleted when a fifth begins, and each
+ * segment's head says how much of the log lies before it, so a reader can tell what was cut). At most PENDING bytes in
+ * memory: while more wait for the disk, `feed` answers false and the caller stops reading the program's pipe, which stops the
+ * program once the pipe is full. At most TURN_LINES lines of it are taken in one turn of the event loop. Nothing is opened before the first byte, so silent work costs no file.
+ * A write that fails (a full disk) drops what it held and counts it; a system line says so once writing works again.
+ */
+import { close as closeCallback, mkdir, open, unlink, write } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { LogLine } from '../../contract/engine.js';
+import { FRAME_OVERHEAD, MAX_PIECE, SEGMENT_HEAD, writeFrame, writeSegmentHead } from './frame.js';
+
+/** Bytes that wait for the disk before the program is made to wait. */
+const PENDING = 256 * 1024;
+/** A line without its newline (a prompt, a progress bar) is shown after this long. */
+const PARTIAL_MS = 200;
+const SEGMENTS = 4;
+/** Bytes written at once at most. */
+const GROUP = 64 * 1024;
+/** Lines of one log that are taken in one turn of the event loop: a program that prints empty lines costs most, and others wait meanwhile. */
+const TURN_LINES = 2_048;
+/** The least a segment may hold: a group and its head. Logs bounded to less than four of these take this much. */
+const MIN_SEGMENT = GROUP + 1024;
+
+/** Frames are made here, for all logs: a group is complete before the next one begins. */
+const scratch = Buffer.allocUnsafe(GROUP);
+
+const mkdirs = promisify(mkdir);
+const opens = promisify(open);
+const closes = promisify(closeCallback);
+const unlinks = promisify(unlink);
+const writes = promisify(write) as (fd: number, buffer: Buffer) => Promise<{ bytesWritten: number }>;
+
+type Source = 'stdout' | 'stderr';
+
+/** A piece of output of which frames are still to be made, from `from` on. */
+interface Untaken {
+  readonly stream: LogLine['stream'];
+  readonly time: number;
+  readonly chunk: Buffer;
+  from: number;
+}
+
+/** Encoded frames that are written together. */
+interface Group {
+  readonly frames: Buffer;
+  readonly lines: number;
+  readonly bytes: number;
+}
+
+export function segmentName(container: string, segment: number): string {
+  return `${container}.${segment}.log`;
+}
+
+export class LogWriter {
+  private readonly directory: string;
+  private readonly container: string;
+  private readonly segmentBytes: number;
+  private readonly now: () => number;
+  private readonly onGrown: () => void;
+
+  /** Per stream, bytes that wait for their newline. */
+  private readonly unfinished: Record<Source, Buffer[]> = { stdout: [], stderr: [] };
+  private readonly unfinishedBytes: Record<Source, number> = { stdout: 0, stderr: 0 };
+  private partialTimer: NodeJS.Timeout | undefined;
+
+  private readonly untaken: Untaken[] = [];
+  private later: NodeJS.Immediate | undefined;
+  /** What of the group that is being made lies in the scratch. */
+  private draft = { size: 0, lines: 0, bytes: 0 };
+  private queue: Group[] = [];
+  private queuedBytes = 0;
+  private writing: Promise<void> | undefined;
+  private readonly paused: (() => void)[] = [];
+
+  private fd: number | undefined;
+  private segment = 0;
+  private segmentSize = 0;
+  private linesBefore = 0;
+  private bytesBefore = 0;
+  private dropped = 0;
+  private over = false;
+  private ending: Promise<void> | undefined;
+
+  constructor(directory: string, container: string, logBytes: number, now: () => number, onGrown: () => void) {
+    this.directory = directory;
+    this.container = container;
+    this.segmentBytes = Math.max(MIN_SEGMENT, Math.floor(logBytes / SEGMENTS));
+    this.now = now;
+    this.onGrown = onGrown;
+  }
+
+  /** Nothing was ever written, so there is no file. */
+  get silent(): boolean {
+    return this.segmentSize === 0;
+  }
+
+  /** True while the program may go on; false: stop reading until `whenReady` calls back. The chunk is the writer's from now on. */
+  feed(stream: Source, chunk: Buffer): boolean {
+    if (this.over) return true;
+    this.untaken.push({ stream, time: this.now(), chunk, from: 0 });
+    this.take();
+    return this.ready;
+  }
+
+  /** Calls back once when there is room again. */
+  whenReady(resume: () => void): void {
+    if (this.ready) resume();
+    else this.paused.push(resume);
+  }
+
+  /** A line of the runner's own. */
+  system(text: string): void {
+    if (this.over) return;
+    this.untaken.push({ stream: 'system', time: this.now(), chunk: Buffer.from(`${text}\n`), from: 0 });
+    this.take();
+  }
+
+  private get ready(): boolean {
+    return this.untaken.length === 0 && this.queuedBytes < PENDING;
+  }
+
+  /** Writes what is left, also a last line without newline; resolves when all is in the file. Nothing can be added then. */
+  end(): Promise<void> {
+    this.ending ??= this.finish();
+    return this.ending;
+  }
+
+  private async finish(): Promise<void> {
+    while (this.untaken.length > 0) await new Promise<void>((resume) => this.whenReady(resume));
+    this.flushPartial();
+    this.over = true;
+    while (this.writing !== undefined) await this.writing;
+    if (this.fd !== undefined) await closes(this.fd);
+    this.fd = undefined;
+  }
+
+  /** Makes frames of what was fed, as much as there is room for and no more lines than TURN_LINES at once. */
+  private take(): void {
+    let lines = 0;
+    for (let [next] = this.untaken; next !== undefined; [next] = this.untaken) {
+      while (next.from < next.chunk.length && lines < TURN_LINES && this.queuedBytes + this.draft.size < PENDING) {
+        next.from = this.takeLine(next);
+        lines++;
+      }
+      if (next.from < next.chunk.length) break;
+      this.untaken.shift();
+    }
+    this.seal();
+    // Otherwise it goes on when there is room.
+    if (this.untaken.length > 0 && lines >= TURN_LINES) this.later ??= setImmediate(() => this.goOn());
+  }
+
+  private goOn(): void {
+    clearImmediate(this.later);
+    this.later = undefined;
+    this.take();
+    if (this.ready) for (const resume of this.paused.splice(0)) resume();
+  }
+
+  /** Returns where in the chunk the next line begins. */
+  private takeLine({ stream, time, chunk, from }: Untaken): number {
+    // Of an empty line it is the first byte.
+    const newline = chunk[from] === 10 ? from : chunk.indexOf(10, from);
+    const end = newline < 0 ? chunk.length : newline + 1;
+    if (stream === 'system') {
+      this.frames(stream, time, chunk, true);
+      return chunk.length;
+    }
+    const before = this.unfinished[stream];
+    if (newline < 0) this.keep(stream, time, chunk.subarray(from));
+    else if (before.length === 0 && end - from <= MAX_PIECE) this.frame(stream, time, false, chunk, from, end);
+    else this.frames(stream, time, this.whole(stream, chunk.subarray(from, end)), true);
+    return end;
+  }
+
+  /** With what came before of the same line. */
+  private whole(stream: Source, last: Buffer): Buffer {
+    const pieces = this.unfinished[stream];
+    if (pieces.length === 0) return last;
+    const line = Buffer.concat([...pieces, last]);
+    pieces.length = 0;
+    this.unfinishedBytes[stream] = 0;
+    return line;
+  }
+
+  private keep(stream: Source, time: number, rest: Buffer): void {
+    this.unfinished[stream].push(rest);
+    this.unfinishedBytes[stream] += rest.length;
+    if (this.unfinishedBytes[stream] >= MAX_PIECE) {
+      const line = this.whole(stream, Buffer.alloc(0));
+      const cut = line.length - (line.length % MAX_PIECE);
+      this.frames(stream, time, line.subarray(0, cut), false);
+      if (cut < line.length) {
+        // A copy, so that a few bytes do not keep the whole chunk alive.
+        this.unfinished[stream].push(Buffer.from(line.subarray(cut)));
+        this.unfinishedBytes[stream] = line.length - cut;
+      }
+    }
+    this.partialTimer ??= setTimeout(() => this.flushPartial(), PARTIAL_MS);
+  }
+
+  private flushPartial(): void {
+    clearTimeout(this.partialTimer);
+    this.partialTimer = undefined;
+    for (const stream of ['stdout', 'stderr'] as const) {
+      if (this.unfinishedBytes[stream] === 0) continue;
+      this.frames(stream, this.now(), this.whole(stream, Buffer.alloc(0)), false);
+    }
+    this.seal();
+  }
+
+  /** A line in pieces; `complete`: it ends with the last of them. */
+  private frames(stream: LogLine['stream'], time: number, line: Buffer, complete: boolean): void {
+    for (let at = 0; at < line.length; at += MAX_PIECE) {
+      const end = Math.min(line.length, at + MAX_PIECE);
+      this.frame(stream, time, !(complete && end === line.length), line, at, end);
+    }
+  }
+
+  private frame(
+    stream: LogLine['stream'],
+    time: number,
+    partial: boolean,
+    source: Buffer,
+    from: number,
+    to: number,
+  ): void {
+    // A group never exceeds a segment, so that segments keep their size; one piece always fits.
+    if (this.draft.size + to - from + FRAME_OVERHEAD > GROUP) this.seal();
+    const { draft } = this;
+    draft.size = writeFrame(scratch, draft.size, stream, time, partial, source, from, to);
+    if (!partial) draft.lines++;
+    draft.bytes += to - from;
+  }
+
+  /** What has gathered in the scratch is a group. Always before anything else can use the scratch. */
+  private seal(): void {
+    const { size, lines, bytes } = this.draft;
+    if (size > 0) {
+      this.queue.push({ frames: Buffer.from(scratch.subarray(0, size)), lines, bytes });
+      this.queuedBytes += size;
+      this.draft = { size: 0, lines: 0, bytes: 0 };
+    }
+    if (this.queue.length > 0) this.writing ??= this.drain();
+  }
+
+  private async drain(): Promise<void> {
+    while (this.queue.length > 0) {
+      const batch = this.queue;
+      this.queue = [];
+      for (const group of merge(batch)) {
+        try {
+          await this.append(group);
+        } catch {
+          this.dropped += group.bytes;
+        }
+        this.queuedBytes -= group.frames.length;
+      }
+      this.onGrown();
+      if (this.queuedBytes < PENDING) this.goOn();
+    }
+    this.writing = undefined;
+  }
+
+  private async append(group: Group): Promise<void> {
+    if (this.fd === undefined) {
+      await mkdirs(this.directory, { recursive: true, mode: 0o700 });
+      await this.rotate();
+    } else if (this.segmentSize + group.frames.length > this.segmentBytes) await this.rotate();
+    if (this.dropped > 0) {
+      const note = Buffer.from(`[${this.dropped} bytes of output were lost: the log could not be written]\n`);
+      const frame = Buffer.allocUnsafe(note.length + FRAME_OVERHEAD);
+      writeFrame(frame, 0, 'system', this.now(), false, note, 0, note.length);
+      await this.put(frame);
+      this.dropped = 0;
+    }
+    await this.put(group.frames);
+    this.linesBefore += group.lines;
+    this.bytesBefore += group.bytes;
+  }
+
+  private async put(frames: Buffer): Promise<void> {
+    const { bytesWritten } = await writes(this.fd as number, frames);
+    this.segmentSize += bytesWritten;
+    if (bytesWritten < frames.length) {
+      // Half a frame would spoil what follows in this segment: begin a new one.
+      await this.rotate();
+      throw new Error('short write');
+    }
+  }
+
+  private async rotate(): Promise<void> {
+    if (this.fd !== undefined) {
+      await closes(this.fd);
+      this.segment++;
+    }
+    this.fd = undefined;
+    const path = join(this.directory, segmentName(this.container, this.segment));
+    this.fd = await opens(path, 'w', 0o600);
+    await writes(this.fd, writeSegmentHead({ lines: this.linesBefore, bytes: this.bytesBefore }));
+    this.segmentSize = SEGMENT_HEAD;
+    if (this.segment >= SEGMENTS) {
+      const oldest = join(this.directory, segmentName(this.container, this.segment - SEGMENTS));
+      // Already gone is what we want.
+      await unlinks(oldest).catch(() => undefined);
+    }
+  }
+}
+
+/** Joins small groups, so that one write carries the lines of many chunks. */
+function* merge(batch: readonly Group[]): Generator<Group> {
+  let joined: Group[] = [];
+  let size = 0;
+  for (const group of batch) {
+    if (size > 0 && size + group.frames.length > GROUP) {
+      yield joinGroups(joined);
+      joined = [];
+      size = 0;
+    }
+    joined.push(group);
+    size += group.frames.length;
+  }
+  if (size > 0) yield joinGroups(joined);
+}
+
+function joinGroups(groups: readonly Group[]): Group {
+  const [first] = groups;
+  if (first !== undefined && groups.length === 1) return first;
+  return {
+    frames: Buffer.concat(groups.map((group) => group.frames)),
+    lines: groups.reduce((sum, group) => sum + group.lines, 0),
+    bytes: groups.reduce((sum, group) => sum + group.bytes, 0),
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * Owns what a runner does about the one before it, which died: whatever its journal says was under way is Lost (I8: it is never
+ * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line. Work of which nothing ran
+ * any more while its vital outputs were being saved is not lost: its place stays until they are.
+ *
+ * Processes die with their runner; what is looked for here is what was just being started at that moment. They are found by their
+ * control groups, by their user ids (as root) and by the marker on their command line.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkState } from '../engines/compute/contract/engine.js';
+import type { JournalContents, JournaledWork } from './journal/format.js';
+import { Journal } from './journal/journal.js';
+import type { Groups } from './limits/groups.js';
+import { appendSystemLine } from '../engines/compute/shared/log/append.js';
+import { GONE_MS } from './process/tree.js';
+import type { Scratch } from './work/scratch.js';
+
+/** More than the reports of the dead runner that its journal may have missed. */
+const MISSED = 1000;
+
+export interface LostDeps {
+  readonly scratch: Scratch;
+  readonly groups: Groups;
+  readonly logs: string;
+  readonly marker: string;
+  /** The argument by which runners of this place are started. */
+  readonly settings: string;
+  readonly report: (line: string) => void;
+}
+
+/** Cleans up, and answers the journal with running work turned into Lost. */
+export async function clearLost(journal: string, deps: LostDeps): Promise<JournalContents> {
+  await killLeftOver(deps);
+  // Read only now: nobody is left who could write it.
+  const before = await Journal.read(journal);
+  for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
+  const unsaved = [...before.works.values()].flatMap(({ saving }) => (saving === undefined ? [] : [saving.place]));
+  await deps.scratch.clear(unsaved);
+  const works = new Map<string, JournaledWork>();
+  const endedAt = Date.now();
+  for (const [id, work] of before.works) {
+    if (work.state.phase !== 'Preparing' && work.state.phase !== 'Running') {
+      works.set(id, work);
+      continue;
+    }
+    if (work.saving !== undefined) {
+      // It had ended, but for its files: those are saved now (`work/late-save.ts`).
+      deps.report(`${id}: its runner died while it was saved`);
+      works.set(id, { ...work, state: { ...work.state, sequence: work.state.sequence + MISSED } });
+      continue;
+    }
+    deps.report(`${id}: lost, its runner died`);
+    for (const container of work.containers) {
+      await appendSystemLine(join(deps.logs, id), container, endedAt, 'the runner died; the work was lost');
+    }
+    const state: WorkState = {
+      ...work.state,
+      phase: 'Lost',
+      reason: 'RunnerLost',
+      message: 'the runner died while the work was under way',
+      endedAt,
+      sequence: work.state.sequence + MISSED,
+    };
+    works.set(id, { ...work, state });
+  }
+  return { epoch: before.epoch, works };
+}
+
+async function killLeftOver(deps: LostDeps): Promise<void> {
+  const until = Date.now() + GONE_MS;
+  for (;;) {
+    const left = leftOver(deps);
+    if (left.length === 0) return;
+    for (const pid of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended by itself.
+      }
+    }
+    if (Date.now() > until) {
+      deps.report(`processes of the runner before do not end: ${left.join(', ')}`);
+      return;
+    }
+    await delay(5);
+  }
+}
+
+/** Processes of an earlier runner of ours that are not zombies. */
+function leftOver(deps: LostDeps): number[] {
+  const own = process.getuid?.() ?? 0;
+  const found: number[] = [];
+  for (const name of readdirSync('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) continue;
+    try {
+      const owner = statSync(`/proc/${pid}`).uid;
+      if (!deps.scratch.ownsUser(owner) && owner !== own) continue;
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+      // A child that was forked and not yet executed still has the runner's own command line; who waits for the lock has not.
+      const ours = words.includes(deps.marker) || (words.includes(deps.settings) && words[0] !== 'flock');
+      if (ours && !readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')) found.push(pid);
+    } catch {
+      // It ended meanwhile, or is not ours to look at.
+    }
+  }
+  return found;
+}

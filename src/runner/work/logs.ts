@@ -1,0 +1,76 @@
+/**
+ * Owns the logs of one piece of work, by the names of its containers: opens them, ends each when nothing writes to it any more, and
+ * knows which may still grow. Not those of detached processes (`processes.ts`).
+ */
+import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
+import type { SessionEnd } from '../agent/session.js';
+import { LogWriter } from '../../engines/compute/shared/log/writer.js';
+import type { WireOrder } from '../protocol/messages.js';
+import type { WorkDeps } from './deps.js';
+import type { BoxProcess } from './box-process.js';
+
+export class WorkLogs {
+  private readonly spec: WireOrder;
+  private readonly deps: WorkDeps;
+  private readonly logs = new Map<string, LogWriter>();
+  private readonly over = new Set<string>();
+
+  constructor(spec: WireOrder, deps: WorkDeps) {
+    this.spec = spec;
+    this.deps = deps;
+  }
+
+  open(name: string): LogWriter {
+    const { deps, spec } = this;
+    const log = new LogWriter(deps.logDirectory(spec.id), name, spec.limits.logBytes, deps.now, () =>
+      deps.onLogGrown(spec.id, name),
+    );
+    this.logs.set(name, log);
+    return log;
+  }
+
+  /** A log ends when nothing holds its pipes any more, which for sidecars and init can be long before the work's end. */
+  async endWith(part: BoxProcess, name: string): Promise<void> {
+    const end = await part.exited;
+    await part.drained;
+    if (this.spec.sidecars.some((sidecar) => sidecar.name === name)) this.say(name, wordsFor(end));
+    await this.logs.get(name)?.end();
+    this.over.add(name);
+    this.deps.onLogEnded(this.spec.id, name);
+  }
+
+  /** A line of the runner's own, where the container has a log. */
+  say(name: string, words: string): void {
+    this.logs.get(name)?.system(`[${words}]`);
+  }
+
+  /** A connection that work made or was refused. */
+  connection(line: string): void {
+    const log = this.logs.get(NETWORK_LOG) ?? this.open(NETWORK_LOG);
+    log.feed('stdout', Buffer.from(`${line}\n`));
+  }
+
+  mayGrow(name: string): boolean {
+    return !this.over.has(name);
+  }
+
+  /** True when nothing was written to any. Only of work that has ended. */
+  get silent(): boolean {
+    return [...this.logs.values()].every((log) => log.silent);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.logs.values()].map((log) => log.end()));
+  }
+}
+
+function wordsFor(end: SessionEnd): string {
+  switch (end.end) {
+    case 'Exited':
+      return `ended with exit code ${end.exitCode}`;
+    case 'NotExecuted':
+      return end.message;
+    case 'Gone':
+      return 'ended with exit code 137';
+  }
+}

@@ -1,0 +1,18 @@
+/** Owns what an order says of its programs: which there are, what their logs are called, and whether more may be started beside them. */
+import type { OrderedProcess } from '../../engines/compute/contract/engine.js';
+import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
+import type { WireOrder } from '../protocol/messages.js';
+
+export function containersOf(spec: WireOrder): string[] {
+  const { network } = spec;
+  const outward = network !== undefined && network.egress !== 'Deny' ? [NETWORK_LOG] : [];
+  return [...processesOf(spec).map(({ name }) => name), ...outward];
+}
+
+export function processesOf({ main, init, sidecars }: WireOrder): OrderedProcess[] {
+  return [...(main === undefined ? [] : [main]), ...(init === undefined ? [] : [init]), ...sidecars];
+}
+
+export function isEnterable(spec: WireOrder): boolean {
+  return spec.enterable === true || spec.main === undefined;
+}
