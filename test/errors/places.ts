@@ -11,7 +11,7 @@ import { parseFileSync } from '@swc/core';
 const ROOMS = ['src', 'actors', 'http', 'storage'];
 
 /** Speaks to the service over a socket of its own; its refusals have codes of that protocol. */
-const APART = [join('src', 'engines', 'compute', 'runner')];
+const APART = [join('src', 'runner')];
 
 export interface Place {
   readonly file: string;
