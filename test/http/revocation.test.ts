@@ -318,8 +318,8 @@ test('a list that is still being sent ends with its key', async (t) => {
       })(),
     };
   };
-  // Long enough to be sent before its end is known, and not through a compression that holds it back.
-  const annotations = { text: 'x'.repeat(200_000) };
+  // Long enough to be sent before its end is known (`WRITE_BYTES`), and not through a compression that holds it back.
+  const annotations = { text: 'x'.repeat(600_000) };
   await door.stage.put(
     { org: 'acme', kind: 'Sandbox', project: 'default', name: 'box' },
     object('Sandbox', 'box', 'default', {}, { annotations }),
