@@ -9,8 +9,7 @@ import type { ObjectMessage } from '../src/kinds/object-message.js';
 import type { Message } from '../src/kinds/machine.js';
 import type { StoredEffects } from '../storage/store.js';
 import { DONE, retry, wait, type EffectOutcome } from './effects/outcome.js';
-import type { Delivery } from './mailbox.js';
-import type { Registry } from './registry.js';
+import type { Delivery, Item } from './mailbox.js';
 
 export interface MessageRouter {
   /** To the incarnation `uid`, or to whoever lives there. */
@@ -28,7 +27,8 @@ const WAITS: ReadonlySet<ObjectMessage['letter']> = new Set([
 ]);
 
 export function openMessageRouter(
-  registry: Registry,
+  /** False when the mailbox is full. */
+  push: (address: Address, item: Item) => boolean,
   kindOf: (name: string) => KindDefinition | undefined,
   now: () => number,
 ): MessageRouter {
@@ -42,7 +42,7 @@ export function openMessageRouter(
     const fromOutside = message.type === 'Reported' || message.type === 'EffectFailed';
     const stored = fromOutside ? toStorable(message) : message;
     return new Promise((resolve) => {
-      const taken = registry.deliver(address, { item: 'message', message: stored, uid, since: now(), settle: resolve });
+      const taken = push(address, { item: 'message', message: stored, uid, since: now(), settle: resolve });
       if (!taken) resolve('Retry'); // I10: a full mailbox leaves it with the sender
     });
   }

@@ -14,9 +14,9 @@ import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, St
 import { openAdmission, type AdmissionDeps } from './admission/admission.js';
 import { openCache } from './cache.js';
 import { serviceRequest } from './caller.js';
-import { carryOut, type CarryOutDeps } from './effects/carry-out.js';
 import type { ChildrenDeps } from './effects/children.js';
 import { openEffectRunner } from './effects/runner.js';
+import { carryOut, type EffectDeps } from './effects/table.js';
 import type { WorkDeps } from './effects/work.js';
 import { openActivity } from './work/activity.js';
 import { openCommands, type Commands } from './work/commands.js';
@@ -75,7 +75,7 @@ export interface ActorsDeps {
   shortage?(): string | undefined;
   /** Why a URL can never be reached from here; absent: any may be. */
   readonly neverDialled?: AdmissionDeps['neverDialled'] | undefined;
-  readonly abandonDeliveries: CarryOutDeps['abandonDeliveries'];
+  readonly abandonDeliveries: EffectDeps['abandonDeliveries'];
   readonly forgetBlobs: ChildrenDeps['forgetBlobs'];
   /** Every committed change, in version order, before it is acknowledged. Must be quick. */
   onChange(change: CommittedChange): void;
@@ -223,7 +223,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     chance: Math.random,
     onCrash: deps.observe.crash,
   });
-  const router = openMessageRouter(registry, kindOf, clock);
+  const router = openMessageRouter(registry.deliver, kindOf, clock);
 
   let paused = await deps.admissions.read();
   const pause = (): Pause | undefined => {
@@ -275,6 +275,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     kinds,
     engine: deps.engine,
     reports,
+    attempts,
     secrets: deps.secrets,
     read,
     inputs: deps.inputs,
@@ -289,19 +290,15 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     now: clock,
   };
   const tools = openTools({ ...work, attempts, router, stopping, onProblem: deps.observe.problem });
-  const children: ChildrenDeps = {
-    ...{ kinds, objects, read, write: serviceWrite, tell: router.tell, quiet: admission.quiet },
-    forgetBlobs: deps.forgetBlobs,
+  const effectDeps: EffectDeps = {
+    ...work,
+    ...{ objects, write: serviceWrite, quiet: admission.quiet, router, pending: deps.pending, stopping },
+    ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
   };
 
   const effects = openEffectRunner({
     pending: deps.pending,
-    carryOut: (task, signal, pool) =>
-      carryOut(task, signal, pool, {
-        ...{ children, work, attempts, router, pending: deps.pending, stopping },
-        lettersSent: (to) => effects.lettersSent(to),
-        abandonDeliveries: deps.abandonDeliveries,
-      }),
+    carryOut: (task, attempt) => carryOut(task, effectDeps, attempt),
     giveBack({ row, effect }, reason, message) {
       return router.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message });
     },

@@ -4,7 +4,6 @@
  */
 import type { Address } from '../src/api/address.js';
 import type { Pending } from '../storage/store.js';
-import type { EffectRunner } from './effects/runner.js';
 import type { MessageRouter } from './message-router.js';
 import { delay } from './wait.js';
 
@@ -15,7 +14,7 @@ const AGAIN_MS = 500;
 
 export interface RecoveryDeps {
   readonly pending: Pick<Pending, 'unfinished'>;
-  readonly effects: Pick<EffectRunner, 'recover'>;
+  readonly effects: { recover(): Promise<void> };
   readonly router: MessageRouter;
   /** Kinds whose unfinished objects are woken, in this order. */
   readonly kinds: readonly string[];

@@ -7,9 +7,9 @@
 import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ObjectMeta, OwnerReference } from '../../src/api/object.js';
-import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { ObjectKey, StoredEffects } from '../../storage/store.js';
 import { refusedAs, remove, stands, type ChildrenDeps } from './children.js';
+import type { EffectOf, LaterEffectDefinition } from './definition.js';
 import { DONE, retry, type EffectOutcome } from './outcome.js';
 
 /** Objects asked side by side in one collection. */
@@ -21,7 +21,19 @@ const LOOK = 16;
 /** Objects above an owner that are looked at for a circle of owners; who makes a longer one waits for it. */
 const MOST_ABOVE = 1_000;
 
-type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
+export const collectChildrenEffect: LaterEffectDefinition<'CollectChildren', ChildrenDeps> = {
+  when: 'later',
+  pool: 'general',
+  laneOf: () => 'children',
+  run: collectChildren,
+};
+
+export const collectProjectEffect: LaterEffectDefinition<'CollectProject', ChildrenDeps> = {
+  when: 'later',
+  pool: 'general',
+  laneOf: () => 'project',
+  run: collectProject,
+};
 
 /**
  * Asks every child to go (or, orphaning, lets go of it). It is done only when each was asked: one that is parked or busy is
@@ -29,7 +41,7 @@ type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Typ
  */
 export async function collectChildren(
   row: StoredEffects,
-  effect: Effect<'CollectChildren'>,
+  effect: EffectOf<'CollectChildren'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const collection: Collection = { row, effect, above: openAbove(row, deps), deps };
@@ -49,7 +61,7 @@ export async function collectChildren(
 /** One run of one `CollectChildren`. */
 interface Collection {
   readonly row: StoredEffects;
-  readonly effect: Effect<'CollectChildren'>;
+  readonly effect: EffectOf<'CollectChildren'>;
   readonly above: Above;
   readonly deps: ChildrenDeps;
 }
@@ -160,7 +172,7 @@ function openAbove({ address, uid }: StoredEffects, deps: ChildrenDeps): Above {
 
 export async function collectProject(
   row: StoredEffects,
-  effect: Effect<'CollectProject'>,
+  effect: EffectOf<'CollectProject'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const { org } = row.address;

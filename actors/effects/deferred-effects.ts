@@ -6,7 +6,8 @@
  */
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { StoredEffects } from '../../storage/store.js';
-import { laneKey, targetOf, type EffectTask } from './lanes.js';
+import type { EffectTask } from './definition.js';
+import { laneKey, targetOf } from './table.js';
 
 const MOST_BEHIND = 1_000_000;
 

@@ -1,6 +1,10 @@
-/** Owns what carrying out an effect may come to. Handlers return it; the runner alone decides what follows. */
+/** What carrying out an effect may come to. Handlers return it; the runner alone decides what follows. */
 
-import type { PoolName } from './lanes.js';
+/**
+ * Where tries at effects run: what starts work must not hold up what ends it. A start that needs inputs from URLs fetches them in
+ * `fetches`, for as long as their servers like, and comes back to `starts` with them.
+ */
+export type PoolName = 'general' | 'starts' | 'fetches' | 'ends';
 
 export type EffectOutcome =
   /** Done, now or by an earlier run (every handler is idempotent by the effect's key, I5). */

@@ -21,15 +21,16 @@ import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import type { Delivery } from '../mailbox.js';
 import { delay } from '../wait.js';
-import { laneKey, targetOf, type EffectTask, type PoolName } from './lanes.js';
-import type { EffectStep } from './outcome.js';
-import { openPools, type Lane } from './pools.js';
+import type { EffectTask, EffectTry } from './definition.js';
 import { openDeferredEffects, type DeferredTarget } from './deferred-effects.js';
+import type { EffectStep, PoolName } from './outcome.js';
+import { openPools, type Lane } from './pools.js';
+import { laneKey, targetOf } from './table.js';
 
 export interface EffectRunnerDeps {
   readonly pending: Pick<Pending, 'effects' | 'effectsAt' | 'effectsDone'>;
-  /** The signal aborts with the reason OVERRULED when a later effect of the lane wants this one undone. `pool`: whose place it has. */
-  carryOut(task: EffectTask, signal: AbortSignal, pool: PoolName): Promise<EffectStep>;
+  /** Makes one try. */
+  carryOut(task: EffectTask, attempt: EffectTry): Promise<EffectStep>;
   /** Gives a failed effect back to its object; resolves when it is decided. */
   giveBack(task: EffectTask, reason: string, message: string): Promise<Delivery>;
   readonly stopping: AbortSignal;
@@ -48,8 +49,6 @@ export interface EffectRunner {
    * and dropped when memory is full. Whoever needs them asks again.
    */
   takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void;
-  /** Resolves when the volatile letters to this address that are in hand now are done, or the process stops. */
-  lettersSent(to: Address): Promise<void>;
   /** True while an effect of this object on its work is not done: what the engine has may be about to change. */
   workPending(uid: string): boolean;
   /** Reads what an earlier process left behind. Resolves when all of it is in hand or the memory bound is reached. */
@@ -146,7 +145,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
         ...{ key, org: task.row.address.org, queue: [task], tries: 0, overruled: false, parked: false },
         continues: undefined,
         triedAt: Date.now(),
-        resources: { at: 'New' },
+        state: { at: 'New' },
       };
       lanes.set(key, lane);
       pools.ready(lane);
@@ -330,10 +329,21 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   async function attempt(lane: Lane, task: EffectTask): Promise<EffectStep> {
     try {
-      return await pools.withSignal(lane, (signal, pool) => deps.carryOut(task, signal, pool));
+      return await pools.withSignal(lane, (signal, pool) => deps.carryOut(task, { signal, pool, messagesSent }));
     } catch (error) {
       return { outcome: 'Retry', message: describeFault(error) };
     }
+  }
+
+  async function messagesSent(to: Address): Promise<void> {
+    const key = addressKey(to);
+    const inHand = [...lanes.values()].flatMap(({ queue }) =>
+      queue.flatMap((task) =>
+        isStored(task) || targetOf(task.row.address, task.effect) !== key ? [] : [task.row.version],
+      ),
+    );
+    while (inHand.some((version) => rows.has(version)) && !deps.stopping.aborted)
+      await delay(LOOK_AGAIN_MS, deps.stopping);
   }
 
   /** Resolves when nothing is left in storage only, or the memory is full again. Goes on when storage was away. */
@@ -365,17 +375,6 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   return {
     take,
     takeVolatile,
-    async lettersSent(to) {
-      const key = addressKey(to);
-      const inHand = [...lanes.values()].flatMap(({ queue }) =>
-        queue.flatMap((task) =>
-          isStored(task) || targetOf(task.row.address, task.effect) !== key ? [] : [task.row.version],
-        ),
-      );
-      while (inHand.some((version) => rows.has(version)) && !deps.stopping.aborted) {
-        await delay(LOOK_AGAIN_MS, deps.stopping);
-      }
-    },
     workPending: (uid) => lanes.has(`${uid}>work`),
     async recover() {
       leftFrom = 0;

@@ -5,11 +5,12 @@
 import type { Address } from '../../src/api/address.js';
 import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
-import { isLater, type CommitEffect, type Effect, type LaterEffect } from '../../src/kinds/effect.js';
+import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
+import { isLater } from '../effects/table.js';
 
 export interface Draft {
   readonly address: Address;
