@@ -14,7 +14,9 @@ import type { Delivery, Item } from './mailbox.js';
 export interface MessageRouter {
   /** To the incarnation `uid`, or to whoever lives there. */
   deliver(address: Address, uid: string | undefined, message: Message): Promise<Delivery>;
-  /** A stored letter, as an effect's outcome. */
+  /** A message of the service itself that no commit asked for: it comes from the object that it is for. */
+  send(to: Address, uid: string, message: ObjectMessage): Promise<Delivery>;
+  /** A stored message, as an effect's outcome. */
   tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
 }
 
@@ -49,6 +51,8 @@ export function openMessageRouter(
 
   return {
     deliver,
+    send: (to, uid, letter) =>
+      deliver(to, uid, { type: 'MessageReceived', from: { address: to, uid, version: 0 }, letter }),
     async tell(row, to, uid, letter) {
       const from = { address: row.address, uid: row.uid, version: Math.max(0, row.version) };
       switch (await deliver(to, uid, { type: 'MessageReceived', from, letter })) {

@@ -47,7 +47,7 @@ export interface Webhooks {
   /** Wakes the dispatcher after a commit that emitted something which somebody may want. */
   follow(committer: Committer): Committer;
   /** What is due is sent from now on. */
-  start(router: Pick<MessageRouter, 'deliver'>): void;
+  start(router: Pick<MessageRouter, 'send'>): void;
   /** Something of this endpoint is due. */
   look(endpoint: string): void;
   /** For `AbandonDeliveries`. */
@@ -82,7 +82,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     onReconnect() {},
   });
 
-  function begin(router: Pick<MessageRouter, 'deliver'>): Running {
+  function begin(router: Pick<MessageRouter, 'send'>): Running {
     const { clock, chance, dialer, deliveries, outbox, epoch, kindOf } = deps;
     const later = openLater(queue, clock, onProblem);
     const results = openDeliveryResults({
@@ -92,10 +92,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     });
     const reports = openReports({
       ...{ deliveries, endpoints, onProblem, stopping },
-      async tell({ address, uid }, letter) {
-        const from = { address, uid, version: 0 };
-        return (await router.deliver(address, uid, { type: 'MessageReceived', from, letter })) !== 'Retry';
-      },
+      tell: async ({ address, uid }, message) => (await router.send(address, uid, message)) !== 'Retry',
     });
     const sender = openSender({
       ...{ deliveries, endpoints, keys, results, dialer, now: clock, chance, onProblem, stopping },

@@ -13,7 +13,7 @@ import type { EffectOf, LaterEffectDefinition } from './definition.js';
 import { DONE, type EffectOutcome } from './outcome.js';
 
 export interface CountDeps {
-  readonly router: MessageRouter;
+  readonly router: Pick<MessageRouter, 'deliver' | 'tell'>;
   readonly pending: Pick<Pending, 'unfinished'>;
   read(address: Address): Promise<Buffer | undefined>;
   readonly stopping: AbortSignal;

@@ -26,7 +26,7 @@ export async function commitDraft(
   const request = commitRequestOf(draft, self.kind, basis, secrets, deps, idempotency);
   const { uid } = draft.object.metadata;
   if (request === undefined) {
-    deps.volatile(self.address, uid, draft.volatile);
+    deps.afterCommit.volatile(self.address, uid, draft.volatile);
     return { outcome: 'Unchanged' };
   }
   // I1: the object's own actor is the only caller of commit, and it waits for each answer before it decides again.
@@ -50,9 +50,10 @@ export async function commitDraft(
         };
         deps.cache.setPrivate(self.address, version, request.private);
       }
-      if (request.timers.length > 0) deps.timers(self.address, uid, request.timers);
-      if (request.effects.length > 0) deps.effects({ version, address: self.address, uid, effects: request.effects });
-      if (draft.volatile.length > 0) deps.volatile(self.address, uid, draft.volatile);
+      if (request.timers.length > 0) deps.afterCommit.timers(self.address, uid, request.timers);
+      if (request.effects.length > 0)
+        deps.afterCommit.effects({ version, address: self.address, uid, effects: request.effects });
+      if (draft.volatile.length > 0) deps.afterCommit.volatile(self.address, uid, draft.volatile);
       return { outcome: 'Written', body, version };
     }
     case 'Fenced':

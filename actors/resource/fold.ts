@@ -20,7 +20,7 @@ type MessageItem = Extract<Item, { item: 'message' }>;
 export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, taken: MessageItem[]): Promise<void> {
   if (self.state.at === 'Unknown') self.state = await load(self.address, self.kind, deps);
   const present = self.state;
-  const context = deps.moment();
+  const context = deps.decisionContext();
   if (present.at !== 'Present') {
     takeMessages(mailbox, taken, MAX_FOLD);
     settleAll(taken, 'Absent');

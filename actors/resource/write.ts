@@ -94,7 +94,7 @@ function prepareChange(
   deps: ActorDeps,
 ) {
   const context: WriteContext = {
-    context: deps.moment(),
+    context: deps.decisionContext(),
     fieldValidation: request.fieldValidation,
     fieldManager: request.fieldManager,
     ifMatch: request.ifMatch,
@@ -123,7 +123,7 @@ async function finish(
   deps: ActorDeps,
 ): Promise<WriteReply> {
   const status = statusOf(self, request);
-  const refusal = applyMessage(draft, self.kind, message, deps.moment());
+  const refusal = applyMessage(draft, self.kind, message, deps.decisionContext());
   if (refusal) {
     // The machine may have touched its book before it refused: what is committed is read again.
     if (draft.book !== undefined) self.state = { at: 'Unknown' };

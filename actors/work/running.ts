@@ -20,7 +20,7 @@ export interface Running {
 
 export interface RunningDeps {
   readonly attempts: Pick<Attempts, 'whose'>;
-  readonly router: Pick<MessageRouter, 'deliver'>;
+  readonly router: Pick<MessageRouter, 'send'>;
   read(address: Address): Promise<Buffer | undefined>;
 }
 
@@ -42,12 +42,7 @@ export function openRunning({ attempts, router, read }: RunningDeps): Running {
       const found = await find(work);
       if (found === undefined) return 'Gone';
       const { address, uid, epoch } = found;
-      const letter = { letter: 'ProgressMade', epoch, completed, total } as const;
-      const delivery = await router.deliver(address, uid, {
-        type: 'MessageReceived',
-        from: { address, uid, version: 0 },
-        letter,
-      });
+      const delivery = await router.send(address, uid, { letter: 'ProgressMade', epoch, completed, total });
       return delivery === 'Done' ? 'Noted' : 'Later';
     },
   };

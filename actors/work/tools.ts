@@ -30,7 +30,7 @@ export interface Tools {
 
 export interface ToolsDeps extends OrderDeps {
   readonly attempts: Pick<Attempts, 'whose'>;
-  readonly router: Pick<MessageRouter, 'deliver'>;
+  readonly router: Pick<MessageRouter, 'send'>;
   readonly engine: Pick<ComputeEngine, 'exec'> | undefined;
   readonly kinds: readonly KindDefinition[];
   readonly stopping: AbortSignal;
@@ -105,8 +105,7 @@ export function openTools(deps: ToolsDeps): Tools {
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
     const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
-    const from = { address: owner.address, uid: owner.uid, version: 0 };
-    const taken = await deps.router.deliver(owner.address, owner.uid, { type: 'MessageReceived', from, letter });
+    const taken = await deps.router.send(owner.address, owner.uid, letter);
     if (taken !== 'Done' && taken !== 'Absent') throw new Error('the Workspace has not taken what was found');
   }
 
