@@ -58,19 +58,19 @@ export function openRegistry(
   function spawn(key: string, address: Address): Entry {
     const kind = kindOf(address.kind);
     if (!kind) throw new Error(`no kind ${address.kind}`);
-    const queued = new Entry(key, address, kind);
-    entries.set(key, queued);
-    return queued;
+    const entry = new Entry(key, address, kind);
+    entries.set(key, entry);
+    return entry;
   }
 
   return {
     deliver(address, item) {
       const key = addressKey(address);
-      const queued = entries.get(key) ?? spawn(key, address);
-      if (!queued.actor.mailbox.push(item)) return false;
-      if (!queued.awake && !queued.actor.busy) {
-        queued.awake = true;
-        queued.lent.wake();
+      const entry = entries.get(key) ?? spawn(key, address);
+      if (!entry.actor.mailbox.push(item)) return false;
+      if (!entry.awake && !entry.actor.busy) {
+        entry.awake = true;
+        entry.lent.wake();
       }
       return true;
     },
@@ -81,11 +81,11 @@ export function openRegistry(
     },
     passivate(before) {
       let released = 0;
-      for (const queued of entries.values()) {
-        const { actor } = queued;
-        if (actor.busy || queued.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
+      for (const entry of entries.values()) {
+        const { actor } = entry;
+        if (actor.busy || entry.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
         if (actor.lastUsed > before) continue;
-        queued.release();
+        entry.release();
         released += 1;
       }
       return released;

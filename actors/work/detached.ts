@@ -36,23 +36,23 @@ const NOTHING = (): void => undefined;
 export function openDetached({ attempts, activity, read, onProblem }: DetachedDeps): Detached {
   const busy = new Map<string, Entry>();
 
-  async function begin(id: string, queued: Entry): Promise<void> {
+  async function begin(id: string, entry: Entry): Promise<void> {
     const dot = id.lastIndexOf('.');
     const whose = attempts.whose(id.slice(0, dot));
     const body = whose.whose === 'Live' ? await read(whose.address) : undefined;
     const owner = body && whose.whose === 'Live' ? ownerOf(whose.address, body) : undefined;
     if (owner === undefined) {
-      if (busy.get(id) === queued) busy.delete(id);
+      if (busy.get(id) === entry) busy.delete(id);
       return;
     }
     // They may have ended meanwhile.
-    if (busy.get(id) === queued) queued.over = activity.begin(owner.address, owner.uid, Number(id.slice(dot + 1)));
+    if (busy.get(id) === entry) entry.over = activity.begin(owner.address, owner.uid, Number(id.slice(dot + 1)));
   }
 
   function end(id: string): void {
-    const queued = busy.get(id);
+    const entry = busy.get(id);
     busy.delete(id);
-    queued?.over();
+    entry?.over();
   }
 
   return {
@@ -64,9 +64,9 @@ export function openDetached({ attempts, activity, read, onProblem }: DetachedDe
       if (known !== undefined && some) known.sequence = sequence;
       else if (known !== undefined) end(id);
       else if (some) {
-        const queued: Entry = { sequence, over: NOTHING };
-        busy.set(id, queued);
-        begin(id, queued).catch((error: unknown) => {
+        const entry: Entry = { sequence, over: NOTHING };
+        busy.set(id, entry);
+        begin(id, entry).catch((error: unknown) => {
           busy.delete(id);
           onProblem(`processes of ${id}: ${error instanceof Error ? error.message : 'unknown'}`);
         });

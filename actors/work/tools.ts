@@ -55,10 +55,10 @@ export function openTools(deps: ToolsDeps): Tools {
   const waiting: string[] = [];
   let looking = 0;
 
-  function want(work: string, queued: Entry): void {
-    if (queued.looks === 'Now') queued.looks = 'NowAndAgain';
-    if (queued.looks !== 'No') return;
-    queued.looks = 'Waits';
+  function want(work: string, entry: Entry): void {
+    if (entry.looks === 'Now') entry.looks = 'NowAndAgain';
+    if (entry.looks !== 'No') return;
+    entry.looks = 'Waits';
     waiting.push(work);
     pump();
   }
@@ -67,27 +67,27 @@ export function openTools(deps: ToolsDeps): Tools {
     while (looking < AT_ONCE && !deps.stopping.aborted) {
       const work = waiting.shift();
       if (work === undefined) return;
-      const queued = entries.get(work);
-      if (queued?.looks !== 'Waits') continue;
-      queued.looks = 'Now';
+      const entry = entries.get(work);
+      if (entry?.looks !== 'Waits') continue;
+      entry.looks = 'Now';
       looking += 1;
-      void lookOnce(work, queued).finally(() => {
+      void lookOnce(work, entry).finally(() => {
         looking -= 1;
-        const again = queued.looks === 'NowAndAgain';
-        queued.looks = 'No';
-        if (again && entries.get(work) === queued) want(work, queued);
+        const again = entry.looks === 'NowAndAgain';
+        entry.looks = 'No';
+        if (again && entries.get(work) === entry) want(work, entry);
         pump();
       });
     }
   }
 
-  async function lookOnce(work: string, queued: Entry): Promise<void> {
+  async function lookOnce(work: string, entry: Entry): Promise<void> {
     const patience = deadline(LOOK_MS, deps.stopping);
     try {
-      await tellFound(work, queued, patience.signal);
+      await tellFound(work, entry, patience.signal);
     } catch (error) {
       // What the engine says next of this work is a reason to look again.
-      if (entries.get(work) === queued) entries.delete(work);
+      if (entries.get(work) === entry) entries.delete(work);
       if (!deps.stopping.aborted)
         deps.onProblem(`tools of ${work}: ${error instanceof Error ? error.message : 'unknown'}`);
     } finally {
@@ -95,13 +95,13 @@ export function openTools(deps: ToolsDeps): Tools {
     }
   }
 
-  async function tellFound(work: string, queued: Entry, signal: AbortSignal): Promise<void> {
+  async function tellFound(work: string, entry: Entry, signal: AbortSignal): Promise<void> {
     const { uid, epoch } = parseWorkId(work);
     const whose = deps.attempts.whose(uid);
     const attempt = whose.whose === 'Live' ? await deps.read(whose.address) : undefined;
     const owner = attempt && whose.whose === 'Live' ? ownerOf(whose.address, attempt) : undefined;
     if (owner?.address.kind !== 'Workspace') return;
-    queued.of = keyOf(owner.uid, epoch);
+    entry.of = keyOf(owner.uid, epoch);
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
     const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
@@ -140,14 +140,14 @@ export function openTools(deps: ToolsDeps): Tools {
   return {
     note({ id, phase }) {
       if (phase !== 'Running' || entries.has(id)) return;
-      const queued: Entry = { of: undefined, looks: 'No' };
-      entries.set(id, queued);
-      want(id, queued);
+      const entry: Entry = { of: undefined, looks: 'No' };
+      entries.set(id, entry);
+      want(id, entry);
     },
     gone: (work) => void entries.delete(work),
     look(uid, epoch) {
       const of = keyOf(uid, epoch);
-      for (const [work, queued] of entries) if (queued.of === of) want(work, queued);
+      for (const [work, entry] of entries) if (entry.of === of) want(work, entry);
     },
   };
 }
