@@ -37,7 +37,7 @@ export interface ObjectCache {
   fill(object: StoredObject, begun: number): void;
   /** The owner knows the private state that it has just committed. */
   setPrivate(address: Address, version: number, text: string | null): void;
-  /** What stands here was told to be stale: the next look reads Postgres. */
+  /** This entry was found stale: the next look reads Postgres. */
   forget(address: Address): void;
   clear(): void;
   readonly bytes: number;

@@ -1,4 +1,4 @@
-/** What the actors need of the process that holds the lease: storage, the engine, the clock, and who hears of what happens. */
+/** What the actors need of the process that holds the lease: storage, the engine, the clock, and observers. */
 import type { Address } from '../src/api/address.js';
 import type { ComputeEngine } from '../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../src/kinds/kind.js';

@@ -1,6 +1,6 @@
 /**
- * Owns which addresses have an actor in this process, and routes to them: at most one per address, spawned by the first
- * item and let go when idle. Knows nothing of what an item means.
+ * The actors of this process by address, and the delivery to them: at most one per address, spawned by the first item and let go when
+ * idle. It knows nothing of what an item means.
  */
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
@@ -31,7 +31,7 @@ export function openRegistry(
     readonly key: string;
     readonly actor: ResourceActor;
     readonly lent: Lent;
-    /** Neither book nor life of its own: let go as soon as nothing waits. */
+    /** Neither side state nor life of its own: let go as soon as nothing waits. */
     readonly plain: boolean;
     awake = false;
 

@@ -22,7 +22,7 @@ export interface ChildrenDeps {
   quiet(org: string, project: string): Promise<void>;
   /** The project may name none of its blobs any more. */
   forgetBlobs(org: string, project: string): Promise<void>;
-  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, message: ObjectMessage): Promise<EffectOutcome>;
 }
 
 /** A write of the service itself, before it is given the service's own caller. */
@@ -35,7 +35,7 @@ export type ServiceWrite =
 export const createChildEffect: LaterEffectDefinition<'CreateChild', ChildrenDeps> = {
   when: 'later',
   pool: 'general',
-  // The same as of a message to it: what a child is told comes after it was made.
+  // The same as of a message to it: a message to a child comes after the child was made.
   laneOf: ({ kind, name, project }, asking) =>
     addressKey({ ...asking, kind, name, project: project ?? asking.project }),
   run: createChild,
@@ -57,7 +57,7 @@ export async function createChild(
   const kind = kindNamed(deps.kinds, effect.kind);
   const project = kind.scope === 'org' ? '' : (effect.project ?? row.address.project);
   const address: Address = { org: row.address.org, kind: effect.kind, project, name: effect.name };
-  if (!(await stands(row, deps))) return DONE; // nobody would collect it
+  if (!(await stands(row, deps))) return DONE; // nothing would collect it
   if (row.recalled && !(await isAwaited(row, effect, owner, deps))) return DONE; // I8
   const reply = await deps.write(address, {
     verb: 'create',

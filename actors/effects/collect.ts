@@ -37,7 +37,7 @@ export const collectProjectEffect: LaterEffectDefinition<'CollectProject', Child
 
 /**
  * Asks every child to go (or, orphaning, lets go of it). It is done only when each was asked: one that is parked or busy is
- * asked again, since nobody would collect it later.
+ * asked again, since nothing would collect it later.
  */
 export async function collectChildren(
   row: StoredEffects,
@@ -67,10 +67,10 @@ interface Collection {
 }
 
 /**
- * An owner that waits hears of the end. While children are still going, each tells it when it is gone (`ChildGone`), and
+ * An owner that waits gets `ChildrenGone` at the end. While children are still going, each tells it when it is gone (`ChildGone`), and
  * it looks again: at a few only, so that the cost of N children is N looks of a fixed size. Those few are asked once
  * more, since one may have come after the others were asked; so whenever this ends with children left, one of them will
- * tell. A child that was only released tells nobody: then the next few are looked at.
+ * tell. A child that was only released tells no owner: then the next few are looked at.
  */
 async function lookAgain(collection: Collection): Promise<EffectOutcome> {
   const { row, effect, deps } = collection;
@@ -135,7 +135,7 @@ async function letGo(child: Address, others: readonly OwnerReference[], deps: Ch
   return { outcome: away ? DONE : refusedAs(reply), going: false };
 }
 
-/** Whether the child's letter at its end reaches this owner. */
+/** Whether the child's message at its end reaches this owner. */
 function leadsTo({ address, uid }: StoredEffects, child: Address, { ownerReferences = [] }: ObjectMeta): boolean {
   if (address.project !== '' && address.project !== child.project) return false;
   return ownerReferences.some(

@@ -49,8 +49,8 @@ async function tellForParked(
 ): Promise<EffectOutcome> {
   const body = await read(address);
   const attempt = body && decodeObject(body);
-  const letter = attempt && heldPlace(address, attempt);
-  if (!attempt || !letter) return DONE;
+  const message = attempt && heldPlace(address, attempt);
+  if (!attempt || !message) return DONE;
   // As a message that no commit asked for.
-  return router.tell({ ...row, address, uid: attempt.metadata.uid, version: 0 }, row.address, row.uid, letter);
+  return router.tell({ ...row, address, uid: attempt.metadata.uid, version: 0 }, row.address, row.uid, message);
 }

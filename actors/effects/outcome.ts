@@ -11,9 +11,9 @@ export type EffectOutcome =
   | { readonly outcome: 'Done' }
   /** Not now: a target that is busy, storage out of reach. Counted; after the last try it is a failure. */
   | { readonly outcome: 'Retry'; readonly message: string }
-  /** Not before somebody acts (a parked target): tried again slowly and without end. */
+  /** Not before an operator acts (a parked target): tried again slowly and without end. */
   | { readonly outcome: 'Wait'; readonly message: string }
-  /** Never: the object that asked is told. */
+  /** Never: it goes back to the object that asked. */
   | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
 
 /** What one try at an effect may come to. */

@@ -10,8 +10,8 @@ import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { fetchInputs, type Inputs } from '../work/inputs.js';
 import { resolveOrder, type OrderDeps } from '../work/work-spec.js';
-import type { Attempts } from '../work/attempts.js';
-import { workId, type ReportDelivery, type Reports } from '../work/reports.js';
+import { workId, type Attempts } from '../work/attempts.js';
+import type { ReportDelivery, Reports } from '../work/reports.js';
 import type { EffectOf, LaterEffectDefinition } from './definition.js';
 import {
   continueIn,
@@ -31,7 +31,7 @@ export interface WorkDeps extends OrderDeps {
   readonly reports: Reports | undefined;
   readonly attempts: Pick<Attempts, 'begin' | 'end'>;
   deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
-  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, message: ObjectMessage): Promise<EffectOutcome>;
 }
 
 /** All in one lane: the work of one Attempt. */
@@ -127,16 +127,16 @@ export async function startWork(
           const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message);
           const { digest } = image;
-          const letter: ObjectMessage = { letter: 'ImagePinned', epoch: effect.epoch, digest };
-          const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
-          if (told.outcome !== 'Done') return told;
+          const message: ObjectMessage = { letter: 'ImagePinned', epoch: effect.epoch, digest };
+          const sent = await deps.tell(row, effect.owner, effect.ownerUid, message);
+          if (sent.outcome !== 'Done') return sent;
           spec = { ...spec, imageDigest: digest };
         }
         // Before the work begins: a start that is carried out again finds what this one has taken.
         if (plan.notesSecrets === true && plan.secrets.length > 0) {
-          const letter: ObjectMessage = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
-          const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
-          if (told.outcome !== 'Done') return told;
+          const message: ObjectMessage = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
+          const sent = await deps.tell(row, effect.owner, effect.ownerUid, message);
+          if (sent.outcome !== 'Done') return sent;
         }
         await deps.engine.start(spec, signal);
         return DONE;

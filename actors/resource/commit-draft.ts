@@ -1,6 +1,6 @@
 /**
- * Owns the moment in which a draft becomes committed state: hands the member to the committer, and only when it is
- * durable takes it as the actor's state, lets its effects run and its letters go (I2, I5).
+ * Makes a draft the committed state: hands its request to the committer, and only when it is durable takes it as the actor's state,
+ * lets its effects run and its messages go (I2, I5).
  */
 import type { IdempotencyWrite, CommitResult } from '../../storage/commit/request.js';
 import type { Draft } from './draft.js';
@@ -46,7 +46,7 @@ export async function commitDraft(
           object: draft.object,
           private: draft.private,
           timers: timersAfter(basis === undefined ? new Map() : timers, request.timers),
-          book: draft.book,
+          sideState: draft.sideState,
         };
         deps.cache.setPrivate(self.address, version, request.private);
       }
@@ -61,7 +61,7 @@ export async function commitDraft(
       self.state = { at: 'Unknown' };
       return result;
     default:
-      // I3: whatever stands there now is not what was decided upon. Forget the draft (its book too) and load again.
+      // I3: what is stored now is not what was decided upon. Forget the draft (its side state too) and load again.
       self.state = { at: 'Unknown' };
       if (result.outcome === 'Stale') deps.cache.forget(self.address);
       return result;

@@ -3,7 +3,7 @@
  * engine says that the work runs (after a restart of the service the engine says so again), and when a link to a tool was made: programs
  * can be installed in a Workspace that runs. Looking does not count as activity of the Workspace's user.
  *
- * I8: said with the epoch of the work. I10: one entry for each piece of work that runs, `AT_ONCE` looks at once, `SAID_BYTES` of each.
+ * I8: what was found names the epoch of the work. I10: one entry for each piece of work that runs, `AT_ONCE` looks at once, `OUTPUT_BYTES` of each.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -13,14 +13,12 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
 import type { MessageRouter } from '../message-router.js';
-import type { Attempts } from './attempts.js';
-import { ownerOf } from './detached.js';
+import { findOwner, type Attempts } from './attempts.js';
 import { resolveEnvironment, type OrderDeps } from './work-spec.js';
-import { parseWorkId } from './reports.js';
 import { searchTools } from './tool-programs.js';
 
 export interface Tools {
-  /** Whatever the engine says of any work. */
+  /** Each state that the engine reports of any work. */
   note(state: WorkState): void;
   /** Nothing of this work is left. */
   gone(work: string): void;
@@ -29,7 +27,7 @@ export interface Tools {
 }
 
 export interface ToolsDeps extends OrderDeps {
-  readonly attempts: Pick<Attempts, 'whose'>;
+  readonly attempts: Pick<Attempts, 'find'>;
   readonly router: Pick<MessageRouter, 'send'>;
   readonly engine: Pick<ComputeEngine, 'exec'> | undefined;
   readonly kinds: readonly KindDefinition[];
@@ -48,7 +46,7 @@ type ToolsFound = Extract<ObjectMessage, { letter: 'ToolsFound' }>;
 const AT_ONCE = 4;
 /** The end of a command that only looks, ms: `jupyter lab --version` takes seconds. */
 const LOOK_MS = 20_000;
-const SAID_BYTES = 200;
+const OUTPUT_BYTES = 200;
 
 export function openTools(deps: ToolsDeps): Tools {
   const entries = new Map<string, Entry>();
@@ -82,25 +80,23 @@ export function openTools(deps: ToolsDeps): Tools {
   }
 
   async function lookOnce(work: string, entry: Entry): Promise<void> {
-    const patience = deadline(LOOK_MS, deps.stopping);
+    const limit = deadline(LOOK_MS, deps.stopping);
     try {
-      await tellFound(work, entry, patience.signal);
+      await tellFound(work, entry, limit.signal);
     } catch (error) {
       // What the engine says next of this work is a reason to look again.
       if (entries.get(work) === entry) entries.delete(work);
       if (!deps.stopping.aborted)
         deps.onProblem(`tools of ${work}: ${error instanceof Error ? error.message : 'unknown'}`);
     } finally {
-      patience.clear();
+      limit.clear();
     }
   }
 
   async function tellFound(work: string, entry: Entry, signal: AbortSignal): Promise<void> {
-    const { uid, epoch } = parseWorkId(work);
-    const whose = deps.attempts.whose(uid);
-    const attempt = whose.whose === 'Live' ? await deps.read(whose.address) : undefined;
-    const owner = attempt && whose.whose === 'Live' ? ownerOf(whose.address, attempt) : undefined;
+    const owner = await findOwner(work, deps.attempts, deps.read);
     if (owner?.address.kind !== 'Workspace') return;
+    const { epoch } = owner;
     entry.of = keyOf(owner.uid, epoch);
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
@@ -127,13 +123,13 @@ export function openTools(deps: ToolsDeps): Tools {
     if (started?.outcome !== 'Started') return undefined;
     const { execution } = started;
     execution.endInput();
-    let said = '';
+    let output = '';
     for await (const { stream, data } of execution.output) {
-      if (stream === 'stdout' && said.length < SAID_BYTES) said += Buffer.from(data).toString('utf8');
+      if (stream === 'stdout' && output.length < OUTPUT_BYTES) output += Buffer.from(data).toString('utf8');
     }
     const { end } = await execution.ended;
     signal.throwIfAborted();
-    const words = said.split('\n');
+    const words = output.split('\n');
     return end === 'Exited' ? Object.values(BROWSER_TOOLS).filter((tool) => words.includes(tool)) : undefined;
   }
 
