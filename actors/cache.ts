@@ -37,7 +37,7 @@ export interface ObjectCache {
   fill(object: StoredObject, begun: number): void;
   /** The owner knows the private state that it has just committed. */
   setPrivate(address: Address, version: number, text: string | null): void;
-  /** What stands here was told to be stale: the next look reads Postgres. */
+  /** This entry was found stale: the next look reads Postgres. */
   forget(address: Address): void;
   clear(): void;
   readonly bytes: number;
@@ -70,10 +70,10 @@ export function openCache(maxBytes: number, mostLeft = MOST_LEFT): ObjectCache {
     },
   });
 
-  function set(key: string, queued: Entry): void {
-    entries.set(key, queued);
+  function set(key: string, entry: Entry): void {
+    entries.set(key, entry);
     // What is larger than the whole cache is not taken.
-    if (sizeOf(queued) > maxBytes) left.set(key, queued.version);
+    if (sizeOf(entry) > maxBytes) left.set(key, entry.version);
   }
 
   return {
@@ -97,10 +97,10 @@ export function openCache(maxBytes: number, mostLeft = MOST_LEFT): ObjectCache {
     },
     setPrivate(address, version, text) {
       const key = addressKey(address);
-      const queued = entries.peek(key);
-      if (queued?.version !== version) return;
-      if (text === null) queued.private = null;
-      else set(key, { ...queued, private: text }); // it counts
+      const entry = entries.peek(key);
+      if (entry?.version !== version) return;
+      if (text === null) entry.private = null;
+      else set(key, { ...entry, private: text }); // it counts
     },
     forget(address) {
       entries.delete(addressKey(address));

@@ -1,4 +1,4 @@
-/** Owns the caller that the service itself is, for the writes that effects make. It may do what its effects say. */
+/** The service itself as a caller, for the writes that effects make. It may do what its effects ask for. */
 import { EVERYTHING } from '../src/api/access/grant.js';
 import type { Caller, WriteRequest } from './resource-service.js';
 import type { ServiceWrite } from './effects/children.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the queue of one actor: what waits, how long it has waited, and the bound.
+ * The queue of one actor: what waits, how long it has waited, and the bound.
  * nact delivers the wake-up only; its own mailbox never holds more than one message of ours.
  *
  * I10: `limit` items at most. A full mailbox refuses: a client's write is answered 503 with Retry-After, an internal
@@ -13,7 +13,7 @@ import type { WriteReply, WriteRequest } from './resource-service.js';
 export type Delivery =
   /** Decided, and what it changed is committed (or it changed nothing). */
   | 'Done'
-  /** Nobody lives at the address, or another incarnation than the one it was for. It needs no other try. */
+  /** No object has the address, or another incarnation than the one it was for. It needs no other try. */
   | 'Absent'
   /** The handler crashed on it; it was dropped. */
   | 'Dropped'
@@ -34,7 +34,7 @@ export type Item =
   | {
       readonly item: 'message';
       readonly message: Message;
-      /** Only for this incarnation; undefined: for whoever lives at the address. */
+      /** Only for this incarnation; undefined: for any incarnation. */
       readonly uid?: string | undefined;
       readonly since: number;
       settle(delivery: Delivery): void;

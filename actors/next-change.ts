@@ -1,6 +1,6 @@
 /**
- * Owns waiting for one object to change: whoever waits is woken by the commit, before its writer is answered. A wait sees nothing
- * that came before it, so it follows a look in the same turn, and has a bound of its own.
+ * Waits for one object to change: the commit ends the wait, before its writer is answered. A wait misses what came before it, so the
+ * caller reads the object in the same turn, and gives each wait a bound.
  *
  * I10: as many waits as there are callers; an address without any costs nothing.
  */

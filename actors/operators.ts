@@ -1,4 +1,4 @@
-/** Owns what an operator sees and may do: the tree of supervisors, crashes, restarts (`/ops/v1`; decisions, "Operators"). */
+/** What an operator sees and may do: the tree of supervisors, crashes, restarts (`/ops/v1`; decisions, "Operators"). */
 import { addressKey, type Address } from '../src/api/address.js';
 import type { MessageRouter } from './message-router.js';
 import type { Registry } from './registry.js';

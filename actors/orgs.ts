@@ -1,6 +1,6 @@
 /**
- * Owns the birth of an org: its row, its project `default`, its first member and that member's key; and what the
- * deployment itself needs before anybody comes: the catalogs and this machine's Node.
+ * Makes an org: its row, its project `default`, its first member and that member's key; and what the
+ * deployment itself needs before its first client: the catalogs and this machine's Node.
  * Every step is idempotent, so a first start that was cut off is finished by the next one, and a new org whose making
  * was cut off is finished when it is asked for again.
  */
@@ -54,7 +54,7 @@ export type CreatedOrg =
 
 /**
  * A new org with the key of its first Owner, which is shown this once. Its name is taken only when that key is made: what
- * was cut off before is gone on with, and a key that nobody was shown is replaced. One whose answer was lost is shown
+ * was cut off before is gone on with, and a key that was never shown is replaced. One whose answer was lost is shown
  * again to the same request under its Idempotency-Key.
  */
 export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Promise<CreatedOrg> {
@@ -81,7 +81,7 @@ export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Pro
 
 /**
  * One more Owner key of an org, shown this once: the operator's way back in for an org whose Owners are locked out. It is for
- * the org's first Member, or for a new one where that one is no Owner any more: nobody's role is changed.
+ * the org's first Member, or for a new one where that one is no Owner any more: no role is changed.
  */
 export async function recoverOrg(
   name: string,

@@ -1,10 +1,9 @@
 /**
- * Owns what a process does when it has become the active one: everything that was under way goes on (I6).
- * Order matters little, since all of it is idempotent; effects first, since they are what others wait for.
+ * What a process does when it has become the active one: everything that was under way goes on (I6).
+ * Order matters little, since all of it is idempotent; effects first, since others wait for them.
  */
 import type { Address } from '../src/api/address.js';
 import type { Pending } from '../storage/store.js';
-import type { EffectRunner } from './effects/runner.js';
 import type { MessageRouter } from './message-router.js';
 import { delay } from './wait.js';
 
@@ -15,8 +14,8 @@ const AGAIN_MS = 500;
 
 export interface RecoveryDeps {
   readonly pending: Pick<Pending, 'unfinished'>;
-  readonly effects: Pick<EffectRunner, 'recover'>;
-  readonly router: MessageRouter;
+  readonly effects: { recover(): Promise<void> };
+  readonly router: Pick<MessageRouter, 'deliver'>;
   /** Kinds whose unfinished objects are woken, in this order. */
   readonly kinds: readonly string[];
   rearmTimers(): Promise<void>;

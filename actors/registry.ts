@@ -1,6 +1,6 @@
 /**
- * Owns which addresses have an actor in this process, and routes to them: at most one per address, spawned by the first
- * item and let go when idle. Knows nothing of what an item means.
+ * The actors of this process by address, and the delivery to them: at most one per address, spawned by the first item and let go when
+ * idle. It knows nothing of what an item means.
  */
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
@@ -31,7 +31,7 @@ export function openRegistry(
     readonly key: string;
     readonly actor: ResourceActor;
     readonly lent: Lent;
-    /** Neither book nor life of its own: let go as soon as nothing waits. */
+    /** Neither side state nor life of its own: let go as soon as nothing waits. */
     readonly plain: boolean;
     awake = false;
 
@@ -58,19 +58,19 @@ export function openRegistry(
   function spawn(key: string, address: Address): Entry {
     const kind = kindOf(address.kind);
     if (!kind) throw new Error(`no kind ${address.kind}`);
-    const queued = new Entry(key, address, kind);
-    entries.set(key, queued);
-    return queued;
+    const entry = new Entry(key, address, kind);
+    entries.set(key, entry);
+    return entry;
   }
 
   return {
     deliver(address, item) {
       const key = addressKey(address);
-      const queued = entries.get(key) ?? spawn(key, address);
-      if (!queued.actor.mailbox.push(item)) return false;
-      if (!queued.awake && !queued.actor.busy) {
-        queued.awake = true;
-        queued.lent.wake();
+      const entry = entries.get(key) ?? spawn(key, address);
+      if (!entry.actor.mailbox.push(item)) return false;
+      if (!entry.awake && !entry.actor.busy) {
+        entry.awake = true;
+        entry.lent.wake();
       }
       return true;
     },
@@ -81,11 +81,11 @@ export function openRegistry(
     },
     passivate(before) {
       let released = 0;
-      for (const queued of entries.values()) {
-        const { actor } = queued;
-        if (actor.busy || queued.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
+      for (const entry of entries.values()) {
+        const { actor } = entry;
+        if (actor.busy || entry.awake || actor.mailbox.size > 0 || !actor.disposable) continue;
         if (actor.lastUsed > before) continue;
-        queued.release();
+        entry.release();
         released += 1;
       }
       return released;

@@ -1,6 +1,6 @@
 /**
- * Owns the interface of the actors room to the front door: everything HTTP may do with objects.
- * The implementation is wired in `actors/open.ts`. Nothing here can be called without an org (I12).
+ * The interface of the actors to the HTTP server: everything that HTTP may do with objects.
+ * The implementation is in `actors/open.ts`. Nothing here can be called without an org (I12).
  */
 import type { Author } from '../src/api/access/author.js';
 import type { Address } from '../src/api/address.js';

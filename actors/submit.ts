@@ -1,6 +1,6 @@
 /**
- * Owns the way of a client's write to its object's actor: a create is prepared and admitted first, since it needs no
- * current state; every other write is prepared by the actor itself.
+ * Takes a client's write to its object's actor: a create is prepared and admitted first, since it needs no current state; every
+ * other write is prepared by the actor itself.
  */
 import type { Address } from '../src/api/address.js';
 import type { ApiObject } from '../src/api/object.js';
@@ -11,6 +11,7 @@ import type { DecisionContext } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission, Verdict } from './admission/admission.js';
+import type { Pause } from './admission/pause.js';
 import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
 import type { OrgTurns } from './org-turns.js';
@@ -20,7 +21,7 @@ import type { Caller, WriteReply, WriteRequest } from './resource-service.js';
 /** What a write needs on its way. */
 export interface SubmitDeps {
   kindOf(name: string): KindDefinition | undefined;
-  moment(): DecisionContext;
+  decisionContext(): DecisionContext;
   readonly admission: Admission;
   readonly turns: OrgTurns;
   deliver(address: Address, item: Item): boolean;
@@ -28,12 +29,6 @@ export interface SubmitDeps {
   readonly responses: Responses;
   /** What is not taken from clients now, and why. */
   paused(): Pause | undefined;
-}
-
-export interface Pause {
-  /** `Work`: objects that run something. */
-  readonly what: 'Work' | 'AllObjects';
-  readonly message: string;
 }
 
 const PAUSED_RETRY_SECONDS = 30;
@@ -81,7 +76,7 @@ async function create(
     };
   }
   const { fieldValidation, fieldManager, duplicates, dryRun, ifMatch } = request;
-  const context = { context: deps.moment(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
+  const context = { context: deps.decisionContext(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
   if (prepared.outcome === 'Refused') return prepared;
   const leave = deps.admission.enter(address.org, address.project);

@@ -1,8 +1,8 @@
 /**
- * Owns what happens after a crash: the back-off before the next message, and when an actor is parked. Pure policy and
+ * Decides what happens after a crash: the back-off before the next message, and when an actor is parked. Pure policy and
  * a bounded memory of crashes; the resource actor does what it says.
  *
- * An actor that crashes more than `maxCrashes` times within `windowMs` is parked: its object says so by a condition,
+ * An actor that crashes more than `maxCrashes` times within `windowMs` is parked: a condition of its object shows it,
  * its neighbours go on, and an operator restarts it.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Owns the tree of nact actors: system → supervisor per kind → passive shard parents → one actor per live object.
+ * The tree of nact actors: system → supervisor per kind → passive shard parents → one actor per live object.
  * Parents get no messages at all (nact copies a parent's children at each message it handles), so fanning out is free.
  *
  * Making and stopping a nact actor costs more than the plain write for which it is often made, so an actor whose object
@@ -12,7 +12,7 @@ import { dispatch, spawnStateless, start, stop, type Ref as NactRef } from 'nact
 
 /** Passive parents per kind. 64 keeps each children map small at 100,000 live actors of one kind. */
 const SHARDS_PER_KIND = 64;
-/** I10: actors kept per kind while nobody needs them, about 4 kB each. More of them are stopped. */
+/** I10: actors kept per kind while no object needs them, about 4 kB each. More of them are stopped. */
 const MAX_SPARE = 256;
 
 /** Whose turns an actor runs. */

@@ -1,4 +1,4 @@
-/** Owns the two bounded waits of this room. Each takes a signal and takes its listener off again. */
+/** Two bounded waits. Each takes a signal and takes its listener off again. */
 
 /** Resolves after `ms`, or at once when the signal is aborted. Never rejects. */
 export function delay(ms: number, signal: AbortSignal): Promise<void> {
@@ -21,7 +21,7 @@ export function delay(ms: number, signal: AbortSignal): Promise<void> {
  */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    promise.catch(() => undefined); // nobody hears it any more
+    promise.catch(() => undefined); // it has no reader any more
     return Promise.reject(abortReason(signal));
   }
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * Owns the checks of a write that need to look at other objects: the project it goes into, and what its spec names.
- * They are made at the door, before the object's own commit; what changes afterwards is the machines' matter.
+ * The checks of a write that need to look at other objects: the project it goes into, and what its spec names.
+ * They are made before the object's own commit; the machines deal with what changes afterwards.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import { invalid } from '../../src/api/causes.js';

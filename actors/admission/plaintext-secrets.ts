@@ -1,6 +1,6 @@
 /**
- * Owns that no value of a Secret that work gets is written out beside it: who may read the object would read the Secret
- * with it (code SecretValueInEnv). The values are compared where they are sealed; here it is only known which text holds one.
+ * Checks that no value of a Secret that work gets is written out beside it: a reader of the object would read the Secret with it
+ * (code SecretValueInEnv). The values are compared where they are sealed; here it is only known which text holds one.
  *
  * I10: texts of more than MOST_BYTES are not compared but refused: the kernel would not start such a program anyway.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns whether what a spec names is there: in the object's own project, or in the catalog. One cause per missing one, by
+ * Checks that what a spec names is there: in the object's own project, or in the catalog. One cause per missing one, by
  * the path of its field; a name that stands there many times is looked for once.
  *
  * I10: at most MOST_NAMED names are looked for, since each may be a read.

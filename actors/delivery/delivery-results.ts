@@ -1,5 +1,5 @@
 /**
- * Owns that what attempts came to is written, in groups: one statement every few milliseconds instead of one per attempt.
+ * Writes what attempts came to, in groups: one statement every few milliseconds instead of one per attempt.
  * What cannot be written is tried again until the process stops; then the delivery is made once more (at least once).
  *
  * I10: as many wait here as the sender lets run ahead (`depth`).

@@ -1,5 +1,5 @@
 /**
- * Owns the step from events to deliveries: takes the outbox in the order of commits, matches each event with the endpoints
+ * Makes deliveries out of events: takes the outbox in the order of commits, matches each event with the endpoints
  * of its org, and hands what was written to the sender. Woken after a commit that emitted something; a slow sweep finds
  * what a crash left behind.
  *

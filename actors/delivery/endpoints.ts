@@ -1,5 +1,5 @@
 /**
- * Owns what the active process knows of all WebhookEndpoints: loaded at the start of a term, followed by every committed
+ * What the active process knows of all WebhookEndpoints: loaded at the start of a term, followed by every committed
  * change, before it is acknowledged. As many are in memory as there are, about a kilobyte each.
  */
 import type { Address } from '../../src/api/address.js';

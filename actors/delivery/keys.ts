@@ -1,5 +1,5 @@
 /**
- * Owns the keys that sign, opened: they go from their envelope to the signer and nowhere else (I11). A bounded number is kept,
+ * The keys that sign, opened: they go from their envelope to the signer and nowhere else (I11). A bounded number is kept,
  * since each attempt needs them; any change of an endpoint forgets its keys, so that a rotation holds from its commit on.
  */
 import { LRUCache } from 'lru-cache';

@@ -1,5 +1,5 @@
 /**
- * Owns putting later attempts into the queue, which holds a pointer per attempt and wakes the sender at its time. Nothing
+ * Puts later attempts into the queue, which holds a pointer per attempt and wakes the sender at its time. Nothing
  * depends on it: an attempt that is not there, or that the queue forgets, is found by the sender's sweep when it is overdue.
  *
  * I10: so many wait to be put in; what is beyond is left to the sweep.

@@ -1,6 +1,6 @@
 /**
- * Owns the wiring of webhooks in the active process: endpoints → dispatcher → sender → settling → reports, and the queue in
- * which later attempts wait (`later.ts`). It holds no rule of its own; everything in it ends when `stopping` is aborted.
+ * Opens webhooks in the active process: endpoints → dispatcher → sender → results → endpoint status, and the queue in which later
+ * attempts wait (`later.ts`). Everything in it ends when `stopping` is aborted.
  */
 import type { Dialer } from '../../src/engines/dialer/dialer.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
@@ -15,7 +15,7 @@ import { openDispatcher } from './dispatcher.js';
 import { openEndpoints } from './endpoints.js';
 import { openKeys } from './keys.js';
 import { openLater } from './later.js';
-import { openReports } from './reports.js';
+import { openEndpointStatus } from './endpoint-status.js';
 import { openSender, type Sender } from './sender.js';
 import { openDeliveryResults } from './delivery-results.js';
 
@@ -30,7 +30,7 @@ export interface WebhooksDeps {
   readonly dialer: Dialer;
   /** Of the lease. */
   readonly epoch: number;
-  /** Version of the newest commit; nobody else commits. */
+  /** Version of the newest commit; no other process commits. */
   readonly head: number;
   readonly kindOf: (name: string) => KindDefinition | undefined;
   openQueue(options: Pick<QueueOptions, 'process' | 'onReconnect'>): Promise<Queue>;
@@ -44,10 +44,10 @@ export interface WebhooksDeps {
 export interface Webhooks {
   /** Every committed change, in version order, before it is acknowledged. */
   committed(change: CommittedChange): void;
-  /** Wakes the dispatcher after a commit that emitted something which somebody may want. */
+  /** Wakes the dispatcher after a commit that emitted something which some endpoint may want. */
   follow(committer: Committer): Committer;
   /** What is due is sent from now on. */
-  start(router: Pick<MessageRouter, 'deliver'>): void;
+  start(router: Pick<MessageRouter, 'send'>): void;
   /** Something of this endpoint is due. */
   look(endpoint: string): void;
   /** For `AbandonDeliveries`. */
@@ -82,7 +82,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     onReconnect() {},
   });
 
-  function begin(router: Pick<MessageRouter, 'deliver'>): Running {
+  function begin(router: Pick<MessageRouter, 'send'>): Running {
     const { clock, chance, dialer, deliveries, outbox, epoch, kindOf } = deps;
     const later = openLater(queue, clock, onProblem);
     const results = openDeliveryResults({
@@ -90,12 +90,9 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
       onProblem,
       stopping,
     });
-    const reports = openReports({
+    const status = openEndpointStatus({
       ...{ deliveries, endpoints, onProblem, stopping },
-      async tell({ address, uid }, letter) {
-        const from = { address, uid, version: 0 };
-        return (await router.deliver(address, uid, { type: 'MessageReceived', from, letter })) !== 'Retry';
-      },
+      tell: async ({ address, uid }, message) => (await router.send(address, uid, message)) !== 'Retry',
     });
     const sender = openSender({
       ...{ deliveries, endpoints, keys, results, dialer, now: clock, chance, onProblem, stopping },
@@ -103,7 +100,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
         deps.onOutcome(phase);
         if (attempt === undefined) return;
         const number = before + 1;
-        reports.note(endpoint, { attempt: number, event, status: attempt.status, time: attempt.at });
+        status.note(endpoint, { attempt: number, event, status: attempt.status, time: attempt.at });
         if (due !== undefined) later.add({ id, number, endpoint, due });
       },
     });
@@ -119,7 +116,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
         await dispatcher.ended;
         await sender.ended();
         await results.close();
-        await reports.ended;
+        await status.ended;
         later.close();
       },
     };

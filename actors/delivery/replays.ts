@@ -1,4 +1,4 @@
-/** Owns sending a delivery again because somebody asks for it: the same body under a new id, once per Idempotency-Key. */
+/** Sends a delivery again because a client asks for it: the same body under a new id, once per Idempotency-Key. */
 import { refuse } from '../../src/api/refusal.js';
 import type { KeepResult, KeptAnswer } from '../../storage/commit/request.js';
 import type { StoredResponse } from '../../storage/store.js';

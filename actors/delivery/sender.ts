@@ -1,5 +1,5 @@
 /**
- * Owns the attempts: which due delivery goes next (`delivery-queue.ts`), what an attempt came to, and what follows from it.
+ * Makes the attempts at deliveries: which due delivery goes next (`delivery-queue.ts`), what an attempt came to, and what follows.
  *
  * The protocol
  * - A row in Postgres that is Pending and due is the truth (I6). New ones come straight from the dispatcher; what does not
@@ -102,7 +102,7 @@ export function openSender(deps: SenderDeps): Sender {
       if (!stopping.aborted) deps.onProblem(`a delivery: ${error instanceof Error ? error.message : 'failed'}`);
       await sleep(AGAIN_MS, undefined, { signal: stopping }).catch(() => {});
     }
-    // One that was not sent says nothing of its receiver.
+    // One that was not sent shows nothing of its receiver.
     turns.free(delivery, settlement?.attempt === undefined || isSoon(settlement.attempt));
     pump();
     if (settlement) {

@@ -2,15 +2,15 @@
  * Carries out the effects by which an object makes and deletes one object that it owns: CreateChild, DeleteChild. Each goes
  * through the child's own actor like any client's write (I1). Many at once are collected in `collect.ts`.
  */
-import type { Address } from '../../src/api/address.js';
+import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { apiVersionOf } from '../../src/kinds/versions.js';
 import type { Objects, StoredEffects } from '../../storage/store.js';
 import type { DeleteOptions, ObjectPatch, WriteReply } from '../resource-service.js';
+import type { EffectOf, LaterEffectDefinition } from './definition.js';
 import { DONE, retry, wait, type EffectOutcome } from './outcome.js';
 
 export interface ChildrenDeps {
@@ -22,7 +22,7 @@ export interface ChildrenDeps {
   quiet(org: string, project: string): Promise<void>;
   /** The project may name none of its blobs any more. */
   forgetBlobs(org: string, project: string): Promise<void>;
-  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, message: ObjectMessage): Promise<EffectOutcome>;
 }
 
 /** A write of the service itself, before it is given the service's own caller. */
@@ -32,18 +32,32 @@ export type ServiceWrite =
   | { readonly verb: 'patch'; readonly patch: ObjectPatch }
   | { readonly verb: 'delete'; readonly options: DeleteOptions };
 
-type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
+export const createChildEffect: LaterEffectDefinition<'CreateChild', ChildrenDeps> = {
+  when: 'later',
+  pool: 'general',
+  // The same as of a message to it: a message to a child comes after the child was made.
+  laneOf: ({ kind, name, project }, asking) =>
+    addressKey({ ...asking, kind, name, project: project ?? asking.project }),
+  run: createChild,
+};
+
+export const deleteChildEffect: LaterEffectDefinition<'DeleteChild', ChildrenDeps> = {
+  when: 'later',
+  pool: 'general',
+  laneOf: ({ kind, name }, asking) => addressKey({ ...asking, kind, name }),
+  run: deleteChild,
+};
 
 export async function createChild(
   row: StoredEffects,
-  effect: Effect<'CreateChild'>,
+  effect: EffectOf<'CreateChild'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const owner = kindNamed(deps.kinds, row.address.kind);
   const kind = kindNamed(deps.kinds, effect.kind);
   const project = kind.scope === 'org' ? '' : (effect.project ?? row.address.project);
   const address: Address = { org: row.address.org, kind: effect.kind, project, name: effect.name };
-  if (!(await stands(row, deps))) return DONE; // nobody would collect it
+  if (!(await stands(row, deps))) return DONE; // nothing would collect it
   if (row.recalled && !(await isAwaited(row, effect, owner, deps))) return DONE; // I8
   const reply = await deps.write(address, {
     verb: 'create',
@@ -85,7 +99,7 @@ export async function createChild(
  */
 async function isAwaited(
   { address, uid }: StoredEffects,
-  effect: Effect<'CreateChild'>,
+  effect: EffectOf<'CreateChild'>,
   kind: KindDefinition,
   deps: ChildrenDeps,
 ): Promise<boolean> {
@@ -104,9 +118,9 @@ export async function stands(row: StoredEffects, deps: ChildrenDeps): Promise<bo
   return owner !== undefined && decodeObject(owner).metadata.uid === row.uid;
 }
 
-export async function deleteChild(
+async function deleteChild(
   row: StoredEffects,
-  effect: Effect<'DeleteChild'>,
+  effect: EffectOf<'DeleteChild'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const { org, project } = row.address;

@@ -7,9 +7,9 @@
 import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ObjectMeta, OwnerReference } from '../../src/api/object.js';
-import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { ObjectKey, StoredEffects } from '../../storage/store.js';
 import { refusedAs, remove, stands, type ChildrenDeps } from './children.js';
+import type { EffectOf, LaterEffectDefinition } from './definition.js';
 import { DONE, retry, type EffectOutcome } from './outcome.js';
 
 /** Objects asked side by side in one collection. */
@@ -21,15 +21,27 @@ const LOOK = 16;
 /** Objects above an owner that are looked at for a circle of owners; who makes a longer one waits for it. */
 const MOST_ABOVE = 1_000;
 
-type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
+export const collectChildrenEffect: LaterEffectDefinition<'CollectChildren', ChildrenDeps> = {
+  when: 'later',
+  pool: 'general',
+  laneOf: () => 'children',
+  run: collectChildren,
+};
+
+export const collectProjectEffect: LaterEffectDefinition<'CollectProject', ChildrenDeps> = {
+  when: 'later',
+  pool: 'general',
+  laneOf: () => 'project',
+  run: collectProject,
+};
 
 /**
  * Asks every child to go (or, orphaning, lets go of it). It is done only when each was asked: one that is parked or busy is
- * asked again, since nobody would collect it later.
+ * asked again, since nothing would collect it later.
  */
 export async function collectChildren(
   row: StoredEffects,
-  effect: Effect<'CollectChildren'>,
+  effect: EffectOf<'CollectChildren'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const collection: Collection = { row, effect, above: openAbove(row, deps), deps };
@@ -49,16 +61,16 @@ export async function collectChildren(
 /** One run of one `CollectChildren`. */
 interface Collection {
   readonly row: StoredEffects;
-  readonly effect: Effect<'CollectChildren'>;
+  readonly effect: EffectOf<'CollectChildren'>;
   readonly above: Above;
   readonly deps: ChildrenDeps;
 }
 
 /**
- * An owner that waits hears of the end. While children are still going, each tells it when it is gone (`ChildGone`), and
+ * An owner that waits gets `ChildrenGone` at the end. While children are still going, each tells it when it is gone (`ChildGone`), and
  * it looks again: at a few only, so that the cost of N children is N looks of a fixed size. Those few are asked once
  * more, since one may have come after the others were asked; so whenever this ends with children left, one of them will
- * tell. A child that was only released tells nobody: then the next few are looked at.
+ * tell. A child that was only released tells no owner: then the next few are looked at.
  */
 async function lookAgain(collection: Collection): Promise<EffectOutcome> {
   const { row, effect, deps } = collection;
@@ -123,7 +135,7 @@ async function letGo(child: Address, others: readonly OwnerReference[], deps: Ch
   return { outcome: away ? DONE : refusedAs(reply), going: false };
 }
 
-/** Whether the child's letter at its end reaches this owner. */
+/** Whether the child's message at its end reaches this owner. */
 function leadsTo({ address, uid }: StoredEffects, child: Address, { ownerReferences = [] }: ObjectMeta): boolean {
   if (address.project !== '' && address.project !== child.project) return false;
   return ownerReferences.some(
@@ -160,7 +172,7 @@ function openAbove({ address, uid }: StoredEffects, deps: ChildrenDeps): Above {
 
 export async function collectProject(
   row: StoredEffects,
-  effect: Effect<'CollectProject'>,
+  effect: EffectOf<'CollectProject'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
   const { org } = row.address;

@@ -1,15 +1,19 @@
-/** Owns what carrying out an effect may come to. Handlers return it; the runner alone decides what follows. */
+/** What carrying out an effect may come to. Handlers return it; the runner alone decides what follows. */
 
-import type { PoolName } from './lanes.js';
+/**
+ * Where tries at effects run: what starts work must not hold up what ends it. A start that needs inputs from URLs fetches them in
+ * `fetches`, for as long as their servers like, and comes back to `starts` with them.
+ */
+export type PoolName = 'general' | 'starts' | 'fetches' | 'ends';
 
 export type EffectOutcome =
   /** Done, now or by an earlier run (every handler is idempotent by the effect's key, I5). */
   | { readonly outcome: 'Done' }
   /** Not now: a target that is busy, storage out of reach. Counted; after the last try it is a failure. */
   | { readonly outcome: 'Retry'; readonly message: string }
-  /** Not before somebody acts (a parked target): tried again slowly and without end. */
+  /** Not before an operator acts (a parked target): tried again slowly and without end. */
   | { readonly outcome: 'Wait'; readonly message: string }
-  /** Never: the object that asked is told. */
+  /** Never: it goes back to the object that asked. */
   | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
 
 /** What one try at an effect may come to. */

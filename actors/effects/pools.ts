@@ -1,17 +1,19 @@
 /**
- * Owns which lanes run now: each stands in the pool of its first effect until a place is free there.
+ * Decides which lanes run now: each stands in the pool of its first effect until a place is free there.
  *
- * What starts work may take minutes and has places of its own, so that it holds up neither letters nor what ends work. What it
- * fetches from URLs has others: a slow download holds up no start that needs none. A start that is overruled by a later effect of its lane (the stop of work whose input is still on its way) is told by
- * its signal, waits for nothing any more, and runs among those that end work.
+ * What starts work may take minutes and has places of its own, so that it holds up neither messages nor what ends work. What it
+ * fetches from URLs has others: a slow download holds up no start that needs none. A start that is overruled by a later effect of
+ * its lane (the stop of work whose input is still on its way) has its signal aborted, waits for nothing any more, and runs among
+ * those that end work.
  *
  * Orgs take turns (`org-round-robin.ts`), and none may have so many starts or fetches under way that there are none left for another.
  *
  * I10: as many lanes stand here as there are lanes in hand; `PLACES` run at once.
  */
-import { overrules, poolOf, type EffectTask, type PoolName } from './lanes.js';
-import { OVERRULED } from './outcome.js';
+import type { EffectTask } from './definition.js';
 import { OrgRoundRobin } from './org-round-robin.js';
+import { OVERRULED, type PoolName } from './outcome.js';
+import { overrules, poolOf } from './table.js';
 
 export interface Lane {
   readonly key: string;
@@ -27,11 +29,11 @@ export interface Lane {
   parked: boolean;
   /** When its first task was last tried, or became the first (ms). */
   triedAt: number;
-  resources: Stage;
+  state: LaneState;
 }
 
 /** What the first task is doing. */
-type Stage =
+type LaneState =
   | { readonly at: 'New' }
   | { readonly at: 'Ready'; readonly pool: Pool }
   | { readonly at: 'Running'; readonly pool: PoolName; readonly abort: AbortController | undefined }
@@ -58,12 +60,12 @@ export interface Pools {
 }
 
 /** Effects under way at once. */
-const PLACES: Readonly<Record<PoolName, number>> = { letters: 256, starts: 128, fetches: 128, ends: 128 };
+const PLACES: Readonly<Record<PoolName, number>> = { general: 256, starts: 128, fetches: 128, ends: 128 };
 
 /** `run` makes one try at the lane's first effect; it never rejects. */
 export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSignal): Pools {
   const pools: Readonly<Record<PoolName, Pool>> = {
-    letters: open('letters', false),
+    general: open('general', false),
     // Held for as long as a machine or a registry takes, which may be their owner's.
     starts: open('starts', true),
     // Held for as long as an input is on its way, which its server decides.
@@ -81,7 +83,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     const [first] = lane.queue;
     if (!first) return;
     const pool = pools[lane.overruled ? 'ends' : (lane.continues ?? poolOf(first.effect))];
-    lane.resources = { at: 'Ready', pool };
+    lane.state = { at: 'Ready', pool };
     pool.turns.add(lane);
   }
 
@@ -89,7 +91,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     while (!stopping.aborted) {
       const lane = turns.take();
       if (lane === undefined) return;
-      lane.resources = { at: 'Running', pool: name, abort: undefined };
+      lane.state = { at: 'Running', pool: name, abort: undefined };
       void run(lane).then(() => {
         turns.release(lane);
         pump();
@@ -98,7 +100,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
   }
 
   function pump(): void {
-    pumpOne(pools.letters);
+    pumpOne(pools.general);
     pumpOne(pools.starts);
     pumpOne(pools.fetches);
     pumpOne(pools.ends);
@@ -108,17 +110,17 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     const [first] = lane.queue;
     if (!first || lane.overruled || !overrules(later.effect, first.effect)) return;
     lane.overruled = true;
-    switch (lane.resources.at) {
+    switch (lane.state.at) {
       case 'New':
         return;
       case 'Running':
-        lane.resources.abort?.abort(OVERRULED);
+        lane.state.abort?.abort(OVERRULED);
         return;
       case 'Waiting':
-        clearTimeout(lane.resources.timer);
+        clearTimeout(lane.state.timer);
         break;
       case 'Ready':
-        lane.resources.pool.turns.delete(lane);
+        lane.state.pool.turns.delete(lane);
         break;
     }
     ready(lane);
@@ -134,23 +136,23 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
         ready(lane);
         pump();
       }, ms).unref();
-      lane.resources = { at: 'Waiting', timer };
+      lane.state = { at: 'Waiting', timer };
     },
     begin(lane) {
       lane.tries = 0;
       lane.overruled = false;
       lane.continues = undefined;
-      lane.resources = { at: 'New' };
+      lane.state = { at: 'New' };
       for (const later of lane.queue.slice(1)) overrule(lane, later);
       ready(lane);
     },
     async withSignal(lane, use) {
       const [first] = lane.queue;
-      const pool = lane.resources.at === 'Running' ? lane.resources.pool : 'letters';
-      // Of its own only where it can be overruled: letters are many.
+      const pool = lane.state.at === 'Running' ? lane.state.pool : 'general';
+      // A signal of its own only where it can be overruled: messages are many.
       if (!first || poolOf(first.effect) !== 'starts') return use(stopping, pool);
       const abort = new AbortController();
-      lane.resources = { at: 'Running', pool, abort };
+      lane.state = { at: 'Running', pool, abort };
       aborts.add(abort);
       if (lane.overruled) abort.abort(OVERRULED);
       try {

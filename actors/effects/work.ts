@@ -1,4 +1,4 @@
-/** Owns the effects by which an Attempt drives the engine: StartWork, StopWork, RemoveWork. Idempotent by work id. */
+/** The effects by which an Attempt drives the engine: StartWork, StopWork, RemoveWork. Idempotent by work id. */
 import { decodeObject } from '../../src/api/encode.js';
 import type { Address } from '../../src/api/address.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
@@ -10,32 +10,85 @@ import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { fetchInputs, type Inputs } from '../work/inputs.js';
 import { resolveOrder, type OrderDeps } from '../work/work-spec.js';
-import { workId, type ReportDelivery, type Reports } from '../work/reports.js';
-import type { PoolName } from './lanes.js';
-import { continueIn, DONE, OVERRULED, retry, wait, type EffectOutcome, type EffectStep } from './outcome.js';
+import { workId, type Attempts } from '../work/attempts.js';
+import type { ReportDelivery, Reports } from '../work/reports.js';
+import type { EffectOf, LaterEffectDefinition } from './definition.js';
+import {
+  continueIn,
+  DONE,
+  OVERRULED,
+  retry,
+  wait,
+  type EffectOutcome,
+  type EffectStep,
+  type PoolName,
+} from './outcome.js';
 
 export interface WorkDeps extends OrderDeps {
   readonly inputs: Inputs;
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
   readonly reports: Reports | undefined;
+  readonly attempts: Pick<Attempts, 'begin' | 'end'>;
   deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
-  tell(row: StoredEffects, to: Address, uid: string | undefined, letter: ObjectMessage): Promise<EffectOutcome>;
+  tell(row: StoredEffects, to: Address, uid: string | undefined, message: ObjectMessage): Promise<EffectOutcome>;
 }
 
-type Effect<Type extends LaterEffect['type']> = Extract<LaterEffect, { type: Type }>;
+/** All in one lane: the work of one Attempt. */
+const laneOf = (): string => 'work';
+
+/** A start that is not done yet is needless when its work is to end. */
+const overrules = ({ epoch }: EffectOf<'StopWork' | 'RemoveWork'>, earlier: LaterEffect): boolean =>
+  earlier.type === 'StartWork' && earlier.epoch === epoch;
+
+export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
+  when: 'later',
+  pool: 'starts',
+  laneOf,
+  async run(row, effect, deps, { signal, pool }) {
+    if (!(await isWanted(row, deps))) return DONE;
+    deps.attempts.begin(row.uid, row.address);
+    return startWork(row, effect, deps, signal, pool);
+  },
+};
+
+export const stopWorkEffect: LaterEffectDefinition<'StopWork', WorkDeps> = {
+  when: 'later',
+  pool: 'ends',
+  laneOf,
+  overrules,
+  async run(row, { epoch, graceSeconds }, { engine }, { signal }) {
+    await engine?.stop(workId(row.uid, epoch), graceSeconds, signal);
+    return DONE;
+  },
+};
+
+export const removeWorkEffect: LaterEffectDefinition<'RemoveWork', WorkDeps> = {
+  when: 'later',
+  pool: 'ends',
+  laneOf,
+  overrules,
+  async run(row, { epoch, logs }, deps, { signal }) {
+    deps.attempts.end(row.uid);
+    const id = workId(row.uid, epoch);
+    await deps.engine?.remove(id, logs, signal);
+    await deps.inputs.release(id);
+    if (!deps.reports) return report(row, deps, { report: 'Removed', epoch, time: deps.now() });
+    return outcomeOf(await deps.reports.removed(row.address, row.uid, epoch));
+  },
+};
 
 /** Run again after a crash, a start may find an Attempt that has long had its end: its work must not begin anew (I8). */
-export async function isWanted(row: StoredEffects, deps: Pick<WorkDeps, 'read'>): Promise<boolean> {
+async function isWanted(row: StoredEffects, deps: Pick<WorkDeps, 'read'>): Promise<boolean> {
   const body = await deps.read(row.address);
   const own = body && decodeObject(body);
   return own !== undefined && own.metadata.uid === row.uid && mayStart(own);
 }
 
-/** What comes from URLs is fetched in places of its own, before anything else of the start is looked up (`lanes.ts`). */
+/** What comes from URLs is fetched in places of its own, before anything else of the start is looked up (`pools.ts`). */
 export async function startWork(
   row: StoredEffects,
-  effect: Effect<'StartWork'>,
+  effect: EffectOf<'StartWork'>,
   deps: WorkDeps,
   signal: AbortSignal,
   pool: PoolName,
@@ -74,16 +127,16 @@ export async function startWork(
           const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message);
           const { digest } = image;
-          const letter: ObjectMessage = { letter: 'ImagePinned', epoch: effect.epoch, digest };
-          const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
-          if (told.outcome !== 'Done') return told;
+          const message: ObjectMessage = { letter: 'ImagePinned', epoch: effect.epoch, digest };
+          const sent = await deps.tell(row, effect.owner, effect.ownerUid, message);
+          if (sent.outcome !== 'Done') return sent;
           spec = { ...spec, imageDigest: digest };
         }
         // Before the work begins: a start that is carried out again finds what this one has taken.
         if (plan.notesSecrets === true && plan.secrets.length > 0) {
-          const letter: ObjectMessage = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
-          const told = await deps.tell(row, effect.owner, effect.ownerUid, letter);
-          if (told.outcome !== 'Done') return told;
+          const message: ObjectMessage = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
+          const sent = await deps.tell(row, effect.owner, effect.ownerUid, message);
+          if (sent.outcome !== 'Done') return sent;
         }
         await deps.engine.start(spec, signal);
         return DONE;
@@ -98,35 +151,11 @@ export async function startWork(
   }
 }
 
-export async function stopWork(
-  row: StoredEffects,
-  effect: Effect<'StopWork'>,
-  deps: WorkDeps,
-  signal: AbortSignal,
-): Promise<EffectOutcome> {
-  await deps.engine?.stop(workId(row.uid, effect.epoch), effect.graceSeconds, signal);
-  return DONE;
+async function report(row: StoredEffects, deps: WorkDeps, sent: WorkReport): Promise<EffectOutcome> {
+  return outcomeOf(await deps.deliver(row.address, row.uid, sent));
 }
 
-export async function removeWork(
-  row: StoredEffects,
-  effect: Effect<'RemoveWork'>,
-  deps: WorkDeps,
-  signal: AbortSignal,
-): Promise<EffectOutcome> {
-  const id = workId(row.uid, effect.epoch);
-  await deps.engine?.remove(id, effect.logs, signal);
-  await deps.inputs.release(id);
-  const { epoch } = effect;
-  if (!deps.reports) return report(row, deps, { report: 'Removed', epoch, time: deps.now() });
-  return taken(await deps.reports.removed(row.address, row.uid, epoch));
-}
-
-async function report(row: StoredEffects, deps: WorkDeps, said: WorkReport): Promise<EffectOutcome> {
-  return taken(await deps.deliver(row.address, row.uid, said));
-}
-
-function taken(delivery: ReportDelivery): EffectOutcome {
+function outcomeOf(delivery: ReportDelivery): EffectOutcome {
   switch (delivery) {
     case 'Done':
       return DONE;

@@ -1,5 +1,5 @@
 /**
- * Owns the fan-out of committed changes to watchers. Fed by the committer in version order, before each
+ * Fans committed changes out to watchers. Fed by the committer in version order, before each
  * acknowledgement; it never waits for a watcher.
  *
  * I4: a watcher gets the changes of its range in version order with no gap and no repeat. It catches up in steps of
@@ -48,7 +48,7 @@ interface Live {
 
 /** What an org's watchers have not been handed yet. There is none while nothing waits. */
 interface Flush {
-  /** By kind, for the next tick. Undefined: more than FRESH_BYTES, which nobody gets. */
+  /** By kind, for the next tick. Undefined: more than FRESH_BYTES, which no watcher gets. */
   fresh: Map<string, CommittedChange[] | undefined>;
   bytes: number;
   /** What an earlier tick has taken is being handed over. */
@@ -163,7 +163,7 @@ export function openHub(deps: HubDeps): Hub {
     if (mine.length > 0 && !hand(entry, mine, version)) end(entry, 'Slow');
   }
 
-  /** What a receiver throws ends that receiver and nobody else. */
+  /** What a receiver throws ends that receiver alone. */
   function hand({ watcher }: Live, changes: readonly CommittedChange[], version: number): boolean {
     try {
       return watcher.onChanges(changes, version);

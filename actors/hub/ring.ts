@@ -1,5 +1,5 @@
 /**
- * Owns the newest committed changes in memory, in version order: what a watch that resumes after a short break needs.
+ * The newest committed changes in memory, in version order: what a watch that resumes after a short break needs.
  *
  * I10: bounded by bytes and count. When it is full the oldest fall out, and a watch from below its start reads the
  * changes log instead.

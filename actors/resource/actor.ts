@@ -1,17 +1,17 @@
 /**
- * Owns the life of one resource actor: its mailbox, its turns, its crashes, and when it may be let go.
+ * The life of one resource actor: its mailbox, its turns, its crashes, and when it may be let go.
  *
  * Protocol. An address has at most one actor in this process (`../registry.ts`), and an actor handles one thing at a
  * time: a client's write (`write.ts`), or a fold of internal messages (`fold.ts`). It decides over a draft, commits it,
  * and only then takes the draft as its state and answers (I2). Its state is always what is committed.
  * - A second activation of the same object in another process cannot write: its commits name a stale version or a stale
- *   lease epoch, and it is told `Stale` or `Fenced` (I3). It then forgets its state and reads again.
- * - A crash while handling drops that item, forgets the state (a half-changed book too), and backs off; then it starts
+ *   lease epoch, and are answered `Stale` or `Fenced` (I3). It then forgets its state and reads again.
+ * - A crash while handling drops that item, forgets the state (a half-changed side state too), and backs off; then it starts
  *   from committed state with `Activated`. The stored effect behind a dropped message delivers it again.
  * - Storage that does not answer is no crash: the write is answered 503, messages wait or go back to their sender.
  * - Too many crashes park the actor: writes are answered 503, messages wait in storage, the object's condition
  *   `ActorHealthy` says so. An operator's restart is the only way out.
- * - With nothing to do it is let go: at once when the kind has neither book nor life of its own, else after an idle time.
+ * - With nothing to do it is let go: at once when the kind has neither side state nor life of its own, else after an idle time.
  *   The registry forgets it in the same turn in which its mailbox was seen empty, so no item is lost between.
  */
 import { setCondition } from '../../src/api/conditions.js';
@@ -125,14 +125,14 @@ export class ResourceActor implements Self {
       if (next?.item === 'write') {
         this.mailbox.shift();
         writing = next;
-        // I2: the answer is given when the commit has spoken, not before.
+        // I2: the answer is given when the commit is answered, not before.
         next.settle(await handleWrite(this, next.request, next.prepared, this.#deps));
       } else if (next) {
         await handleFold(this, this.mailbox, this.#deps, taken);
       }
     } catch (error) {
       if (error instanceof RefusalError && (writing !== undefined || error.refusal.code === 'Unavailable')) {
-        // Nothing was written, and the book may be half changed. A write that is refused from below is no crash.
+        // Nothing was written, and the side state may be half changed. A write that is refused from below is no crash.
         this.state = UNKNOWN;
         writing?.settle({ outcome: 'Refused', refusal: error.refusal });
         for (const item of taken) item.settle('Retry');
@@ -214,10 +214,10 @@ async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<bo
   try {
     self.state = await load(self.address, self.kind, deps);
     if (self.state.at !== 'Present') return false;
-    const { object, private: privateState, book } = self.state;
+    const { object, private: privateState, sideState } = self.state;
     const conditions = setCondition(conditionsOf(object), { type: ACTOR_HEALTHY, ...health }, deps.now());
     const status = { ...(object.status as object), conditions };
-    const draft = openDraft(self.address, { ...object, status }, privateState, book);
+    const draft = openDraft(self.address, { ...object, status }, privateState, sideState);
     await commitDraft(self, draft, deps);
   } catch {
     self.state = { at: 'Unknown' };

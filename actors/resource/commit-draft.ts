@@ -1,6 +1,6 @@
 /**
- * Owns the moment in which a draft becomes committed state: hands the member to the committer, and only when it is
- * durable takes it as the actor's state, lets its effects run and its letters go (I2, I5).
+ * Makes a draft the committed state: hands its request to the committer, and only when it is durable takes it as the actor's state,
+ * lets its effects run and its messages go (I2, I5).
  */
 import type { IdempotencyWrite, CommitResult } from '../../storage/commit/request.js';
 import type { Draft } from './draft.js';
@@ -26,7 +26,7 @@ export async function commitDraft(
   const request = commitRequestOf(draft, self.kind, basis, secrets, deps, idempotency);
   const { uid } = draft.object.metadata;
   if (request === undefined) {
-    deps.volatile(self.address, uid, draft.volatile);
+    deps.afterCommit.volatile(self.address, uid, draft.volatile);
     return { outcome: 'Unchanged' };
   }
   // I1: the object's own actor is the only caller of commit, and it waits for each answer before it decides again.
@@ -46,13 +46,14 @@ export async function commitDraft(
           object: draft.object,
           private: draft.private,
           timers: timersAfter(basis === undefined ? new Map() : timers, request.timers),
-          book: draft.book,
+          sideState: draft.sideState,
         };
         deps.cache.setPrivate(self.address, version, request.private);
       }
-      if (request.timers.length > 0) deps.timers(self.address, uid, request.timers);
-      if (request.effects.length > 0) deps.effects({ version, address: self.address, uid, effects: request.effects });
-      if (draft.volatile.length > 0) deps.volatile(self.address, uid, draft.volatile);
+      if (request.timers.length > 0) deps.afterCommit.timers(self.address, uid, request.timers);
+      if (request.effects.length > 0)
+        deps.afterCommit.effects({ version, address: self.address, uid, effects: request.effects });
+      if (draft.volatile.length > 0) deps.afterCommit.volatile(self.address, uid, draft.volatile);
       return { outcome: 'Written', body, version };
     }
     case 'Fenced':
@@ -60,7 +61,7 @@ export async function commitDraft(
       self.state = { at: 'Unknown' };
       return result;
     default:
-      // I3: whatever stands there now is not what was decided upon. Forget the draft (its book too) and load again.
+      // I3: what is stored now is not what was decided upon. Forget the draft (its side state too) and load again.
       self.state = { at: 'Unknown' };
       if (result.outcome === 'Stale') deps.cache.forget(self.address);
       return result;

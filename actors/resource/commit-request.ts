@@ -1,22 +1,14 @@
 /**
- * Owns the step from a draft to a member of a commit: encodes the object once, and sorts what the decisions asked for
- * into the rows of that very transaction (I5).
+ * Makes the request to commit out of a draft: encodes the object once, and lets the decisions' effects add their rows to the very
+ * transaction of the object (I5).
  */
 import { encodeObject } from '../../src/api/encode.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type {
-  EventRow,
-  IdempotencyWrite,
-  CommitRequest,
-  ObjectWrite,
-  TimerWrite,
-} from '../../storage/commit/request.js';
+import type { CommitRequest, IdempotencyWrite, ObjectWrite } from '../../storage/commit/request.js';
+import { addRows, type CommitContext, type CommitRows } from '../effects/commit-effects.js';
 import type { Draft } from './draft.js';
 
-export interface CommitRequestDeps {
-  /** Strictly increasing: names each arming of a timer, so that a job of an earlier one is recognised. */
-  nextGeneration(): number;
-}
+export type CommitRequestDeps = Pick<CommitContext, 'nextGeneration'>;
 
 /** The row as it was before; undefined when the object is being created. */
 export interface Basis {
@@ -39,60 +31,16 @@ export function commitRequestOf(
 ): CommitRequest | undefined {
   const body = encodeObject(draft.object);
   const { uid } = draft.object.metadata;
-  const timers: TimerWrite[] = draft.clearedTimers.map((cleared) => ({ op: 'clear', ...cleared }));
-  const events: EventRow[] = [];
-  const credentials: CommitRequest['credentials'][number][] = [];
-  const holds: CommitRequest['holds'][number][] = [];
-  const releases: string[] = [];
-  const postings: CommitRequest['postings'][number][] = [];
-  let dropSecretsBelow: number | undefined;
-  let revokeCredentials = draft.gone;
-  let blobs = blobsOf(draft, kind, basis);
-  for (const effect of draft.atCommit) {
-    switch (effect.type) {
-      case 'Emit':
-        events.push({
-          event: effect.event,
-          reason: effect.reason,
-          message: effect.message,
-          status: eventStatus(draft.object.status),
-        });
-        break;
-      case 'ArmTimer':
-        timers.push({ op: 'arm', timer: effect.timer, generation: deps.nextGeneration(), at: effect.at });
-        break;
-      case 'CancelTimer':
-        timers.push({ op: 'clear', timer: effect.timer, generation: Number.MAX_SAFE_INTEGER });
-        break;
-      case 'SealSecret':
-        break; // sealed before, since kept values have to be read: `secrets`
-      case 'DropSecretVersions':
-        dropSecretsBelow = effect.below;
-        break;
-      case 'GrantCredential':
-        credentials.push({ sha256: effect.sha256, expires: effect.expires, detail: effect.detail });
-        break;
-      case 'RevokeCredentials':
-        revokeCredentials = true;
-        break;
-      case 'ReleaseBlobs':
-        blobs = draft.gone ? undefined : [];
-        break;
-      case 'PlaceHold':
-        holds.push(effect.hold);
-        break;
-      case 'ReleaseHold':
-        releases.push(effect.key);
-        break;
-      case 'Post':
-        postings.push(effect.posting);
-        break;
-      case 'DeleteSelf':
-        break; // became `gone` in the draft
-    }
-  }
+  const rows: CommitRows = {
+    ...{ events: [], credentials: [], holds: [], releases: [], postings: [], dropSecretsBelow: undefined },
+    timers: draft.clearedTimers.map((cleared) => ({ op: 'clear', ...cleared })),
+    revokeCredentials: draft.gone,
+    blobs: blobsOf(draft, kind, basis),
+  };
+  const context = { status: draft.object.status, gone: draft.gone, nextGeneration: deps.nextGeneration };
+  for (const effect of draft.atCommit) addRows(rows, effect, context);
   const owners = (draft.object.metadata.ownerReferences ?? []).map((owner) => owner.uid);
-  const asked = draft.later.length + draft.atCommit.length + draft.slots.length + timers.length;
+  const asked = draft.later.length + draft.atCommit.length + draft.slots.length + rows.timers.length;
   if (basis && !draft.gone && asked === 0 && !draft.privateChanged && sameBody(body, basis.body)) return undefined;
   return {
     address: draft.address,
@@ -101,18 +49,10 @@ export function commitRequestOf(
     private: draft.private === undefined || draft.private === null ? null : JSON.stringify(draft.private),
     active: !draft.gone && kind.machine.isTerminal !== undefined && !kind.machine.isTerminal(draft.object.status),
     owners: basis === undefined || owners.join() !== basis.owners.join() ? owners : undefined,
-    blobs,
+    ...rows,
     effects: draft.later,
-    events,
-    timers,
     slots: draft.slots,
     secrets,
-    dropSecretsBelow,
-    credentials,
-    revokeCredentials,
-    holds,
-    releases,
-    postings,
     idempotency,
   };
 }
@@ -142,9 +82,3 @@ function sameBody(next: Buffer, current: Buffer): boolean {
 }
 
 const HOLE_START = '"resourceVersion":';
-
-/** What an event shows of its object's status: never more than phase and reason. */
-function eventStatus(status: unknown): string {
-  const { phase, reason } = (status ?? {}) as { phase?: unknown; reason?: unknown };
-  return JSON.stringify({ phase, reason });
-}

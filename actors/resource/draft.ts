@@ -1,22 +1,23 @@
 /**
- * Owns the draft of one commit: the object as the decisions of a fold leave it, and everything that they asked for.
+ * The draft of one commit: the object as the decisions of a fold leave it, and everything that they asked for.
  * Pure bookkeeping between `decide` and `commit-request.ts`; nothing here reads a clock or touches the world.
  */
 import type { Address } from '../../src/api/address.js';
 import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
-import { isLater, type CommitEffect, type Effect, type LaterEffect } from '../../src/kinds/effect.js';
+import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
+import { isLater } from '../effects/table.js';
 
 export interface Draft {
   readonly address: Address;
   object: ApiObject;
   private: unknown;
   privateChanged: boolean;
-  readonly book: unknown;
+  readonly sideState: unknown;
   readonly later: LaterEffect[];
   readonly atCommit: CommitEffect[];
   readonly slots: SlotRow[];
@@ -27,13 +28,13 @@ export interface Draft {
   gone: boolean;
 }
 
-export function openDraft(address: Address, object: ApiObject, privateState: unknown, book: unknown): Draft {
+export function openDraft(address: Address, object: ApiObject, privateState: unknown, sideState: unknown): Draft {
   return {
     address,
     object,
     private: privateState,
     privateChanged: false,
-    book,
+    sideState,
     later: [],
     atCommit: [],
     slots: [],
@@ -44,7 +45,7 @@ export function openDraft(address: Address, object: ApiObject, privateState: unk
   };
 }
 
-/** Lets lifecycle and machine decide one message over the draft. A refused draft is thrown away by whoever asked for it. */
+/** Lets lifecycle and machine decide one message over the draft. The caller throws a refused draft away. */
 export function applyMessage(
   draft: Draft,
   kind: KindDefinition,
@@ -74,14 +75,14 @@ function decideKind(
 ): Refusal | undefined {
   const { machine } = kind;
   const current = { address: draft.address, object: draft.object, private: draft.private };
-  const decision = machine.decide(current, draft.book, message, context);
+  const decision = machine.decide(current, draft.sideState, message, context);
   switch (decision.outcome) {
     case 'Ignored':
       return undefined;
     case 'Refused':
       return decision.refusal;
     case 'Volatile':
-      for (const change of decision.changes) machine.sideState?.apply(draft.book, change);
+      for (const change of decision.changes) machine.sideState?.apply(draft.sideState, change);
       draft.volatile.push(...decision.letters);
       return undefined;
     case 'Next': {
@@ -101,7 +102,7 @@ function decideKind(
       }
       if (decision.reveal) draft.reveal = { ...draft.reveal, ...decision.reveal };
       for (const change of decision.changes ?? []) {
-        machine.sideState?.apply(draft.book, change);
+        machine.sideState?.apply(draft.sideState, change);
         if (machine.sideState?.stored) draft.slots.push(change as SlotRow);
       }
       for (const effect of decision.effects) take(draft, effect, context);

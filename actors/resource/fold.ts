@@ -1,5 +1,5 @@
 /**
- * Owns the fold: a busy actor takes the internal messages that wait, decides them one after another over one draft, and
+ * The fold: a busy actor takes the internal messages that wait, decides them one after another over one draft, and
  * commits once. A client's write ends the fold, so it keeps its own version, changes row and answer.
  */
 import type { Mailbox, Delivery, Item } from '../mailbox.js';
@@ -20,13 +20,13 @@ type MessageItem = Extract<Item, { item: 'message' }>;
 export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, taken: MessageItem[]): Promise<void> {
   if (self.state.at === 'Unknown') self.state = await load(self.address, self.kind, deps);
   const present = self.state;
-  const context = deps.moment();
+  const context = deps.decisionContext();
   if (present.at !== 'Present') {
     takeMessages(mailbox, taken, MAX_FOLD);
     settleAll(taken, 'Absent');
     return;
   }
-  const draft = openDraft(self.address, present.object, present.private, present.book);
+  const draft = openDraft(self.address, present.object, present.private, present.sideState);
   /** Timers whose firing this fold has not seen yet. */
   let armed: Map<string, number> | undefined;
   while (taken.length < MAX_FOLD) {

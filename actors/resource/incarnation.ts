@@ -1,5 +1,5 @@
 /**
- * Owns what an actor holds of its object between messages, and how it is loaded.
+ * What an actor holds of its object between messages, and how it is loaded.
  * Committed state only: a draft that was not committed never becomes part of it (I2).
  */
 import type { Address } from '../../src/api/address.js';
@@ -20,8 +20,8 @@ export interface Present {
   readonly private: unknown;
   /** Generations of the armed timers by name; undefined: not read yet. */
   readonly timers: Generations | undefined;
-  /** The kind's book, changed in place by decided changes; undefined for kinds without one. */
-  readonly book: unknown;
+  /** The kind's side state, changed in place by decided changes; undefined for kinds without one. */
+  readonly sideState: unknown;
 }
 
 export type Incarnation = { readonly at: 'Unknown' } | { readonly at: 'Absent' } | Present;
@@ -43,7 +43,7 @@ export async function load(address: Address, kind: KindDefinition, deps: LoadDep
     object: decodeObject(stored.body),
     private: stored.private === null ? undefined : (JSON.parse(stored.private) as unknown),
     timers: undefined,
-    book: await openBook(address, stored.uid, kind, deps),
+    sideState: await openSideState(address, stored.uid, kind, deps),
   };
 }
 
@@ -59,7 +59,7 @@ async function read(
   return stored;
 }
 
-async function openBook(address: Address, uid: string, kind: KindDefinition, deps: LoadDeps): Promise<unknown> {
+async function openSideState(address: Address, uid: string, kind: KindDefinition, deps: LoadDeps): Promise<unknown> {
   const keeper = kind.machine.sideState;
   if (!keeper) return undefined;
   return keeper.open(keeper.stored ? await deps.objects.slots(address.org, uid) : []);

@@ -1,4 +1,4 @@
-/** Owns what a commit's answer means for the asker: one switch from outcomes to refusals. */
+/** What a commit's answer means for the client: one switch from outcomes to refusals. */
 import type { Refusal } from '../../src/api/refusal.js';
 import { unknownOutcome } from '../../src/api/unknown-outcome.js';
 import type { Address } from '../../src/api/address.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the answer to a request whose Idempotency-Key was used before: the stored response, or that it was another request.
+ * Answers a request whose Idempotency-Key was used before: the stored response, or that it was another request.
  * Source: decisions, "API machinery", Idempotency-Key.
  */
 import { decodeObject } from '../../src/api/encode.js';

@@ -1,6 +1,6 @@
 /**
- * Owns the way of secret values from a decision into their envelopes. Values that a patch did not name are taken over
- * from an older version here, between two envelopes, and seen by nobody else (I11).
+ * Takes secret values from a decision into their envelopes. Values that a patch did not name are taken over
+ * from an older version here, between two envelopes, and seen nowhere else (I11).
  */
 import type { CommitRequest } from '../../storage/commit/request.js';
 import type { SecretVersions } from '../../storage/store.js';

@@ -1,5 +1,5 @@
 /**
- * Owns a client's write on its object, from the queued request to the answer: create, replace, patch, delete.
+ * Carries out a client's write on its object, from the queued request to the answer: create, replace, patch, delete.
  * The generic half (merge, validation, metadata) is `src/kinds/write`; the kind's half is its machine; this is the order
  * of the two, the commit, and what is answered. Each write gets a commit of its own.
  */
@@ -68,7 +68,7 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
     const refusal = await deps.rule(self.kind, { org, by: request.caller, before: present.object, after });
     if (refusal) return refused(refusal);
   }
-  const draft = openDraft(self.address, step.object, present.private, present.book);
+  const draft = openDraft(self.address, step.object, present.private, present.sideState);
   const message: Message =
     request.verb === 'delete'
       ? { type: 'DeletionRequested', by: request.caller }
@@ -82,7 +82,7 @@ function act(
   request: Extract<WriteRequest, { verb: 'action' }>,
   deps: ActorDeps,
 ): Promise<WriteReply> {
-  const draft = openDraft(self.address, present.object, present.private, present.book);
+  const draft = openDraft(self.address, present.object, present.private, present.sideState);
   const { action, input, caller } = request;
   return finish(self, request, draft, { type: 'Action', action, input, by: caller }, [], deps);
 }
@@ -94,7 +94,7 @@ function prepareChange(
   deps: ActorDeps,
 ) {
   const context: WriteContext = {
-    context: deps.moment(),
+    context: deps.decisionContext(),
     fieldValidation: request.fieldValidation,
     fieldManager: request.fieldManager,
     ifMatch: request.ifMatch,
@@ -123,10 +123,10 @@ async function finish(
   deps: ActorDeps,
 ): Promise<WriteReply> {
   const status = statusOf(self, request);
-  const refusal = applyMessage(draft, self.kind, message, deps.moment());
+  const refusal = applyMessage(draft, self.kind, message, deps.decisionContext());
   if (refusal) {
-    // The machine may have touched its book before it refused: what is committed is read again.
-    if (draft.book !== undefined) self.state = { at: 'Unknown' };
+    // The machine may have touched its side state before it refused: what is committed is read again.
+    if (draft.sideState !== undefined) self.state = { at: 'Unknown' };
     return refused(refusal);
   }
   if (request.dryRun) return rehearsed(self, draft, status, warnings);
@@ -163,7 +163,7 @@ function statusOf(self: Self, request: WriteRequest): number {
 /** A dry run shows what would have been stored, and leaves no trace: not in storage, not in the actor. */
 function rehearsed(self: Self, draft: Draft, status: number, warnings: readonly string[]): WriteReply {
   const version = self.state.at === 'Present' ? self.state.version : 0;
-  if (draft.book !== undefined) self.state = { at: 'Unknown' };
+  if (draft.sideState !== undefined) self.state = { at: 'Unknown' };
   const body =
     version === 0 ? Buffer.from(JSON.stringify(draft.object)) : stampVersion(encodeObject(draft.object), version);
   const etag = `dry-run-${draft.object.metadata.uid}`;
@@ -192,7 +192,7 @@ function keyed(
 }
 
 /**
- * What changes nothing is answered with what stands there, and its key is kept all the same: sent again after somebody
+ * What changes nothing is answered with what stands there, and its key is kept all the same: sent again after another client
  * else's write it would change something. And it may itself be the echo of what this very key has changed before.
  */
 async function unchanged(

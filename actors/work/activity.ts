@@ -1,9 +1,9 @@
 /**
- * Owns telling a Sandbox or Workspace that something goes on inside of it from outside: when that begins, when it has ended, and
- * every minute between. A letter that is lost is made up for by the next; one who dies says no more, and what it kept awake
- * lapses (`ActivitySeen`).
+ * Reports to a Sandbox or Workspace that a client does something inside: when that begins, when it has ended, and every minute
+ * between. A message that is lost is made up for by the next; a process that dies reports no more, and what it kept active lapses
+ * (`ActivitySeen`).
  *
- * Each letter may be a commit, so short ones are told together: a beginning is told once it has lasted BRIEF_MS, and an end once
+ * Each message may be a commit, so short activities are reported together: a beginning once it has lasted BRIEF_MS, and an end once
  * nothing has followed for REST_MS.
  *
  * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the front door.
@@ -14,11 +14,11 @@ import type { ObjectMessage } from '../../src/kinds/object-message.js';
 const REPEAT_MS = 60_000;
 const BRIEF_MS = 200;
 const REST_MS = 1_000;
-/** What happens again within this is one activity, so that not each key that is typed is told. */
+/** What happens again within this is one activity, so that not each key that is typed is reported. */
 const LINGER_MS = 15_000;
 
 export interface Activity {
-  /** Something has begun; the returned call says that it has ended, harmless twice. */
+  /** Something has begun; the returned call ends it, harmless twice. */
   begin(owner: Address, uid: string, epoch: number): () => void;
   /** Something has happened that has no end of its own: a key was typed, a port was written to. Cheap. */
   touch(owner: Address, uid: string, epoch: number): void;
@@ -31,11 +31,11 @@ interface Going {
   count: number;
   /** Since when nothing has rested for REST_MS. */
   readonly since: number;
-  /** It was said to be busy. */
-  told: boolean;
+  /** Its beginning was reported. */
+  reported: boolean;
   /** Of the last end, ms. */
   endedAt: number;
-  /** Says the beginning or the end. */
+  /** Reports the beginning or the end. */
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -71,18 +71,18 @@ export function openActivity({ tell, now, stopping }: ActivityDeps): Activity {
 
   function sayBusy(going: Going): void {
     clearTimeout(going.timer);
-    going.told = true;
+    going.reported = true;
     say(going, true, now());
   }
 
   function begin(owner: Address, uid: string, epoch: number): () => void {
     const key = `${uid}.${epoch}`;
-    const fresh: Going = { owner, uid, epoch, count: 0, since: now(), told: false, endedAt: 0, timer: undefined };
+    const fresh: Going = { owner, uid, epoch, count: 0, since: now(), reported: false, endedAt: 0, timer: undefined };
     const going = all.get(key) ?? fresh;
     all.set(key, going);
     going.count += 1;
     const left = going.since + BRIEF_MS - now();
-    if (going.told) clearTimeout(going.timer);
+    if (going.reported) clearTimeout(going.timer);
     else if (left <= 0) sayBusy(going);
     else if (going.count === 1) later(going, left, () => sayBusy(going));
     let over = false;

@@ -1,15 +1,12 @@
-/**
- * Owns waiting for what starts: a caller that says so is let in as soon as the Sandbox or Workspace runs, instead of being
- * told to come again.
- */
+/** Waits for a Sandbox or Workspace that starts: a caller that asks for it is attached as soon as it runs, instead of being refused. */
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import { attach, type AttachedWork, type AttachDeps } from './attach.js';
 
-/** It is looked at again after this, though no change was heard of (ms). */
+/** The object is read again after this, even without a change (ms). */
 const LOOK_MS = 500;
 
-/** At most so long; then, and when the signal is aborted, it is told to come again, as `enter` does. */
+/** Waits `waitMs` at most; then, and when the signal is aborted, refuses as `attach` does. */
 export async function attachWhenRunning(
   owner: Address,
   epoch: number | undefined,

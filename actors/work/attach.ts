@@ -1,11 +1,11 @@
 /**
- * Owns the way into what a Sandbox or Workspace runs now: from the object to the Attempt, to the work that the engine knows. All
- * that is done inside from outside (commands, processes, terminals, files, ports) comes through here, and counts as activity.
+ * Attaches a caller to what a Sandbox or Workspace runs now: from the object to the Attempt, to the work that the engine knows. All
+ * that a client does inside (commands, processes, terminals, files, ports) comes through here, and counts as activity.
  *
  * It reads `status.phase` and `status.attempt` {name, epoch} of the object, and the kind's work plan.
  *
- * I8: whoever enters belongs to one epoch. The engine knows work by epoch, so nothing reaches a successor; a caller who names
- * another epoch than the present one is told the present one.
+ * I8: an attached caller belongs to one epoch. The engine knows work by epoch, so nothing reaches a successor; a caller who names
+ * another epoch than the present one is refused, and the refusal names the present one.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -15,9 +15,8 @@ import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { WorkPlan } from '../../src/kinds/work.js';
 import type { Activity } from './activity.js';
-import { ATTEMPT } from './attempts.js';
+import { ATTEMPT, workId } from './attempts.js';
 import { resolveEnvironment, type OrderDeps } from './work-spec.js';
-import { workId } from './reports.js';
 
 export interface AttachDeps extends OrderDeps {
   readonly kinds: readonly KindDefinition[];
@@ -39,17 +38,17 @@ export interface AttachedWork {
   readonly engine: ComputeEngine;
   /** What the main program sees in its environment, its Secrets too: nothing of it is written down (I11). */
   environment(): Promise<Readonly<Record<string, string>>>;
-  /** Something of the caller's goes on inside, until the returned call; harmless twice. */
+  /** The caller does something inside until the returned call, which is harmless twice. */
   begin(): () => void;
   /** Something has happened that has no end of its own. */
   touch(): void;
-  /** The refusal for one who finds that the work has ended. */
+  /** The refusal for a caller who finds that the work has ended. */
   over(why: string): RefusalError;
 }
 
 type More = Parameters<typeof refuse>[2];
 
-/** How each kind says no. */
+/** How each kind refuses. */
 const SANDBOX = {
   starting: (message: string, more: More) => refuse('SandboxStarting', message, more),
   notRunning: (message: string, more: More) => refuse('SandboxNotRunning', message, more),

@@ -1,9 +1,11 @@
 /**
- * Owns which Attempts may have work on the engine, by uid: what the engine reports is addressed by uid alone.
+ * Remembers which Attempts may have work on the engine, by uid: what the engine reports is addressed by uid alone.
  * Filled when work is started and, after a restart, from the unfinished Attempts in storage.
  *
+ * I8: work is named `<attempt uid>.<epoch>`.
+ *
  * I10: as many entries as there is live work, and the last `MAX_ENDED` that ended, so that a report which was overtaken
- * by the end of its work is recognised as late and not as work that nobody owns.
+ * by the end of its work is recognised as late and not as work without an Attempt.
  */
 import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
@@ -13,12 +15,12 @@ import type { Objects, Pending } from '../../storage/store.js';
 
 export const ATTEMPT = 'Attempt';
 
-export type Whose =
-  | { readonly whose: 'Live'; readonly address: Address }
+export type FoundAttempt =
+  | { readonly found: 'Live'; readonly address: Address }
   /** It had its end already: the report is late. */
-  | { readonly whose: 'Ended' }
-  /** Work of an Attempt that no longer exists. */
-  | { readonly whose: 'Nobody' };
+  | { readonly found: 'Ended' }
+  /** The Attempt no longer exists. */
+  | { readonly found: 'None' };
 
 /** An Attempt that was under way when this process began. */
 export interface Recalled {
@@ -30,7 +32,7 @@ export interface Recalled {
 export interface Attempts {
   begin(uid: string, address: Address): void;
   end(uid: string): void;
-  whose(uid: string): Whose;
+  find(uid: string): FoundAttempt;
   /** Answers those whose work should be on the engine. */
   recall(
     store: { readonly pending: Pick<Pending, 'unfinished'>; readonly objects: Pick<Objects, 'read'> },
@@ -50,10 +52,10 @@ export function openAttempts(): Attempts {
       live.delete(uid);
       ended.set(uid, true);
     },
-    whose(uid) {
+    find(uid) {
       const address = live.get(uid);
-      if (address) return { whose: 'Live', address };
-      return { whose: ended.has(uid) ? 'Ended' : 'Nobody' };
+      if (address) return { found: 'Live', address };
+      return { found: ended.has(uid) ? 'Ended' : 'None' };
     },
     async recall({ pending, objects }, stopping) {
       const working: Recalled[] = [];
@@ -75,4 +77,35 @@ export function openAttempts(): Attempts {
       return working;
     },
   };
+}
+
+export function workId(uid: string, epoch: number): string {
+  return `${uid}.${epoch}`;
+}
+
+export function parseWorkId(id: string): { uid: string; epoch: number } {
+  const dot = id.lastIndexOf('.');
+  return { uid: id.slice(0, dot), epoch: Number(id.slice(dot + 1)) };
+}
+
+/** What the work of an Attempt is part of, such as a Job, at the epoch of the work. */
+export interface WorkOwner {
+  readonly address: Address;
+  readonly uid: string;
+  readonly epoch: number;
+}
+
+/** Undefined when the Attempt of this work has ended. */
+export async function findOwner(
+  work: string,
+  attempts: Pick<Attempts, 'find'>,
+  read: (address: Address) => Promise<Buffer | undefined>,
+): Promise<WorkOwner | undefined> {
+  const { uid, epoch } = parseWorkId(work);
+  const attempt = attempts.find(uid);
+  const body = attempt.found === 'Live' ? await read(attempt.address) : undefined;
+  if (attempt.found !== 'Live' || body === undefined) return undefined;
+  const references = decodeObject(body).metadata.ownerReferences ?? [];
+  const owner = references.find(({ controller }) => controller === true) ?? references[0];
+  return owner && { address: { ...attempt.address, kind: owner.kind, name: owner.name }, uid: owner.uid, epoch };
 }

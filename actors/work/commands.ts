@@ -1,7 +1,7 @@
 /**
- * Owns what is done inside running work, as thin passages to the engine: commands (with a terminal or without), detached processes,
- * connections to ports. Each enters by `attach.ts`, at one epoch (I8). A command is activity as long as it runs; of a terminal
- * its input is, of a port what its user tells, and of a detached process `detached.ts` tells.
+ * What a client does inside running work, each passed on to the engine: commands (with a terminal or without), detached processes,
+ * connections to ports. Each attaches by `attach.ts`, at one epoch (I8). A command is activity as long as it runs; of a terminal
+ * its input is, of a port what its caller reports; of detached processes `detached.ts` reports it.
  *
  * A command and a process get the environment of the object, its Secrets too, as the main program does; nothing of it is
  * written down (I11).
@@ -37,7 +37,7 @@ export interface Command {
   readonly waitMs?: number | undefined;
 }
 
-/** Where something goes on: handles that are given to clients name both. */
+/** One epoch of an object: handles that are given to clients name both. */
 export interface EpochRef {
   /** Of the Sandbox or Workspace. */
   readonly uid: string;
@@ -84,7 +84,7 @@ export interface Commands {
     port: { readonly port: number; readonly epoch?: number | undefined },
     signal: AbortSignal,
   ): Promise<PortConnection>;
-  /** Somebody is inside, whatever is done there (an SSH connection): activity until `leave`, harmless twice. */
+  /** A client is connected, whatever it does (an SSH connection): activity until `leave`, harmless twice. */
   stay(owner: Address, epoch: number | undefined): Promise<EpochRef & { readonly leave: () => void }>;
 }
 
@@ -100,7 +100,7 @@ export interface ProcessName extends EpochRef {
 
 const ENDED = 'its program has ended';
 
-/** Every call refuses as `enter` does. */
+/** Every call refuses as `attach` does. */
 export function openCommands(deps: AttachDeps): Commands {
   /** One short request inside. */
   async function within<T>(
@@ -126,7 +126,7 @@ export function openCommands(deps: AttachDeps): Commands {
       const attached = await attachWhenRunning(owner, command.epoch, command.waitMs ?? 0, deps, signal);
       const started = await attached.engine.exec(await orderOf(command, attached), signal);
       if (started.outcome === 'NotRunning') throw attached.over(ENDED);
-      // Nobody may sit before an open terminal: only what is typed counts.
+      // An open terminal may have no user before it: only what is typed counts.
       if (command.terminal) return touching(started.execution, attached.touch);
       void started.execution.ended.finally(attached.begin());
       return started.execution;

@@ -1,25 +1,24 @@
 /**
- * Owns that detached processes keep their Sandbox or Workspace awake: as long as the engine says that some run, their owner hears of
- * activity. The engine says so again after a restart of the service, so it holds over one.
+ * Detached processes keep their Sandbox or Workspace active: as long as the engine reports that some run, their owner gets messages
+ * of activity. The engine reports it again after a restart of the service, so it holds over one.
  *
- * I8: told with the epoch of the work; an owner that is at another one does not listen.
+ * I8: the messages name the epoch of the work; an owner that is at another one ignores them.
  * I10: one entry per piece of work in which some run.
  */
 import type { Address } from '../../src/api/address.js';
-import { decodeObject } from '../../src/api/encode.js';
 import type { WorkState } from '../../src/engines/compute/contract/engine.js';
 import type { Activity } from './activity.js';
-import type { Attempts } from './attempts.js';
+import { findOwner, type Attempts } from './attempts.js';
 
 export interface Detached {
-  /** Whatever the engine says of any work. */
+  /** Each state that the engine reports of any work. */
   note(state: WorkState): void;
   /** Nothing of this work is left. */
   gone(id: string): void;
 }
 
 export interface DetachedDeps {
-  readonly attempts: Pick<Attempts, 'whose'>;
+  readonly attempts: Pick<Attempts, 'find'>;
   readonly activity: Pick<Activity, 'begin'>;
   read(address: Address): Promise<Buffer | undefined>;
   onProblem(message: string): void;
@@ -36,23 +35,20 @@ const NOTHING = (): void => undefined;
 export function openDetached({ attempts, activity, read, onProblem }: DetachedDeps): Detached {
   const busy = new Map<string, Entry>();
 
-  async function begin(id: string, queued: Entry): Promise<void> {
-    const dot = id.lastIndexOf('.');
-    const whose = attempts.whose(id.slice(0, dot));
-    const body = whose.whose === 'Live' ? await read(whose.address) : undefined;
-    const owner = body && whose.whose === 'Live' ? ownerOf(whose.address, body) : undefined;
+  async function begin(id: string, entry: Entry): Promise<void> {
+    const owner = await findOwner(id, attempts, read);
     if (owner === undefined) {
-      if (busy.get(id) === queued) busy.delete(id);
+      if (busy.get(id) === entry) busy.delete(id);
       return;
     }
     // They may have ended meanwhile.
-    if (busy.get(id) === queued) queued.over = activity.begin(owner.address, owner.uid, Number(id.slice(dot + 1)));
+    if (busy.get(id) === entry) entry.over = activity.begin(owner.address, owner.uid, owner.epoch);
   }
 
   function end(id: string): void {
-    const queued = busy.get(id);
+    const entry = busy.get(id);
     busy.delete(id);
-    queued?.over();
+    entry?.over();
   }
 
   return {
@@ -64,23 +60,13 @@ export function openDetached({ attempts, activity, read, onProblem }: DetachedDe
       if (known !== undefined && some) known.sequence = sequence;
       else if (known !== undefined) end(id);
       else if (some) {
-        const queued: Entry = { sequence, over: NOTHING };
-        busy.set(id, queued);
-        begin(id, queued).catch((error: unknown) => {
+        const entry: Entry = { sequence, over: NOTHING };
+        busy.set(id, entry);
+        begin(id, entry).catch((error: unknown) => {
           busy.delete(id);
           onProblem(`processes of ${id}: ${error instanceof Error ? error.message : 'unknown'}`);
         });
       }
     },
   };
-}
-
-/** Of an Attempt: what it is a part of. */
-export function ownerOf(
-  attempt: Address,
-  body: Buffer,
-): { readonly address: Address; readonly uid: string } | undefined {
-  const references = decodeObject(body).metadata.ownerReferences ?? [];
-  const owner = references.find(({ controller }) => controller === true) ?? references[0];
-  return owner && { address: { ...attempt, kind: owner.kind, name: owner.name }, uid: owner.uid };
 }

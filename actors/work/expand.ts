@@ -1,5 +1,5 @@
 /**
- * Owns references to variables in what a Job says: `$(NAME)` in command, args and values of env, as Kubernetes has them. An
+ * Expands references to variables in a Job's spec: `$(NAME)` in command, args and values of env, as Kubernetes has them. An
  * unknown name stays as it is written, so that `$(date)` is still the shell's; `$$(NAME)` is a written `$(NAME)`. Other than
  * in Kubernetes, `$$` that no reference follows stays: it is the shell's process id. Pure.
  */

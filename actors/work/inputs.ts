@@ -1,5 +1,5 @@
 /**
- * Owns bringing the inputs of work to files of this machine, one directory per piece of work, until the work is removed.
+ * Brings the inputs of work to files of this machine, one directory per piece of work, until the work is removed.
  * Blobs are hard links to the store (nothing is copied), URLs are fetched through the guarded dialer, once for each piece of work: a
  * start that is tried again finds what its earlier try has fetched.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns finding the log that a reader asks for: from a Job's index, a Sandbox or a Workspace (and epoch) to the Attempt that ran it, to
+ * Finds the log that a reader asks for: from a Job's index, a Sandbox or a Workspace (and epoch) to the Attempt that ran it, to
  * the engine.
  * A follower may come before the work: it waits until the Attempt runs or is over, without polling.
  */
@@ -11,8 +11,7 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 import { attemptName } from '../../src/kinds/job/names.js';
 import type { ResourceService } from '../resource-service.js';
-import { ATTEMPT } from './attempts.js';
-import { workId } from './reports.js';
+import { ATTEMPT, workId } from './attempts.js';
 
 export interface LogRequest extends LogQuery {
   /** Index of a Job. Ignored for an Attempt. */
@@ -154,7 +153,7 @@ async function settled<T>(
     wake();
     return true;
   };
-  // The service drains, or has lost its lease: nobody would wake the reader again.
+  // The service drains, or has lost its lease: nothing would wake the reader again.
   const onEnd = (): void => {
     over = true;
     poke();

@@ -1,6 +1,6 @@
 /**
- * Owns the opening of the Secrets that a piece of work names: what they hold at the version that is meant, for nobody but the order
- * that is being made (I11). Each opening is told to the Secret, which notes when it was used.
+ * Opens the Secrets that a piece of work names: what they hold at the version that is meant, for the one order that is being made
+ * (I11). Each opening is reported to the Secret, which notes when it was used.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';

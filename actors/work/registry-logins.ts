@@ -1,5 +1,5 @@
 /**
- * Owns what a Secret of type Registry says: who may pull from where. Pure. Source: spec, "Secret" (`type`); the keys are Kubernetes' for
+ * Reads a Secret of type Registry: who may pull from where. Pure. Source: spec, "Secret" (`type`); the keys are Kubernetes' for
  * such Secrets (`.dockerconfigjson`, the file that `docker login` writes) or, plainer, `username`, `password` and, when not for the
  * registry of whatever image it is given with, `registry`.
  *

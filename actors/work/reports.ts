@@ -1,8 +1,8 @@
 /**
- * Owns the way of an engine's news to the Attempt that it is about. An engine reports whole states; this turns each into
- * the reports that the Attempt has not had yet, takes collected outputs into blobs first, and delivers in order.
+ * Takes what an engine reports to the Attempt that it is about. An engine reports whole states; this turns each into the reports that
+ * the Attempt has not had yet, takes collected outputs into blobs first, and delivers in order.
  *
- * I8: work is named `<attempt uid>.<epoch>`; what belongs to no live Attempt of this process's knowledge is removed.
+ * I8: work that belongs to no Attempt which this process knows is removed.
  */
 import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
@@ -11,14 +11,14 @@ import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/com
 import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';
-import type { Attempts, Recalled } from './attempts.js';
+import { parseWorkId, workId, type Attempts, type Recalled } from './attempts.js';
 
 /** `Done`: decided, or there is no such Attempt any more. `Parked`: the Attempt takes nothing until an operator restarts it. */
 export type ReportDelivery = 'Done' | 'Retry' | 'Parked';
 
 export interface ReportDeps {
   readonly engine: ComputeEngine;
-  readonly attempts: Pick<Attempts, 'whose'>;
+  readonly attempts: Pick<Attempts, 'find'>;
   deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery>;
   /** Takes a collected file into the org's blobs. The Attempt keeps it from the commit on that names it. */
   keep(address: Address, output: OutputFile): Promise<CollectedOutput>;
@@ -41,7 +41,7 @@ export interface Reports {
 
 const RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
-/** Keeping outputs for longer than this is told. Well below the time after which what was stopped is removed by force. */
+/** Keeping outputs for longer than this is reported. Well below the time after which what was stopped is removed by force. */
 const SLOW_MS = 10_000;
 /** Works whose newest handled report is remembered; one that was forgotten is reported again, which changes nothing (I10). */
 const MAX_HANDLED = 50_000;
@@ -80,24 +80,24 @@ export function openReports(deps: ReportDeps): Reports {
 
   async function handle(state: WorkState): Promise<void> {
     const { uid, epoch } = parseWorkId(state.id);
-    const owner = deps.attempts.whose(uid);
-    if (owner.whose === 'Ended') return;
-    if (owner.whose === 'Nobody') {
+    const attempt = deps.attempts.find(uid);
+    if (attempt.found === 'Ended') return;
+    if (attempt.found === 'None') {
       await deps.engine.remove(state.id, true, deps.stopping);
       return;
     }
-    const { address } = owner;
+    const { address } = attempt;
     // All at once into the mailbox, in order: the Attempt decides them in one fold.
     const reports = await reportsOf(state, epoch, address, uid);
     const deliveries = await Promise.all(reports.map((report) => deps.deliver(address, uid, report)));
     if (deliveries.some((delivery) => delivery !== 'Done')) throw new Error(`${state.id}: not taken yet`);
   }
 
-  /** Tells that it goes on when it takes long: nothing may be removed meanwhile. */
+  /** Reports that it goes on when it takes long: nothing may be removed meanwhile. */
   async function keepAll(state: WorkState, epoch: number, address: Address, uid: string): Promise<CollectedOutput[]> {
-    const say = (error?: string): Promise<unknown> =>
+    const report = (error?: string): Promise<unknown> =>
       deps.deliver(address, uid, { report: 'Saving', epoch, time: deps.now(), error });
-    const slow = setTimeout(() => void say(), SLOW_MS);
+    const slow = setTimeout(() => void report(), SLOW_MS);
     try {
       const outputs: CollectedOutput[] = [];
       for (const output of state.outputs ?? []) {
@@ -105,7 +105,7 @@ export function openReports(deps: ReportDeps): Reports {
         outputs.push(kept);
         if (output.vital !== true || output.error !== undefined || kept.error === undefined) continue;
         // The engine has it: it stays there until it can be kept here, such as when there is room in the quota again.
-        await say(kept.error);
+        await report(kept.error);
         throw new Error(`${state.id}: ${output.name} cannot be kept yet: ${kept.error}`);
       }
       return outputs;
@@ -114,7 +114,7 @@ export function openReports(deps: ReportDeps): Reports {
     }
   }
 
-  /** An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being told. */
+  /** An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being reported. */
   async function keep(address: Address, output: OutputFile): Promise<CollectedOutput> {
     try {
       return await deps.keep(address, output);
@@ -174,7 +174,7 @@ export function openReports(deps: ReportDeps): Reports {
         if (there.has(workId(uid, epoch)) || pending(uid)) continue;
         const message = 'the machine no longer knows of this work';
         const lost: WorkReport = { report: 'Lost', epoch, time: deps.now(), reason: 'NodeLost', message };
-        // One that takes nothing now, since it is parked, say, hears of it later: nothing else would tell it.
+        // One that takes nothing now, such as a parked one, gets it later: nothing else would report it.
         if ((await deps.deliver(address, uid, lost)) !== 'Done') void deliverLater(address, uid, lost);
       }
     },
@@ -191,13 +191,4 @@ function lastingFault(error: unknown): string | undefined {
   if (error instanceof RefusalError) return error.refusal.code === 'Unavailable' ? undefined : error.refusal.message;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'ENOENT' || code === 'ELOOP' ? 'the collected file cannot be read' : undefined;
-}
-
-export function workId(uid: string, epoch: number): string {
-  return `${uid}.${epoch}`;
-}
-
-export function parseWorkId(id: string): { uid: string; epoch: number } {
-  const dot = id.lastIndexOf('.');
-  return { uid: id.slice(0, dot), epoch: Number(id.slice(dot + 1)) };
 }

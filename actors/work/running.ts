@@ -1,17 +1,16 @@
 /**
- * Owns what running work says of itself. Work is named by uid and epoch; what an older epoch says means nothing, here and again in the
- * Attempt's own decision (I8).
+ * Takes what running work reports of itself over the attempt API. Work is named by uid and epoch; a report of an older epoch is
+ * ignored, here and again in the Attempt's own decision (I8).
  */
 import { decodeObject } from '../../src/api/encode.js';
 import type { Address } from '../../src/api/address.js';
 import type { MessageRouter } from '../message-router.js';
-import { ATTEMPT, type Attempts } from './attempts.js';
-import { parseWorkId } from './reports.js';
+import { ATTEMPT, parseWorkId, type Attempts } from './attempts.js';
 
 export interface Running {
   /** The work is of the Attempt's present epoch, and that has not ended. */
   isLive(work: string): Promise<boolean>;
-  /** Later: it was not taken; say it again. */
+  /** Later: it was not taken; report it again. */
   progress(
     work: string,
     progress: { readonly completed: number; readonly total?: number | undefined },
@@ -19,21 +18,21 @@ export interface Running {
 }
 
 export interface RunningDeps {
-  readonly attempts: Pick<Attempts, 'whose'>;
-  readonly router: Pick<MessageRouter, 'deliver'>;
+  readonly attempts: Pick<Attempts, 'find'>;
+  readonly router: Pick<MessageRouter, 'send'>;
   read(address: Address): Promise<Buffer | undefined>;
 }
 
 export function openRunning({ attempts, router, read }: RunningDeps): Running {
   async function find(work: string): Promise<{ address: Address; uid: string; epoch: number } | undefined> {
     const { uid, epoch } = parseWorkId(work);
-    const owner = attempts.whose(uid);
-    if (owner.whose !== 'Live' || owner.address.kind !== ATTEMPT) return undefined;
-    const body = await read(owner.address);
+    const attempt = attempts.find(uid);
+    if (attempt.found !== 'Live' || attempt.address.kind !== ATTEMPT) return undefined;
+    const body = await read(attempt.address);
     if (body === undefined) return undefined;
     const { metadata, spec, status } = decodeObject<{ epoch: number }, { phase?: string }>(body);
     const lives = status.phase === 'Provisioning' || status.phase === 'Running';
-    return metadata.uid === uid && spec.epoch === epoch && lives ? { address: owner.address, uid, epoch } : undefined;
+    return metadata.uid === uid && spec.epoch === epoch && lives ? { address: attempt.address, uid, epoch } : undefined;
   }
 
   return {
@@ -42,12 +41,7 @@ export function openRunning({ attempts, router, read }: RunningDeps): Running {
       const found = await find(work);
       if (found === undefined) return 'Gone';
       const { address, uid, epoch } = found;
-      const letter = { letter: 'ProgressMade', epoch, completed, total } as const;
-      const delivery = await router.deliver(address, uid, {
-        type: 'MessageReceived',
-        from: { address, uid, version: 0 },
-        letter,
-      });
+      const delivery = await router.send(address, uid, { letter: 'ProgressMade', epoch, completed, total });
       return delivery === 'Done' ? 'Noted' : 'Later';
     },
   };

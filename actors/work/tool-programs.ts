@@ -1,6 +1,6 @@
 /**
- * Owns the programs that can be a browser tool: how an image is asked for one, how it is started, and on which port inside it
- * listens. Each listens on loopback only and asks for no password: who gets to it is decided at the front door.
+ * The programs that can be a browser tool: how to find out whether an image has one, how it is started, and on which port inside it
+ * listens. Each listens on loopback only and asks for no password: the HTTP server decides who gets to it.
  */
 import { BRAND } from '../../src/brand.js';
 import type { BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
@@ -11,7 +11,7 @@ export interface ToolProgram {
   readonly name: string;
   /** Exit code 0: it is the tool indeed. Absent: its name says so. */
   readonly proof?: readonly string[] | undefined;
-  /** It wants to be told the path that it is shown under, and gets it with every request; else the path is cut off. */
+  /** It needs the path that it is shown under, and gets it with every request; else the path is cut off. */
   readonly keepsPrefix: boolean;
   /** `prefix` without a slash at its end. */
   command(port: number, prefix: string): readonly string[];
@@ -24,7 +24,7 @@ export interface Tool {
   readonly programs: readonly ToolProgram[];
 }
 
-/** Jupyter compares the origin with a host that it cannot know; the front door has compared them already. */
+/** Jupyter compares the origin with a host that it cannot know; the HTTP server has compared them already. */
 function jupyter(name: string, ...more: readonly string[]): ToolProgram {
   return {
     name,

@@ -3,7 +3,7 @@
  * engine says that the work runs (after a restart of the service the engine says so again), and when a link to a tool was made: programs
  * can be installed in a Workspace that runs. Looking does not count as activity of the Workspace's user.
  *
- * I8: said with the epoch of the work. I10: one entry for each piece of work that runs, `AT_ONCE` looks at once, `SAID_BYTES` of each.
+ * I8: what was found names the epoch of the work. I10: one entry for each piece of work that runs, `AT_ONCE` looks at once, `OUTPUT_BYTES` of each.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -13,14 +13,12 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
 import type { MessageRouter } from '../message-router.js';
-import type { Attempts } from './attempts.js';
-import { ownerOf } from './detached.js';
+import { findOwner, type Attempts } from './attempts.js';
 import { resolveEnvironment, type OrderDeps } from './work-spec.js';
-import { parseWorkId } from './reports.js';
 import { searchTools } from './tool-programs.js';
 
 export interface Tools {
-  /** Whatever the engine says of any work. */
+  /** Each state that the engine reports of any work. */
   note(state: WorkState): void;
   /** Nothing of this work is left. */
   gone(work: string): void;
@@ -29,8 +27,8 @@ export interface Tools {
 }
 
 export interface ToolsDeps extends OrderDeps {
-  readonly attempts: Pick<Attempts, 'whose'>;
-  readonly router: Pick<MessageRouter, 'deliver'>;
+  readonly attempts: Pick<Attempts, 'find'>;
+  readonly router: Pick<MessageRouter, 'send'>;
   readonly engine: Pick<ComputeEngine, 'exec'> | undefined;
   readonly kinds: readonly KindDefinition[];
   readonly stopping: AbortSignal;
@@ -48,17 +46,17 @@ type ToolsFound = Extract<ObjectMessage, { letter: 'ToolsFound' }>;
 const AT_ONCE = 4;
 /** The end of a command that only looks, ms: `jupyter lab --version` takes seconds. */
 const LOOK_MS = 20_000;
-const SAID_BYTES = 200;
+const OUTPUT_BYTES = 200;
 
 export function openTools(deps: ToolsDeps): Tools {
   const entries = new Map<string, Entry>();
   const waiting: string[] = [];
   let looking = 0;
 
-  function want(work: string, queued: Entry): void {
-    if (queued.looks === 'Now') queued.looks = 'NowAndAgain';
-    if (queued.looks !== 'No') return;
-    queued.looks = 'Waits';
+  function want(work: string, entry: Entry): void {
+    if (entry.looks === 'Now') entry.looks = 'NowAndAgain';
+    if (entry.looks !== 'No') return;
+    entry.looks = 'Waits';
     waiting.push(work);
     pump();
   }
@@ -67,46 +65,43 @@ export function openTools(deps: ToolsDeps): Tools {
     while (looking < AT_ONCE && !deps.stopping.aborted) {
       const work = waiting.shift();
       if (work === undefined) return;
-      const queued = entries.get(work);
-      if (queued?.looks !== 'Waits') continue;
-      queued.looks = 'Now';
+      const entry = entries.get(work);
+      if (entry?.looks !== 'Waits') continue;
+      entry.looks = 'Now';
       looking += 1;
-      void lookOnce(work, queued).finally(() => {
+      void lookOnce(work, entry).finally(() => {
         looking -= 1;
-        const again = queued.looks === 'NowAndAgain';
-        queued.looks = 'No';
-        if (again && entries.get(work) === queued) want(work, queued);
+        const again = entry.looks === 'NowAndAgain';
+        entry.looks = 'No';
+        if (again && entries.get(work) === entry) want(work, entry);
         pump();
       });
     }
   }
 
-  async function lookOnce(work: string, queued: Entry): Promise<void> {
-    const patience = deadline(LOOK_MS, deps.stopping);
+  async function lookOnce(work: string, entry: Entry): Promise<void> {
+    const limit = deadline(LOOK_MS, deps.stopping);
     try {
-      await tellFound(work, queued, patience.signal);
+      await tellFound(work, entry, limit.signal);
     } catch (error) {
       // What the engine says next of this work is a reason to look again.
-      if (entries.get(work) === queued) entries.delete(work);
+      if (entries.get(work) === entry) entries.delete(work);
       if (!deps.stopping.aborted)
         deps.onProblem(`tools of ${work}: ${error instanceof Error ? error.message : 'unknown'}`);
     } finally {
-      patience.clear();
+      limit.clear();
     }
   }
 
-  async function tellFound(work: string, queued: Entry, signal: AbortSignal): Promise<void> {
-    const { uid, epoch } = parseWorkId(work);
-    const whose = deps.attempts.whose(uid);
-    const attempt = whose.whose === 'Live' ? await deps.read(whose.address) : undefined;
-    const owner = attempt && whose.whose === 'Live' ? ownerOf(whose.address, attempt) : undefined;
+  async function tellFound(work: string, entry: Entry, signal: AbortSignal): Promise<void> {
+    const owner = await findOwner(work, deps.attempts, deps.read);
     if (owner?.address.kind !== 'Workspace') return;
-    queued.of = keyOf(owner.uid, epoch);
+    const { epoch } = owner;
+    entry.of = keyOf(owner.uid, epoch);
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
     const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
-    const from = { address: owner.address, uid: owner.uid, version: 0 };
-    const taken = await deps.router.deliver(owner.address, owner.uid, { type: 'MessageReceived', from, letter });
+    const taken = await deps.router.send(owner.address, owner.uid, letter);
     if (taken !== 'Done' && taken !== 'Absent') throw new Error('the Workspace has not taken what was found');
   }
 
@@ -128,27 +123,27 @@ export function openTools(deps: ToolsDeps): Tools {
     if (started?.outcome !== 'Started') return undefined;
     const { execution } = started;
     execution.endInput();
-    let said = '';
+    let output = '';
     for await (const { stream, data } of execution.output) {
-      if (stream === 'stdout' && said.length < SAID_BYTES) said += Buffer.from(data).toString('utf8');
+      if (stream === 'stdout' && output.length < OUTPUT_BYTES) output += Buffer.from(data).toString('utf8');
     }
     const { end } = await execution.ended;
     signal.throwIfAborted();
-    const words = said.split('\n');
+    const words = output.split('\n');
     return end === 'Exited' ? Object.values(BROWSER_TOOLS).filter((tool) => words.includes(tool)) : undefined;
   }
 
   return {
     note({ id, phase }) {
       if (phase !== 'Running' || entries.has(id)) return;
-      const queued: Entry = { of: undefined, looks: 'No' };
-      entries.set(id, queued);
-      want(id, queued);
+      const entry: Entry = { of: undefined, looks: 'No' };
+      entries.set(id, entry);
+      want(id, entry);
     },
     gone: (work) => void entries.delete(work),
     look(uid, epoch) {
       const of = keyOf(uid, epoch);
-      for (const [work, queued] of entries) if (queued.of === of) want(work, queued);
+      for (const [work, entry] of entries) if (entry.of === of) want(work, entry);
     },
   };
 }

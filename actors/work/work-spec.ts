@@ -1,6 +1,6 @@
 /**
- * Owns the step from a kind's plan to an engine's order: secrets are opened (`open-secrets.ts`), inputs become files, and nothing of it is
- * written down anywhere (I11). What cannot be resolved is the customer's fault and says which reference it was.
+ * Makes an engine's order out of a kind's plan: secrets are opened (`open-secrets.ts`), inputs become files, and nothing of it is
+ * written down anywhere (I11). What cannot be resolved is the customer's fault, and the message names the reference.
  */
 import type { Address } from '../../src/api/address.js';
 import { withProxy } from '../../src/engines/compute/shared/egress/environment.js';
@@ -131,7 +131,7 @@ interface Standing {
   readonly api: AttemptAccess | undefined;
 }
 
-/** The proxy's variables are for those who say nothing of their own; nobody else can set those of the service. */
+/** The proxy's variables are defaults, which the customer's own replace; those of the service only the service can set. */
 function withStanding(env: Readonly<Record<string, string>>, standing: Standing): Readonly<Record<string, string>> {
   return { ...withProxy(env, standing.network), ...standing.api?.env };
 }
@@ -152,7 +152,7 @@ function environment(
       const bytes = opened.find((secret) => secret.name === fromSecret.name)?.values.get(fromSecret.key);
       if (bytes) env[name] = bytes.toString('utf8');
     } else {
-      // What stands above it; what comes from a secret is nobody's text to expand.
+      // What stands above it; what comes from a secret is no text to expand.
       env[name] = expansion.expand(value ?? '', env);
     }
   }

@@ -130,9 +130,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     operators: operators(store, active),
     onCredentialUse(address, uid) {
       if (now.state !== 'Active') return;
-      const from = { address, uid, version: 0 };
-      const letter = { letter: 'Used', time: store.clock() } as const;
-      void now.active.actors.router.deliver(address, uid, { type: 'MessageReceived', from, letter });
+      void now.active.actors.router.send(address, uid, { letter: 'Used', time: store.clock() });
     },
     onToolLink(uid, epoch) {
       if (now.state === 'Active') now.active.actors.tools.look(uid, epoch);

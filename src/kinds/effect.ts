@@ -1,5 +1,6 @@
 /**
- * Owns what a machine may ask of the world. Effects are data: a machine returns them, it never carries one out.
+ * What a machine may ask of the world. Effects are data: a machine returns them, it never carries one out. Each type has its entry in
+ * `actors/effects/table.ts`, which says how it is carried out.
  *
  * Two families, by when they happen:
  * - `CommitEffect`: rows written in the very transaction of the state that asked (I5). Nothing is left to do afterwards.
@@ -102,21 +103,3 @@ export type LaterEffect =
   | { readonly type: 'AbandonDeliveries' };
 
 export type Effect = CommitEffect | LaterEffect;
-
-export function isLater(effect: Effect): effect is LaterEffect {
-  switch (effect.type) {
-    case 'Tell':
-    case 'CreateChild':
-    case 'DeleteChild':
-    case 'StartWork':
-    case 'StopWork':
-    case 'RemoveWork':
-    case 'CollectChildren':
-    case 'CollectProject':
-    case 'CountPlaces':
-    case 'AbandonDeliveries':
-      return true;
-    default:
-      return false;
-  }
-}

@@ -42,7 +42,7 @@ function open(t: { teardown(release: () => void): void }, owned = true) {
     stopping: stop.signal,
   });
   const detached = openDetached({
-    attempts: { whose: (uid) => (uid === 'a-1' ? { whose: 'Live', address: ATTEMPT } : { whose: 'Nobody' }) },
+    attempts: { find: (uid) => (uid === 'a-1' ? { found: 'Live', address: ATTEMPT } : { found: 'None' }) },
     activity,
     read: async () => attempt(owned),
     onProblem(message) {

@@ -1,6 +1,6 @@
 /** An effect runner whose effects a test carries out, and what its tests take. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EffectTask, PoolName } from '../../actors/effects/lanes.js';
+import type { EffectTask, EffectTry } from '../../actors/effects/definition.js';
 import { openEffectRunner, type EffectRunner } from '../../actors/effects/runner.js';
 import type { EffectStep } from '../../actors/effects/outcome.js';
 import type { Delivery } from '../../actors/mailbox.js';
@@ -29,7 +29,7 @@ interface Bench {
 }
 
 export function bench(
-  carryOut: (task: EffectTask, signal: AbortSignal, pool: PoolName) => Promise<EffectStep>,
+  carryOut: (task: EffectTask, attempt: EffectTry) => Promise<EffectStep>,
   stored: StoredEffects[] = [],
   asker: Delivery = 'Done',
 ): Bench {

@@ -92,7 +92,7 @@ test('an effect whose own object is parked waits for it and stays stored', async
 
 test('an effect that fails again and again is as old as its last try, and one try that hangs grows old', async (t) => {
   const tries: number[] = [];
-  const { runner, stop } = bench(async ({ effect }, signal) => {
+  const { runner, stop } = bench(async ({ effect }, { signal }) => {
     tries.push(Date.now());
     if (effect.type === 'Tell' && effect.to.name === 'hangs') await aborted(signal);
     return { outcome: 'Retry', message: 'not yet' };
@@ -122,7 +122,7 @@ test('what an earlier process left in storage is carried out after a start, olde
 });
 
 test('a stop leaves unfinished effects in storage for the next process', async (t) => {
-  const { runner, done, stop } = bench(async (_task, signal) => {
+  const { runner, done, stop } = bench(async (_task, { signal }) => {
     await sleep(60_000, undefined, { signal }).catch(() => undefined);
     return { outcome: 'Retry', message: 'stopped' };
   });
@@ -285,20 +285,21 @@ test('storage that is away when effects are recovered is asked again until it an
   t.deepEqual(seen, [1]);
 });
 
-test('whoever asks whether letters were taken hears of it when those in hand are, and not before', async (t) => {
+test('an effect that waits for the volatile messages to a target goes on when those in hand are done, and not before', async (t) => {
   let open: () => void = () => undefined;
   const gate = new Promise<void>((resolve) => (open = resolve));
-  const { runner } = bench(async () => {
-    await gate;
+  const { runner, done } = bench(async ({ row: { version }, effect }, { messagesSent }) => {
+    if (version < 0) await gate;
+    else if (effect.type === 'Tell') await messagesSent({ ...THING, name: effect.to.name.slice('waits-for-'.length) });
     return { outcome: 'Done' };
   });
   runner.takeVolatile(THING, 'u-2', [tell('node')]);
-  let sent = false;
-  const sending = runner.lettersSent({ ...THING, name: 'node' }).then(() => (sent = true));
-  await runner.lettersSent({ ...THING, name: 'another' });
+  runner.take(row(1, tell('waits-for-node')));
+  runner.take(row(2, tell('waits-for-another')));
+  await until(() => done.length > 0);
   await sleep(50);
-  t.false(sent);
+  t.deepEqual(done, [2]);
   open();
-  await sending;
-  t.is(runner.tasks, 0);
+  await until(() => runner.tasks === 0);
+  t.deepEqual(done, [2, 1]);
 });

@@ -1,7 +1,6 @@
 /** The places in which work is started and its inputs are fetched. */
 import test from 'ava';
-import type { PoolName } from '../../actors/effects/lanes.js';
-import { continueIn, OVERRULED } from '../../actors/effects/outcome.js';
+import { continueIn, OVERRULED, type PoolName } from '../../actors/effects/outcome.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import { aborted, bench, row, until } from './effect-bench.js';
 import { THING } from './support.js';
@@ -18,7 +17,7 @@ const stopWork = (epoch: number): LaterEffect => ({ type: 'StopWork', epoch, gra
 
 test('the stop of work whose start is under way ends the start at once, and comes after it', async (t) => {
   const order: string[] = [];
-  const { runner, done } = bench(async ({ effect }, signal) => {
+  const { runner, done } = bench(async ({ effect }, { signal }) => {
     if (effect.type === 'StartWork') await aborted(signal);
     order.push(`${effect.type} ${String(signal.reason === OVERRULED)}`);
     return { outcome: 'Done' };
@@ -33,7 +32,7 @@ test('the stop of work whose start is under way ends the start at once, and come
 test('a start that waits for its next try, or for its turn, is overruled at once too', async (t) => {
   const tries: boolean[] = [];
   const busy: string[] = [];
-  const { runner, done, stop } = bench(async ({ row: { uid }, effect }, signal) => {
+  const { runner, done, stop } = bench(async ({ row: { uid }, effect }, { signal }) => {
     if (effect.type !== 'StartWork') return { outcome: 'Done' };
     if (uid === 'u-1') {
       tries.push(signal.aborted);
@@ -59,7 +58,7 @@ test('a start that waits for its next try, or for its turn, is overruled at once
 
 test('starts that are under way hear that the process stops', async (t) => {
   const reasons: unknown[] = [];
-  const { runner, stop } = bench(async (_task, signal) => {
+  const { runner, stop } = bench(async (_task, { signal }) => {
     await aborted(signal);
     reasons.push(signal.reason);
     return { outcome: 'Done' };
@@ -73,7 +72,7 @@ test('starts that are under way hear that the process stops', async (t) => {
 
 test('slow starts of one org, however many, hold up no start of another', async (t) => {
   const started: string[] = [];
-  const { runner, done, stop } = bench(async ({ row: { address, uid } }, signal) => {
+  const { runner, done, stop } = bench(async ({ row: { address, uid } }, { signal }) => {
     started.push(address.org);
     // An input that comes a byte at a time.
     if (uid.startsWith('u-slow')) await aborted(signal);
@@ -116,7 +115,7 @@ test('orgs take turns: one with a thousand starts in line goes before another on
 test('slow inputs hold no place of a start: other starts of the same org go ahead, and other orgs fetch theirs', async (t) => {
   const fetching = new Map<string, number>();
   const ended: string[] = [];
-  const { runner, done, stop } = bench(async ({ row: { address, uid }, effect }, signal, pool) => {
+  const { runner, done, stop } = bench(async ({ row: { address, uid }, effect }, { signal, pool }) => {
     if (effect.type === 'StopWork') return { outcome: 'Done' };
     if (signal.reason === OVERRULED) ended.push(`${uid} in ${pool}`);
     if (signal.aborted || uid.startsWith('u-plain')) return { outcome: 'Done' };
@@ -146,7 +145,7 @@ test('slow inputs hold no place of a start: other starts of the same org go ahea
 
 test('an input that fails is fetched again in a place for fetches, and a start that goes on in steps is no failed one', async (t) => {
   const tries: PoolName[] = [];
-  const { runner, done, returned } = bench(async (_task, _signal, pool) => {
+  const { runner, done, returned } = bench(async (_task, { pool }) => {
     tries.push(pool);
     if (tries.length > 20) return { outcome: 'Done' };
     if (tries.length === 2) return { outcome: 'Retry', message: 'no answer' };

@@ -18,7 +18,7 @@ test('an output that can never be kept does not keep the end of its work from be
   const told = new Promise<WorkReport>((resolve) => {
     const reports = openReports({
       engine,
-      attempts: { whose: () => ({ whose: 'Live', address: THING }) },
+      attempts: { find: () => ({ found: 'Live', address: THING }) },
       async deliver(_address, _uid, report) {
         resolve(report);
         return 'Done';
@@ -46,7 +46,7 @@ test('an Attempt that is parked when its work is found to be lost hears of it wh
   const told = new Promise<WorkReport>((resolve) => {
     const reports = openReports({
       engine,
-      attempts: { whose: () => ({ whose: 'Live', address: THING }) },
+      attempts: { find: () => ({ found: 'Live', address: THING }) },
       async deliver(_address, _uid, report) {
         const answer = answers[asked++] ?? 'Done';
         if (answer === 'Done') resolve(report);

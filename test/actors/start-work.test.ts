@@ -67,6 +67,7 @@ for (const [phase, told] of [
         kinds: [{ kind: 'Job', workPlan: () => plan }] as unknown as readonly KindDefinition[],
         engine: { start: async () => void (started += 1) } as unknown as WorkDeps['engine'],
         reports: undefined,
+        attempts: { begin: () => undefined, end: () => undefined },
         used: () => undefined,
         tell: async () => DONE,
         deliver: async (_address: unknown, _uid: string, report: WorkReport) => {

@@ -3,8 +3,8 @@
  * outside of the directory: absolute names, `..` and links that lead out are tar's to refuse or to keep within. Owners are not kept.
  * Directories that their owner may not write to get their modes after tar has ended (`tar-modes.ts`).
  *
- * What was unpacked before an archive turns out to be broken, or its client goes, stays, and its directories may be written to: it is told
- * as a failure, and the archive can be sent again.
+ * What was unpacked before an archive turns out to be broken, or its client goes, stays, and its directories may be written to: the
+ * answer is a failure, and the archive can be sent again.
  */
 import { refuse, type RefusalError } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';

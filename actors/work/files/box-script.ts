@@ -1,5 +1,5 @@
 /**
- * Owns running one small program of ours inside: a shell script of programs that every image has, with what varies as its
+ * Runs one small program of ours inside: a shell script of programs that every image has, with what varies as its
  * arguments, never as its text. The kernel's namespaces resolve the paths, so `..` and symbolic links lead nowhere but inside.
  *
  * What it says is said by the box, where its owner's code can be anything: it is parsed as hostile and bounded here (I10).
@@ -11,17 +11,17 @@ import { faultOf } from './faults.js';
 
 /** Nothing of the owner's: no Secrets, and messages in the language that `faults.ts` reads. */
 const ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
-/** Of what it says is wrong. */
+/** Kept of its standard error. */
 const COMPLAINT_BYTES = 4 * 1024;
 
 export interface BoxScript {
-  /** Standard output as it comes. Ends with the errand; `done` says how. */
+  /** Standard output as it comes. Ends with the script; `done` says how. */
   readonly output: AsyncGenerator<Uint8Array, void>;
   write(data: Uint8Array): Promise<void>;
   endInput(): void;
   /** True once its end is known: what is still written goes nowhere. */
   over(): boolean;
-  /** Resolves when it has ended well (`fine`: further exit codes that are). Rejects with the refusal that says what went wrong. */
+  /** Resolves when it has ended well (`fine`: further exit codes that are). Rejects with the refusal that names what went wrong. */
   done(fine?: readonly number[], fault?: typeof faultOf): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ async function* outputOf(execution: Execution, complaint: Uint8Array[]): AsyncGe
   }
 }
 
-/** All that it says, when that is at most `limit` bytes; undefined when it is more, and it is to be ended by the signal. */
+/** All that it prints, when that is at most `limit` bytes; undefined when it is more, and it is to be ended by the signal. */
 export async function collect(script: BoxScript, limit: number): Promise<Buffer | undefined> {
   const parts: Uint8Array[] = [];
   let size = 0;

@@ -1,6 +1,6 @@
 /**
- * Owns what the caller is told when an errand fails: the scripts' own exit codes, and what the programs in them say of the system's
- * errors. Pure. Nothing that happens inside is a fault of the service (never a 500).
+ * What a caller is refused with when a script fails: by the scripts' own exit codes, and by what the programs in them print about
+ * the system's errors. Pure. Nothing that happens inside is a fault of the service (never a 500).
  */
 import { refuse, type RefusalError } from '../../../src/api/refusal.js';
 

@@ -1,9 +1,9 @@
 /**
- * Owns the entries of one directory inside, bounded (I10): at most MAX_ENTRIES of them and MAX_BYTES of what is said about them; where
- * there are more, which ones are told is the file system's choice.
+ * Lists one directory inside, bounded (I10): at most MAX_ENTRIES entries and MAX_BYTES about them; where there are more, the file
+ * system chooses which ones are listed.
  *
  * GNU's find says all of it, ended by NULs. Others say it by `stat`, one name after another ended by `//` and a newline,
- * which no name can hold; where links lead is not told then.
+ * which no name can hold; where links lead is not shown then.
  */
 import type { AttachedWork } from '../attach.js';
 import { runScript } from './box-script.js';
@@ -53,7 +53,7 @@ export async function listDirectory(attached: AttachedWork, path: string, signal
     for await (const part of script.output) {
       parts.push(part);
       size += part.length;
-      // More than a whole listing of the longest names that can be told.
+      // More than a whole listing of the longest names that can be listed.
       if (size > MAX_BYTES) {
         truncated = true;
         break;

@@ -1,6 +1,6 @@
 /**
- * Owns what can be done with the files inside a running Sandbox or Workspace. Everything enters by `attach.ts`, at one epoch (I8), counts
- * as activity while it goes on, and is carried out by programs inside (`box-script.ts`), whatever engine runs them.
+ * What a client can do with the files inside a running Sandbox or Workspace. Every operation attaches by `attach.ts`, at one epoch (I8),
+ * counts as activity while it goes on, and is carried out by programs inside (`box-script.ts`), whatever engine runs them.
  */
 import type { Address } from '../../../src/api/address.js';
 import { attachWhenRunning } from '../attach-when-running.js';
@@ -26,7 +26,7 @@ export interface FilePlace {
   readonly waitMs: number;
 }
 
-/** All refuse as `enter` does, and as `files/faults.ts` says. What goes on ends with the signal. */
+/** All refuse as `attach` does, and as `files/faults.ts` has it. What goes on ends with the signal. */
 export interface Files {
   /** `use` gets the file; it is let go when that is done. */
   read<T>(place: FilePlace, use: (file: OpenedFile) => Promise<T>, signal: AbortSignal): Promise<T>;

@@ -1,10 +1,10 @@
 /**
- * Owns reading a file from inside. One errand opens it once, says what it is, and then does what it is told on its input: the
- * hash of the whole, and the bytes of one range, all of the file that was opened, also when another has taken its name.
+ * Reads a file from inside. One script opens it once, prints its `stat`, and then carries out commands from its input: the hash of the
+ * whole, and the bytes of one range, all of the file that was opened, also when another has taken its name.
  *
- * A small file comes with what is said of it, and is hashed here: such an answer is one moment's. The hash of a large one is remembered by
- * what the system says of the file (its number, size and times, all to the nanosecond). The same is said once more behind its bytes, and
- * the last of them are given only if it still holds: what was changed meanwhile must not end as if it were whole.
+ * A small file comes with its `stat`, and is hashed here: such an answer is consistent in itself. The hash of a large one is remembered
+ * by its `stat` (its number, size and times, all to the nanosecond). The `stat` comes once more behind the bytes, and the last of
+ * them are given only if it is the same: what was changed meanwhile must not end as if it were whole.
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -59,7 +59,7 @@ export interface OpenedFile {
   readonly mode: string;
   /** ms since the epoch. */
   readonly modified: number;
-  /** Once; both ends included. Throws when the bytes that come are not those that were told of. */
+  /** Once; both ends included. Throws when the file was changed since it was opened. */
   read(range: { readonly start: number; readonly end: number } | undefined): AsyncGenerator<Uint8Array, void>;
 }
 

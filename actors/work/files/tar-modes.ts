@@ -238,8 +238,8 @@ function sumsOf(header: Buffer): readonly [unsigned: number, signed: number] {
   return [unsigned, signed];
 }
 
-function isSum(header: Buffer, told: number | undefined): boolean {
-  return told !== undefined && sumsOf(header).includes(told);
+function isSum(header: Buffer, sum: number | undefined): boolean {
+  return sum !== undefined && sumsOf(header).includes(sum);
 }
 
 const octal = (number: number, digits: number): string => number.toString(8).padStart(digits, '0');

@@ -1,10 +1,10 @@
 /**
- * Owns writing one file inside: into a temporary one beside it, which takes the name only when all has come and its hash is what was
- * promised. So nobody sees half a file, and what stood there before stays when anything goes wrong.
+ * Writes one file inside: into a temporary one beside it, which takes the name only when all has come and its hash is what was
+ * promised. So no reader sees half a file, and the file that was there before stays when anything goes wrong.
  *
  * Nothing is flushed to the disk: what is inside lives as long as this machine runs, and is saved as a whole when it stops.
  *
- * A small file is taken whole first, and written by one errand. A large one streams into an errand that only copies; a second one
+ * A small file is taken whole first, and written by one script. A large one streams into a script that only copies; a second one
  * gives it its name, or takes it away. What is left of a service that was killed between the two has a name by which the next upload
  * into the same directory finds it.
  */
@@ -20,7 +20,7 @@ import { parseStat, STAT_FORMAT, type Hashes } from './read.js';
 const SMALL = 256 * 1024;
 /** The answer of `finish`. */
 const LINE_BYTES = 1_024;
-/** A client that goes does not end errands at once: they get so long (ms) to leave nothing behind. */
+/** A client that goes does not end scripts at once: they get so long (ms) to leave nothing behind. */
 const GRACE_MS = 20_000;
 
 const PREFIX = `.${BRAND}-upload-`;
@@ -52,8 +52,8 @@ cat >"$w" || { e=$?; rm -f "$w"; exit $e; }
 `;
 
 /**
- * What is replaced is held open for a second by somebody for whom nobody waits: the kernel needs 50 to 150 ms to let 200 MB go, and
- * whoever closes it last waits for that.
+ * What is replaced is held open for a second by a process for which nothing waits: the kernel needs 50 to 150 ms to free 200 MB, and
+ * the last process to close the file waits for that.
  */
 const LET_GO = `
 [ -f "$t" ] && { sleep 1 </dev/null >/dev/null 2>&1 & } 2>/dev/null 9<"$t"
@@ -139,7 +139,7 @@ async function put(upload: Upload, mode: string, sha256: string | undefined): Pr
   return run(upload, PLACE + LET_GO + FINISH, [], [String(intake.size), mode]);
 }
 
-/** One errand from its input to its answer. */
+/** One script from its input to its answer. */
 async function run(
   { attached, path, temporary, signal }: Upload,
   program: string,

@@ -1,7 +1,7 @@
 /** The sender over real rows and a real receiver: more than fits into memory, storage that fails, a stop in the middle. */
 import { setMaxListeners } from 'node:events';
 import test from 'ava';
-import { openReports } from '../../../actors/delivery/reports.js';
+import { openEndpointStatus } from '../../../actors/delivery/endpoint-status.js';
 import { openSender, type SenderDeps } from '../../../actors/delivery/sender.js';
 import { openDeliveryResults } from '../../../actors/delivery/delivery-results.js';
 import type { Endpoint } from '../../../actors/delivery/endpoints.js';
@@ -149,7 +149,7 @@ run('an endpoint is told about once per round how it stands, and again when it c
   const address = { org: 'o-1', kind: 'WebhookEndpoint', project: '', name: 'one' };
   const endpoint = { address, uid: 'one', url: '', open: true, previousUntil: undefined, counts: false };
   const one: Endpoint = { ...endpoint, matches: () => true };
-  const reports = openReports({
+  const reports = openEndpointStatus({
     deliveries,
     endpoints: { get: () => one, all: () => [one] },
     tell(_, letter) {

@@ -6,11 +6,11 @@
  * It is as unkind as the service may be: lanes run in any order among each other, effects are repeated, letters that
  * nothing stores are lost in a crash, the engine says everything again after one, and work may ignore being stopped.
  */
-import type { Address } from '../../../src/api/address.js';
-import { addressKey } from '../../../src/api/address.js';
+import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
-import { isLater, type Effect, type LaterEffect } from '../../../src/kinds/effect.js';
+import { isLater } from '../../../actors/effects/table.js';
+import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
 import type { CollectedOutput, ObjectMessage } from '../../../src/kinds/object-message.js';

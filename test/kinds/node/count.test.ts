@@ -117,17 +117,15 @@ test('an Attempt that is parked is spoken for, and keeps its place through a cou
   const deps: CountDeps = {
     router,
     pending: { unfinished: async () => names.map((name) => ({ ...JOB, kind: 'Attempt', name })) },
-    work: {
-      async read({ name }) {
-        const finalizers = name === 'parked' ? [WORK_FINALIZER] : [];
-        const annotations = { 'svc.dev/place': 'cpu=1,memory=1Mi,disk=1Mi' };
-        const metadata = { name, namespace: 'default', uid: name, finalizers, annotations, creationTimestamp: '' };
-        const body = { apiVersion: 'x/v1', kind: 'Attempt', metadata, spec: {}, status: {} };
-        return encodeObject(body as unknown as ApiObject);
-      },
+    async read({ name }) {
+      const finalizers = name === 'parked' ? [WORK_FINALIZER] : [];
+      const annotations = { 'svc.dev/place': 'cpu=1,memory=1Mi,disk=1Mi' };
+      const metadata = { name, namespace: 'default', uid: name, finalizers, annotations, creationTimestamp: '' };
+      const body = { apiVersion: 'x/v1', kind: 'Attempt', metadata, spec: {}, status: {} };
+      return encodeObject(body as unknown as ApiObject);
     },
     stopping: new AbortController().signal,
-    lettersSent: async () => undefined,
+    messagesSent: async () => undefined,
   };
   const effect = { type: 'CountPlaces', count: 'book-1' } as const;
   const row = { version: 1, address: LOCAL_NODE, uid: 'u-node', effects: [effect] };

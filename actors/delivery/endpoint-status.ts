@@ -1,8 +1,9 @@
 /**
- * Owns telling endpoints how their deliveries stand: once a second those that something happened to, and every few minutes
- * those whose counts of the last 24 hours only get fewer with time. What is told is read from the rows at that moment.
+ * Projects the rows of deliveries to the status of their endpoints: once a second of those endpoints that have a new attempt, and
+ * every few minutes of those whose counts of the last 24 hours only get fewer with time. Each message is read from the rows when it
+ * is sent.
  *
- * I10: as many endpoints are noted as there are; so many are told in one round, the others in the next.
+ * I10: as many endpoints are noted as there are; AT_ONCE get their message in one round, the others in the next.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
@@ -10,7 +11,7 @@ import type { Deliveries } from '../../storage/webhooks/deliveries.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
 
 const EVERY_MS = 1_000;
-/** Endpoints told in a round: each may cost a commit. */
+/** Endpoints in a round: each may cost a commit. */
 const AT_ONCE = 200;
 /** The counts are kept to within ten minutes. */
 const COUNTS_EVERY_MS = 10 * 60_000;
@@ -18,23 +19,23 @@ const COUNTS_EVERY_MS = 10 * 60_000;
 type Seen = Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>;
 export type LastAttempt = NonNullable<Seen['last']>;
 
-export interface Reports {
+export interface EndpointStatus {
   /** An attempt has ended and is written. */
   note(endpoint: string, last: LastAttempt): void;
   readonly ended: Promise<void>;
 }
 
-export interface ReportsDeps {
+export interface EndpointStatusDeps {
   readonly deliveries: Pick<Deliveries, 'standing'>;
   readonly endpoints: Pick<Endpoints, 'get' | 'all'>;
   /** False: not taken now. */
-  tell(endpoint: Endpoint, letter: ObjectMessage): Promise<boolean>;
+  tell(endpoint: Endpoint, message: ObjectMessage): Promise<boolean>;
   onProblem(message: string): void;
   readonly stopping: AbortSignal;
   readonly everyMs?: number | undefined;
 }
 
-export function openReports(deps: ReportsDeps): Reports {
+export function openEndpointStatus(deps: EndpointStatusDeps): EndpointStatus {
   const { stopping, everyMs = EVERY_MS } = deps;
   const noted = new Map<string, LastAttempt | undefined>();
 
@@ -48,7 +49,8 @@ export function openReports(deps: ReportsDeps): Reports {
       try {
         await round();
       } catch (error) {
-        if (!stopping.aborted) deps.onProblem(`webhooks: ${error instanceof Error ? error.message : 'not told'}`);
+        if (!stopping.aborted)
+          deps.onProblem(`webhooks: ${error instanceof Error ? error.message : 'status not written'}`);
       }
       await sleep(everyMs, undefined, { signal: stopping }).catch(() => {});
     }
@@ -58,20 +60,20 @@ export function openReports(deps: ReportsDeps): Reports {
     const chosen = [...noted].slice(0, AT_ONCE);
     if (chosen.length === 0) return;
     for (const [uid] of chosen) noted.delete(uid);
-    const told = new Set<string>();
+    const sent = new Set<string>();
     try {
       const lasts = new Map(chosen);
       const standings = await deps.deliveries.standing([...lasts.keys()]);
       await Promise.all(
         standings.map(async ({ endpoint: uid, recent, succeeded, failed }) => {
           const endpoint = deps.endpoints.get(uid);
-          const letter = { letter: 'DeliveriesSeen', recent, succeeded, failed, last: lasts.get(uid) } as const;
-          if (endpoint === undefined || (await deps.tell(endpoint, letter))) told.add(uid);
+          const message = { letter: 'DeliveriesSeen', recent, succeeded, failed, last: lasts.get(uid) } as const;
+          if (endpoint === undefined || (await deps.tell(endpoint, message))) sent.add(uid);
         }),
       );
     } finally {
-      // What was not told is told later, unless something newer is by then.
-      for (const [uid, last] of chosen) if (!told.has(uid) && !noted.has(uid)) noted.set(uid, last);
+      // What was not sent is sent later, unless something newer is noted by then.
+      for (const [uid, last] of chosen) if (!sent.has(uid) && !noted.has(uid)) noted.set(uid, last);
     }
   }
 

@@ -1,0 +1,68 @@
+/** What the actors need of the process that holds the lease: storage, the engine, the clock, and observers. */
+import type { Address } from '../src/api/address.js';
+import type { ComputeEngine } from '../src/engines/compute/contract/engine.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { PublicEndpoints } from '../src/kinds/machine.js';
+import type { AdmissionSwitch } from '../storage/admissions.js';
+import type { CommittedChange, Committer } from '../storage/commit/request.js';
+import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
+import type { AdmissionDeps } from './admission/admission.js';
+import type { EffectDeps } from './effects/table.js';
+import type { Inputs } from './work/inputs.js';
+import type { ReportDeps } from './work/reports.js';
+import type { OrderDeps } from './work/work-spec.js';
+
+export interface Timers {
+  arm(timer: StoredTimer): void;
+  clear(timer: { readonly uid: string; readonly timer: string; readonly generation: number }): void;
+  rearm(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ActorsDeps {
+  readonly kinds: readonly KindDefinition[];
+  readonly clock: Clock;
+  readonly objects: Objects;
+  readonly log: ChangesLog;
+  readonly pending: Pending;
+  readonly responses: Responses;
+  readonly secrets: SecretVersions;
+  openCommitter(publish: (changes: readonly CommittedChange[]) => void): Promise<Committer>;
+  openTimers(fire: (timer: StoredTimer) => void): Promise<Timers>;
+  readonly engine: ComputeEngine | undefined;
+  /** Where people find this deployment. */
+  readonly endpoints?: PublicEndpoints | undefined;
+  readonly inputs: Inputs;
+  /** How work reaches its own API; absent where there is none. */
+  readonly access?: OrderDeps['access'];
+  readonly keepOutput: ReportDeps['keep'];
+  readonly settings: ActorSettings;
+  readonly stopping: AbortSignal;
+  readonly admissions: AdmissionSwitch;
+  /** Why no object can be taken now, such as a disk that is nearly full. */
+  shortage?(): string | undefined;
+  /** Why a URL can never be reached from here; absent: any may be. */
+  readonly neverDialled?: AdmissionDeps['neverDialled'] | undefined;
+  readonly abandonDeliveries: EffectDeps['abandonDeliveries'];
+  readonly forgetBlobs: EffectDeps['forgetBlobs'];
+  /** Every committed change, in version order, before it is acknowledged. Must be quick. */
+  onChange(change: CommittedChange): void;
+  /** A commit was fenced: another process is the active one now. */
+  onFenced(): void;
+  readonly observe: ActorObserver;
+}
+
+export interface ActorSettings {
+  readonly cacheBytes: number;
+  readonly ringBytes: number;
+  readonly mailboxLimit: number;
+  /** Idle time after which an actor is let go. */
+  readonly passivateAfterMs: number;
+}
+
+/** What happens among the actors, for metrics and logs. Never carries object contents. */
+export interface ActorObserver {
+  crash(address: Address, errorClass: string, parked: boolean): void;
+  effect(type: string, outcome: string): void;
+  problem(message: string): void;
+}

@@ -1,0 +1,83 @@
+/**
+ * The table of all effects: when each happens, and what carries it out. Whether an effect is stored for later, its lane and its pool
+ * are read from here, so a type of `Effect` without an entry does not compile.
+ */
+import { addressKey, type Address } from '../../src/api/address.js';
+import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
+import { createChildEffect, deleteChildEffect, type ChildrenDeps } from './children.js';
+import { collectChildrenEffect, collectProjectEffect } from './collect.js';
+import { COMMIT_EFFECTS, type CommitEffectDefinition } from './commit-effects.js';
+import { countPlacesEffect, type CountDeps } from './count-places.js';
+import type { EffectTask, EffectTry, LaterEffectDefinition } from './definition.js';
+import { DONE, type EffectStep, type PoolName } from './outcome.js';
+import { removeWorkEffect, startWorkEffect, stopWorkEffect, type WorkDeps } from './work.js';
+
+/** What the effects that are carried out later may use. */
+export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'messagesSent'> {
+  /** Gives up what is pending for this endpoint of events up to the version. */
+  abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
+}
+
+type Definition<Type extends Effect['type']> = Type extends LaterEffect['type']
+  ? LaterEffectDefinition<Type, EffectDeps>
+  : Type extends CommitEffect['type']
+    ? CommitEffectDefinition<Type>
+    : never;
+
+const EFFECTS: { readonly [Type in Effect['type']]: Definition<Type> } = {
+  ...COMMIT_EFFECTS,
+  Tell: {
+    when: 'later',
+    pool: 'general',
+    laneOf: ({ to }) => addressKey(to),
+    run: (row, { to, uid, letter }, { tell }) => tell(row, to, uid, letter),
+  },
+  CreateChild: createChildEffect,
+  DeleteChild: deleteChildEffect,
+  CollectChildren: collectChildrenEffect,
+  CollectProject: collectProjectEffect,
+  StartWork: startWorkEffect,
+  StopWork: stopWorkEffect,
+  RemoveWork: removeWorkEffect,
+  CountPlaces: countPlacesEffect,
+  AbandonDeliveries: {
+    when: 'later',
+    pool: 'general',
+    laneOf: () => 'deliveries',
+    async run({ address, uid, version }, _effect, { abandonDeliveries }) {
+      await abandonDeliveries(address.org, uid, version);
+      return DONE;
+    },
+  },
+};
+
+export function isLater(effect: Effect): effect is LaterEffect {
+  return EFFECTS[effect.type].when === 'later';
+}
+
+export function carryOut({ row, effect }: EffectTask, deps: EffectDeps, attempt: EffectTry): Promise<EffectStep> {
+  return definitionOf(effect).run(row, effect, deps, attempt);
+}
+
+/** One lane per object and target: effects on one target keep their order, others do not wait for them. */
+export function laneKey({ row, effect }: EffectTask): string {
+  return `${row.uid}>${targetOf(row.address, effect)}`;
+}
+
+export function targetOf(asking: Address, effect: LaterEffect): string {
+  return definitionOf(effect).laneOf(effect, asking);
+}
+
+export function poolOf(effect: LaterEffect): PoolName {
+  return definitionOf(effect).pool;
+}
+
+/** True when `later`, which came behind `earlier` in its lane, makes it needless. */
+export function overrules(later: LaterEffect, earlier: LaterEffect): boolean {
+  return definitionOf(later).overrules?.(later, earlier) ?? false;
+}
+
+/** The key of an entry and the type of its effect are the same, which is more than the compiler sees of a union. */
+function definitionOf(effect: LaterEffect): LaterEffectDefinition<LaterEffect['type'], EffectDeps> {
+  return EFFECTS[effect.type] as LaterEffectDefinition<LaterEffect['type'], EffectDeps>;
+}

@@ -1,0 +1,106 @@
+/**
+ * Opens the actors of all objects, with everything that a write or a read of one object needs: admission, the committer, the watch
+ * hub, the registry, the message router.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { addressKey, type Address } from '../src/api/address.js';
+import type { KindDefinition } from '../src/kinds/kind.js';
+import type { DecisionContext } from '../src/kinds/machine.js';
+import type { Committer } from '../storage/commit/request.js';
+import { openAdmission, type Admission } from './admission/admission.js';
+import { openPause, type PauseSwitch } from './admission/pause.js';
+import type { ActorsDeps } from './deps.js';
+import { openHub, type Hub } from './hub/hub.js';
+import { openMessageRouter, type MessageRouter } from './message-router.js';
+import { openNextChange, type NextChange } from './next-change.js';
+import { openReads, type ReadsPart } from './open-reads.js';
+import { openOrgTurns } from './org-turns.js';
+import { searchObjects } from './reads.js';
+import { openRegistry, type Registry } from './registry.js';
+import { openAfterCommit, type AfterCommitSwitch } from './resource/after-commit.js';
+import type { WriteReply, WriteRequest } from './resource-service.js';
+import { submit, type SubmitDeps } from './submit.js';
+import { openSupervision, type Supervision } from './supervision.js';
+import { openActorTree, type ActorTree } from './system.js';
+
+const RING_CHANGES = 100_000;
+
+export interface ObjectsPart extends ReadsPart {
+  readonly admission: Admission;
+  readonly pause: PauseSwitch;
+  readonly hub: Hub;
+  readonly nextChange: NextChange;
+  readonly committer: Committer;
+  readonly supervision: Supervision;
+  readonly tree: ActorTree;
+  readonly registry: Registry;
+  readonly router: MessageRouter;
+  /** Takes what commits ask for; to be connected at once. */
+  readonly afterCommit: AfterCommitSwitch;
+  write(address: Address, request: WriteRequest): Promise<WriteReply>;
+}
+
+export async function openObjects(deps: ActorsDeps): Promise<ObjectsPart> {
+  const { kinds, clock, stopping } = deps;
+  const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
+  const reads = openReads(deps);
+  const { cache, objects, responses, lists, read } = reads;
+  const admission = openAdmission({
+    ...{ kindOf, read, secrets: deps.secrets, neverDialled: deps.neverDialled ?? (() => undefined) },
+    search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, lists),
+  });
+  const pause = await openPause(deps.admissions, deps.shortage);
+  const supervision = openSupervision();
+  const hub = openHub({
+    // A watch that catches up reads as a list does.
+    log: { after: (org, ...rest) => lists.turn(org, () => deps.log.after(org, ...rest)), head: () => deps.log.head() },
+    slices: lists.slices,
+    start: await deps.log.head(),
+    ring: { maxBytes: deps.settings.ringBytes, maxChanges: RING_CHANGES },
+    now: () => performance.now(),
+  });
+  const nextChange = openNextChange();
+  const committer = await deps.openCommitter((committed) => {
+    for (const change of committed) {
+      cache.committed(change);
+      nextChange.committed(change);
+      admission.committed(change);
+      deps.onChange(change);
+      if (change.type === 'DELETED') supervision.forgive(addressKey(change.address));
+    }
+    hub.publish(committed);
+  });
+  // I9: the one place where a machine's clock, ids and randomness come from.
+  const { endpoints } = deps;
+  const images = deps.engine?.images;
+  const decisionContext = (): DecisionContext => ({ now: clock(), uid: randomUUID, randomBytes, endpoints, images });
+  let generation = 0;
+  const afterCommit = openAfterCommit();
+  const tree = openActorTree(deps.observe.problem);
+  const registry = openRegistry(tree, kindOf, {
+    ...{
+      cache,
+      objects,
+      committer,
+      responses,
+      secrets: deps.secrets,
+      decisionContext,
+      afterCommit,
+      supervision,
+      stopping,
+    },
+    nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
+    ...{ admit: admission.check, admitOwners: admission.owners, rule: admission.rule },
+    ...{ onFenced: deps.onFenced, onCrash: deps.observe.crash },
+    ...{ mailboxLimit: deps.settings.mailboxLimit, now: clock, chance: Math.random },
+  });
+  const submitting: SubmitDeps = {
+    ...{ kindOf, decisionContext, admission, clock, responses, turns: openOrgTurns() },
+    ...{ deliver: registry.deliver, paused: pause.current },
+  };
+  return {
+    ...{ ...reads, admission, pause, hub, nextChange, committer, supervision, tree, registry, afterCommit },
+    router: openMessageRouter(registry.deliver, kindOf, clock),
+    write: (address, request) => submit(address, request, submitting),
+  };
+}

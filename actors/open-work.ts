@@ -1,0 +1,69 @@
+/** Opens what has to do with running work: the Attempts that have some, what the engine reports, and what is done inside of it. */
+import type { Address } from '../src/api/address.js';
+import type { WorkReport } from '../src/kinds/report.js';
+import type { ActorsDeps } from './deps.js';
+import type { WorkDeps } from './effects/work.js';
+import type { ObjectsPart } from './open-objects.js';
+import { openActivity } from './work/activity.js';
+import { openAttempts, type Attempts } from './work/attempts.js';
+import { openCommands, type Commands } from './work/commands.js';
+import { openDetached } from './work/detached.js';
+import { openFiles, type Files } from './work/files/open.js';
+import { openReports, type ReportDelivery } from './work/reports.js';
+import { openRunning, type Running } from './work/running.js';
+import { openTools, type Tools } from './work/tools.js';
+
+export interface WorkPart {
+  /** What the effects on work use. */
+  readonly deps: WorkDeps;
+  readonly attempts: Attempts;
+  readonly tools: Tools;
+  readonly running: Running;
+  readonly commands: Commands;
+  readonly files: Files;
+}
+
+export function openWork(deps: ActorsDeps, { read, router, nextChange }: ObjectsPart): WorkPart {
+  const { kinds, engine, secrets, inputs, access, clock, stopping } = deps;
+  const onProblem = deps.observe.problem;
+  const attempts = openAttempts();
+  const activity = openActivity({
+    tell: (address, uid, message) => void router.send(address, uid, message),
+    now: clock,
+    stopping,
+  });
+  const order = {
+    ...{ kinds, engine, secrets, inputs, access, read, now: clock },
+    // Lost in a crash, like any use that is not noted yet.
+    used: (address: Address, uid: string): void => void router.send(address, uid, { letter: 'Used', time: clock() }),
+  };
+  const detached = openDetached({ attempts, activity, read, onProblem });
+  const tools = openTools({ ...order, attempts, router, stopping, onProblem });
+  async function deliver(address: Address, uid: string, report: WorkReport): Promise<ReportDelivery> {
+    const delivery = await router.deliver(address, uid, { type: 'Reported', report });
+    if (delivery === 'Parked') return delivery;
+    return delivery === 'Done' || delivery === 'Absent' ? 'Done' : 'Retry';
+  }
+  const reports =
+    engine &&
+    openReports({
+      ...{ engine, attempts, deliver, keep: deps.keepOutput, stopping, now: clock, onProblem },
+      onState(state) {
+        detached.note(state);
+        tools.note(state);
+      },
+      onRemoved(id) {
+        detached.gone(id);
+        tools.gone(id);
+      },
+    });
+  const attaching = { ...order, activity, nextChange: nextChange.wait };
+  return {
+    deps: { ...order, attempts, reports, deliver, tell: router.tell },
+    attempts,
+    tools,
+    running: openRunning({ attempts, router, read }),
+    commands: openCommands(attaching),
+    files: openFiles(attaching),
+  };
+}
