@@ -118,13 +118,13 @@ async function serve(
           ssh?.door?.endAll('this service is stopping; connect again in a moment');
           await http.drain();
         },
-        async welcome({ newOwnerKey }) {
+        async onReady({ newOwnerKey }) {
           http.authenticator.forgetAll(); // what it knew is from before another process's term
           const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
           await announceListening(config.dataDir, 'listening', listening);
           for (const line of lines) log.info(line);
         },
-        async leave() {
+        async onEnd() {
           await ssh?.door?.close();
           ssh = undefined;
           // On a full disk the old word stays until the next one.
