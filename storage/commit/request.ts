@@ -48,6 +48,9 @@ export interface IdempotencyWrite {
 /** An answer that no commit stands behind, so it has to be stored whole. */
 export type KeptAnswer = IdempotencyWrite & { readonly response: Buffer };
 
+/** What names a request under an Idempotency-Key, which may be sent again. */
+export type Keyed = Pick<KeptAnswer, 'holder' | 'key' | 'fingerprint'>;
+
 export interface CommitRequest {
   readonly address: Address;
   readonly uid: string;
