@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Postgres, Statement } from './postgres.js';
 import { sweepSlots } from './slots-left.js';
-import { DELIVERIES_KEPT_MS, sweepDeliveries } from './webhooks/sweep.js';
+import { DELIVERIES_KEPT_MS, sweepDeliveries } from './webhooks/sweep-deliveries.js';
 import type { StoredResponses } from './responses.js';
 import type { ChangesLog } from './store.js';
 

@@ -25,7 +25,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import { classify } from './errors.js';
-import { MigrationUnderWayError } from './migrating.js';
+import { MigrationUnderWayError } from './migration-under-way-error.js';
 import { DatabaseNewerError } from './schema-newer-error.js';
 import type { Postgres } from './postgres.js';
 

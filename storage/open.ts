@@ -7,7 +7,7 @@ import { openChangesLog, DEFAULT_COMPACTION, type CompactionSettings } from './c
 import { openClock } from './clock.js';
 import { openCommitter, type CommitterOptions } from './commit/committer.js';
 import type { Committer } from './commit/request.js';
-import type { SealResponse } from './commit/idempotency.js';
+import type { SealResponse } from './commit/idempotency-keys.js';
 import { openCredentials } from './credentials.js';
 import { acquireLease, type LeaseOptions } from './lease.js';
 import { migrate } from './migrate.js';

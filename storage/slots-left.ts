@@ -1,5 +1,5 @@
 /**
- * Removes the slots of deleted objects that their last commit left (`commit/delete.ts`): a Job may have ten thousand, and a
+ * Removes the slots of deleted objects that their last commit left (`commit/delete-objects.ts`): a Job may have ten thousand, and a
  * commit that removes them all holds up every other write. Nobody reads them: they hang on a uid that is gone.
  */
 import type { Postgres, Statement } from './postgres.js';

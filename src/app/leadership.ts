@@ -11,7 +11,7 @@ import type { ComputeEngine } from '../engines/compute/contract/engine.js';
 import type { PublicEndpoints } from '../kinds/machine.js';
 import { claimDeployment } from '../../storage/deployment.js';
 import { isOutage } from '../../storage/errors.js';
-import { MigrationUnderWayError } from '../../storage/migrating.js';
+import { MigrationUnderWayError } from '../../storage/migration-under-way-error.js';
 import { raiseEpoch } from '../../storage/raise-epoch.js';
 import { openEngine } from './engine.js';
 import type { LeaderFacade } from './leader-facade.js';

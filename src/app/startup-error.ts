@@ -7,7 +7,7 @@ import { CatalogFault } from './catalog/read.js';
 import { DeploymentMismatchError } from '../../storage/deployment.js';
 import { MasterKeyError } from '../../storage/envelope/key-file.js';
 import { isOutage } from '../../storage/errors.js';
-import { MigrationUnderWayError } from '../../storage/migrating.js';
+import { MigrationUnderWayError } from '../../storage/migration-under-way-error.js';
 import { DatabaseNewerError } from '../../storage/schema-newer-error.js';
 import { WebhookCaFault } from './webhook-ca.js';
 

@@ -9,7 +9,7 @@ import { openResolver } from '../engines/dialer/resolve.js';
 import { kindByName } from '../kinds/index.js';
 import type { Store } from '../../storage/open.js';
 import type { LeaderDeps } from './leader.js';
-import { openQueue } from '../../storage/queues/open.js';
+import { openQueue } from '../../storage/queues/open-queue.js';
 import type { QueueBackend } from '../../storage/queues/queue.js';
 import { openDeliveries as openDeliveryRows } from '../../storage/webhooks/deliveries.js';
 import { openEndpointRows } from '../../storage/webhooks/endpoints.js';

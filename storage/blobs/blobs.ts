@@ -1,6 +1,6 @@
 /**
  * Owns the content-addressed store: bytes by their SHA-256 in a directory, rows in Postgres that say which org holds
- * what. The parts: `receive.ts` (stream to file), `layout.ts` (the directory), `rows.ts` (SQL), `sweep.ts` (the end).
+ * what. The parts: `receive.ts` (stream to file), `layout.ts` (the directory), `rows.ts` (SQL), `sweep-blobs.ts` (the end).
  *
  * - A blob is there for an org when its row is. The row is written after the file is whole, durable and in place.
  * - I12: a digest alone opens nothing; each org, and each project of it, has to have put the content itself, although one
@@ -26,7 +26,7 @@ import {
   underLock,
   usedBytes,
 } from './rows.js';
-import { sweepBlobs, type Swept } from './sweep.js';
+import { sweepBlobs, type Swept } from './sweep-blobs.js';
 import { ignoreError, isDiskFull, systemCode } from './system-error.js';
 
 export interface BlobsOptions {

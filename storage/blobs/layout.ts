@@ -2,7 +2,7 @@
  * Owns the directory of the blob store:
  *   sha256/ab/cdef…   whole blobs, never changed, mode 0444
  *   partial/…         uploads under way; named by host and process, so that a crash's leftovers are known
- *   trash/…           blobs whose rows are being deleted (see `sweep.ts`)
+ *   trash/…           blobs whose rows are being deleted (see `sweep-blobs.ts`)
  * All three are on one disk: what is moved between them is moved at once or not at all.
  */
 import { createHash, randomBytes } from 'node:crypto';

@@ -17,7 +17,7 @@ import { bytesOf, keysOf, type QueuedCommit } from './queued-commit.js';
 import { runBatch } from './batch-runner.js';
 import { openVersionPrediction } from './version-prediction.js';
 import { openGroups } from './groups.js';
-import { responseParts, type SealResponse } from './idempotency.js';
+import { responseParts, type SealResponse } from './idempotency-keys.js';
 import { keepAnswer } from './keep-answer.js';
 import { openCommitConnection } from './connection.js';
 import type { CommittedChange, Committer, CommitRequest, CommitResult } from './request.js';

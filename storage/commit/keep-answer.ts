@@ -3,7 +3,7 @@
  * Without its row, the same request sent again after somebody else's write would be carried out anew.
  */
 import type { Postgres, Statement } from '../postgres.js';
-import { KEPT } from './idempotency.js';
+import { KEPT } from './idempotency-keys.js';
 import type { KeepResult, KeptAnswer } from './request.js';
 
 /**

@@ -11,23 +11,23 @@
  * one that finds the clock behind what it has seen committed: that is not the database it was before.
  */
 import type { QueuedCommit } from './queued-commit.js';
-import { writeBlobRefs } from './blob-refs.js';
-import { writeChildren } from './children.js';
-import { writeCredentials } from './credentials.js';
-import { deleteObjects, forgetDeleted } from './delete.js';
-import { storeEffects } from './effects.js';
-import { recordEvents } from './events.js';
+import { writeBlobRefs } from './write-blob-refs.js';
+import { writeChildren } from './write-owners.js';
+import { writeCredentials } from './write-credentials.js';
+import { deleteObjects, forgetDeleted } from './delete-objects.js';
+import { storeEffects } from './write-effects.js';
+import { recordEvents } from './write-events.js';
 import type { Committing } from './fate.js';
 import type { VersionPrediction } from './version-prediction.js';
-import { takeKeys } from './idempotency.js';
-import { insertObjects } from './insert.js';
+import { takeKeys } from './idempotency-keys.js';
+import { insertObjects } from './insert-objects.js';
 import type { CommitResult } from './request.js';
-import { admitMoney, hasMoney, type Ledger } from './money.js';
-import { writeSecrets } from './secrets.js';
+import { admitMoney, hasMoney, type Ledger } from './admit-money.js';
+import { writeSecrets } from './write-secrets.js';
 import type { Session } from './session.js';
-import { writeSlots } from './slots.js';
-import { writeTimers } from './timers.js';
-import { updateObjects } from './update.js';
+import { writeSlots } from './write-slots.js';
+import { writeTimers } from './write-timers.js';
+import { updateObjects } from './update-objects.js';
 
 export type Refusals = ReadonlyMap<QueuedCommit, CommitResult>;
 

@@ -24,7 +24,7 @@ import type { Clock, Pending, StoredTimer } from '../store.js';
 import { duePages, PAGE } from './pages.js';
 import { fromPointer, timerId, toPointer, type TimerKey } from './pointer.js';
 import type { Queue, QueueBackend } from './queue.js';
-import { openQueue } from './open.js';
+import { openQueue } from './open-queue.js';
 
 const MOST_BUFFERED = 20_000;
 const MOST_REMOVALS = 10_000;

@@ -9,7 +9,7 @@ import {
 import { deliveryId } from '../../storage/webhooks/ids.js';
 import { openDeliveryLog } from '../../storage/webhooks/log.js';
 import { openOutbox, type Dispatch, type OutboxRow } from '../../storage/webhooks/outbox.js';
-import { sweepDeliveries } from '../../storage/webhooks/sweep.js';
+import { sweepDeliveries } from '../../storage/webhooks/sweep-deliveries.js';
 import { address, insert, openFixture, update, type Fixture } from './fixtures.js';
 
 const event = (message: string) => ({ event: 'job.x', reason: 'X', message, status: '{"phase":"Running"}' });

@@ -6,7 +6,7 @@ import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
- * Precondition: the entries are admitted; a deleted object's own rows are removed by `delete.ts`.
+ * Precondition: the entries are admitted; a deleted object's own rows are removed by `delete-objects.ts`.
  * Result: an object whose blobs were given keeps exactly those of them that its org has. What it no longer keeps lives on for
  * the usual time from now.
  */
