@@ -1,5 +1,5 @@
 /**
- * Owns the wiring of the storage room: connects, checks that this program fits the database, and hands out its parts. Taking the
+ * Opens storage: connects, checks that this program fits the database, and hands out its parts. Taking the
  * lease and opening the committer are separate steps, because a standby reads and waits before it may write.
  */
 import { checkFormats, claimFormats } from './format-versions.js';

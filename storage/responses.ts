@@ -1,4 +1,4 @@
-/** Owns the look-up of what an Idempotency-Key was answered. */
+/** Looks up what was answered under an Idempotency-Key. */
 import { readVersion, stampVersion } from '../src/api/encode.js';
 import { refuse, type RefusalError } from '../src/api/refusal.js';
 import { responseParts } from './commit/idempotency-keys.js';

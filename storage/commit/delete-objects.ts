@@ -1,4 +1,4 @@
-/** The removal of objects: their rows, their changes, and the counts of org and collection, in one statement; and what hangs on their uids. */
+/** Deletes objects: their rows, their changes, and the counts of org and collection, in one statement; and the rows under their uids. */
 import { usedUntilNow } from './write-blob-refs.js';
 import { changeObjects, type Change } from './changed-objects.js';
 import type { QueuedCommit } from './queued-commit.js';

@@ -1,6 +1,6 @@
 /**
- * Owns the rows by which objects keep blobs alive, where they are written with the object's own state. Blobs themselves are
- * `storage/blobs`; an upload holds their rows for as long as its file takes, so nothing here may wait for one.
+ * Writes the rows by which objects keep blobs alive, in the commit of the object's own state. An upload (`storage/blobs`) locks
+ * rows of blobs for as long as its file takes, so nothing here may wait for them.
  */
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';

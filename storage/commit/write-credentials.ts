@@ -1,4 +1,4 @@
-/** Owns the granting and revoking of bearer credentials. Only hashes come here. */
+/** Grants and revokes bearer credentials. Only hashes come here. */
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 

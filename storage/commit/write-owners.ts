@@ -1,4 +1,4 @@
-/** Owns the rows that say who names whom as an owner. */
+/** Writes the rows that say which objects name which owners. */
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 

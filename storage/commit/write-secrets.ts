@@ -1,4 +1,4 @@
-/** Owns the rows of sealed secret versions. What is inside never comes here (I11). */
+/** Writes the rows of sealed secret versions. Their values never come here (I11). */
 import type { QueuedCommit } from './queued-commit.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 

@@ -1,4 +1,4 @@
-/** Owns the arming and clearing of timers in the transaction of the state that asked. */
+/** Arms and clears timers in the transaction of the state that asked for it. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { QueuedCommit } from './queued-commit.js';
 import type { TimerWrite } from './request.js';
