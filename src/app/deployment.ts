@@ -9,9 +9,9 @@ import { openOrgs } from '../../storage/orgs.js';
 import { BOOTSTRAP_ORG } from '../api/access/role.js';
 import { LOCAL_NODE } from '../kinds/node/local.js';
 import type { LeaderDeps } from './leader.js';
-import { keepCatalog, type Kept } from './catalog/keep.js';
-import { readCatalog } from './catalog/read.js';
-import { openReload, tellFaults } from './catalog/reload.js';
+import { keepCatalog, type Kept } from './catalog/store-catalog.js';
+import { readCatalog } from './catalog/read-catalog.js';
+import { openReload, logFaults } from './catalog/reload-catalog.js';
 import { listedEntries } from './catalog/usable.js';
 import { onHangup } from './signals.js';
 
@@ -39,7 +39,7 @@ export async function keepDeployment(
   await keep([{ address: LOCAL_NODE, spec: {} }], orgs);
   // Files that were broken since the start do not keep a standby from taking over: what is stored stays.
   await readAgain().catch((error: unknown) => {
-    if (!tellFaults(error, log)) throw error;
+    if (!logFaults(error, log)) throw error;
   });
   onHangup(openReload(readAgain, log), stopping);
   return orgs;
