@@ -12,7 +12,7 @@ import { refuse, RefusalError } from '../src/api/refusal.js';
 import { OPERATOR_SCOPE } from '../src/api/access/scope.js';
 import { isOwner } from '../src/kinds/member/rule.js';
 import { DEFAULT_PROJECT } from '../src/kinds/project/machine.js';
-import type { KeepResult, KeptAnswer } from '../storage/commit/request.js';
+import type { KeepResult, Keyed, KeptAnswer } from '../storage/commit/request.js';
 import type { Orgs } from '../storage/orgs.js';
 import type { StoredResponse } from '../storage/store.js';
 import type { ServiceWrite } from './effects/children.js';
@@ -31,9 +31,6 @@ export interface OrgDeps {
   };
 }
 
-/** A request that may be sent again. */
-export type Keyed = Pick<KeptAnswer, 'holder' | 'key' | 'fingerprint'>;
-
 /** Something that the service keeps in step with its own files or machine: made when absent, replaced when different. */
 export interface Kept {
   readonly address: Address;
@@ -51,6 +48,8 @@ export type CreatedOrg =
       readonly replayed?: boolean | undefined;
     }
   | { readonly outcome: 'Taken' };
+
+export type RecoveredOrg = Extract<CreatedOrg, { outcome: 'Created' }> | { readonly outcome: 'NotFound' };
 
 /**
  * A new org with the key of its first Owner, which is shown this once. Its name is taken only when that key is made: what
@@ -83,11 +82,7 @@ export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Pro
  * One more Owner key of an org, shown this once: the operator's way back in for an org whose Owners are locked out. It is for
  * the org's first Member, or for a new one where that one is no Owner any more: no role is changed.
  */
-export async function recoverOrg(
-  name: string,
-  deps: OrgDeps,
-  keyed?: Keyed,
-): Promise<Extract<CreatedOrg, { outcome: 'Created' }> | { readonly outcome: 'NotFound' }> {
+export async function recoverOrg(name: string, deps: OrgDeps, keyed?: Keyed): Promise<RecoveredOrg> {
   const before = keyed && (await replayed(keyed, deps));
   if (before) return before;
   const org = await deps.rows.find(name);

@@ -1,31 +1,22 @@
 /**
- * Owns what the front door needs from the rest of the house beyond `actors/resource-service.ts`: narrow interfaces, declared by
- * their consumer and wired in `src/app/main.ts`. Every function that touches a tenant's data takes its org first (I12).
+ * What HTTP needs from the other rooms beyond `actors/resource-service.ts`: narrow interfaces, wired in `src/app`. Every function
+ * that touches the data of a tenant takes its org first (I12).
  */
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
-import type { LogLine, LogQuery } from '../src/engines/compute/contract/engine.js';
+import type { LogLine } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
+import type { CreatedOrg, RecoveredOrg } from '../actors/orgs.js';
+import type { LogRequest } from '../actors/work/logs.js';
+import type { Blobs } from '../storage/blobs/blobs.js';
+import type { Keyed } from '../storage/commit/request.js';
+import type { EventPage, EventQuery } from '../storage/events.js';
+import type { Credentials } from '../storage/store.js';
 import type { ConnectionBounds } from './connections.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
 import type { Registry } from 'prom-client';
-import type { Readable } from 'node:stream';
-
-/** Finds what a bearer credential stands for. `storage/store.ts` Credentials fits it. */
-export interface CredentialSource {
-  find(sha256: string): Promise<FoundCredential | undefined>;
-}
-
-export interface FoundCredential {
-  /** APIKey, ServiceAccount or Attempt. */
-  readonly address: Address;
-  readonly uid: string;
-  /** ms since the epoch. */
-  readonly expires?: number | undefined;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
 
 /** May this process answer, if not, why, and how far behind its work is (I13: by work done). */
 export interface Health {
@@ -40,16 +31,6 @@ export interface Health {
   missing(): readonly string[];
   /** Facts shown by `/readyz?verbose` (engine, isolation, limits that are enforced). */
   facts(): Readonly<Record<string, unknown>>;
-}
-
-/** Which log is asked for. */
-export interface LogRequest extends LogQuery {
-  /** Index of a Job (0 when it has one only). Ignored for an Attempt. */
-  readonly index: number;
-  /** Epoch of the index; absent: the newest. */
-  readonly epoch?: number | undefined;
-  /** The epoch before the one that is meant. */
-  readonly previous?: boolean | undefined;
 }
 
 export interface Logs {
@@ -91,54 +72,8 @@ export interface Deliveries {
     org: string,
     endpoint: string,
     id: string,
-    keyed: { readonly holder: string; readonly key: string; readonly fingerprint: string } | undefined,
+    keyed: Keyed | undefined,
   ): Promise<{ readonly entry: DeliveryEntry; readonly replayed: boolean } | undefined>;
-}
-
-/** Content-addressed bytes; `storage/blobs` fits it. A digest is `sha256:<64 hex>`, with or without its prefix. */
-export interface Blobs {
-  /**
-   * Streams to disk; nothing half-written stays.
-   * Refuses with SHA256Mismatch, FileTooLarge, QuotaExceeded, Unavailable, BadRequest.
-   */
-  put(
-    org: string,
-    stream: Readable,
-    options: {
-      readonly sha256?: string | undefined;
-      readonly project: string;
-      readonly limit: number;
-      readonly signal: AbortSignal;
-    },
-  ): Promise<{ readonly outcome: 'Created' | 'Exists'; readonly digest: string; readonly size: number }>;
-  /** With a project: only what was put into it, or collected from its work. */
-  head(
-    org: string,
-    digest: string,
-    project?: string,
-  ): Promise<{ readonly digest: string; readonly size: number } | undefined>;
-  /** First and last byte, both included; the whole when absent. The stream is read or destroyed by the caller. */
-  get(
-    org: string,
-    digest: string,
-    range?: { readonly start: number; readonly end: number },
-    project?: string,
-  ): Promise<{ readonly digest: string; readonly size: number; readonly stream: Readable } | undefined>;
-}
-
-/** A request that carries an Idempotency-Key. */
-interface KeyedRequest {
-  readonly holder: string;
-  readonly key: string;
-  readonly fingerprint: string;
-}
-
-/** The key is shown in this answer only. */
-interface OwnerKeyMade {
-  readonly outcome: 'Created';
-  readonly org: string;
-  readonly key: string;
-  readonly replayed?: boolean | undefined;
 }
 
 /** What `/ops/v1` can see and do. Values are plain JSON and hold no tenant secrets. */
@@ -156,29 +91,14 @@ export interface Operators {
   admissions(paused?: boolean): Promise<{ readonly paused: boolean }>;
   orgs(): Promise<readonly { readonly org: string; readonly name: string; readonly creationTimestamp: string }[]>;
   /** One more Owner key of the org of this name, which is shown this once. */
-  recoverOrg(name: string, keyed: KeyedRequest | undefined): Promise<OwnerKeyMade | { readonly outcome: 'NotFound' }>;
+  recoverOrg(name: string, keyed: Keyed | undefined): Promise<RecoveredOrg>;
   /** Makes the org with its Owner's key, which is shown this once. `taken` when the name is in use. */
-  createOrg(name: string, keyed: KeyedRequest | undefined): Promise<OwnerKeyMade | { readonly outcome: 'Taken' }>;
-}
-
-export interface EventQuery {
-  readonly project?: string | undefined;
-  /** `<kind>/<name>` or a uid. */
-  readonly object?: string | undefined;
-  /** Exact event type, or a prefix such as `job.*`. */
-  readonly type?: string | undefined;
-  /** Cursor: events after this one. */
-  readonly after?: string | undefined;
-  readonly limit: number;
+  createOrg(name: string, keyed: Keyed | undefined): Promise<CreatedOrg>;
 }
 
 export interface Events {
   /** Oldest first. `next` is the cursor after the last item; set whenever there are items. */
-  list(
-    org: string,
-    query: EventQuery,
-    signal: AbortSignal,
-  ): Promise<{ readonly items: readonly Readonly<Record<string, unknown>>[]; readonly next?: string | undefined }>;
+  list(org: string, query: EventQuery, signal: AbortSignal): Promise<EventPage>;
 }
 
 /** Only what is written: pino fits it. Nothing on the hot path logs a line per request. */
@@ -237,7 +157,7 @@ export interface HttpDeps {
   readonly config: HttpConfig;
   readonly resources: ResourceService;
   readonly kinds: readonly KindDefinition[];
-  readonly credentials: CredentialSource;
+  readonly credentials: Credentials;
   /** A credential was used; told at most once per credential in 15 s. */
   readonly onCredentialUse?: ((address: Address, uid: string) => void) | undefined;
   /** A tool of a Workspace was asked for at this epoch: what is installed there may have changed. */
@@ -248,7 +168,7 @@ export interface HttpDeps {
   readonly files: Files;
   readonly outputs: Outputs;
   readonly deliveries: Deliveries;
-  readonly blobs: Blobs;
+  readonly blobs: Pick<Blobs, 'put' | 'head' | 'get'>;
   readonly operators: Operators;
   readonly events: Events;
   readonly log: HttpLog;

@@ -16,23 +16,31 @@ const LEAST_NODE = [20, 19];
 
 const at = (...parts) => join(HOME, ...parts);
 
-/** Does what is missing. Says what, and how long it took; says nothing when all is there. */
-export const prepare = async () => {
+/**
+ * Does what is missing. Says what, and how long it took; says nothing when all is there. Where the build is there, what only
+ * builds and tests need (`npm ci --omit=dev`) may be absent, unless `tests` are to run.
+ */
+export const prepare = async ({ tests } = { tests: true }) => {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major < LEAST_NODE[0] || (major === LEAST_NODE[0] && minor < LEAST_NODE[1])) {
     throw new Error(`Node ${LEAST_NODE.join('.')} or newer is needed; this is ${process.versions.node}`);
   }
-  if (!packagesAreThere()) {
+  const sources = fingerprint();
+  const stamp = at('dist', '.built');
+  const built = existsSync(stamp) && readFileSync(stamp, 'utf8') === sources;
+  if (!packagesAreThere(tests || !built)) {
     if (existsSync(at('node_modules')) && lstatSync(at('node_modules')).isSymbolicLink()) {
       throw new Error('node_modules is a link and does not match package-lock.json: run `npm ci` where it points to');
     }
     await step('installing packages (npm ci)', () =>
-      run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'packages could not be installed'),
+      run(
+        'npm',
+        ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'],
+        'packages could not be installed',
+      ),
     );
   }
-  const sources = fingerprint();
-  const stamp = at('dist', '.built');
-  if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
+  if (!built) {
     await step('building', async () => {
       await run(
         process.execPath,
@@ -46,12 +54,12 @@ export const prepare = async () => {
   }
 };
 
-/** Whether node_modules holds what the lock file asks for; npm keeps its own list of what it installed. */
-const packagesAreThere = () => {
+/** Whether node_modules holds what the lock file asks for, with or without `dev`; npm keeps its own list of what it installed. */
+const packagesAreThere = (dev) => {
   const installed = readJson(at('node_modules', '.package-lock.json'))?.packages;
   if (installed === undefined) return false;
   return Object.entries(readJson(at('package-lock.json'))?.packages ?? {}).every(([path, wanted]) => {
-    if (path === '') return true;
+    if (path === '' || (wanted.dev && !dev)) return true;
     const found = installed[path];
     // Packages for other platforms are optional and absent.
     return found === undefined ? wanted.optional === true : found.version === wanted.version;

@@ -18,7 +18,7 @@ if (unknown !== undefined) {
 }
 
 try {
-  await prepare();
+  await prepare({ tests: false });
 } catch (error) {
   process.stderr.write(`troupe: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);

@@ -1,4 +1,4 @@
-/** Owns whether new work is taken at all. Whole store: set by an operator, read by the active process at its start. */
+/** The operator's switch that pauses new work. Whole store: the leader reads it at its start. */
 import type { Postgres, Statement } from './postgres.js';
 
 export interface AdmissionSwitch {

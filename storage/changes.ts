@@ -1,5 +1,5 @@
 /**
- * Owns the reads of the changes log and its compaction. The log holds every change above its floor (I4: without a gap);
+ * Reads and compacts the changes log. The log holds every change above its floor (I4: without a gap);
  * the floor is a promise: it is raised first, and only what lies below it is removed after.
  */
 import { stampVersion } from '../src/api/encode.js';

@@ -1,5 +1,5 @@
 /**
- * Owns this process's idea of Postgres's time: a measured offset on the monotonic clock, so that a changed wall clock here
+ * Postgres's time as this process measures it: an offset on the monotonic clock, so that a change of the wall clock here
  * moves nothing. Due times and leases are compared in this time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

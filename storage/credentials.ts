@@ -1,4 +1,4 @@
-/** Owns the look-up of bearer credentials by their hash. The one read that names no org: it is what finds out the org. */
+/** Looks up bearer credentials by their hash. The one read that names no org, because it finds the org. */
 import type { Postgres, Statement } from './postgres.js';
 import type { Credentials } from './store.js';
 

@@ -1,6 +1,6 @@
 /**
- * What all processes on one database have to share beside it: the master key and the directory of blobs. The active process writes
- * down which ones they are. A process that has others is refused, at its start and when it takes the lease: it could open no
+ * What all processes on one database have to share beside it: the master key and the directory of blobs. The leader stores
+ * which ones they are. A process that has others is refused, at its start and when it takes the lease: it could open no
  * secret and find no blob, and what it wrote could not be read by the others.
  */
 import { readFile } from 'node:fs/promises';

@@ -2,13 +2,13 @@
  * The one kind of connection to Postgres that this service makes. Its end never ends the process, and no wait on it lasts for
  * ever, whatever becomes of the network.
  *
- * Errors. A pool listens to its idle connections only, pg tells of an end more than once (the server's farewell, then the
- * socket's), and a library may take all listeners off a connection that it is done with: an 'error' that nobody listens to
+ * Errors. A pool listens to its idle connections only, pg reports an end more than once (the server's last message, then the
+ * socket's), and a library may take all listeners off a connection that it is done with: an 'error' that has no listener
  * would be thrown. The caller that waits for an answer gets the error from there.
  *
- * Waits. Packets may vanish without a word (a firewall that forgets, a route that is gone, a proxy that hangs), and the
- * kernel gives up after hours. So an answer is awaited for `query_timeout`, a connection for `connectionTimeoutMillis`, a
- * farewell for `FAREWELL`; an idle connection is probed by both ends, so that ours is replaced and Postgres lets go of
+ * Waits. Packets may vanish silently (a firewall that forgets, a route that is gone, a proxy that hangs), and the
+ * kernel gives up after hours. So an answer is awaited for `query_timeout`, a connection for `connectionTimeoutMillis`, an
+ * orderly end for `CLOSE_WITHIN`; an idle connection is probed by both ends, so that ours is replaced and Postgres lets go of
  * the locks that a vanished process held.
  */
 import type { Socket } from 'node:net';
@@ -19,7 +19,7 @@ import { Client, Pool, type ClientConfig, type PoolClient, type PoolConfig } fro
 export const CONNECT_WITHIN = 5_000;
 const ANSWER_WITHIN = 30_000;
 /** Longest wait for the other end to close, after which the socket is destroyed (ms). */
-const FAREWELL = 2_000;
+const CLOSE_WITHIN = 2_000;
 /** Longest wait of a pool that is ended for the answers under way (ms). */
 const END_WITHIN = 3_000;
 /** Idle time before the first probe (ms); then one each second, and after ten without an answer the connection is dead (libuv). */
@@ -49,7 +49,7 @@ export class ErrorSafeClient extends Client {
   override end(callback: (error: Error) => void): void;
   override end(callback?: (error: Error) => void): Promise<void> | undefined {
     // pg waits for the answers under way, and for the other end to close.
-    const late = setTimeout(() => socketOf(this).destroy(), FAREWELL).unref();
+    const late = setTimeout(() => socketOf(this).destroy(), CLOSE_WITHIN).unref();
     this.once('end', () => clearTimeout(late));
     if (callback === undefined) return super.end();
     super.end(callback);
@@ -63,7 +63,7 @@ export class ErrorSafePool extends Pool {
 
   constructor(config: PoolConfig) {
     super({ ...config, Client: ErrorSafeClient });
-    // An idle connection that dies is replaced by the pool, which tells of it and must be heard, too.
+    // An idle connection that dies is replaced by the pool, which reports it and needs a listener, too.
     this.on('error', () => {});
     this.on('connect', (client) => void this.#open.add(client));
     this.on('remove', (client) => void this.#open.delete(client));

@@ -1,6 +1,5 @@
 /**
- * Owns the border between Postgres's errors and ours: what a failed statement means for the one who asked.
- * Nobody else looks at an SQLSTATE.
+ * Translates Postgres's errors into ours: what a failed statement means for its caller. No other file looks at an SQLSTATE.
  */
 import { refuse, RefusalError } from '../src/api/refusal.js';
 
@@ -51,7 +50,7 @@ export function describe(error: unknown): string {
   return `${classify(error)} (${code ?? (error instanceof Error ? error.message : 'unknown')})`;
 }
 
-/** For reads: what the caller is told. A failed read is never the client's fault. */
+/** For reads: what the caller is answered. A failed read is never the client's fault. */
 export function unavailable(error: unknown): RefusalError {
   return refuse('Unavailable', `storage did not answer: ${describe(error)}`, { retryAfterSeconds: 1 });
 }

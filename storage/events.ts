@@ -1,5 +1,5 @@
 /**
- * Owns the reading of recorded events. They are written by the commit that caused them (`commit/events.ts`); a repeat
+ * Reads recorded events. They are written by the commit that caused them (`commit/write-events.ts`); a repeat
  * moves its row to the end, so a reader that goes on after a cursor sees it again with the higher count.
  */
 import { refuse } from '../src/api/refusal.js';

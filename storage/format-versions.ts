@@ -1,5 +1,5 @@
 /**
- * What the database knows of the formats in it: the highest of each form that any program has claimed. The active process
+ * The formats in the database: the highest of each form that any program has claimed. The leader
  * claims its own before it writes a row, and a program that is older than a claim refuses the database; so no row has to
  * be looked at.
  */

@@ -1,6 +1,6 @@
 /**
- * Owns the format numbers of stored JSON and the way from each older form to the current one. A row is written in the
- * current format and read in any: the reader brings it up, one step at a time, and never writes it back by itself.
+ * The format numbers of stored JSON, and the upcasters from each older form to the current one. A row is written in the
+ * current format and read in any: the reader upcasts it, one step at a time, and never writes it back by itself.
  *
  * To change a stored form: raise its number here and add the step from the old one. Never change or remove a step.
  */

@@ -1,4 +1,4 @@
-/** Who a process is to others that share its data directory, and whether such a process still lives. */
+/** Identifies a process to others that share its data directory, and finds out whether such a process still lives. */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
@@ -9,7 +9,7 @@ export interface HolderProcess {
   /** In which a pid means this process: two containers can have one host name. Empty where the kernel does not tell. */
   readonly pidNamespace: string;
   readonly pid: number;
-  /** Start time as the kernel counts it, so that a reused pid is another process; empty where it is not told. */
+  /** Start time as the kernel counts it, so that a reused pid is another process; empty where the kernel does not say. */
   readonly started: string;
 }
 
@@ -21,13 +21,13 @@ export function thisProcess(): HolderProcess {
 function here(): Pick<HolderProcess, 'host' | 'boot' | 'pidNamespace'> {
   return {
     host: hostname(),
-    boot: told(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+    boot: readOrEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
     // `pid:[4026531836]`: the inode of the namespace.
-    pidNamespace: told(() => readlinkSync('/proc/self/ns/pid')),
+    pidNamespace: readOrEmpty(() => readlinkSync('/proc/self/ns/pid')),
   };
 }
 
-function told(read: () => string): string {
+function readOrEmpty(read: () => string): string {
   try {
     return read();
   } catch {

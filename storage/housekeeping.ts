@@ -1,5 +1,5 @@
 /**
- * Clears away what is past its time, on the active process: one loop per sweep, each with its own pace, so that one that fails
+ * Removes what is past its time, on the leader: one loop per sweep, each with its own pace, so that one that fails
  * or takes long holds up no other. What fails is reported and done again at the next round. After each round it is measured how
  * long the oldest row that should be gone has been overdue.
  *
@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Postgres, Statement } from './postgres.js';
 import { sweepSlots } from './slots-left.js';
-import { DELIVERIES_KEPT_MS, sweepDeliveries } from './webhooks/sweep.js';
+import { DELIVERIES_KEPT_MS, sweepDeliveries } from './webhooks/sweep-deliveries.js';
 import type { StoredResponses } from './responses.js';
 import type { ChangesLog } from './store.js';
 

@@ -56,7 +56,7 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal): 
   const now = options.monotonic ?? (() => performance.now());
   const dead = options.isDead ?? isDead;
   const connection = leaseConnection(options.postgres, ttl);
-  let told = false;
+  let reported = false;
 
   for (;;) {
     signal.throwIfAborted();
@@ -83,14 +83,14 @@ export async function acquireLease(options: LeaseOptions, signal: AbortSignal): 
           // Nobody waits for it any more.
           await lease.release();
         }
-      } else if (!told) {
-        told = true;
+      } else if (!reported) {
+        reported = true;
         options.onWaiting?.(holder);
       }
     } catch {
       // Postgres does not answer now; a standby waits for it like for everything else.
       connection.drop();
-      told = false;
+      reported = false;
       if (!signal.aborted) options.onNoAnswer?.();
     }
     await sleep(poll, undefined, { signal }).catch(() => {});

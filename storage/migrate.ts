@@ -1,6 +1,6 @@
 /**
  * The shape of the database: numbered SQL files, each applied once, in order, in one transaction of its own. Numbers rise
- * and may leave gaps, so that parts of the room can number their own.
+ * and may leave gaps, so that parts of storage can number their own.
  *
  * The first line of a file says when it is applied.
  * - `-- apply: before the lease`: by any process at its start, while a process of an older version may be the active one. It
@@ -25,11 +25,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import { classify } from './errors.js';
-import { MigrationUnderWayError } from './migrating.js';
+import { MigrationUnderWayError } from './migration-under-way-error.js';
 import { DatabaseNewerError } from './schema-newer-error.js';
 import type { Postgres } from './postgres.js';
 
-/** Any number that nobody else takes: "troupe" on a telephone's keys. */
+/** Any number that no other program takes: "troupe" on a telephone's keys. */
 const LOCK = 876_873;
 /** See `MigrateOptions.lockWait`. */
 const LOCK_WAIT = 120_000;

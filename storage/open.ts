@@ -1,5 +1,5 @@
 /**
- * Owns the wiring of the storage room: connects, checks that this program fits the database, and hands out its parts. Taking the
+ * Opens storage: connects, checks that this program fits the database, and hands out its parts. Taking the
  * lease and opening the committer are separate steps, because a standby reads and waits before it may write.
  */
 import { checkFormats, claimFormats } from './format-versions.js';
@@ -7,7 +7,7 @@ import { openChangesLog, DEFAULT_COMPACTION, type CompactionSettings } from './c
 import { openClock } from './clock.js';
 import { openCommitter, type CommitterOptions } from './commit/committer.js';
 import type { Committer } from './commit/request.js';
-import type { SealResponse } from './commit/idempotency.js';
+import type { SealResponse } from './commit/idempotency-keys.js';
 import { openCredentials } from './credentials.js';
 import { acquireLease, type LeaseOptions } from './lease.js';
 import { migrate } from './migrate.js';

@@ -1,4 +1,4 @@
-/** Owns the rows of orgs: which tenants this deployment has. Whole store, for operators and the first start. */
+/** The rows of orgs: which tenants this deployment has. Whole store, for operators and the first start. */
 import type { Postgres, Statement } from './postgres.js';
 
 export interface OrgRow {

@@ -1,5 +1,5 @@
 /**
- * Owns what a crash leaves behind: effects and timers that are stored and not done, and objects with something under way.
+ * Reads what a crash leaves behind: effects and timers that are stored and not done, and objects with something under way.
  * These reads are for the whole store, at start and in sweeps (I6).
  */
 import type { Address } from '../src/api/address.js';
@@ -35,7 +35,7 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
     effects: upcast('effects', format, JSON.parse(body), formats),
   });
 
-  // An effect that is done and not removed is run again after a crash, which is harmless: so no failure here is told.
+  // An effect that is done and not removed is run again after a crash, which is harmless: so no failure here is reported.
   async function flush(): Promise<void> {
     const versions = done;
     done = [];

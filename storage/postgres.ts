@@ -49,7 +49,7 @@ export interface ConnectionOptions {
 }
 
 export interface Postgres {
-  /** For the rows of this room that need a client of their own for a moment (blobs). Not for objects. */
+  /** For rows of storage that need a client of their own for a moment (blobs). Not for objects. */
   readonly pool: Pool;
   /** Runs one reading statement on the pool. Rejects with a `RefusalError` Unavailable when Postgres does not answer. */
   read<Row extends QueryResultRow>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
@@ -57,7 +57,7 @@ export interface Postgres {
   readRows<Row extends unknown[]>(statement: Statement, values?: readonly unknown[]): Promise<Row[]>;
   /**
    * Runs one statement on what lies beside the objects (housekeeping, never objects: I1) and answers how many rows it
-   * touched. May be lost in a crash of Postgres: whoever calls it can do it again.
+   * touched. May be lost in a crash of Postgres: the caller can do it again.
    */
   write(statement: Statement, values?: readonly unknown[]): Promise<number>;
   /** A connection of one's own. Rejects with pg's error. The caller ends it. */

@@ -1,7 +1,7 @@
-/** Owns the look-up of what an Idempotency-Key was answered. */
+/** Looks up what was answered under an Idempotency-Key. */
 import { readVersion, stampVersion } from '../src/api/encode.js';
 import { refuse, type RefusalError } from '../src/api/refusal.js';
-import { responseParts } from './commit/idempotency.js';
+import { responseParts } from './commit/idempotency-keys.js';
 import type { Postgres, Statement } from './postgres.js';
 import type { Responses } from './store.js';
 

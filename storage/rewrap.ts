@@ -1,6 +1,6 @@
 /**
- * Owns what a rotation of the master key leaves to do: secret versions that an earlier key has wrapped are wrapped by the
- * current one, so that the earlier key is needed no more. Values are not touched and not opened (I11).
+ * Finishes a rotation of the master key: secret versions that an earlier key has wrapped are wrapped by the current one, so
+ * that the earlier key is no longer needed. Values are not touched and not opened (I11).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MasterKeys } from './envelope/master-key.js';

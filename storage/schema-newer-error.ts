@@ -1,4 +1,4 @@
-/** Owns the refusal of a database that a newer program has written: an old one would read rows that it does not understand. */
+/** Refuses a database that a newer program has written: this one would read rows that it does not understand. */
 export class DatabaseNewerError extends Error {
   /** What of the database is too new, and what this program knows. */
   constructor(its: string, ours: string) {

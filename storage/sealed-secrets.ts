@@ -1,4 +1,4 @@
-/** Owns the read of sealed secret versions. Opening them is the envelope's (I11). */
+/** Reads sealed secret versions. Only the envelope opens them (I11). */
 import type { Postgres, Statement } from './postgres.js';
 
 export function fetchSealed(postgres: Postgres) {

@@ -1,5 +1,5 @@
 /**
- * Owns keys by which others know this deployment (the host key of the SSH door): made once, kept sealed with the master key,
+ * Keys by which clients recognise this deployment (the host key of SSH): made once, kept sealed with the master key,
  * the same after every restart and for every process on this database.
  */
 import type { MasterKeys } from './envelope/master-key.js';
@@ -53,7 +53,7 @@ const READ: Statement = { name: 'service key', text: 'SELECT sealed FROM service
 /** A handful: one for each purpose. */
 const ALL: Statement = { name: 'service keys', text: 'SELECT name, sealed FROM service_keys ORDER BY name LIMIT 100' };
 
-/** Result: there is a key of this name; whoever came first has made it. */
+/** Result: there is a key of this name; the first process that asked has made it. */
 const KEEP: Statement = {
   name: 'keep service key',
   text: 'INSERT INTO service_keys (name, sealed) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',

@@ -1,6 +1,6 @@
 /**
- * Removes the slots of deleted objects that their last commit left (`commit/delete.ts`): a Job may have ten thousand, and a
- * commit that removes them all holds up every other write. Nobody reads them: they hang on a uid that is gone.
+ * Removes the slots of deleted objects that their last commit left (`commit/delete-objects.ts`): a Job may have ten thousand, and a
+ * commit that removes them all holds up every other write. Nothing reads them: their uid is gone.
  */
 import type { Postgres, Statement } from './postgres.js';
 

@@ -1,5 +1,5 @@
 /**
- * Owns the interface of the storage room to the floors above: reads, what is stored beside objects, and the lease.
+ * The interface of storage to the floors above: reads, what is stored beside objects, and the lease.
  * Writing objects is `commit/` alone (I1). Every function that touches a tenant's data takes its org first (I12);
  * the few that work for the whole store (re-arming at start, compaction) say so.
  */
@@ -171,7 +171,7 @@ export interface SecretVersions {
   open(org: string, uid: string, version: number): Promise<ReadonlyMap<string, Buffer> | undefined>;
   /** Positions of the texts in which a value of this version stands; the values themselves stay here (I11). */
   recognise(org: string, uid: string, version: number, texts: readonly string[]): Promise<readonly number[]>;
-  /** Seals values for `Member.secrets`. */
+  /** Seals values for `CommitRequest.secrets`. */
   seal(org: string, uid: string, version: number, values: ReadonlyMap<string, Uint8Array>): Buffer;
 }
 

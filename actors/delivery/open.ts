@@ -86,7 +86,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     const { clock, chance, dialer, deliveries, outbox, epoch, kindOf } = deps;
     const later = openLater(queue, clock, onProblem);
     const results = openDeliveryResults({
-      write: (settlements) => deliveries.settle(settlements),
+      write: (settlements) => deliveries.recordResults(settlements),
       onProblem,
       stopping,
     });

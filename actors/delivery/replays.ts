@@ -1,6 +1,6 @@
 /** Sends a delivery again because a client asks for it: the same body under a new id, once per Idempotency-Key. */
 import { refuse } from '../../src/api/refusal.js';
-import type { KeepResult, KeptAnswer } from '../../storage/commit/request.js';
+import type { KeepResult, Keyed, KeptAnswer } from '../../storage/commit/request.js';
 import type { StoredResponse } from '../../storage/store.js';
 import type { DeliveryEntry, DeliveryLog } from '../../storage/webhooks/log.js';
 
@@ -19,9 +19,6 @@ export interface ReplayDeps {
   now(): number;
   uid(): string;
 }
-
-/** A request that may be sent again. */
-export type Keyed = Pick<KeptAnswer, 'holder' | 'key' | 'fingerprint'>;
 
 export interface Replayed {
   readonly entry: DeliveryEntry;

@@ -16,7 +16,7 @@ import { LRUCache } from 'lru-cache';
 import { addressKey, type Address } from '../../src/api/address.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
-import type { CredentialSource } from '../deps.js';
+import type { Credentials } from '../../storage/store.js';
 import type { Addresses } from './addresses.js';
 import { bearerHash } from './bearer.js';
 import { openForgotten } from './forgotten.js';
@@ -66,7 +66,7 @@ export interface Authenticator {
 }
 
 export interface AuthenticatorDeps {
-  readonly credentials: CredentialSource;
+  readonly credentials: Credentials;
   readonly principals: Principals;
   readonly addresses: Addresses;
   readonly clock: () => number;

@@ -13,7 +13,7 @@ import type { Address } from '../../src/api/address.js';
 import { addressKey } from '../../src/api/address.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { Caller } from '../../actors/resource-service.js';
-import type { FoundCredential } from '../deps.js';
+import type { StoredCredential } from '../../storage/store.js';
 
 export type Principals = (address: Address) => Promise<ApiObject | undefined>;
 
@@ -29,7 +29,7 @@ export interface KnownCaller {
 /** Undefined: the credential stands for nothing any more, or for something that is no caller of this API (an attempt). */
 export async function makeCaller(
   sha256: string,
-  credential: FoundCredential,
+  credential: StoredCredential,
   principals: Principals,
 ): Promise<KnownCaller | undefined> {
   const detail = credentialDetail(credential.detail);
@@ -58,7 +58,7 @@ export async function makeCaller(
  * Idempotency-Keys belong to one credential. A key object has one, so its uid names it; a ServiceAccount has many tokens,
  * each cut to what its issuer could do, and one must not be shown the answer (a new key, say) that another was given.
  */
-function holderOf(sha256: string, { address, uid }: FoundCredential): string {
+function holderOf(sha256: string, { address, uid }: StoredCredential): string {
   return address.kind === 'ServiceAccount' ? `${uid}/${sha256}` : uid;
 }
 

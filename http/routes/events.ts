@@ -5,7 +5,7 @@
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { requireScope } from '../auth/authorise.js';
-import type { EventQuery } from '../deps.js';
+import type { EventQuery } from '../../storage/events.js';
 import type { Exchange } from '../exchange.js';
 import type { CollectionRouteTarget } from '../handle.js';
 import { replyJson } from '../reply.js';

@@ -12,7 +12,7 @@ import type { Caller } from '../../actors/resource-service.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
-import type { LogRequest } from '../deps.js';
+import type { LogRequest } from '../../actors/work/logs.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';

@@ -112,10 +112,13 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Ss
   /** An open connection is somebody at work, whatever goes through it. Source: spec, "Workspace", `idleTimeout`. */
   async function stay({ owner, epoch }: SshPrincipal): Promise<void> {
     if (epoch === undefined) return;
-    const here = await deps.inside.stay(owner, epoch).catch(() => undefined);
-    if (here === undefined) return;
-    if (ended.signal.aborted) here.leave();
-    else ended.signal.addEventListener('abort', here.leave, { once: true });
+    try {
+      const { leave } = await deps.inside.stay(owner, epoch);
+      if (ended.signal.aborted) leave();
+      else ended.signal.addEventListener('abort', leave, { once: true });
+    } catch {
+      // What does not run (here) any more has no activity either.
+    }
   }
 
   async function judge(context: AuthContext): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Owns `<data>/admin.key`: one line, the Owner key of the bootstrap org, 0600. The store keeps only its hash, so the
- * file is the only copy; whoever moves it away keeps it.
+ * `<data>/admin.key`: one line, the Owner key of the bootstrap org, 0600. The store keeps only its hash, so the
+ * file is the only copy.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

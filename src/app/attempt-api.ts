@@ -1,4 +1,4 @@
-/** Owns putting the attempt API together: where it listens, whose tokens it takes, and what work is told of it. */
+/** The attempt API of this deployment: where it listens, which tokens it takes, and what the environment of work says of it. */
 import { join } from 'node:path';
 import { openAttemptApi, type AttemptApi } from '../../http/attempt-api/server.js';
 import type { HttpLog } from '../../http/deps.js';
@@ -15,7 +15,7 @@ export function attemptAccess(
   return (work) => ({
     directory,
     env: {
-      // With a client that is told of the socket; the name is only for the header. NO_PROXY has it.
+      // For clients that use the socket; the name is only for the header. NO_PROXY has it.
       [`${ENV_PREFIX}API_URL`]: 'http://localhost',
       [`${ENV_PREFIX}API_SOCKET`]: `${API_DIRECTORY}/${API_SOCKET}`,
       [`${ENV_PREFIX}TOKEN`]: tokens.issue(work),

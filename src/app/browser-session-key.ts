@@ -1,4 +1,5 @@
-/** Owns the key that seals visits to tools (`http/tools/browser-sessions.ts`): one for all processes on this database, the same after a restart. */
+/** The key that seals browser sessions of tools (`http/tools/browser-sessions.ts`): one for all processes on this database, the same
+ * after a restart. */
 import { randomBytes } from 'node:crypto';
 import { KEY_BYTES } from '../../http/tools/browser-sessions.js';
 import type { MasterKeys } from '../../storage/envelope/master-key.js';

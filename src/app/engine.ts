@@ -1,4 +1,4 @@
-/** Owns the choice of the compute engine (`TROUPE_COMPUTE`) and how its capacity is cut to what settings allow. */
+/** Opens the compute engine that `TROUPE_COMPUTE` chooses, with its capacity cut to what the settings allow. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.js';

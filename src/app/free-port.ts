@@ -1,5 +1,5 @@
 /**
- * Owns the choice of a port on loopback for a server that cannot be told to take any free one.
+ * Chooses a port on loopback for a server that cannot choose a free one itself.
  *
  * It lies below those that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere): one of those would be taken by
  * the next program that connects to anything, between this choice and the server's start, or while that starts anew.

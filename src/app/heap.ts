@@ -1,5 +1,5 @@
 /**
- * Owns how far the heap grows between two collections of the whole of it.
+ * Lets the heap grow further between two full garbage collections.
  *
  * V8 counts the bytes of every Buffer that was made since the last one, up to 32 MB of which wait for a small collection anyway, and our
  * heap is small: by its own reckoning it looks at the whole heap some ten times a second while a file is carried, which costs this process as

@@ -1,4 +1,4 @@
-/** Owns how the host of an address is written: in a URL, and as a bare name or address. */
+/** The host of an address, as it is written in a URL, and as a bare name or address. */
 
 /** Name or bare address in a URL. */
 export const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1');

@@ -1,4 +1,4 @@
-/** Owns the step from settings to what the front door is given. */
+/** The configuration of HTTP and TLS, from the settings. */
 import type { HttpConfig } from '../../http/deps.js';
 import type { Http } from '../../http/server.js';
 import { API_GROUP } from '../brand.js';
@@ -6,7 +6,12 @@ import type { Config } from '../config.js';
 import type { Log } from './log.js';
 import { connectionsWithin, openFilesLimit } from './descriptors.js';
 import { hostOf } from './host.js';
-import { openCertificate, renewCertificate, type CertificateOptions, type ServerCertificate } from './tls/open.js';
+import {
+  openCertificate,
+  renewCertificate,
+  type CertificateOptions,
+  type ServerCertificate,
+} from './tls/certificate.js';
 import { readVersion } from './version.js';
 
 /** Undefined when TLS is off. */

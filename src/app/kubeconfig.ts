@@ -1,5 +1,5 @@
 /**
- * Owns `<data>/kubeconfig` (0600): what kubectl needs to speak to this service. Written at every start, because the
+ * `<data>/kubeconfig` (0600): what kubectl needs to reach this service. Written at every start, because the
  * port and the CA may have changed.
  */
 import { join } from 'node:path';

@@ -1,194 +1,85 @@
 /**
- * Owns what the front door sees of the rooms behind it, which come and go with the lease: the same interfaces all the
- * time, served by the active process's parts, and `Unavailable` while there are none (standby, take-over, drain).
+ * What HTTP and SSH are given for as long as the process lives. The parts behind it are open only while this process is the
+ * leader: then each interface is served by them. At any other time (standby, take-over, drain) it throws `Unavailable`.
  */
 import { notActive } from '../../http/not-active.js';
-import { createOrg, recoverOrg } from '../../actors/orgs.js';
-import type { ResourceService } from '../../actors/resource-service.js';
-import type { Commands } from '../../actors/work/commands.js';
-import type { Files } from '../../actors/work/files/open.js';
 import type { Authenticator } from '../../http/auth/authenticator.js';
+import type { HttpDeps } from '../../http/deps.js';
 import type { SshServer } from '../../http/ssh/server.js';
-import type { Address } from '../api/address.js';
-import type { CommittedChange } from '../../storage/commit/request.js';
-import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../../http/deps.js';
-import { kindByName } from '../kinds/index.js';
-import { jobOutputs, locateOutput } from '../kinds/job/outputs.js';
 import type { Blobs } from '../../storage/blobs/blobs.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import { listEvents } from '../../storage/events.js';
 import type { Store } from '../../storage/open.js';
-import { openDeliveryLog } from '../../storage/webhooks/log.js';
-import type { Active } from './active.js';
+import type { Leader, LeaderParts } from './leader.js';
+import { openOutputs } from './job-outputs.js';
 
-export interface LeaderFacade {
-  /** What the process waits for while it is not active: shown by /readyz. */
+export interface LeaderFacade extends LeaderParts, Pick<HttpDeps, 'health' | 'outputs' | 'blobs' | 'events'> {
   set(state: LeaderState): void;
-  active(): Active;
-  readonly resources: ResourceService;
-  readonly health: Health;
-  readonly commands: Commands;
-  readonly files: Files;
-  readonly logs: Logs;
-  readonly outputs: Outputs;
-  readonly deliveries: Deliveries;
-  readonly blobs: Blobs;
-  readonly events: Events;
-  readonly operators: Operators;
-  /** A credential was used: its object notes the time. */
-  onCredentialUse(address: Address, uid: string): void;
-  /** A tool of a Workspace was asked for. */
-  onToolLink(uid: string, epoch: number): void;
-  /** Tells the authenticator what it may no longer believe, and the SSH door whose guests it must look at again. */
+  /** As in `Leader`; without effect while this process is not the leader. */
+  readonly onCredentialUse: Leader['onCredentialUse'];
+  readonly onToolLink: Leader['onToolLink'];
+  /** Tells the authenticator which credentials to read again, and the SSH server whose connections to check again. */
   onChange(
     authenticator: Pick<Authenticator, 'forget'>,
-    door: Pick<SshServer, 'changed'> | undefined,
+    ssh: Pick<SshServer, 'changed'>,
   ): (change: CommittedChange) => void;
 }
 
 export type LeaderState =
-  | { readonly state: 'Waiting'; readonly missing: string }
-  | { readonly state: 'Active'; readonly active: Active };
+  /** `missing`: what the process waits for, as `/readyz` shows it. */
+  { readonly state: 'Waiting'; readonly missing: string } | { readonly state: 'Leading'; readonly leader: Leader };
 
-/** Kinds from which it is read who a caller is. */
+/** Kinds that say who a caller is. */
 const CREDENTIAL_KINDS = new Set(['APIKey', 'Member', 'ServiceAccount']);
-/** Kinds from which it is read who may come in by SSH. */
-const GUEST_KINDS = new Set(['Member', 'Workspace']);
-/** Work that waits longer than this is behind: /readyz says so (I13). */
-const BEHIND_MS = 30_000;
+/** Kinds that say who may log in by SSH. */
+const SSH_KINDS = new Set(['Member', 'Workspace']);
 
 export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
   let now: LeaderState = { state: 'Waiting', missing: 'starting' };
-  const active = (): Active => {
-    if (now.state === 'Active') return now.active;
+  const leader = (): Leader => {
+    if (now.state === 'Leading') return now.leader;
     throw notActive([now.missing]);
   };
-  const stage = (): ResourceService => active().actors.resources;
-  const commands = (): Commands => active().actors.commands;
-  const files = (): Files => active().actors.files;
-  const deliveryLog = openDeliveryLog(store.postgres);
-
   return {
     set(state) {
       now = state;
     },
-    active,
-    resources: {
-      write: (address, request, signal) => stage().write(address, request, signal),
-      read: (address, signal) => stage().read(address, signal),
-      peek: (address) => stage().peek(address),
-      list: (request) => stage().list(request),
-      slice: (org) => stage().slice(org),
-      version: () => stage().version(),
-      settled: (org) => stage().settled(org),
-      floor: () => stage().floor(),
-      watch: (range, from, watcher, signal) => stage().watch(range, from, watcher, signal),
-    },
+    resources: whileLeader(() => leader().resources),
+    commands: whileLeader(() => leader().commands),
+    files: whileLeader(() => leader().files),
+    logs: whileLeader(() => leader().logs),
+    deliveries: whileLeader(() => leader().deliveries),
+    operators: whileLeader(() => leader().operators),
     health: {
-      active: () => now.state === 'Active' && now.active.holdsLease(),
-      behind: () => (now.state === 'Active' ? behind(now.active) : []),
-      missing: () => (now.state === 'Active' ? [] : [now.missing]),
+      active: () => now.state === 'Leading' && now.leader.holdsLease(),
+      behind: () => (now.state === 'Leading' ? now.leader.behind() : []),
+      missing: () => (now.state === 'Leading' ? [] : [now.missing]),
       facts: () => ({
         cluster: store.clusterId,
-        compute: now.state === 'Active' ? now.active.engineFacts() : undefined,
+        compute: now.state === 'Leading' ? now.leader.engineFacts() : undefined,
       }),
     },
-    commands: {
-      start: (owner, command, signal) => commands().start(owner, command, signal),
-      startProcess: (owner, process, signal) => commands().startProcess(owner, process, signal),
-      processes: (owner, epoch, signal) => commands().processes(owner, epoch, signal),
-      writeProcess: (owner, process, input, signal) => commands().writeProcess(owner, process, input, signal),
-      signalProcess: (owner, process, name, signal) => commands().signalProcess(owner, process, name, signal),
-      readProcess: (owner, process, follow, signal) => commands().readProcess(owner, process, follow, signal),
-      connect: (owner, port, signal) => commands().connect(owner, port, signal),
-      stay: async (owner, epoch) => commands().stay(owner, epoch),
-    },
-    files: {
-      read: (place, use, signal) => files().read(place, use, signal),
-      list: (place, signal) => files().list(place, signal),
-      write: (place, order, body, signal) => files().write(place, order, body, signal),
-      remove: (place, signal) => files().remove(place, signal),
-      pack: (place, use, signal) => files().pack(place, use, signal),
-      unpack: (place, body, signal) => files().unpack(place, body, signal),
-    },
-    logs: { open: (owner, uid, request, signal) => active().openLog(owner, uid, request, signal) },
-    outputs: {
-      async *list(owner, uid) {
-        yield jobOutputs(await store.objects.slots(owner.org, uid));
-      },
-      async find(owner, uid, name, index) {
-        const slot = await store.objects.slot(owner.org, uid, index);
-        const found = locateOutput(slot ? [slot] : [], name, index);
-        return found.outcome === 'Found' ? found.output : undefined;
-      },
-    },
-    deliveries: {
-      list: deliveryLog.list,
-      replay: (org, endpoint, id, keyed) => active().replay({ org, endpoint, id }, keyed),
-    },
+    outputs: openOutputs(store.objects),
     blobs,
     events: { list: (org, query) => listEvents(store.postgres, org, query) },
-    operators: operators(store, active),
     onCredentialUse(address, uid) {
-      if (now.state !== 'Active') return;
-      void now.active.actors.router.send(address, uid, { letter: 'Used', time: store.clock() });
+      if (now.state === 'Leading') now.leader.onCredentialUse(address, uid);
     },
     onToolLink(uid, epoch) {
-      if (now.state === 'Active') now.active.actors.tools.look(uid, epoch);
+      if (now.state === 'Leading') now.leader.onToolLink(uid, epoch);
     },
     onChange:
-      (authenticator, door) =>
+      (authenticator, ssh) =>
       ({ address }) => {
         if (CREDENTIAL_KINDS.has(address.kind)) authenticator.forget(address);
-        if (GUEST_KINDS.has(address.kind)) door?.changed(address);
+        if (SSH_KINDS.has(address.kind)) ssh.changed(address);
       },
   };
 }
 
-/** I13: what counts is the age of what waits. */
-function behind({ actors, webhooks }: Pick<Active, 'actors' | 'webhooks'>): readonly string[] {
-  const { oldestMessageMs, oldestEffectMs, oldestCommitMs } = actors.health();
-  const waits: readonly (readonly [number, (seconds: number) => string])[] = [
-    [oldestCommitMs, (seconds) => `a commit has been waiting for ${seconds} s`],
-    [oldestMessageMs, (seconds) => `a message has been waiting for ${seconds} s`],
-    [oldestEffectMs, (seconds) => `an effect was last tried ${seconds} s ago`],
-    [webhooks.state().idleMs, (seconds) => `events have not been delivered for ${seconds} s`],
-  ];
-  return waits.flatMap(([ms, say]) => (ms > BEHIND_MS ? say(Math.round(ms / 1_000)) : []));
-}
-
-const UID = /^[0-9a-f-]{36}$/;
-
-function operators(store: Store, active: () => Active): Operators {
-  const addressOf = async (uid: string) => (UID.test(uid) ? store.objects.addressOf(uid) : undefined);
-  return {
-    async supervisors(kind) {
-      const all = active().actors.operators.supervisors();
-      return kind === undefined ? all : all.find((view) => view.kind === kind);
-    },
-    async parked(kind, limit, after) {
-      return kindByName(kind) && active().actors.operators.parked(kind, limit, after);
-    },
-    async restartSupervisor(kind) {
-      if (!kindByName(kind)) return false;
-      await active().actors.operators.restartKind(kind);
-      return true;
-    },
-    async actor(uid) {
-      const address = await addressOf(uid);
-      return address && active().actors.operators.actor(address);
-    },
-    async restartActor(uid) {
-      const address = await addressOf(uid);
-      if (!address) return false;
-      await active().actors.operators.restartActor(address);
-      return true;
-    },
-    admissions: async (paused) => ({ paused: await active().actors.admissions(paused) }),
-    async orgs() {
-      const rows = await active().orgs.rows.list();
-      return rows.map(({ org, name, created }) => ({ org, name, creationTimestamp: new Date(created).toISOString() }));
-    },
-    createOrg: (name, keyed) => createOrg(name, active().orgs, keyed),
-    recoverOrg: (name, keyed) => recoverOrg(name, active().orgs, keyed),
-  };
-}
+/**
+ * An object of this interface whose members are those of the part that serves now. `current` throws while there is none: so a
+ * member has to be taken at each call, and never kept.
+ */
+const whileLeader = <T extends object>(current: () => T): T =>
+  new Proxy({} as T, { get: (_, member) => Reflect.get(current(), member) });

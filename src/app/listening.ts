@@ -1,7 +1,7 @@
 /**
- * `<data>/listening.json`: where the active process that serves from this data directory is to be reached. A standby on the same
- * data directory stands in `standby.json` (of several the one that started last), so that the first file never names a process
- * that is not the active one. A killed process leaves its file behind, so a reader compares the process id.
+ * `<data>/listening.json`: where the leader that serves from this data directory is to be reached. A standby on the same
+ * data directory announces itself in `standby.json` (of several the one that started last), so that the first file never names a process
+ * that is not the leader. A killed process leaves its file behind, so a reader compares the process id.
  */
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export type Role = 'listening' | 'standby';
 
 const fileIn = (dataDir: string, role: Role): string => join(dataDir, `${role}.json`);
 
-/** Says it in the file of this role, and takes it back from the file of the other one. */
+/** Announces it in the file of this role, and removes it from the file of the other one. */
 export const announceListening = async (dataDir: string, role: Role, listening: Listening): Promise<void> => {
   await writePrivate(fileIn(dataDir, role), `${JSON.stringify(listening)}\n`);
   await retract(dataDir, role === 'listening' ? 'standby' : 'listening');

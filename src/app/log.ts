@@ -1,5 +1,5 @@
 /**
- * Owns the service's log on standard error: JSON lines, or plain lines where a person looks at a terminal.
+ * The service's log on standard error: JSON lines, or plain lines where a person looks at a terminal.
  * I11: nothing of an object's contents and no header is ever given to it; what looks like a credential is cut out anyway.
  */
 import { pino, type Logger } from 'pino';

@@ -1,39 +1,29 @@
 /**
- * The composition root: settings → storage → front door → (with the lease) engine and actors; then signals.
- * The process serves from the start and waits for the lease; while another holds it, it is a standby and says so.
+ * The composition root: settings, Postgres, storage, HTTP; then, whenever this process has the lease, all that the leader runs;
+ * then the end. HTTP is served from the start: a standby says that it is one.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openHttp } from '../../http/server.js';
-import { readCatalog } from './catalog/read.js';
+import { loadConfig, type Config } from '../config.js';
 import { hostFault } from './bindable.js';
-import { openLeaderFacade } from './leader-facade.js';
+import { readCatalog } from './catalog/read-catalog.js';
+import { openEndpoints } from './endpoints.js';
+import { openFrontEnd } from './front-end.js';
 import { letHeapGrow } from './heap.js';
-import { certificateOf, httpConfig, keepRenewed } from './http-config.js';
-import { reachable } from './host.js';
-import { endSoon } from './shutdown-watchdog.js';
+import { openLeaderFacade } from './leader-facade.js';
+import { runWhileLeader } from './leadership.js';
 import { announceListening, retractListening } from './listening.js';
 import { openLog, type Log } from './log.js';
 import { openMetrics } from './metrics.js';
-import { openEmbeddedPostgres } from './postgres/open.js';
+import { openEmbeddedPostgres } from './postgres/embedded.js';
 import { privateOnce } from './private-file.js';
-import { refusedStart } from './startup-error.js';
+import { endSoon } from './shutdown-watchdog.js';
 import { stopSignal } from './signals.js';
-import { openSsh, type Ssh } from './ssh.js';
+import { refusedStart } from './startup-error.js';
+import { openStorage } from './storage.js';
 import { readVersion } from './version.js';
-import { openBrowserSessionKey } from './browser-session-key.js';
-import { runWhileLeader } from './leadership.js';
 import { readWebhookCa } from './webhook-ca.js';
-import { welcome } from './welcome.js';
-import { openBlobs } from '../../storage/blobs/blobs.js';
-import { byteSealer } from '../../storage/envelope/bytes.js';
-import { loadMasterKeys } from '../../storage/envelope/key-file.js';
-import { openSecretVersions } from '../../storage/envelope/secret-versions.js';
-import { checkDeployment } from '../../storage/deployment.js';
-import { openStore } from '../../storage/open.js';
-import { loadConfig, type Config } from '../config.js';
-import { KINDS } from '../kinds/index.js';
 
 async function main(config: Config): Promise<void> {
   const log = openLog(config.logLevel);
@@ -56,88 +46,27 @@ async function main(config: Config): Promise<void> {
 async function serve(
   config: Config,
   databaseUrl: string,
-  webhookCa: Awaited<ReturnType<typeof readWebhookCa>>,
+  webhookCa: readonly string[] | undefined,
   log: Log,
   stopping: AbortSignal,
 ): Promise<void> {
   const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
-  const setting = config.masterKeys?.map((key) => key.toString('base64')).join(',');
-  const keys = await loadMasterKeys({ setting, dir: config.dataDir });
-  const { sealBytes: seal, openBytes: open } = byteSealer(keys);
-  const compaction = { age: config.watchHistorySeconds * 1_000, bytes: config.watchHistoryBytes };
-  const store = await openStore({ url: databaseUrl, seal, open, compaction, readers: config.databaseReaders });
-  await checkDeployment(store.postgres, { keys, blobDir: config.blobDir });
-  const secrets = openSecretVersions(keys, store.fetchSealed);
-  const { pool } = store.postgres;
-  const { quotaBytes, blobKeepSeconds: unusedSeconds, diskReserve: reserveBytes } = config;
-  const blobs = await openBlobs({
-    dir: config.blobDir,
-    pool,
-    quotaBytes,
-    reserveBytes,
-    unusedSeconds,
-    now: store.clock,
-  });
-
+  const storage = await openStorage(config, databaseUrl);
+  const { store, blobs } = storage;
   const facade = openLeaderFacade(store, blobs);
-  const version = await readVersion();
-  const metrics = openMetrics({ log, version, pool, active: () => facade.health.active() });
-  const certificate = await certificateOf(config);
-  const http = await openHttp({
-    ...facade,
-    config: await httpConfig(config, certificate, log),
-    kinds: KINDS,
-    credentials: store.credentials,
-    log,
-    metrics: metrics.registry,
-    clock: store.clock,
-    browserSessionKey: await openBrowserSessionKey(store.postgres, keys, log),
-    randomBytes,
-  });
-  const host = reachable(config.host);
-  const listening = {
-    pid: process.pid,
-    http: `http://${host}:${http.httpPort}`,
-    https: http.httpsPort === undefined ? undefined : `https://${host}:${http.httpsPort}`,
-  };
-  keepRenewed(config, certificate, http, log, stopping);
-  await announceListening(config.dataDir, 'standby', listening);
-
-  let ssh: Ssh | undefined;
+  const active = (): boolean => facade.health.active();
+  const metrics = openMetrics({ log, version: await readVersion(), pool: store.postgres.pool, active });
+  const frontEnd = await openFrontEnd(config, storage, facade, metrics, log, stopping);
+  await announceListening(config.dataDir, 'standby', frontEnd.listening);
   try {
-    await runWhileLeader(
-      {
-        ...{ config, databaseUrl, store, secrets, keys, blobs, metrics, facade, log, holder, webhookCa },
-        async openEndpoints() {
-          ssh = await openSsh(config, store, keys, facade, log);
-          const base = config.publicUrl ?? listening.https ?? listening.http;
-          return { base, toolDomain: config.toolDomain, ...ssh.facts };
-        },
-        onChange: facade.onChange(http.authenticator, { changed: (address) => ssh?.door?.changed(address) }),
-        async drain() {
-          ssh?.door?.endAll('this service is stopping; connect again in a moment');
-          await http.drain();
-        },
-        async welcome({ newOwnerKey }) {
-          http.authenticator.forgetAll(); // what it knew is from before another process's term
-          const lines = await welcome({ dataDir: config.dataDir, listening, ca: certificate?.ca, newOwnerKey });
-          await announceListening(config.dataDir, 'listening', listening);
-          for (const line of lines) log.info(line);
-        },
-        async leave() {
-          await ssh?.door?.close();
-          ssh = undefined;
-          // On a full disk the old word stays until the next one.
-          await announceListening(config.dataDir, 'standby', listening).catch(() => undefined);
-        },
-      },
-      stopping,
-    );
+    const endpoints = openEndpoints(config, storage, frontEnd, facade, log);
+    const rest = { config, databaseUrl, metrics, facade, log, holder, webhookCa };
+    await runWhileLeader({ ...storage, ...endpoints, ...rest }, stopping);
   } finally {
     // Also when a take-over is refused, which ends the process.
     await retractListening(config.dataDir);
   }
-  await http.close();
+  await frontEnd.http.close();
   await store.close();
 }
 

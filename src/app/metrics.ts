@@ -1,4 +1,4 @@
-/** Owns the metrics of everything behind the front door. Labels are kinds and outcomes only: few, and never a name. */
+/** Metrics of everything behind HTTP. Labels are kinds and outcomes only: few, and never a name. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { ActorObserver, Actors } from '../../actors/open.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
@@ -15,7 +15,7 @@ export interface Metrics {
     /** How long the oldest row that a sweep should have removed has been overdue (ms). */
     overdue(sweep: string, ms: number): void;
   };
-  /** Figures that are read when somebody asks, from the active process's parts. */
+  /** Figures that are read when the metrics are scraped, from the leader's parts. */
   follow(actors: Pick<Actors, 'health' | 'sizes'>, webhooks: Pick<Webhooks, 'state'>): void;
   followDisk(disk: Pick<DiskWatch, 'free'>): void;
 }

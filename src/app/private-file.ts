@@ -1,5 +1,5 @@
 /**
- * Owns files that only their owner may read (0600): keys, passwords, what kubectl needs.
+ * Files that only their owner may read (0600): keys, passwords, what kubectl needs.
  * A reader never sees half of one, and a crash leaves either the old content or the new.
  */
 import { randomBytes } from 'node:crypto';
@@ -13,7 +13,7 @@ export const writePrivate = async (file: string, content: string | Uint8Array): 
 };
 
 /**
- * Makes the file when it is missing, and answers what it holds then: the content of whoever came first.
+ * Makes the file when it is missing, and answers what it holds then: the content that the first process wrote.
  * So two processes that start together agree.
  */
 export const privateOnce = async (file: string, make: () => string): Promise<string> => {

@@ -1,9 +1,9 @@
-/** Owns the last bound of a stop: a process that has closed all of its rooms ends, whatever is still open by mistake. */
+/** The last bound of a stop: a process that has closed all of its parts ends, even if something is still open by mistake. */
 import type { Log } from './log.js';
 
-/** Time that what was told to end gets (ms). */
+/** Time for what is closing to end (ms). */
 const END_MS = 5_000;
-/** Everything acknowledged is kept; who watches the process learns that this is a fault. */
+/** Everything acknowledged is kept; the exit code says that this is a fault. */
 const NOT_CLEAN = 1;
 
 /** To be called when nothing is left to be done. */

@@ -1,6 +1,6 @@
 /**
- * Owns what signals mean: the first SIGTERM or SIGINT asks for a drain, a second one ends the process at once; SIGHUP asks
- * for the catalogs to be read again, and never ends it.
+ * Signals: the first SIGTERM or SIGINT begins a drain, a second one ends the process at once; SIGHUP has the catalogs read again,
+ * and never ends the process.
  */
 import { setMaxListeners } from 'node:events';
 
@@ -14,7 +14,7 @@ export function stopSignal(onFirst: (signal: string) => void): AbortSignal {
   };
   process.on('SIGTERM', ask);
   process.on('SIGINT', ask);
-  // A standby has no catalogs to read: it reads them when its term begins.
+  // A standby has no catalogs to read: it reads them when it becomes the leader.
   process.on('SIGHUP', () => undefined);
   return stopping.signal;
 }

@@ -1,4 +1,4 @@
-/** Owns the making of a key for SSH: ed25519, in OpenSSH's own form. */
+/** Makes a key for SSH: ed25519, in OpenSSH's own form. */
 import ssh2 from 'ssh2';
 
 /** One in 256 is unusable; so many in a row never are. */
@@ -6,7 +6,7 @@ const TRIES = 20;
 
 /**
  * A private key that its own library can read. ssh2 1.17 drops leading zero bytes of the public half, which belong to it: such a key would
- * be kept for good, and the door that wants it stay closed for good.
+ * be kept for good, and SSH would never open.
  */
 export function newSshKey(): string {
   for (let tries = 0; tries < TRIES; tries++) {

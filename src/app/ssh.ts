@@ -1,7 +1,7 @@
 /**
- * The opening of the SSH door: its host key, who stands behind it, and what it is told. Only the active process opens it, so that
- * its port is free for the next one. When its key does not open or its port is taken, the rest of the service goes on, and the log
- * and each Workspace say so; a port that nobody has chosen is replaced by any free one.
+ * Opens the SSH server with its host key. Only the leader opens it, so that its port is free for the next one. When the host key
+ * does not open or the port is taken, the rest of the service goes on, and the log and each Workspace say why there is no SSH. A
+ * default port that is taken is replaced by any free one.
  */
 import ssh2 from 'ssh2';
 import { SETTINGS, type Config } from '../config.js';
@@ -18,12 +18,12 @@ import type { Log } from './log.js';
 import { newSshKey } from './ssh-key.js';
 
 export interface Ssh {
-  /** Undefined: it stays closed. */
-  readonly door: SshServer | undefined;
+  /** Undefined: there is no SSH, for the reason in `facts`. */
+  readonly server: SshServer | undefined;
   readonly facts: Pick<PublicEndpoints, 'ssh' | 'sshClosed'>;
 }
 
-/** What to do about a closed door. */
+/** The setting that the operator changes when there is no SSH. */
 const SETTING = 'TROUPE_SSH_PORT';
 
 /** A login waits so long for the objects that it is judged by, ms. */
@@ -48,7 +48,7 @@ export async function openSsh(
     });
     const openAt = (port: number): Promise<SshServer> =>
       openSshDoor({ ...{ host: config.host, port, hostKey: hostKey.private, authorization, inside, log } });
-    const door = await openAt(config.sshPort).catch((error: unknown) => {
+    const server = await openAt(config.sshPort).catch((error: unknown) => {
       // Only the port that stands in the settings by itself: one that was chosen stands in people's commands and firewalls.
       if (!isTaken(error) || String(config.sshPort) !== SETTINGS.sshPort.default) throw error;
       log.warn(
@@ -58,8 +58,8 @@ export async function openSsh(
       return openAt(0);
     });
     const host = config.publicUrl === undefined ? reachable(config.host) : hostOf(config.publicUrl);
-    log.info(`listening on ssh://${reachable(config.host)}:${door.port}, for Workspaces`);
-    return { door, facts: { ssh: { host, port: door.port, hostKey: hostKey.public } } };
+    log.info(`listening on ssh://${reachable(config.host)}:${server.port}, for Workspaces`);
+    return { server, facts: { ssh: { host, port: server.port, hostKey: hostKey.public } } };
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';
     log.warn({ reason, setting: SETTING }, 'the SSH door stays closed');
@@ -74,7 +74,7 @@ export async function openSsh(
 }
 
 const closed = (reason: string, message: string): Ssh => ({
-  door: undefined,
+  server: undefined,
   facts: { sshClosed: { reason, message } },
 });
 

@@ -1,13 +1,13 @@
 /**
- * Owns the end of a start that is refused for a reason which a person can mend: the lines that say it, and an exit code.
- * Anything else is a fault of the program and shows its stack.
+ * Ends a start that fails for a reason which a person can mend, with a message and an exit code. Any other error is a fault of the
+ * program and shows its stack.
  */
 import { EngineRefusal } from '../engines/compute/shared/refusal.js';
-import { CatalogFault } from './catalog/read.js';
+import { CatalogFault } from './catalog/read-catalog.js';
 import { DeploymentMismatchError } from '../../storage/deployment.js';
 import { MasterKeyError } from '../../storage/envelope/key-file.js';
 import { isOutage } from '../../storage/errors.js';
-import { MigrationUnderWayError } from '../../storage/migrating.js';
+import { MigrationUnderWayError } from '../../storage/migration-under-way-error.js';
 import { DatabaseNewerError } from '../../storage/schema-newer-error.js';
 import { WebhookCaFault } from './webhook-ca.js';
 

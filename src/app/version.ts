@@ -1,4 +1,4 @@
-/** Owns the version of the program, as its package says. */
+/** The version of the program, as its package has it. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';

@@ -1,10 +1,10 @@
-/** Owns reading the authorities that receivers of webhooks may have their certificates from: at the start, so that a bad file stops it. */
+/** Reads the authorities that may have signed certificates of webhook receivers: at the start, so that a bad file stops it. */
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** `TROUPE_WEBHOOK_CA` cannot be used: for whoever set it. */
+/** `TROUPE_WEBHOOK_CA` cannot be used; the message is for the operator. */
 export class WebhookCaFault extends Error {
   constructor(file: string, why: string) {
     super(`TROUPE_WEBHOOK_CA: ${file} ${why}`);

@@ -1,39 +1,33 @@
-/** Owns opening webhooks from the settings: their dialer, and the queue of later attempts. */
+/** Webhooks of this deployment: their dialer, the queue of later attempts, and what HTTP reads and sends again of deliveries. */
+import { randomUUID } from 'node:crypto';
+import type { Actors } from '../../actors/open.js';
 import { openWebhooks, type Webhooks } from '../../actors/delivery/open.js';
+import { replayDelivery, type ReplayDeps } from '../../actors/delivery/replays.js';
+import type { Deliveries } from '../../http/deps.js';
 import { openDialer } from '../engines/dialer/dialer.js';
 import { openResolver } from '../engines/dialer/resolve.js';
 import { kindByName } from '../kinds/index.js';
-import type { Config } from '../config.js';
 import type { Store } from '../../storage/open.js';
-import { openQueue } from '../../storage/queues/open.js';
-import type { Lease, SecretVersions } from '../../storage/store.js';
-import { openDeliveries } from '../../storage/webhooks/deliveries.js';
+import type { LeaderDeps } from './leader.js';
+import { openQueue } from '../../storage/queues/open-queue.js';
+import type { QueueBackend } from '../../storage/queues/queue.js';
+import { openDeliveries as openDeliveryRows } from '../../storage/webhooks/deliveries.js';
 import { openEndpointRows } from '../../storage/webhooks/endpoints.js';
+import { openDeliveryLog } from '../../storage/webhooks/log.js';
 import { openOutbox } from '../../storage/webhooks/outbox.js';
-import type { Metrics } from './metrics.js';
 
-/** Jobs are only told, so few in hand at once are enough. */
+/** A job of the queue only wakes its endpoint, so few at once are enough. */
 const QUEUE_CONCURRENCY = 8;
 
-export interface WebhookOptions {
-  readonly config: Config;
-  readonly databaseUrl: string;
-  readonly store: Store;
-  readonly lease: Lease;
-  readonly secrets: SecretVersions;
-  readonly metrics: Metrics;
-  /** Certificates (PEM) that are trusted beside the usual ones. */
-  readonly webhookCa: readonly string[] | undefined;
-}
-
-export async function openActiveWebhooks(
-  { config, databaseUrl, store, lease, secrets, metrics, webhookCa }: WebhookOptions,
+export async function openLeaderWebhooks(
+  deps: Pick<LeaderDeps, 'config' | 'databaseUrl' | 'store' | 'lease' | 'secrets' | 'metrics' | 'webhookCa'>,
   stopping: AbortSignal,
 ): Promise<Webhooks> {
+  const { config, store, lease, secrets, metrics, webhookCa } = deps;
   const { postgres, clock, clusterId } = store;
   return openWebhooks({
     outbox: openOutbox(postgres),
-    deliveries: openDeliveries(postgres),
+    deliveries: openDeliveryRows(postgres),
     endpointRows: openEndpointRows(postgres),
     secrets,
     // Owners of endpoints choose the names, and who answers for them.
@@ -42,19 +36,42 @@ export async function openActiveWebhooks(
     head: await store.changes.head(),
     kindOf: kindByName,
     openQueue: (hooks) =>
-      openQueue(
-        config.redisUrl ? { backend: 'redis', url: config.redisUrl } : { backend: 'postgres', url: databaseUrl },
-        {
-          ...hooks,
-          name: `deliveries-${clusterId.slice(0, 8)}`,
-          concurrency: QUEUE_CONCURRENCY,
-          onError: (error) => metrics.observe.problem(`webhooks: ${error.message}`),
-        },
-      ),
+      openQueue(queueBackend(deps), {
+        ...hooks,
+        name: `deliveries-${clusterId.slice(0, 8)}`,
+        concurrency: QUEUE_CONCURRENCY,
+        onError: (error) => metrics.observe.problem(`webhooks: ${error.message}`),
+      }),
     clock,
     chance: Math.random,
     onOutcome: metrics.observe.delivery,
     onProblem: metrics.observe.problem,
     stopping,
   });
+}
+
+/** Redis, where the settings name one. */
+export const queueBackend = ({ config, databaseUrl }: Pick<LeaderDeps, 'config' | 'databaseUrl'>): QueueBackend =>
+  config.redisUrl ? { backend: 'redis', url: config.redisUrl } : { backend: 'postgres', url: databaseUrl };
+
+export function openDeliveries(
+  { postgres, responses, clock }: Store,
+  actors: Pick<Actors, 'keepAnswer'>,
+  webhooks: Pick<Webhooks, 'look'>,
+): Deliveries {
+  const log = openDeliveryLog(postgres);
+  const deps: ReplayDeps = {
+    log,
+    answers: {
+      find: (org, holder, key) => responses.find(org, holder, key),
+      keep: (org, answer) => actors.keepAnswer(org, answer, 0),
+    },
+    look: (endpoint) => webhooks.look(endpoint),
+    now: clock,
+    uid: randomUUID,
+  };
+  return {
+    list: log.list,
+    replay: (org, endpoint, id, keyed) => replayDelivery({ org, endpoint, id }, keyed, deps),
+  };
 }

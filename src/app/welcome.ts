@@ -1,5 +1,5 @@
 /**
- * Owns what a start leaves behind for a person: the first Owner's key, a kubeconfig, and lines that say where both are.
+ * What a start leaves for people: the first Owner's key, a kubeconfig, and lines that say where both are.
  * The key is written once and shown nowhere (I11: the lines hold paths only).
  */
 import { adminKeyFile, readAdminKey, writeAdminKey } from './admin-key.js';

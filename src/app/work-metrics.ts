@@ -33,7 +33,7 @@ interface Followed {
 export interface WorkMetrics {
   /** For each committed change, in order. */
   committed(change: CommittedChange): void;
-  /** What is read when somebody asks, from the active process. */
+  /** What is read when the metrics are scraped, from the leader. */
   follow(resources: Pick<ResourceService, 'peek'>, countPhases: () => Promise<readonly CountedPhase[]>): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Owns the content-addressed store: bytes by their SHA-256 in a directory, rows in Postgres that say which org holds
- * what. The parts: `receive.ts` (stream to file), `layout.ts` (the directory), `rows.ts` (SQL), `sweep.ts` (the end).
+ * The content-addressed store of blobs: bytes by their SHA-256 in a directory, rows in Postgres that say which org holds
+ * what. The parts: `receive.ts` (stream to file), `layout.ts` (the directory), `rows.ts` (SQL), `sweep-blobs.ts` (removal).
  *
  * - A blob is there for an org when its row is. The row is written after the file is whole, durable and in place.
  * - I12: a digest alone opens nothing; each org, and each project of it, has to have put the content itself, although one
@@ -26,7 +26,7 @@ import {
   underLock,
   usedBytes,
 } from './rows.js';
-import { sweepBlobs, type Swept } from './sweep.js';
+import { sweepBlobs, type Swept } from './sweep-blobs.js';
 import { ignoreError, isDiskFull, systemCode } from './system-error.js';
 
 export interface BlobsOptions {
@@ -234,7 +234,7 @@ function overQuota(org: string, quota: number, room: number): RefusalError {
   });
 }
 
-/** A row without its file: somebody removed it from the directory. */
+/** A row without its file: it was removed from the directory by hand. */
 function missing(digest: Digest): RefusalError {
   return refuse('Unavailable', `the content of ${digest} is not on this machine's disk`, { retryAfterSeconds: 60 });
 }

@@ -1,4 +1,4 @@
-/** Owns how content is named: `sha256:` and 64 lower-case hexadecimal digits, and nothing else reaches a path or a row. */
+/** The name of content: `sha256:` and 64 lower-case hexadecimal digits. Nothing else reaches a path or a row. */
 
 declare const digestBrand: unique symbol;
 /** A checked name; safe as part of a path. */

@@ -1,9 +1,9 @@
 /**
- * Owns the directory of the blob store:
+ * The directory of the blob store:
  *   sha256/ab/cdef…   whole blobs, never changed, mode 0444
- *   partial/…         uploads under way; named by host and process, so that a crash's leftovers are known
- *   trash/…           blobs whose rows are being deleted (see `sweep.ts`)
- * All three are on one disk: what is moved between them is moved at once or not at all.
+ *   partial/…         uploads under way; named by host and process, so that what a crash left is recognised
+ *   trash/…           blobs whose rows are being deleted (see `sweep-blobs.ts`)
+ * All three are on one disk: a move between them is atomic.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import type { Digest } from './digest.js';
 import { systemCode } from './system-error.js';
 
-/** An upload that has not grown for so long is given up, whoever began it (ms). */
+/** An upload that has not grown for so long is given up, also one of another process (ms). */
 const STALLED_MS = 60 * 60_000;
 
 export interface Layout {

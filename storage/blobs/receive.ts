@@ -1,6 +1,6 @@
 /**
- * Owns taking a stream of bytes into a file while hashing it: never more than one chunk in memory, and no file left
- * when it does not come to its end. Who may store it, and under which name, is decided elsewhere.
+ * Writes a stream of bytes into a file and hashes it: never more than one chunk is in memory, and no file is left when the
+ * stream breaks. The caller decides who may store it, and under which name.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { open, statfs, type FileHandle } from 'node:fs/promises';
@@ -35,7 +35,7 @@ export interface ReceiveOptions {
 
 /**
  * Writes the stream to a new file at `path`, durable and read-only when this resolves; no file when it rejects.
- * A refused stream is left as it is, unread: whoever answers its sender may still need the connection. An aborted one
+ * A refused stream is left as it is, unread: the answer to its sender may still need the connection. An aborted one
  * is destroyed.
  */
 export async function receive(stream: Readable, options: ReceiveOptions): Promise<Received> {

@@ -1,5 +1,5 @@
 /**
- * Owns the rows of blobs: one named statement or transaction per transition, with its precondition and result above it.
+ * The rows of blobs: one named statement or transaction per transition, with its precondition and result above it.
  * Files are not touched here. Every statement names its org first (I12), except those of the sweep, which range over
  * the whole store. While Postgres does not answer, all of them are refused with Unavailable.
  */

@@ -1,4 +1,4 @@
-/** Owns reading what the operating system (or Node) says went wrong. */
+/** Reads the code of an error of the operating system or of Node. */
 
 /** The name it gives an error: `ENOENT`, `ENOSPC`, … */
 export function systemCode(error: unknown): string | undefined {
@@ -10,5 +10,5 @@ export function isDiskFull(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** For an 'error' event that also reaches somebody who waits: without any listener it would end the process. */
+/** For an 'error' event that a waiting caller also gets: without any listener it would end the process. */
 export function ignoreError(): void {}

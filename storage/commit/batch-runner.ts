@@ -1,9 +1,9 @@
 /**
- * What becomes of one batch: its transaction is run, run again without the members that did not fit, run again after a lost
- * connection, and in halves when a statement is refused or too slow, until every member has its answer.
+ * What becomes of one batch: its transaction is run, run again without the commits that did not fit, run again after a lost
+ * connection, and in halves when a statement is refused or too slow, until every commit has its answer.
  *
  * A transaction that failed before COMMIT was sent has written nothing. One that failed after it leaves a question, which
- * is asked of Postgres (`fate.ts`) until the committer is closed: no member is answered with a guess, and one that cannot
+ * is asked of Postgres (`fate.ts`) until the committer is closed: no commit is answered with a guess, and one whose outcome cannot
  * be known is answered Unknown. Everything else is tried again until the batch's deadline, and is then Unavailable and
  * certainly not written.
  */
@@ -12,7 +12,8 @@ import type { QueuedCommit } from './queued-commit.js';
 import { askFate, type Committing } from './fate.js';
 import type { CommitConnection } from './connection.js';
 import type { CommitResult } from './request.js';
-import { runTransaction, type Refusals, type Transaction, type TransactionOptions } from './transaction.js';
+import type { Refusals } from './statements.js';
+import { runTransaction, type Transaction, type TransactionOptions } from './transaction.js';
 
 /** First and longest pause between tries (ms). */
 const FIRST_PAUSE = 20;
@@ -80,7 +81,7 @@ export async function runBatch(
           answer([...group, ...groups.flat()], { outcome: 'Unavailable', message: result.why });
           return;
         }
-        // Behind the others: the half without the slow member goes before the slow one is tried again.
+        // Behind the others: the half without the slow commit goes before the slow one is tried again.
         groups.push(...(group.length === 1 ? [group] : halvesOf(group)));
         break;
       case 'Later':
@@ -144,7 +145,7 @@ async function attempt(
     else await connection.rollBack();
     const unwritten = tryAgain(failure, describe(error));
     // Whatever the error says: once COMMIT was sent, only Postgres knows.
-    return sent === undefined ? unwritten : settle(connection, sent, unwritten, options);
+    return sent === undefined ? unwritten : learnFate(connection, sent, unwritten, options);
   }
 }
 
@@ -154,7 +155,7 @@ function tryAgain(failure: StorageFailure, why: string): Extract<Try, { end: 'La
 }
 
 /** `unwritten`: what follows when nothing was written. */
-async function settle(
+async function learnFate(
   connection: CommitConnection,
   sent: Sent,
   unwritten: Try & { why: string },

@@ -1,12 +1,12 @@
 /**
- * Owns group commit: who waits, who shares a transaction, how many are under way.
+ * Group commit: commits wait in a queue, share transactions, and two transactions may be under way.
  *
- * While one transaction is on its way the next batch fills. A second one goes at the same time only when many wait: it
- * is then encoded and sent while the first holds the clock row, and waits for that row inside Postgres. Who goes with
- * whom is `groups.ts`.
+ * While one transaction is under way the next batch fills. A second transaction starts beside it only when many commits
+ * wait: it is then encoded and sent while the first holds the clock row, and waits for that row inside Postgres. Which
+ * commits share a transaction is in `groups.ts`.
  *
- * I1: this is the only writer of objects. I3: each transaction checks the lease epoch; once that is lost every member,
- * now and later, is Fenced. I10: at most `MOST_WAITING` wait; the next is Unavailable at once. Nobody waits longer than
+ * I1: this is the only writer of objects. I3: each transaction checks the lease epoch; once that is lost every commit,
+ * now and later, is Fenced. I10: at most `MOST_WAITING` wait; the next is Unavailable at once. None waits longer than
  * `LONGEST_WAIT` for a place in a batch.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { bytesOf, keysOf, type QueuedCommit } from './queued-commit.js';
 import { runBatch } from './batch-runner.js';
 import { openVersionPrediction } from './version-prediction.js';
 import { openGroups } from './groups.js';
-import { responseParts, type SealResponse } from './idempotency.js';
+import { responseParts, type SealResponse } from './idempotency-keys.js';
 import { keepAnswer } from './keep-answer.js';
 import { openCommitConnection } from './connection.js';
 import type { CommittedChange, Committer, CommitRequest, CommitResult } from './request.js';
@@ -28,13 +28,13 @@ import { openPublishOrder } from './publish-order.js';
  * Postgres works, fewer make transactions that cost more than they carry (measured: patches 10 % faster than from 32).
  */
 const SECOND_FROM = 8;
-const LANES = 2;
-/** Members that wait, at most. At 5,000 commits/s this is what LONGEST_WAIT can take anyway. */
+const CONNECTIONS = 2;
+/** Commits that wait, at most. At 5,000 commits/s this is what LONGEST_WAIT can take anyway. */
 const MOST_WAITING = 50_000;
 /** From the ask until the last try (ms). */
 const LONGEST_WAIT = 10_000;
-/** A batch that has just started may try for this long even when its members have waited (ms). */
-const SHORTEST_FLIGHT = 2_000;
+/** A batch that has just started may try for this long even when its commits have waited (ms). */
+const SHORTEST_TRY = 2_000;
 
 export interface CommitterOptions {
   readonly postgres: Postgres;
@@ -44,7 +44,7 @@ export interface CommitterOptions {
   readonly leaseMs?: number | undefined;
   /** Seals an idempotency response for its row. */
   readonly seal: SealResponse;
-  /** Called in version order, before any of these members is answered. Must not throw. */
+  /** Called in version order, before any of these commits is answered. Must not throw. */
   publish(changes: CommittedChange[]): void;
   /**
    * Called once, when this process may not write any more: another epoch holds the lease, or the database is not the one
@@ -61,11 +61,11 @@ export interface CommitterOptions {
 
 type State = 'open' | 'fenced' | 'closed';
 
-/** Precondition: the lease is held, so nobody else commits. Rejects when Postgres cannot be reached. */
+/** Precondition: the lease is held, so no other process commits. Rejects when Postgres cannot be reached. */
 export async function openCommitter(options: CommitterOptions): Promise<Committer & { readonly head: number }> {
   const { postgres } = options;
   const now = options.monotonic ?? (() => performance.now());
-  const lanes = Array.from({ length: LANES }, () => ({
+  const connections = Array.from({ length: CONNECTIONS }, () => ({
     connection: openCommitConnection(postgres, options.leaseMs ?? TTL),
     busy: false,
   }));
@@ -79,7 +79,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   const groups = openGroups();
   let idle: (() => void)[] = [];
 
-  const flight = {
+  const batchOptions = {
     epoch: options.epoch,
     clock: openVersionPrediction(head),
     objectsPerOrg: options.objectsPerOrg,
@@ -105,7 +105,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     for (const queued of all) queued.resolve(result);
   }
 
-  // After this turn of the event loop, so that all who ask in it share the batch.
+  // After this turn of the event loop, so that all commits of it share the batch.
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
@@ -117,29 +117,33 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
 
   function pump(): void {
     for (;;) {
-      const free = lanes.find(({ busy }) => !busy);
-      const flying = lanes.some(({ busy }) => busy);
-      if (free === undefined || waiting.length === 0 || (flying && waiting.length < SECOND_FROM)) break;
+      const free = connections.find(({ busy }) => !busy);
+      const underWay = connections.some(({ busy }) => busy);
+      if (free === undefined || waiting.length === 0 || (underWay && waiting.length < SECOND_FROM)) break;
       const { group, left } = groups.take(waiting);
       waiting = left;
       if (group.length === 0) break;
       free.busy = true;
       const oldest = Math.min(...group.map(({ since }) => since));
-      const deadline = Math.max(oldest + LONGEST_WAIT, now() + SHORTEST_FLIGHT);
-      // A rejection here is an error of ours (publish threw): it must end the process, not leave members unanswered.
-      void launch(free, group, deadline);
+      const deadline = Math.max(oldest + LONGEST_WAIT, now() + SHORTEST_TRY);
+      // A rejection here is an error of ours (publish threw): it must end the process, not leave commits unanswered.
+      void run(free, group, deadline);
     }
-    if (waiting.length === 0 && lanes.every(({ busy }) => !busy)) {
+    if (waiting.length === 0 && connections.every(({ busy }) => !busy)) {
       for (const resolve of idle) resolve();
       idle = [];
     }
   }
 
-  async function launch(by: (typeof lanes)[number], group: readonly QueuedCommit[], deadline: number): Promise<void> {
-    await runBatch(by.connection, group, deadline, flight);
+  async function run(
+    by: (typeof connections)[number],
+    group: readonly QueuedCommit[],
+    deadline: number,
+  ): Promise<void> {
+    await runBatch(by.connection, group, deadline, batchOptions);
     by.busy = false;
     // I4: with nothing under way every version has its batch. A gap stays one: what is behind it would wait for ever.
-    const missing = stop.signal.aborted || lanes.some(({ busy }) => busy) ? undefined : order.missing();
+    const missing = stop.signal.aborted || connections.some(({ busy }) => busy) ? undefined : order.missing();
     if (missing !== undefined) fence(`version ${missing} was written to the database by another`);
     groups.ended(group);
     schedule();
@@ -198,7 +202,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
       stop.abort();
       clearInterval(expiry);
       answerAll({ outcome: 'Unavailable', message: 'storage is closing' });
-      await Promise.all(lanes.map(({ connection }) => connection.close()));
+      await Promise.all(connections.map(({ connection }) => connection.close()));
       // Their connections are gone, so what is still under way ends now.
       schedule();
       await done;
@@ -209,7 +213,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
 
 type Prepared = { readonly wrong: string } | { readonly wrong: undefined; readonly sealed: Buffer | undefined };
 
-/** What can go wrong with one member alone goes wrong here, before it has neighbours. */
+/** Faults of one commit alone show here, before it shares a transaction. */
 function prepare(request: CommitRequest, seal: SealResponse): Prepared {
   try {
     // I7

@@ -1,15 +1,15 @@
 /**
- * Which of the members that wait share the next transaction. An address (so a uid) and an Idempotency-Key are under way at
+ * Which of the commits that wait share the next transaction. An address (so a uid) and an Idempotency-Key are under way at
  * most once; a later one of them waits for the group after, and nothing overtakes another of its own org but that.
  *
- * When more wait than fit, orgs take turns: one member of each, then a second of each, those first whose last turn is
- * longest ago. So an org with thousands that wait holds up a member of another by one group.
+ * When more wait than fit, orgs take turns: one commit of each, then a second of each, those first whose last turn is
+ * longest ago. So an org with thousands that wait holds up a commit of another org by one group.
  */
 import type { QueuedCommit } from './queued-commit.js';
 
-/** Members per transaction: beyond it p50 grows and throughput does not (measured). */
+/** Commits per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
-/** Bytes per transaction, so that large objects do not make large transactions. One member always goes. */
+/** Bytes per transaction, so that large objects do not make large transactions. One commit always goes. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 export interface Groups {

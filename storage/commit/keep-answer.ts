@@ -1,9 +1,9 @@
 /**
- * Owns the keeping of an answer that no commit stands behind: a write under an Idempotency-Key that changed nothing.
- * Without its row, the same request sent again after somebody else's write would be carried out anew.
+ * Keeps an answer that has no commit of its own: a write under an Idempotency-Key that changed nothing. Without its row,
+ * the same request sent again after another client's write would be carried out anew.
  */
 import type { Postgres, Statement } from '../postgres.js';
-import { KEPT } from './idempotency.js';
+import { KEPT } from './idempotency-keys.js';
 import type { KeepResult, KeptAnswer } from './request.js';
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Owns the order of publishing. Two batches may be in flight, and the answer of the later one may come first; versions
- * are gapless, so a batch is published when everything below its first version is (I4).
+ * Publishes changes in the order of their versions. Two batches may be under way, and the answer of the later one may come
+ * first; versions are gapless, so a batch is published when everything below its first version is (I4).
  */
 import { stampVersion } from '../../src/api/encode.js';
 import type { QueuedCommit } from './queued-commit.js';
@@ -9,7 +9,7 @@ import type { CommittedChange } from './request.js';
 const TYPES = { insert: 'ADDED', update: 'MODIFIED', delete: 'DELETED' } as const;
 
 export interface PublishOrder {
-  /** entries[i] has version first + i. Publishes what is next, then answers its members. */
+  /** entries[i] has version first + i. Publishes what is next, then answers its commits. */
   committed(first: number, entries: readonly QueuedCommit[]): void;
   /** Newest version that is known to be committed. */
   newest(): number;
@@ -27,7 +27,7 @@ export function openPublishOrder(head: number, publish: (changes: CommittedChang
   const early = new Map<number, readonly QueuedCommit[]>();
 
   function answerEarly(): void {
-    // I2: they are in Postgres, and nobody reads from this process's cache any more.
+    // I2: they are in Postgres, and nothing reads this process's cache any more.
     for (const [first, entries] of early)
       entries.forEach((queued, i) => queued.resolve({ outcome: 'Committed', version: first + i }));
     early.clear();

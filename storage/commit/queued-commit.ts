@@ -1,4 +1,4 @@
-/** Owns one member on its way through the committer, from the ask to the answer. */
+/** One commit in the committer, from the request to its answer. */
 import { addressKey } from '../../src/api/address.js';
 import type { CommitRequest, CommitResult } from './request.js';
 
@@ -20,7 +20,7 @@ export interface QueuedCommit {
 /** Bytes of one slot's row, roughly. */
 const SLOT_BYTES = 256;
 
-/** Roughly the bytes that are sent to Postgres for this member. */
+/** Roughly the bytes that are sent to Postgres for this commit. */
 export function bytesOf({ write, private: kept, slots, secrets }: CommitRequest): number {
   const sealed = secrets.reduce((sum, secret) => sum + secret.sealed.length, 0);
   return write.body.length + (kept?.length ?? 0) + slots.length * SLOT_BYTES + sealed;

@@ -1,6 +1,6 @@
 /**
- * Owns the shapes of a commit: what one object asks to have written (a member), and what it is answered.
- * Many members share one transaction (group commit); a refused member never fails its neighbours.
+ * What one object asks to have written in one commit, and what it is answered. Many commits share one transaction (group
+ * commit); a refused one never fails its neighbours.
  */
 import type { Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
@@ -48,6 +48,9 @@ export interface IdempotencyWrite {
 /** An answer that no commit stands behind, so it has to be stored whole. */
 export type KeptAnswer = IdempotencyWrite & { readonly response: Buffer };
 
+/** What names a request under an Idempotency-Key, which may be sent again. */
+export type Keyed = Pick<KeptAnswer, 'holder' | 'key' | 'fingerprint'>;
+
 export interface CommitRequest {
   readonly address: Address;
   readonly uid: string;
@@ -76,7 +79,7 @@ export interface CommitRequest {
     readonly detail: Readonly<Record<string, unknown>>;
   }[];
   readonly revokeCredentials: boolean;
-  /** Limits of accounts, set before this member's holds are looked at. */
+  /** Limits of accounts, set before this commit's holds are looked at. */
   readonly accounts?: readonly AccountSetting[] | undefined;
   readonly holds: readonly Hold[];
   readonly releases: readonly string[];
@@ -121,14 +124,14 @@ export interface CommittedChange {
 
 /** The one way to write (I1). Created by `openCommitter`; only actors call it. */
 export interface Committer {
-  /** Resolves when the member's fate is durable and known (I2), or can no longer be known. Never rejects. `before` is the replaced bytes, for publishing. */
+  /** Resolves when the commit's fate is durable and known (I2), or can no longer be known. Never rejects. `before` is the replaced bytes, for publishing. */
   commit(request: CommitRequest, before: Buffer | undefined): Promise<CommitResult>;
   /**
    * Keeps the answer of a write that changed nothing under its Idempotency-Key; `version` is the object's. Rejects with a
    * `RefusalError` Unavailable.
    */
   keepAnswer(org: string, write: KeptAnswer, version: number): Promise<KeepResult>;
-  /** Members waiting for a transaction, and the age of the oldest in ms (I13). */
+  /** Commits waiting for a transaction, and the age of the oldest in ms (I13). */
   depth(): { readonly waiting: number; readonly oldestMs: number };
   /** Lets what is under way finish, some seconds at most; takes nothing new. */
   close(): Promise<void>;

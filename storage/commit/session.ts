@@ -1,5 +1,5 @@
 /**
- * Owns what one transaction may use: a connection, statements prepared by name, several of them on their way at once.
+ * What one transaction uses: a connection, and statements prepared by name, of which several may be under way at once.
  * Also the text of multi-row VALUES, which carry bodies cheaper than arrays do.
  */
 import type { Client, QueryArrayResult } from 'pg';

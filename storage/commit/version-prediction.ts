@@ -1,12 +1,12 @@
 /**
- * Owns what the clock is thought to say before it is asked. Only a guess: each transaction asks the row itself, under its lock (I4), and does
- * its work again where the guess was wrong.
+ * Predicts the version at which the next transaction begins, so that its statements need not wait for the clock row. Only a guess:
+ * each transaction takes the row itself, under its lock (I4), and does its work again where the guess was wrong.
  */
 
 export interface VersionPrediction {
-  /** Version that the next transaction, of so many members, finds before its own. */
+  /** Version that the next transaction, of so many commits, finds before its own. */
   predict(count: number): number;
-  /** The clock says this, unless somebody else is under way. */
+  /** The clock says this, unless another transaction is under way. */
   found(version: number): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Owns the tokens of attempts: who holds one is the work of this uid at this epoch. Derived from the master key and not kept
- * anywhere, so that a start which is carried out again gives the same one, and a start costs no row. That it dies with its epoch is
- * for whoever looks up the Attempt.
+ * The tokens of attempts: the holder of one is the work of this uid at this epoch. A token is derived from the master key and not
+ * stored, so a repeated start gives the same one, and a start costs no row. The reader of the Attempt checks that the epoch is the
+ * current one.
  *
  * Form: prefix, then base64url of 32 bytes HMAC-SHA-256 and the work's id. Opaque to its holder (I11: never logged).
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the additional data that ties a sealed thing to its place: moved to another org, object, version or purpose, it
+ * The additional data that binds a sealed thing to its place: moved to another org, object, version or purpose, it
  * does not open. Also the one refusal for everything that does not open.
  */
 import { refuse, type RefusalError } from '../../src/api/refusal.js';

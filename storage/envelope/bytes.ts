@@ -1,5 +1,5 @@
 /**
- * Owns the sealing of many small things on the hot path (idempotency responses). One key per process run, derived from
+ * Seals many small things on the hot path (idempotency responses). One key per process run, derived from
  * the master key and a random salt, and a counter as nonce: no nonce repeats without asking for randomness per message,
  * and no wrapped key per message is needed.
  *

@@ -1,6 +1,6 @@
 /**
- * Owns where the master key comes from: the setting TROUPE_MASTER_KEY, else `<data>/master.key`, which is made at the
- * first start. It refuses a file that others could have read or written rather than going on with it.
+ * Finds the master key: the setting TROUPE_MASTER_KEY, else `<data>/master.key`, which is made at the
+ * first start. A file that other users could have read or written is refused.
  *
  * Form of both: base64 of 32 bytes; in a setting separated by commas, in the file one per line. The first key seals,
  * the others only open what was sealed before a rotation.

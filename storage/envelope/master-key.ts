@@ -1,5 +1,5 @@
 /**
- * Owns what a master key is: 32 bytes, an id that may be shown, and the keys derived from it. Where keys come from is
+ * A master key: 32 bytes, an id that may be shown, and the keys derived from it. Where keys come from is
  * in `key-file.ts`; what is sealed with them in `values.ts` and `bytes.ts`.
  *
  * Several keys can be readable at once (the current one and earlier ones), so that a key is rotated without a stop:

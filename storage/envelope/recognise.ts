@@ -1,6 +1,6 @@
 /**
- * Owns finding the values of a Secret in texts that were meant to hold none. The values stay in this room: what comes
- * out is which texts hold one (I11).
+ * Finds the values of a Secret in texts that were meant to hold none. The values stay in here: the answer is which texts
+ * hold one (I11).
  *
  * A value of WITHIN bytes and more is found anywhere in a text (`postgres://user:<value>@host`). A shorter one counts only
  * when it is the whole text, and a word that stands in every other environment by itself does not count at all.

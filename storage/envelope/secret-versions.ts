@@ -1,4 +1,4 @@
-/** Owns the opening and sealing of stored secret versions: `SecretVersions` of `../store.ts` over rows that another file reads. */
+/** Opens and seals stored secret versions: `SecretVersions` of `../store.ts` over rows that another file reads. */
 import type { SecretVersions } from '../store.js';
 import type { MasterKeys } from './master-key.js';
 import { recognise } from './recognise.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the envelope of one secret version: its values under a data key of its own, the data key wrapped by the master
+ * The envelope of one secret version: its values under a data key of its own, the data key wrapped by the master
  * key. A rotation of the master key therefore rewrites 60 bytes per version (`rewrapValues`), not the values.
  *
  * Layout, format 1 (bytes):

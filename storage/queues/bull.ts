@@ -1,6 +1,6 @@
 /**
- * Owns what Troupe asks of BullMQ on both backends: how jobs are put in and taken out, which are in hand, at what pace a
- * failing backend is asked again, and an end that comes in bounded time. How a backend is reached is in `on-postgres.ts`
+ * What Troupe asks of BullMQ on both backends: jobs are added and removed, some are worked on, a failing backend is asked
+ * again at growing intervals, and closing takes bounded time. How a backend is reached is in `on-postgres.ts`
  * and `on-redis.ts`.
  */
 import { isNotConnectionError, type BackendFactory, type IQueueBackend } from 'bullmq';

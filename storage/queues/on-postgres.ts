@@ -1,4 +1,4 @@
-/** Owns a queue whose jobs BullMQ keeps in Postgres: its tables, and the connections to them. */
+/** A queue whose jobs BullMQ keeps in Postgres: its tables, and the connections to them. */
 import { createPostgresBackend, type PgPool, runMigrations, withBackend } from 'bullmq';
 import { ErrorSafePool } from '../error-safe-client.js';
 import { CONNECT_TIMEOUT_MS, runningQueueJobs, linkOf, pacing, WORKER } from './bull.js';

@@ -1,7 +1,7 @@
 /**
- * Owns a queue whose jobs BullMQ keeps in Redis, and that it is there again after Redis was: a connection that was lost is
- * made again by its driver; one that never came to be (Redis ended, or refused what BullMQ asks first) is no use to BullMQ
- * any more, so queue and worker are made anew.
+ * A queue whose jobs BullMQ keeps in Redis. It works again after Redis was away: the driver makes a lost connection again;
+ * after one that never came to be (Redis ended, or refused what BullMQ asks first), queue and worker are made
+ * anew, because BullMQ does not recover from that.
  */
 import { createRedisBackend, withBackend } from 'bullmq';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,7 +23,7 @@ const KEPT_EVENTS = 10;
 const MOST_RECONNECT_MS = 2_000;
 /**
  * Longest wait for a word of Redis while a command is under way (ms): more than the 10 s for which BullMQ lets a worker's
- * command block. A connection that hears nothing for longer is made again.
+ * command block. A connection that receives nothing for longer is made again.
  */
 const ANSWER_MS = 15_000;
 /** Longest wait of a producer for one command (ms); the caller's row is enough, as when Redis is away. */
@@ -37,7 +37,7 @@ const { Queue: RedisQueue, Worker: RedisWorker } = withBackend(pacing(createRedi
 
 /** A link, and whether its first connection came to be. */
 interface RedisLink extends Link {
-  /** Rejects when it did not; may never settle once the link is released. */
+  /** Rejects when it did not; may stay pending once the link is released. */
   readonly opened: Promise<void>;
   isConnected(): boolean;
 }
@@ -53,7 +53,7 @@ export function openOnRedis(url: string, hooks: QueueOptions): Queue {
       try {
         return await link.opened;
       } catch {
-        // The error was told by the link.
+        // The link has reported the error.
       }
       if (closing.signal.aborted) return;
       await link.release(true);
@@ -70,7 +70,7 @@ export function openOnRedis(url: string, hooks: QueueOptions): Queue {
     async close() {
       closing.abort();
       running.stop();
-      // BullMQ waits for ever for a connection that is being made again, unless it is told to wait for nothing.
+      // BullMQ waits for ever for a connection that is being made again, unless its waits are turned off.
       await link.release(!link.isConnected());
       await running.emptied();
       await link.end();

@@ -1,4 +1,4 @@
-/** Owns reading many due timers in pages, soonest first, without a cursor in the store. */
+/** Reads many due timers in pages, soonest first, without a cursor in the store. */
 import type { Pending, StoredTimer } from '../store.js';
 
 /** Rows per page: one round trip, a few milliseconds of work. */

@@ -1,4 +1,4 @@
-/** Owns how a timer's row is named and carried in a queue: its job id, and the pointer that is all the job holds. */
+/** A timer's row in a queue: its job id, and the pointer that is all the job holds. */
 import { z } from 'zod';
 import type { StoredTimer } from '../store.js';
 

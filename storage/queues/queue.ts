@@ -1,8 +1,8 @@
 /**
- * Owns what a queue is, whichever of the two backends keeps its jobs: Postgres (the default) or Redis. What the jobs mean
- * is not known here.
+ * A queue, whichever of the two backends keeps its jobs: Postgres (the default) or Redis. It does not know what the jobs
+ * mean.
  *
- * A job is a pointer to a row in our own tables, which alone are the truth (I6). So nothing in this room waits for a disk:
+ * A job is a pointer to a row in our own tables, which alone are the truth (I6). So no queue waits for a disk:
  * BullMQ's Postgres rows are written with `synchronous_commit=off`, and Redis needs no persistence.
  */
 export type QueueBackend =

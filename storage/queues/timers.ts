@@ -1,5 +1,5 @@
 /**
- * Owns that every armed timer fires: at once or a few milliseconds after its time through BullMQ, and in any case
+ * Fires every armed timer: at once or a few milliseconds after its time through BullMQ, and in any case
  * within seconds through a sweep over the rows.
  *
  * The protocol
@@ -13,10 +13,10 @@
  * - A lost or emptied backend: what failed to be added is forgotten, `armedUntil` falls back to now, and each sweep (or
  *   the news of a reconnect) tries again. Meanwhile, and for whatever else went wrong, every sweep fires the rows that
  *   are overdue; one that stays overdue is fired again at growing intervals.
- * - A cleared timer that was put in already is removed, as far as that is known, and remembered so that it wakes nobody.
+ * - A cleared timer that was put in already is removed, as far as that is known, and remembered so that it wakes no object.
  *
  * Bounds (I10): the buffer of timers to put in (full: the row waits for the sweep), the list of removals (full: the job
- * comes and is dropped), the memory of cleared, of fired and of queued ids (full: an object is woken once for nothing).
+ * comes and is dropped), the memory of cleared, of fired and of queued ids (full: an object is woken once without need).
  */
 import { setImmediate as yieldTurn, setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
@@ -24,7 +24,7 @@ import type { Clock, Pending, StoredTimer } from '../store.js';
 import { duePages, PAGE } from './pages.js';
 import { fromPointer, timerId, toPointer, type TimerKey } from './pointer.js';
 import type { Queue, QueueBackend } from './queue.js';
-import { openQueue } from './open.js';
+import { openQueue } from './open-queue.js';
 
 const MOST_BUFFERED = 20_000;
 const MOST_REMOVALS = 10_000;
@@ -275,7 +275,7 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
       // A cancel names no generation: it means the arming that is there.
       const id = timerId(putIn ? near : timer);
       cleared.set(id, true);
-      // Most were never put in: they were armed for later than anybody needed them.
+      // Most were never put in: they were cleared long before their time.
       if (!putIn) return;
       queued.delete(nameOf(timer));
       if (buffer.delete(id) || removals.size >= MOST_REMOVALS || ended.aborted) return;

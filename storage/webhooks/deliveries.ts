@@ -1,6 +1,6 @@
 /**
- * Owns the rows of deliveries as the sender sees them: which are due, how attempts ended, what was given up, and how the
- * receivers stand. Whole store, but for what begins with an org: it is the active process's own work.
+ * The rows of deliveries as the sender sees them: which are due, how attempts ended, what was given up, and how receivers
+ * answer. Whole store, but for what begins with an org: only the leader sends.
  */
 import type { Postgres, Statement } from '../postgres.js';
 
@@ -69,7 +69,7 @@ export interface Deliveries {
   due(endpoints: readonly string[], known: readonly string[], limit: DueLimit): Promise<DuePage>;
   /** Endpoints for which something is overdue by `graceMs`, in the order of their uids, those behind `after`. */
   overdue(graceMs: number, limit: number, after?: string): Promise<readonly string[]>;
-  settle(settlements: readonly Settlement[]): Promise<void>;
+  recordResults(results: readonly Settlement[]): Promise<void>;
   /** What is pending of events up to this version is given up. */
   abandon(org: string, endpoint: string, version: number): Promise<void>;
   standing(endpoints: readonly string[]): Promise<readonly Standing[]>;
@@ -103,12 +103,12 @@ export function openDeliveries(postgres: Postgres): Deliveries {
       const rows = await postgres.readRows<[string]>(OVERDUE, [graceMs, limit, after]);
       return rows.map(([endpoint]) => endpoint);
     },
-    async settle(settlements) {
-      const rows = settlements.map(({ id, before, phase, attempt, due }) => ({
+    async recordResults(results) {
+      const rows = results.map(({ id, before, phase, attempt, due }) => ({
         ...{ id, before, phase, due, attempts: before + (attempt === undefined ? 0 : 1) },
         ...{ at: attempt?.at, status: attempt?.status, duration: attempt?.durationMs, error: attempt?.error },
       }));
-      await postgres.write(SETTLE, [JSON.stringify(rows)]);
+      await postgres.write(RECORD_RESULTS, [JSON.stringify(rows)]);
     },
     async abandon(org, endpoint, version) {
       let given = ABANDONED_AT_ONCE;
@@ -163,10 +163,10 @@ ORDER BY e.endpoint LIMIT $2`,
  * Precondition: the row is Pending and has had as many attempts as the sender knew of; others are left alone.
  * Result: its attempt is noted and its phase set; ends are counted in their ten minutes.
  */
-const SETTLE: Statement = {
-  name: 'settle deliveries',
+const RECORD_RESULTS: Statement = {
+  name: 'record delivery results',
   text: `
-WITH settled AS (
+WITH recorded AS (
   UPDATE deliveries d
   SET phase = g.phase, attempts = g.attempts, due_at = coalesce(to_timestamp(g.due / 1000), d.due_at),
       attempted_at = coalesce(to_timestamp(g.at / 1000), d.attempted_at), status = coalesce(g.status, d.status),
@@ -180,7 +180,7 @@ WITH settled AS (
 INSERT INTO delivery_counts AS c (endpoint, since, succeeded, failed)
 SELECT endpoint, date_bin('10 minutes', now(), 'epoch'), count(*) FILTER (WHERE phase = 'Succeeded'),
        count(*) FILTER (WHERE phase = 'Failed')
-FROM settled WHERE phase IN ('Succeeded', 'Failed') GROUP BY endpoint
+FROM recorded WHERE phase IN ('Succeeded', 'Failed') GROUP BY endpoint
 ON CONFLICT (endpoint, since) DO UPDATE
 SET succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed`,
 };

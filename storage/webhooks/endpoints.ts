@@ -1,4 +1,4 @@
-/** Owns what the sender reads of WebhookEndpoints: all of them at the start of a term, and which secrets sign. */
+/** What the sender reads of WebhookEndpoints: all of them when a process becomes the leader, and which secrets sign. */
 import { stampVersion } from '../../src/api/encode.js';
 import type { Postgres, Statement } from '../postgres.js';
 

@@ -1,6 +1,6 @@
 /**
- * Owns how deliveries are named: the `webhook-id`, the same for all attempts. It begins with the time, so that the order of
- * ids is that of the log, and the rest is a hash of what the delivery is made from: made twice, it is one delivery (I5).
+ * The id of a delivery: the `webhook-id`, the same for all attempts. It begins with the time, so that the order of
+ * ids is that of the log, and the rest is a hash of what the delivery is made from, so that a delivery made twice is one (I5).
  */
 import { createHash } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-/** Owns the log of an endpoint's deliveries as its owners see it: pages of it, the newest first, and sending one again. */
+/** The log of an endpoint's deliveries as its owners see it: pages, the newest first, and sending one again. */
 import type { Postgres, Statement } from '../postgres.js';
 import type { DeliveryPhase } from './deliveries.js';
 import { deliveryId } from './ids.js';

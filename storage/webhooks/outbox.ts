@@ -1,6 +1,6 @@
 /**
- * Owns the step from recorded events to deliveries: reads the outbox in the order of commits, and in one statement removes
- * rows and writes the deliveries that were made of them. Whole store: it is the active process's own work.
+ * Turns recorded events into deliveries: reads the outbox in the order of commits, and in one statement removes
+ * rows and writes the deliveries that were made of them. Whole store: only the leader does it.
  */
 import type { Postgres, Statement } from '../postgres.js';
 

@@ -4,7 +4,7 @@ import { CATALOG_ORG } from '../../src/brand.js';
 import { networkOf, openAddresses } from '../../http/auth/addresses.js';
 import { openAuthenticator, type Authenticator } from '../../http/auth/authenticator.js';
 import { openForgotten } from '../../http/auth/forgotten.js';
-import type { FoundCredential } from '../../http/deps.js';
+import type { StoredCredential } from '../../storage/store.js';
 import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256 } from './support/door.js';
 import { at, json, list } from './support/json.js';
 
@@ -150,7 +150,7 @@ interface Lookups {
 /** An authenticator whose look-ups wait for the test; `svc_good` is the one key that there is. */
 function lookups(): Lookups {
   const asked: string[] = [];
-  const waiting = new Map<string, (found: FoundCredential | undefined) => void>();
+  const waiting = new Map<string, (found: StoredCredential | undefined) => void>();
   const good = credential('acme', 'owner');
   let now = 0;
   const authenticator = openAuthenticator({

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../src/app/catalog/read.js';
+import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../src/app/catalog/read-catalog.js';
 import { listedEntries } from '../../src/app/catalog/usable.js';
-import { openReload } from '../../src/app/catalog/reload.js';
+import { openReload } from '../../src/app/catalog/reload-catalog.js';
 import { isCatalogImage, isListedImage } from '../../src/kinds/image/catalog.js';
 
 const FILES = fileURLToPath(new URL('../../../ops/catalog', import.meta.url));

@@ -7,12 +7,12 @@ import { kill } from 'node:process';
 import test from 'ava';
 import { Client } from 'pg';
 import { readPidFile } from '../../src/app/postgres/pid-file.js';
-import { openEmbeddedPostgres } from '../../src/app/postgres/open.js';
+import { openEmbeddedPostgres } from '../../src/app/postgres/embedded.js';
 import { stopServer } from '../../src/app/postgres/server.js';
 import { processEnd, processStart } from '../../src/process-start.js';
 import { until } from '../e2e/until.js';
 import type { ExecutionContext } from 'ava';
-import type { EmbeddedPostgres } from '../../src/app/postgres/open.js';
+import type { EmbeddedPostgres } from '../../src/app/postgres/embedded.js';
 
 /** A data directory below one that only we can enter. */
 const directory = async (t: ExecutionContext): Promise<string> => {
@@ -74,7 +74,7 @@ test.serial('only who knows the password is let in', async (t) => {
 });
 
 const USER_PROGRAM = `
-  import { openEmbeddedPostgres } from ${JSON.stringify(new URL('../../src/app/postgres/open.js', import.meta.url).href)};
+  import { openEmbeddedPostgres } from ${JSON.stringify(new URL('../../src/app/postgres/embedded.js', import.meta.url).href)};
   const postgres = await openEmbeddedPostgres({ dataDir: process.argv[1], log: () => {}, signal: AbortSignal.timeout(60_000) });
   process.stdout.write(postgres.url + '\\n');
   process.stdin.once('data', () => process.exit(1)).once('end', () => postgres.close());

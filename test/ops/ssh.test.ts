@@ -30,7 +30,7 @@ async function opened(t: ExecutionContext, env: Readonly<Record<string, string>>
   if (loaded.outcome === 'Invalid') throw new Error(loaded.lines.join());
   const keys = masterKeys(masterKey(Buffer.alloc(32, 1)));
   const ssh = await openSsh(loaded.config, store, keys, openLeaderFacade(store, {} as Blobs), openLog('fatal'));
-  t.teardown(() => ssh.door?.close());
+  t.teardown(() => ssh.server?.close());
   return ssh;
 }
 
@@ -45,8 +45,8 @@ test('a default port that is taken is replaced by a free one, to which status.co
 
 test('a chosen port that is taken stays closed, and every Workspace is told why', async (t) => {
   const port = await taken(t, 0);
-  const { door, facts } = await opened(t, { TROUPE_SSH_PORT: String(port) });
-  t.is(door, undefined);
+  const { server, facts } = await opened(t, { TROUPE_SSH_PORT: String(port) });
+  t.is(server, undefined);
   t.is(facts.ssh, undefined);
   t.is(facts.sshClosed?.reason, 'PortTaken');
   t.true(facts.sshClosed?.message.includes(String(port)) && facts.sshClosed.message.includes('TROUPE_SSH_PORT'));

@@ -7,9 +7,9 @@ import test from 'ava';
 import { parse } from 'yaml';
 import { hostOf, reachable } from '../../src/app/host.js';
 import { writeKubeconfig } from '../../src/app/kubeconfig.js';
-import { openCertificate } from '../../src/app/tls/open.js';
+import { openCertificate } from '../../src/app/tls/certificate.js';
 import type { ExecutionContext } from 'ava';
-import type { ServerCertificate } from '../../src/app/tls/open.js';
+import type { ServerCertificate } from '../../src/app/tls/certificate.js';
 
 const DAY_MS = 86_400_000;
 

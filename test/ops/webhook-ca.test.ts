@@ -2,7 +2,7 @@ import test from 'ava';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeAuthority } from '../../src/app/tls/make.js';
+import { makeAuthority } from '../../src/app/tls/make-certificates.js';
 import { readWebhookCa } from '../../src/app/webhook-ca.js';
 
 test('a file of authorities is read whole; one that cannot be used stops the start with its name', async (t) => {

@@ -1,6 +1,6 @@
 /** Packets between a queue and its backend vanish and nobody is told. */
 import test from 'ava';
-import { openQueue } from '../../storage/queues/open.js';
+import { openQueue } from '../../storage/queues/open-queue.js';
 import { openRelay } from '../faults/relay.js';
 import { DRIVERS, until } from './backends.js';
 

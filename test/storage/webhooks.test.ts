@@ -9,7 +9,7 @@ import {
 import { deliveryId } from '../../storage/webhooks/ids.js';
 import { openDeliveryLog } from '../../storage/webhooks/log.js';
 import { openOutbox, type Dispatch, type OutboxRow } from '../../storage/webhooks/outbox.js';
-import { sweepDeliveries } from '../../storage/webhooks/sweep.js';
+import { sweepDeliveries } from '../../storage/webhooks/sweep-deliveries.js';
 import { address, insert, openFixture, update, type Fixture } from './fixtures.js';
 
 const event = (message: string) => ({ event: 'job.x', reason: 'X', message, status: '{"phase":"Running"}' });
@@ -114,12 +114,12 @@ test('an attempt is noted once: a row that has moved on is left alone', async (t
   const now = f.store.clock();
   const attempt = { at: now, status: 500, durationMs: 3, error: 'no' };
   const failed: Settlement = { id: one.id, before: 0, phase: 'Pending', attempt, due: now + 60_000 };
-  await deliveries.settle([failed]);
-  await deliveries.settle([{ ...failed, phase: 'Succeeded' }]);
+  await deliveries.recordResults([failed]);
+  await deliveries.recordResults([{ ...failed, phase: 'Succeeded' }]);
   const [entry] = await log.list('o-1', 'uid-1', undefined, 10);
   t.like(entry, { phase: 'Pending', attempts: 1, statusCode: 500, error: 'no', nextAttemptTime: now + 60_000 });
   t.deepEqual(await dueRows(deliveries, ['uid-1'], [], 10), [], 'not due before its time');
-  await deliveries.settle([
+  await deliveries.recordResults([
     { id: one.id, before: 1, phase: 'Succeeded', attempt: { at: now, status: 204, durationMs: 1 } },
   ]);
   const [ended] = await log.list('o-1', 'uid-1', undefined, 10);
@@ -137,7 +137,7 @@ test('the standing is that of the three latest deliveries that were attempted', 
   const deliveries = openDeliveries(f.store.postgres);
   const all = (await dispatched(f, 'uid-1', 6)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const now = f.store.clock();
-  await deliveries.settle(
+  await deliveries.recordResults(
     all.slice(0, 5).map(({ id }, i) => {
       const phase = i < 2 ? 'Succeeded' : i === 2 ? 'Failed' : 'Pending';
       return { id, before: 0, phase, attempt: { at: now + i, status: 0, durationMs: 1 }, due: undefined } as const;
@@ -162,7 +162,7 @@ test('giving up takes what is pending of events up to then; a known delivery is 
     (await dueRows(deliveries, ['uid-1'], [one.id], 10)).map(({ id }) => id),
     [two.id],
   );
-  await deliveries.settle([
+  await deliveries.recordResults([
     { id: one.id, before: 0, phase: 'Succeeded', attempt: { at: 1, status: 200, durationMs: 1 } },
   ]);
   await deliveries.abandon('o-1', 'uid-1', 1);

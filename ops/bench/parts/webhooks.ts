@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { API_GROUP } from '../../../src/brand.js';
-import { makeAuthority, makeServer } from '../../../src/app/tls/make.js';
+import { makeAuthority, makeServer } from '../../../src/app/tls/make-certificates.js';
 import { openConnection, type Connection } from '../client.js';
 import type { Figure, Part, PartContext } from '../figure.js';
 import { ask, unexpected } from '../load.js';

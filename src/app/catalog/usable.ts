@@ -9,7 +9,7 @@ import { LOCAL_REGION } from '../../kinds/offering/local.js';
 import { modelKind } from '../../kinds/model/index.js';
 import { offeringKind } from '../../kinds/offering/index.js';
 import type { OfferingSpec } from '../../kinds/offering/schema.js';
-import type { CatalogObject } from './read.js';
+import type { CatalogObject } from './read-catalog.js';
 
 export type UnusableEntries = 'hide' | 'list';
 

@@ -1,6 +1,6 @@
 /**
- * Owns the question under which system user Postgres runs. Postgres refuses to run as root, so root needs another
- * user for it; everyone else runs it as themselves. The user is chosen once: an existing cluster keeps its owner.
+ * Chooses the system user that Postgres runs as. Postgres refuses to run as root, so root needs another
+ * user for it; every other user runs it as itself. The user is chosen once: an existing cluster keeps its owner.
  */
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';

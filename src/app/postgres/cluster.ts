@@ -1,5 +1,5 @@
 /**
- * Owns the making of a Postgres cluster: the files that a server runs on. Starting it is `server.ts`.
+ * Makes a Postgres cluster: the files that a server runs on. Starting it is `server.ts`.
  *
  * A cluster is made beside its place and moved there when it is complete. So a crash leaves no half of one, and of two
  * processes that start together one wins and the other takes what the winner made.

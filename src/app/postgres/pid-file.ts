@@ -1,5 +1,5 @@
 /**
- * Owns the reading of `postmaster.pid`, in which a running Postgres says who it is, on which port, and how far it is.
+ * Reads `postmaster.pid`, in which a running Postgres writes its process id, its port, and whether it is ready.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { kill } from 'node:process';

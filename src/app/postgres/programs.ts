@@ -1,5 +1,5 @@
 /**
- * Owns where Postgres's programs are: those that npm installed, or those of the system.
+ * Finds Postgres's programs: those that npm installed, or those of the system.
  *
  * The npm package holds no symbolic links (its install script makes them, and may have been kept from running), and it
  * may lie below a directory that Postgres's user cannot enter. So for ourselves the links are made where they are

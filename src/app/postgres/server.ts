@@ -1,6 +1,5 @@
 /**
- * Owns the server process of a cluster: start, adopt, stop. The process is no child in spirit: it outlives a killed
- * service, and the next one adopts it. Its own `postmaster.pid` is the only record of it, so that nothing of ours can
+ * The server process of a cluster: start, adopt, stop. It outlives a killed service, and the next one adopts it. Its own `postmaster.pid` is the only record of it, so that nothing of ours can
  * contradict it.
  *
  * Two starts at once: Postgres lets one server onto a cluster. The other one's ends, and it adopts.
@@ -32,14 +31,14 @@ const TRIES = 6;
 const READY_MS = 180_000;
 /** The log is cut at a start when it is larger than this, in bytes. Normally Postgres writes nothing but its start. */
 const LOG_BYTES = 8 * 2 ** 20;
-/** A fast stop rolls back and writes a checkpoint; then it is told to quit, which costs the next start a recovery. */
+/** A fast stop rolls back and writes a checkpoint; then it has to quit, which costs the next start a recovery. */
 const STOP_MS = 20_000;
 const QUIT_MS = 5000;
 
 /** Settings that differ from Postgres's own, with the reason. */
 const settings = (major: number): Readonly<Record<string, string | number>> => ({
   listen_addresses: '127.0.0.1',
-  unix_socket_directories: '.', // In the cluster, which nobody else can enter: a fifth cheaper for each question than TCP.
+  unix_socket_directories: '.', // In the cluster, which no other user can enter: a fifth cheaper for each question than TCP.
   max_connections: 100,
   shared_buffers: '128MB', // The service keeps current objects itself; this serves the log's tail and indexes.
   synchronous_commit: 'on', // What was acknowledged is committed (I2).

@@ -1,8 +1,7 @@
 /**
- * Owns the record of which processes use an embedded Postgres, so that the last one stops it: an active service and
- * its standby on one data directory share one server.
+ * Records which processes use an embedded Postgres, so that the last one stops it: a leader and its standby on one data directory share one server.
  *
- * One file per process, named by its id and holding its start time, since ids come again. A file whose process is gone
+ * One file per process, named by its id and holding its start time, since ids are used again. A file whose process is gone
  * counts for nothing. Not covered: a process that registers in the very moment in which the last one has looked; its
  * first connection fails then, and it starts the server again.
  */

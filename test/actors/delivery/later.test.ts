@@ -1,7 +1,7 @@
 /** Later attempts wait in the queue, and wake their endpoint when they are due. */
 import test from 'ava';
 import { openLater } from '../../../actors/delivery/later.js';
-import { openQueue } from '../../../storage/queues/open.js';
+import { openQueue } from '../../../storage/queues/open-queue.js';
 import { until } from '../../e2e/until.js';
 import { DRIVERS } from '../../storage-queues/backends.js';
 

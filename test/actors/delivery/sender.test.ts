@@ -43,7 +43,7 @@ interface House {
 async function openHouse(
   t: Parameters<typeof openFixture>[0],
   f: Fixture,
-  more: Partial<SenderDeps> & { readonly settle?: Deliveries['settle']; readonly slowMs?: number } = {},
+  more: Partial<SenderDeps> & { readonly recordResults?: Deliveries['recordResults']; readonly slowMs?: number } = {},
 ): Promise<House> {
   const counts = new Map<string, number>();
   const server = await openServer(t, (request, response) => {
@@ -57,7 +57,7 @@ async function openHouse(
   const deliveries = openDeliveries(f.store.postgres);
   const onProblem = (): void => {};
   const results = openDeliveryResults({
-    write: more.settle ?? deliveries.settle,
+    write: more.recordResults ?? deliveries.recordResults,
     onProblem,
     stopping: stopping.signal,
   });
@@ -116,7 +116,7 @@ run('what storage could not note for a while is noted later, and sent no second 
   const deliveries = openDeliveries(f.store.postgres);
   let away = 4;
   const { counts } = await openHouse(t, f, {
-    settle: (settlements) => (away-- > 0 ? Promise.reject(new Error('away')) : deliveries.settle(settlements)),
+    recordResults: (results) => (away-- > 0 ? Promise.reject(new Error('away')) : deliveries.recordResults(results)),
   });
   await until('all are settled', async () => (await phases(f))['Succeeded'] === 50, 30_000);
   t.deepEqual(
@@ -142,7 +142,7 @@ run('an endpoint is told about once per round how it stands, and again when it c
   await fill(f, 'one', 2);
   const deliveries = openDeliveries(f.store.postgres);
   const attempt = { at: f.store.clock(), status: 500, durationMs: 1 };
-  await deliveries.settle([{ id: 'one-1', before: 0, phase: 'Failed', attempt }]);
+  await deliveries.recordResults([{ id: 'one-1', before: 0, phase: 'Failed', attempt }]);
   const stopping = new AbortController();
   const told: unknown[] = [];
   let refusals = 1;

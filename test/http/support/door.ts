@@ -7,7 +7,8 @@ import { API_GROUP } from '../../../src/brand.js';
 import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { KINDS } from '../../../src/kinds/index.js';
-import type { FoundCredential, HttpConfig, HttpDeps } from '../../../http/deps.js';
+import type { HttpConfig, HttpDeps } from '../../../http/deps.js';
+import type { StoredCredential } from '../../../storage/store.js';
 import { openHttp, type Http } from '../../../http/server.js';
 import { openMapStage, type MapStage } from './map-stage.js';
 
@@ -21,7 +22,7 @@ export interface Door {
   readonly stage: MapStage;
   readonly logged: string[];
   readonly health: { active: boolean; missing: string[]; behind: string[] };
-  readonly credentials: Map<string, FoundCredential>;
+  readonly credentials: Map<string, StoredCredential>;
   /** Calls with the Owner's key of org `acme` unless the headers say otherwise. */
   call(path: string, init?: Call): Promise<Response>;
   /** A create of an object that the stage takes as it is. */
@@ -72,7 +73,7 @@ async function person(stage: MapStage, org: string, name: string, spec: object):
   await stage.put({ org, kind: 'APIKey', project: '', name: key }, object('APIKey', key, ''));
 }
 
-export function credential(org: string, name: string): FoundCredential {
+export function credential(org: string, name: string): StoredCredential {
   const address: Address = { org, kind: 'APIKey', project: '', name: `${name}-key` };
   return {
     address,

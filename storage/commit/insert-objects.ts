@@ -1,4 +1,4 @@
-/** Owns the creation of objects: their rows, their changes, and the counts of org and collection, in one statement. */
+/** Creates objects: their rows, their changes, and the counts of org and collection, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { QueuedCommit } from './queued-commit.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';

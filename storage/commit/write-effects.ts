@@ -1,4 +1,4 @@
-/** Owns the storing of later effects in the transaction of the state that asked for them (I5). */
+/** Stores later effects in the transaction of the state that asked for them (I5). */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';

@@ -1,11 +1,11 @@
-/** Owns the rows of sealed secret versions. What is inside never comes here (I11). */
+/** Writes the rows of sealed secret versions. Their values never come here (I11). */
 import type { QueuedCommit } from './queued-commit.js';
 import { fill, givenRows, roundUp, type Session } from './session.js';
 
 const COLUMNS = { org: 'text', uid: 'text', version: 'bigint', sealed: 'bytea' };
 
 /**
- * Precondition: the entries are admitted; a deleted object's versions are removed by `delete.ts`.
+ * Precondition: the entries are admitted; a deleted object's versions are removed by `delete-objects.ts`.
  * Result: the given versions are stored (one that exists is replaced), versions below `dropSecretsBelow` are gone.
  */
 export async function writeSecrets(session: Session, entries: readonly QueuedCommit[]): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Owns the certificate that the service shows: the operator's own, or one from a CA that lives in the data directory
+ * The certificate that the service shows: the operator's own, or one from a CA that lives in the data directory
  * (`<data>/tls`: `ca.crt`, `ca.key`, `server.crt`, `server.key`; all 0600). It is made at the first start, and again
  * when a third of its time is left, when it lacks a name, or when its CA was replaced.
  */
@@ -9,8 +9,8 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { writePrivate } from '../private-file.js';
-import { makeAuthority, makeServer } from './make.js';
-import type { KeyedCertificate } from './make.js';
+import { makeAuthority, makeServer } from './make-certificates.js';
+import type { KeyedCertificate } from './make-certificates.js';
 
 export interface ServerCertificate extends KeyedCertificate {
   /** What a client must trust (PEM); undefined for an operator's own certificate: clients know its CA. */

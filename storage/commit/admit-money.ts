@@ -1,9 +1,9 @@
 /**
- * Owns the money of a batch: reads the accounts that it touches under the clock's lock, admits its members one by one by
- * the pure rules of `src/money`, and writes what changed.
+ * The money of a batch: reads the accounts that it touches under the clock's lock, admits its commits one by one by the
+ * pure rules of `src/money`, and writes what changed.
  *
- * I7: nobody else writes accounts, and the lock is held, so what was read is what is true until the commit.
- * Members are taken in their order: limits first, then releases, postings, holds. A refused member leaves no trace.
+ * I7: nothing else writes accounts, and the lock is held, so what was read is what is true until the commit.
+ * Commits are taken in their order: limits first, then releases, postings, holds. A refused commit leaves no trace.
  */
 import { admit, emptyAccount, limit, release, type Account, type Accounts } from '../../src/money/account.js';
 import { post } from '../../src/money/post.js';
@@ -14,9 +14,9 @@ import type { CommitRequest, CommitResult } from './request.js';
 import type { Session } from './session.js';
 
 export interface Ledger {
-  /** By position: why a member is refused. */
+  /** By position: why a commit is refused. */
   readonly refused: ReadonlyMap<number, CommitResult>;
-  /** Writes what the admitted members changed; `versions` by position. */
+  /** Writes what the admitted commits changed; `versions` by position. */
   write(session: Session, versions: readonly (number | undefined)[]): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ interface StoredHold extends Hold {
   readonly uid: string;
 }
 
-/** What is true of one org while the members are looked at. */
+/** What is true of one org while its commits are considered. */
 interface Book {
   accounts: Accounts;
   holds: ReadonlyMap<string, StoredHold>;
@@ -105,7 +105,7 @@ type Consideration =
   | { readonly outcome: 'Considered'; readonly book: Book }
   | Extract<CommitResult, { outcome: 'HoldRefused' }>;
 
-/** Pure: the book after this member, or why it is refused. A hold under a key that is held replaces the earlier one. */
+/** Pure: the book after this commit, or why it is refused. A hold under a key that is held replaces the earlier one. */
 function consider(book: Book, request: CommitRequest): Consideration {
   let accounts = book.accounts;
   const holds = new Map(book.holds);

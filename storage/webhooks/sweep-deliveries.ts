@@ -1,4 +1,4 @@
-/** Owns the end of what is kept of deliveries: the log after 7 days, the counts when they count no more. */
+/** Removes what is past its time of deliveries: the log after 7 days, and counts that no longer count. */
 import type { Postgres, Statement } from '../postgres.js';
 import { deliveryIdFrom } from './ids.js';
 

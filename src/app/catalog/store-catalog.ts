@@ -1,5 +1,5 @@
 /**
- * Owns bringing the stored catalogs in step with their files: what is new is created, what differs is replaced, what the
+ * Brings the stored catalogs in step with their files: what is new is created, what differs is replaced, what the
  * files no longer name is deleted, and what is equal is left alone. Run again after it was cut off, it does what is left.
  */
 import type { Actors } from '../../../actors/open.js';
@@ -9,7 +9,7 @@ import { equalJson } from '../../api/equal.js';
 import { RefusalError } from '../../api/refusal.js';
 import { CATALOG_ORG, CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../../kinds/kind.js';
-import { CATALOG_FILES, type CatalogObject } from './read.js';
+import { CATALOG_FILES, type CatalogObject } from './read-catalog.js';
 
 export interface CatalogDeps {
   write: Actors['write'];

@@ -1,12 +1,12 @@
 /**
- * Owns the rows by which objects keep blobs alive, where they are written with the object's own state. Blobs themselves are
- * `storage/blobs`; an upload holds their rows for as long as its file takes, so nothing here may wait for one.
+ * Writes the rows by which objects keep blobs alive, in the commit of the object's own state. An upload (`storage/blobs`) locks
+ * rows of blobs for as long as its file takes, so nothing here may wait for them.
  */
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
- * Precondition: the entries are admitted; a deleted object's own rows are removed by `delete.ts`.
+ * Precondition: the entries are admitted; a deleted object's own rows are removed by `delete-objects.ts`.
  * Result: an object whose blobs were given keeps exactly those of them that its org has. What it no longer keeps lives on for
  * the usual time from now.
  */

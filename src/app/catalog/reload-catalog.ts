@@ -1,13 +1,13 @@
 /**
- * Owns when the catalogs' files are read again: one reading at a time, and once more when it was asked for meanwhile.
+ * Reads the catalogs' files again when it is asked for: one reading at a time, and one more for requests that came meanwhile.
  * Files that do not fit are refused whole, and the catalogs stay as they are.
  */
 import type { Log } from '../log.js';
-import type { Kept } from './keep.js';
-import { CatalogFault } from './read.js';
+import type { Kept } from './store-catalog.js';
+import { CatalogFault } from './read-catalog.js';
 
-/** Says what does not fit, if that is what went wrong. */
-export function tellFaults(error: unknown, log: Pick<Log, 'warn'>): boolean {
+/** Logs the faults of a catalog; false: the error is another one. */
+export function logFaults(error: unknown, log: Pick<Log, 'warn'>): boolean {
   if (!(error instanceof CatalogFault)) return false;
   for (const fault of error.lines) log.warn({ fault }, 'a catalog does not fit: the old ones stay');
   return true;
@@ -29,7 +29,7 @@ export function openReload(read: () => Promise<Kept>, log: Pick<Log, 'info' | 'w
     try {
       log.info({ ...(await read()) }, 'the catalogs are read again');
     } catch (error) {
-      if (tellFaults(error, log)) return;
+      if (logFaults(error, log)) return;
       const message = error instanceof Error ? error.message : 'unknown error';
       log.error({ message }, 'the catalogs could not be brought in step with their files: ask again');
     }

@@ -1,4 +1,4 @@
-/** Owns the rows of stored books, written as deltas in their object's commit. */
+/** Writes the rows of slots, as deltas in their object's commit. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 import type { QueuedCommit } from './queued-commit.js';

@@ -1,6 +1,6 @@
 /**
- * Owns the making of certificates: a CA of our own, and server certificates signed by it. Pure apart from the keys it
- * draws; where they are kept is `open.ts`. The library and the polyfill that it needs are loaded only when something is
+ * Makes certificates: a CA of our own, and server certificates signed by it. Pure apart from the keys it
+ * makes; `certificate.ts` keeps them. The library and the polyfill that it needs are loaded only when something is
  * made, which is once a year.
  */
 import { webcrypto } from 'node:crypto';

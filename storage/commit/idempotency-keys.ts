@@ -1,5 +1,5 @@
 /**
- * Owns the taking of Idempotency-Keys in the commit of the write that each stands for. A row holds a sealed response only
+ * Takes Idempotency-Keys in the commit of the write that each stands for. A row holds a sealed response only
  * where the answer is not the object that the commit leaves behind: that one is read from the changes log.
  */
 import type { QueuedCommit } from './queued-commit.js';

@@ -1,6 +1,6 @@
-/** Owns the replacement of objects: their rows and their changes, in one statement. */
+/** Replaces objects: their rows and their changes, in one statement. */
 import { CURRENT_FORMAT } from '../formats.js';
-import { changeObjects, type Change } from './change.js';
+import { changeObjects, type Change } from './changed-objects.js';
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 

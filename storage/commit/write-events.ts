@@ -1,7 +1,7 @@
 /**
- * Owns the recording of events: one row per object, event and reason; a repeat raises its count and moves it to the end.
+ * Records events: one row per object, event and reason; a repeat raises its count and moves it to the end.
  * The reason is part of what an event is: a Job that failed for its time and one that failed for its program are two
- * things to tell of. Reasons are words of ours, a handful per event, so the rows of an object stay few; what differs each
+ * events. Reasons are words of ours, a handful per event, so the rows of an object stay few; what differs each
  * time goes into the message, of which the last one stands.
  *
  * In an org that has a WebhookEndpoint each occurrence also becomes a row of the outbox, in the same statement (I5).
@@ -22,7 +22,7 @@ export async function recordEvents(
   const rows: unknown[] = [];
   entries.forEach(({ request }, i) => {
     if (request.events.length === 0) return;
-    // One statement may touch a row once: repeats within the member are put together here.
+    // One statement may touch a row once: repeats within one commit are put together here.
     const repeated = new Map<string, { row: (typeof request.events)[number]; messages: string[] }>();
     for (const row of request.events) {
       const key = `${row.event}\n${row.reason}`;

@@ -1,9 +1,9 @@
-/** Owns the granting and revoking of bearer credentials. Only hashes come here. */
+/** Grants and revokes bearer credentials. Only hashes come here. */
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
- * Precondition: the entries are admitted; a deleted object's credentials are removed by `delete.ts`.
+ * Precondition: the entries are admitted; a deleted object's credentials are removed by `delete-objects.ts`.
  * Result: revoked ones are gone, then granted ones stand. A hash that another object holds stays that object's.
  */
 export async function writeCredentials(session: Session, entries: readonly QueuedCommit[]): Promise<void> {

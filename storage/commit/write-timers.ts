@@ -1,11 +1,11 @@
-/** Owns the arming and clearing of timers in the transaction of the state that asked. */
+/** Arms and clears timers in the transaction of the state that asked for it. */
 import { CURRENT_FORMAT } from '../formats.js';
 import type { QueuedCommit } from './queued-commit.js';
 import type { TimerWrite } from './request.js';
 import type { Session } from './session.js';
 
 /**
- * Precondition: the entries are admitted; a deleted object's timers are removed by `delete.ts`.
+ * Precondition: the entries are admitted; a deleted object's timers are removed by `delete-objects.ts`.
  * Result: per object and timer name the last write stands. An armed timer replaces one of the same or a lower
  * generation; a clear removes one whose generation is at most its own.
  */

@@ -1,9 +1,9 @@
-/** Owns the rows that say who names whom as an owner. */
+/** Writes the rows that say which objects name which owners. */
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 
 /**
- * Precondition: the entries are admitted; a deleted object's own row is removed by `delete.ts`.
+ * Precondition: the entries are admitted; a deleted object's own row is removed by `delete-objects.ts`.
  * Result: an object whose owners were given is a child of exactly those.
  */
 export async function writeChildren(session: Session, entries: readonly QueuedCommit[]): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Owns the end of blobs: rows that nobody used for a day, files without rows, uploads without an end.
+ * Removes blobs: rows that were not used for a day, files without rows, and uploads that were cut off.
  *
  * A file goes only together with the last row of its content. Both change under the content's lock, so a put of the
  * same content comes before or after, never between. The file is moved to `trash/` before the transaction commits:
@@ -29,7 +29,7 @@ export async function sweepBlobs(
   now: number,
   signal: AbortSignal,
 ): Promise<Swept> {
-  await settleTrash(pool, layout);
+  await emptyTrash(pool, layout);
   let blobs = 0;
   let after: UnusedBlob | undefined;
   for (let page: readonly UnusedBlob[] | undefined; page === undefined || page.length === PAGE; after = page.at(-1)) {
@@ -56,7 +56,7 @@ async function forget(pool: Pool, layout: Layout, digest: Digest, unusedSeconds:
     return last;
   } catch (error) {
     // Whether the commit took place is not known; the rows say it.
-    if (moved) await settle(pool, layout, digest);
+    if (moved) await restoreOrRemove(pool, layout, digest);
     // An object has come to refer to it meanwhile.
     if (systemCode(error) === '23503') return false;
     throw error;
@@ -71,14 +71,15 @@ async function moveAway(layout: Layout, digest: Digest): Promise<void> {
   }
 }
 
-async function settleTrash(pool: Pool, layout: Layout): Promise<void> {
+async function emptyTrash(pool: Pool, layout: Layout): Promise<void> {
   for (const name of await readdir(join(layout.dir, 'trash'))) {
     const digest = parseDigest(name);
-    if (digest !== undefined) await settle(pool, layout, digest);
+    if (digest !== undefined) await restoreOrRemove(pool, layout, digest);
   }
 }
 
-async function settle(pool: Pool, layout: Layout, digest: Digest): Promise<void> {
+/** Under the rows' lock: back to its place while a row is left. */
+async function restoreOrRemove(pool: Pool, layout: Layout, digest: Digest): Promise<void> {
   await underLock(pool, digest, async (client) => {
     if (await isHeld(client, digest)) await place(layout.trash(digest), layout.blob(digest));
   });

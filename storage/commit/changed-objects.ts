@@ -1,6 +1,6 @@
 /**
- * Owns the shape that the replacement and the removal of objects share: which rows are meant, that they are at their
- * expected version, and that each leaves its change in the log, in one statement.
+ * What updates and deletes of objects share: one statement checks that each row is at its expected version, changes it, and
+ * writes its change to the log.
  */
 import type { QueuedCommit } from './queued-commit.js';
 import type { CommitRequest } from './request.js';

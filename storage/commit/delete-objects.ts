@@ -1,6 +1,6 @@
-/** The removal of objects: their rows, their changes, and the counts of org and collection, in one statement; and what hangs on their uids. */
-import { usedUntilNow } from './blob-refs.js';
-import { changeObjects, type Change } from './change.js';
+/** Deletes objects: their rows, their changes, and the counts of org and collection, in one statement; and the rows under their uids. */
+import { usedUntilNow } from './write-blob-refs.js';
+import { changeObjects, type Change } from './changed-objects.js';
 import type { QueuedCommit } from './queued-commit.js';
 import type { Session } from './session.js';
 

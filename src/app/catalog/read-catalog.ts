@@ -1,7 +1,7 @@
 /**
- * Owns the reading of the catalogs' files: one per kind, name → spec as in the API. They are checked by the very schemas
- * that clients' objects are, and against each other, before anything of them is stored. What is wrong is told whole, one
- * line per fault with the file, the entry and the field.
+ * Reads the catalogs' files: one per kind, name → spec as in the API. They are checked by the very schemas
+ * that clients' objects are, and against each other, before anything of them is stored. All faults are reported, one
+ * line each with the file, the entry and the field.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Owns the embedded Postgres of a data directory: made at the first start, started or adopted at every one, started again
+ * The embedded Postgres of a data directory: made at the first start, started or adopted at every one, started again
  * when it ends (`keep-running.ts`), stopped by the last process that uses it, however that one ends. A process that is killed
  * leaves it for the next. It listens on loopback and on a socket in its directory only, and asks for a random password
  * (0600 in the data directory). Everything of it is below `<data>/postgres`: `cluster`, `password`, `log`, `users/`.
@@ -70,7 +70,7 @@ export const openEmbeddedPostgres = async ({
   await claimCluster(cluster);
 
   await register(users);
-  // A second signal, an exception, a refused start: this process ends at once, and nobody would stop the server.
+  // A second signal, an exception, a refused start: this process ends at once, and nothing would stop the server.
   const atExit = (): void => {
     if (deregister(users)) stopServerSoon(directory);
   };

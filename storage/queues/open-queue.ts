@@ -1,4 +1,4 @@
-/** Owns the choice of the backend that keeps a queue's jobs. */
+/** Opens a queue on the backend that the settings choose. */
 import { openOnPostgres } from './on-postgres.js';
 import { openOnRedis } from './on-redis.js';
 import type { Queue, QueueBackend, QueueOptions } from './queue.js';

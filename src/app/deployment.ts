@@ -1,0 +1,46 @@
+/**
+ * The objects that the deployment keeps for itself: the bootstrap org, the Node of this machine, and the catalogs, which are read
+ * again at each SIGHUP.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Actors } from '../../actors/open.js';
+import { ensureBootstrapOrg, keep, type OrgDeps } from '../../actors/orgs.js';
+import { openOrgs } from '../../storage/orgs.js';
+import { BOOTSTRAP_ORG } from '../api/access/role.js';
+import { LOCAL_NODE } from '../kinds/node/local.js';
+import type { LeaderDeps } from './leader.js';
+import { keepCatalog, type Kept } from './catalog/store-catalog.js';
+import { readCatalog } from './catalog/read-catalog.js';
+import { openReload, logFaults } from './catalog/reload-catalog.js';
+import { listedEntries } from './catalog/usable.js';
+import { onHangup } from './signals.js';
+
+/** Creates or updates them. Answers how orgs are made. */
+export async function keepDeployment(
+  { config, store, engine, log }: Pick<LeaderDeps, 'config' | 'store' | 'engine' | 'log'>,
+  actors: Pick<Actors, 'write' | 'resources' | 'keepAnswer'>,
+  stopping: AbortSignal,
+): Promise<OrgDeps> {
+  const orgs: OrgDeps = {
+    ...{ rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes },
+    // Operators have their keys in the bootstrap org.
+    answers: {
+      find: (holder, key) => store.responses.find(BOOTSTRAP_ORG, holder, key),
+      keep: (answer) => actors.keepAnswer(BOOTSTRAP_ORG, answer, 0),
+    },
+  };
+  await ensureBootstrapOrg(orgs);
+  const capacity = await engine?.facts(stopping);
+  const readAgain = async (): Promise<Kept> => {
+    const own = capacity?.refusal === undefined ? capacity : undefined;
+    const objects = listedEntries(await readCatalog(own, config.catalogDir), config.catalogUnusable);
+    return keepCatalog(objects, actors, stopping);
+  };
+  await keep([{ address: LOCAL_NODE, spec: {} }], orgs);
+  // Files that were broken since the start do not keep a standby from taking over: what is stored stays.
+  await readAgain().catch((error: unknown) => {
+    if (!logFaults(error, log)) throw error;
+  });
+  onHangup(openReload(readAgain, log), stopping);
+  return orgs;
+}

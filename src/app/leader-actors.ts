@@ -1,0 +1,90 @@
+/** The actors of this deployment: their settings, and the parts of storage, engines and webhooks that they use. */
+import { openActors, type Actors } from '../../actors/open.js';
+import type { Inputs } from '../../actors/work/inputs.js';
+import type { Webhooks } from '../../actors/delivery/open.js';
+import { openAdmissionSwitch } from '../../storage/admissions.js';
+import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
+import { openTimers } from '../../storage/queues/timers.js';
+import { neverDialled } from '../engines/dialer/never-dialled.js';
+import { allowAddresses } from '../engines/dialer/special-addresses.js';
+import { KINDS } from '../kinds/index.js';
+import type { LeaderDeps } from './leader.js';
+import { attemptAccess } from './attempt-api.js';
+import type { DiskWatch } from './disk-space.js';
+import { queueBackend } from './webhooks.js';
+import { keepOutput } from './work-files.js';
+
+/** Watch history kept in memory; older changes are read from Postgres. */
+const RING_BYTES = 32 * 2 ** 20;
+
+export interface LeaderActorsParts {
+  readonly webhooks: Webhooks;
+  readonly disk: DiskWatch;
+  readonly inputs: Inputs;
+  readonly tokens: AttemptTokens;
+  readonly stopping: AbortSignal;
+  /** Aborts `stopping`. */
+  end(): void;
+}
+
+export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Promise<Actors> {
+  const { config, store, lease, blobs, engine, metrics } = deps;
+  const { webhooks, disk, inputs, tokens, stopping } = parts;
+  const webhookAllow = allowAddresses(config.webhookAllow ?? []);
+  return openActors({
+    kinds: KINDS,
+    clock: store.clock,
+    objects: store.objects,
+    log: store.changes,
+    pending: store.pending,
+    responses: store.responses,
+    secrets: deps.secrets,
+    async openCommitter(publish) {
+      const committer = await store.openCommitter({
+        lease,
+        publish,
+        onFenced(why) {
+          metrics.observe.problem(`nothing more is written: ${why}`);
+          // This process stops being the leader, and begins again with what the database holds.
+          void lease.release();
+        },
+        objectsPerOrg: config.quotaObjects,
+      });
+      return webhooks.follow(committer);
+    },
+    openTimers: (fire) =>
+      openTimers({
+        store: store.pending,
+        clock: store.clock,
+        backend: queueBackend(deps),
+        name: `timers-${store.clusterId.slice(0, 8)}`,
+        fire,
+        onError: (error) => metrics.observe.problem(`timers: ${error.message}`),
+        signal: stopping,
+      }),
+    engine,
+    endpoints: deps.endpoints,
+    inputs,
+    access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
+    keepOutput: keepOutput(blobs, stopping),
+    admissions: openAdmissionSwitch(store.postgres),
+    shortage: disk.shortage,
+    neverDialled: (url) => neverDialled(url, webhookAllow),
+    forgetBlobs: blobs.forgetProject,
+    abandonDeliveries: webhooks.abandon,
+    settings: {
+      cacheBytes: config.cacheBytes,
+      ringBytes: RING_BYTES,
+      mailboxLimit: config.mailboxMessages,
+      passivateAfterMs: config.passivationSeconds * 1_000,
+    },
+    stopping,
+    onFenced: parts.end,
+    onChange(change) {
+      webhooks.committed(change);
+      metrics.work.committed(change);
+      deps.onChange(change);
+    },
+    observe: metrics.observe,
+  });
+}

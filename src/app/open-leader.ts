@@ -1,0 +1,96 @@
+/**
+ * What a process opens when it has become the leader, in order: the disk's watch, inputs, webhooks, actors, what the deployment
+ * keeps for itself, and what was under way. Whatever fails closes what is open. Closing leaves running work alone.
+ */
+import { setMaxListeners } from 'node:events';
+import { bootstrapKey } from '../../actors/orgs.js';
+import { openLog } from '../../actors/work/logs.js';
+import { attemptTokens } from '../../storage/envelope/attempt-tokens.js';
+import { countPhases } from '../../storage/phases.js';
+import { attemptKind } from '../kinds/attempt/index.js';
+import type { Leader, LeaderDeps } from './leader.js';
+import { openLeaderActors } from './leader-actors.js';
+import { serveAttempts } from './attempt-api.js';
+import { workBehind } from './behind.js';
+import { keepDeployment } from './deployment.js';
+import { watchDisk } from './disk-space.js';
+import { observeNode } from './observe-node.js';
+import { openOperators } from './operator-api.js';
+import { startSweeps } from './sweeps.js';
+import { openLeaderWebhooks, openDeliveries } from './webhooks.js';
+import { openWorkInputs } from './work-files.js';
+
+export async function openLeader(deps: LeaderDeps): Promise<Leader> {
+  const { config, store, lease, blobs, engine, metrics, log } = deps;
+  const ending = new AbortController();
+  const stopping = AbortSignal.any([lease.lost, ending.signal]);
+  // Every wait of the leader listens to this one signal, and takes its listener off again.
+  setMaxListeners(0, stopping);
+
+  const directories = [config.dataDir, config.blobDir];
+  const disk = await watchDisk({ directories, reserve: config.diskReserve, log }, stopping);
+  metrics.followDisk(disk);
+  const inputs = await openWorkInputs(config.blobDir, blobs, store.objects);
+  // Before the committer: nothing changes between what is read here and the first commit that is followed.
+  const webhooks = await openLeaderWebhooks(deps, stopping);
+  const opened: { close(): Promise<void> }[] = [webhooks];
+  // A half-open leader must not stay behind: its queues would take timers from the next one.
+  const close = async (): Promise<void> => {
+    ending.abort();
+    for (const part of opened.toReversed()) await part.close();
+  };
+
+  try {
+    const tokens = attemptTokens(deps.keys);
+    const actors = await openLeaderActors(deps, {
+      webhooks,
+      disk,
+      inputs,
+      tokens,
+      stopping,
+      end: () => ending.abort(),
+    });
+    opened.push(actors);
+    metrics.follow(actors, webhooks);
+    metrics.work.follow(actors.resources, () => countPhases(store.postgres));
+    const orgs = await keepDeployment(deps, actors, stopping);
+    await actors.start();
+    const directory = engine?.apiDirectory;
+    const attemptApi = directory === undefined ? undefined : await serveAttempts(directory, tokens, actors, log);
+    webhooks.start(actors.router);
+    startSweeps(deps, actors, stopping);
+    const node = engine && observeNode(engine, actors, disk, metrics, stopping);
+
+    const logs = {
+      resources: actors.resources,
+      attemptKind,
+      engine,
+      logsSince: deps.logsSince,
+      slot: store.objects.slot,
+    };
+    return {
+      resources: actors.resources,
+      commands: actors.commands,
+      files: actors.files,
+      logs: { open: (owner, uid, request, signal) => openLog(owner, uid, request, logs, signal) },
+      deliveries: openDeliveries(store, actors, webhooks),
+      operators: openOperators(actors, orgs, store.objects),
+      holdsLease: () => lease.held(),
+      behind: () => workBehind(actors, webhooks),
+      engineFacts: () => node?.facts(),
+      onCredentialUse(address, uid) {
+        void actors.router.send(address, uid, { letter: 'Used', time: store.clock() });
+      },
+      onToolLink: (uid, epoch) => actors.tools.look(uid, epoch),
+      newOwnerKey: () => bootstrapKey(orgs),
+      async close() {
+        await attemptApi?.close();
+        await webhooks.drain();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

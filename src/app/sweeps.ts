@@ -1,0 +1,38 @@
+/** What the leader clears away all the time: rows and blobs that are past their time. And it rewraps what an earlier master key sealed. */
+import type { Actors } from '../../actors/open.js';
+import { keepHouse, storedSweeps, type Sweep } from '../../storage/housekeeping.js';
+import { rewrapSecrets } from '../../storage/rewrap.js';
+import type { LeaderDeps } from './leader.js';
+
+const SWEEP_ROWS_MS = 60_000;
+const SWEEP_BLOBS_MS = 3_600_000;
+const EVENTS_KEPT_MS = 30 * 24 * 3_600_000;
+
+/** They go on until `stopping` is aborted. */
+export function startSweeps(
+  { config, store, keys, blobs, metrics }: Pick<LeaderDeps, 'config' | 'store' | 'keys' | 'blobs' | 'metrics'>,
+  actors: Pick<Actors, 'moveFloor'>,
+  stopping: AbortSignal,
+): void {
+  const problem = (what: string, error: unknown): void => {
+    if (!stopping.aborted) metrics.observe.problem(`${what}: ${error instanceof Error ? error.message : 'failed'}`);
+  };
+  const { postgres, changes, responses } = store;
+  // At least twice within the history that is kept, so that it never grows to more than one and a half times of it.
+  const every = Math.min(SWEEP_ROWS_MS, (config.watchHistorySeconds * 1_000) / 2);
+  const sweeps: readonly Sweep[] = [
+    ...storedSweeps({
+      ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS, now: store.clock },
+      onFloor: (floor) => actors.moveFloor(floor),
+    }),
+    {
+      ...{ name: 'blobs', every: SWEEP_BLOBS_MS },
+      run: (signal) => blobs.sweep(signal),
+      overdue: () => blobs.overdueMs(),
+    },
+  ];
+  void keepHouse(sweeps, { onOverdue: metrics.observe.overdue, onProblem: problem }, stopping);
+  void rewrapSecrets(postgres, keys, stopping).then(({ unreadable }) => {
+    if (unreadable > 0) metrics.observe.problem(`${unreadable} secret versions do not open with any master key here`);
+  });
+}

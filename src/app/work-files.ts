@@ -1,0 +1,41 @@
+/** The files of work on both ways: inputs that are staged for it, and outputs that are taken into the org's blobs. */
+import { join } from 'node:path';
+import { openInputs, type Inputs } from '../../actors/work/inputs.js';
+import type { ActorsDeps } from '../../actors/deps.js';
+import type { Blobs } from '../../storage/blobs/blobs.js';
+import type { Objects } from '../../storage/store.js';
+import { openDialer } from '../engines/dialer/dialer.js';
+import { fetchUrl } from '../engines/fetch/fetch.js';
+import { findOutput } from './job-outputs.js';
+
+/** Largest file that an input URL or an output may be. */
+const TRANSFER_BYTES = 100 * 2 ** 30;
+
+/** What an earlier leader has staged is gone afterwards. */
+export async function openWorkInputs(
+  blobDir: string,
+  blobs: Pick<Blobs, 'linkTo'>,
+  objects: Pick<Objects, 'read' | 'slot'>,
+): Promise<Inputs> {
+  const dialer = openDialer();
+  const inputs = openInputs({
+    dir: join(blobDir, 'staged'),
+    link: (org, digest, path, project) => blobs.linkTo(org, digest, path, project),
+    fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, limit: TRANSFER_BYTES, signal }),
+    async output(job, name, index) {
+      const owner = await objects.read(job);
+      return owner && findOutput(objects, job.org, owner.uid, name, index);
+    },
+  });
+  await inputs.clear();
+  return inputs;
+}
+
+export const keepOutput =
+  (blobs: Pick<Blobs, 'addFile'>, signal: AbortSignal): ActorsDeps['keepOutput'] =>
+  async ({ org, project }, { name, size, directory, file, error }) => {
+    if (error !== undefined) return { name, size, directory, sha256: '', error };
+    const kept = await blobs.addFile(org, file, { project, limit: TRANSFER_BYTES, signal });
+    // The commit that names it keeps it. A day is left for that: by then the report has been handled or is handled again.
+    return { name, size: kept.size, directory, sha256: kept.digest };
+  };
