@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engines/compute/contract/engine.js';
 import { AgentSockets } from './agent/agent.js';
-import { writeAgent } from './agent/source.js';
+import { writeAgent } from './agent/program.js';
 import { isKnown } from './isolation/calls.js';
 import { collectOutputs } from './work/outputs.js';
 import { ProxyListeners } from '../engines/compute/shared/egress/proxy-listener.js';

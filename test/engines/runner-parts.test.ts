@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { agentProgram, agentSource, writeAgent } from '../../src/runner/agent/source.js';
+import { agentProgram, agentSource, writeAgent } from '../../src/runner/agent/program.js';
 import { mapped, PrivateFiles } from '../../src/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/shared/plain-name.js';

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { agentSource, writeAgent } from '../../src/runner/agent/source.js';
+import { agentSource, writeAgent } from '../../src/runner/agent/program.js';
 import { trialBox, type Box } from '../../src/runner/isolation/isolation.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
 import type { SystemView } from '../../src/runner/isolation/system.js';

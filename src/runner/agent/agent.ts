@@ -40,7 +40,7 @@ export interface AgentDeps {
   readonly isolation: Isolation;
   readonly pipes: Pipes;
   readonly sockets: AgentSockets;
-  /** What holds a box (`source.ts`). */
+  /** What holds a box (`agent.pl`). */
   readonly program: Holder;
   /** Whether it can carry a command's data past the runner. */
   readonly carriesData: boolean;

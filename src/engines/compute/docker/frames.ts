@@ -1,4 +1,4 @@
-/** Owns the types of frames between the service and a command's own process in a box (`box-program.ts`), in the form of the runner's frames. */
+/** Owns the types of frames between the service and a command's own process in a box (`box-exec.pl`), in the form of the runner's frames. */
 import type { Duplex, Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import { encodeFrame } from '../shared/frames.js';

@@ -1,6 +1,6 @@
-/** Owns the part of a container's program that enters a box for a client: one command, or one connection to a port; see `box-program.ts`. */
+# Mode exec: it runs one command for a client, or connects to one port of the box's loopback, and speaks in frames on its input and output. It
+# kills what the command left when its client goes.
 
-export const EXEC = String.raw`
 sub frame { my ($type, $bytes) = @_; return pack('CN', $type, length $bytes) . $bytes }
 sub text { my $t = shift; $t =~ s/([^\x20-\x7e]|["\\])/sprintf('\\u%04x', ord $1)/ge; return qq("$t") }
 # The first frame is the order, then input, its end, signals, sizes. Whoever closes the input wants nothing more.
@@ -182,4 +182,3 @@ sub port {
     exit(0) if $shut && $eof && !length $out;
   }
 }
-`;
