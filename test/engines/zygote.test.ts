@@ -86,7 +86,7 @@ async function boxOf(launched: Launched): Promise<number> {
 }
 
 test('the program of a zygote is strict Perl as a whole, and none of its parts takes the name of another', (t) => {
-  const checked = spawnSync('perl', ['-Mwarnings=redefine', '-c', '-'], {
+  const checked = spawnSync('perl', ['-wc', '-'], {
     input: agentSource(checkedZygoteSource()),
     encoding: 'utf8',
   });

@@ -74,7 +74,7 @@ sub disregard {
     shut(shift @unheard) if @unheard >= 128;
     push @unheard, $handle;
     on_readable($handle, sub {
-        my $got = sysread $handle, my $data, $READ;
+        my $got = sysread($handle, my $data, $READ);
         return if $got || (!defined $got && again());
         @unheard = grep { $_ != $handle } @unheard;
         shut($handle);

@@ -81,7 +81,7 @@ sub take_no_more {
 sub drop_input {
     my ($d) = @_;
     on_readable($d->{socket}, sub {
-        my $got = sysread $d->{socket}, my $dropped, $READ;
+        my $got = sysread($d->{socket}, my $dropped, $READ);
         return if $got || (!defined $got && again());
         $d->{drained} = 1;
         on_readable($d->{socket});

@@ -360,8 +360,7 @@ sub become {
     chdir $directory or $fail->('D');
     %ENV = (PWD => $directory);
     for (@$env) { my ($name, $value) = split /=/, $_, 2; $ENV{$name} = $value }
-    exec { $words[0] } @words;
-    $fail->('E');
+    exec { $words[0] } @words or $fail->('E');
 }
 
 sub not_executed {

@@ -47,7 +47,7 @@ sub serve {
             sysread STDIN, $asked, 65536, length $asked or exit;
             while ($asked =~ s/^(\d+)\n//) { kill 'KILL', $1 if $living{$1} }
         }
-        next if !vec($readable, fileno $door, 1) || !accept my $runner, $door;
+        next if !vec($readable, fileno $door, 1) || !accept(my $runner, $door);
         # New namespaces for mounts, process ids, network, IPC and host name; SIGCHLD.
         my $pid = syscall $CALL{clone}, 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 17, 0, 0, 0, 0;
         if ($pid == 0) {
