@@ -66,7 +66,8 @@ sub client {
     my ($r, $w) = ('', '');
     vec($r, 0, 1) = 1;
     vec($r, fileno $wr, 1) = 1;
-    if (length $out < 65536) { vec($r, $_, 1) = 1 for keys %from }
+    my $listens = length $out < 65536;
+    if ($listens) { vec($r, $_, 1) = 1 for keys %from }
     vec($w, 1, 1) = 1 if length $out;
     vec($w, fileno $to, 1) = 1 if $to && length $wait;
     my $left = $until ? ($until - now()) / 1000 : 3600;
@@ -76,7 +77,7 @@ sub client {
     my $more = select($r, $w, undef, $left < 0 ? 0 : $left);
     if ($more <= 0) { $r = ''; $w = '' }
     # Only what was looked at after the end counts.
-    my $quiet = $ended && !grep { vec($r, $_, 1) } keys %from;
+    my $quiet = $ended && $listens && !grep { vec($r, $_, 1) } keys %from;
     if (vec($r, fileno $wr, 1)) { 1 while sysread($wr, my $x, 4096) }
     if ($ended && length $out && !vec($w, 1, 1)) { my $o = ''; vec($o, 1, 1) = 1; my $i = ''; vec($i, 0, 1) = 1; select($i, $o, undef, 60) }
     if (vec($w, 1, 1)) {
