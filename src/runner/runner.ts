@@ -1,5 +1,5 @@
 /**
- * Owns the putting together of a runner from its parts, and its end by idleness or when it is told to.
+ * Puts a runner together from its parts, and ends it when it is idle or gets SIGTERM.
  */
 import { appendFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Owns one box that is held open: the socket by which its agent is reached, the launch, and the sessions with it.
+ * One box that is held open: the socket by which its agent is reached, the launch, and the sessions with it.
  *
  * The socket lies in the runner's private directory, and the agent has it listening from its start: it was made by the runner, or by the
  * zygote's child before anything of the box was there. So nothing inside ever made or named what the runner connects to.

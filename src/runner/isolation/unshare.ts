@@ -1,5 +1,5 @@
 /**
- * Owns isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`. Slower than bubblewrap (some
+ * Isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`. Slower than bubblewrap (some
  * twenty small programs per box), for machines that do not have it, or whose kernel lets only root make user namespaces.
  *
  * Two scripts go over pipes, never over a command line (I11). The first builds the box as its pid 1: as root it is the real root in new

@@ -1,5 +1,5 @@
 /**
- * Owns the Docker engine: ComputeEngine over the API of a Docker Engine or of Podman's socket. Live work is a container each, whose labels
+ * The Docker engine: ComputeEngine over the API of a Docker Engine or of Podman's socket. Live work is a container each, whose labels
  * and log say all that is needed to go on with it; ended work is a file in the data directory (`finished-work.ts`). Nothing else is kept, so a service
  * that comes back, on the same or a later lease epoch, adopts everything.
  *

@@ -1,11 +1,9 @@
 /**
- * Owns the door of a box: a socket that listens on the work's own loopback, where its proxy is expected, while the runner accepts from
- * it. A socket belongs to the network namespace in which it was made, whoever holds it: so nothing has to run inside, nothing
+ * Makes the listening socket of a box: it listens on the work's own loopback, where its proxy is expected, and the proxy process accepts from
+ * it. A socket belongs to the network namespace in which it was made, whichever process has it: so nothing has to run inside, nothing
  * of the work can close or take it, and the box stays without any other way out.
  *
- * Node cannot enter a namespace, and in Perl it takes three system calls. One small program per runner makes all the doors and passes
- * each on over the channel that Node has for its own children, in the words of that channel (`NODE_HANDLE`): Node can take a
- * descriptor in no other way. It runs nothing of the work, and enters nothing but the network namespace (without root: also the user
+ * Node cannot enter a namespace, and in Perl it takes three system calls. One small program (`proxy-listener.pl`) makes all these sockets. It runs nothing of the work, and enters nothing but the network namespace (without root: also the user
  * namespace that owns it, in a process for that one door).
  *
  * Bounds (I10): one door at a time, OPEN_MS for each; what waits is as many as there are boxes that start.
@@ -20,7 +18,7 @@ const SOURCE = bareScript(readFileSync(new URL('proxy-listener.pl', import.meta.
 /** Beyond it the program is ended, and the next door is made by a new one. */
 const OPEN_MS = 10_000;
 
-/** Numbers of system calls that Perl has no word for (`isolation/seccomp.ts` names the tables). */
+/** Numbers of system calls that Perl has no word for (`src/runner/isolation/calls.ts` names the tables). */
 const CALLS: Readonly<Record<string, readonly [setns: number, sendmsg: number]>> = {
   x64: [308, 46],
   arm64: [268, 211],
