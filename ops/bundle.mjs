@@ -3,8 +3,12 @@
  * instead of six hundred, which was a fifth of its processor time; and a process that lives on while its clone is updated and built anew never
  * reads a file of another version. Packages stay where npm put them: what is to be loaded only when it is wanted imports them so, since
  * imports of ours are no parts of their own here. What else there is in `dist` is for tests and tools.
+ *
+ * Programs in other languages (`.pl`, `.sh`) lie beside the module that reads them: their text becomes part of the bundles, and `dist` has a copy of
+ * each for the modules that the compiler made.
  */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { cp, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -18,18 +22,29 @@ const ALONE = new Set([PROXY]);
 
 const compiled = (source) => join(HOME, 'dist', relative(HOME, source).replace(/\.ts$/, '.js'));
 
-/** Who asks for its own address means the place that the compiler gave it. */
+/** How a module reads a program that lies beside it. */
+const READS_PROGRAM = /readFileSync\(new URL\('([^']+\.(?:pl|sh))', import\.meta\.url\), 'utf8'\)/g;
+
+/** Takes in the programs that a module reads. A module that asks for its own address otherwise means the place that the compiler gave it. */
 const ownAddress = (outdir) => ({
   name: 'own address',
   setup: ({ onLoad }) =>
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const address = relative(outdir, compiled(path));
-      const text = await readFile(path, 'utf8');
+      const text = (await readFile(path, 'utf8')).replaceAll(READS_PROGRAM, (_, name) =>
+        JSON.stringify(readFileSync(join(dirname(path), name), 'utf8')),
+      );
+      if (/\.(pl|sh)', import/.test(text)) throw new Error(`${path} reads a program in a way that is not known`);
       return {
         contents: text.replaceAll('import.meta.url', `new URL(${JSON.stringify(address)}, import.meta.url).href`),
         loader: 'ts',
       };
     }),
+});
+
+await cp(join(HOME, 'src'), join(HOME, 'dist', 'src'), {
+  recursive: true,
+  filter: async (path) => /\.(pl|sh)$/.test(path) || (await stat(path)).isDirectory(),
 });
 
 await Promise.all(

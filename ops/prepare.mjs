@@ -93,7 +93,7 @@ const sourcesBelow = (directory) =>
   existsSync(directory)
     ? readdirSync(directory, { recursive: true })
         .map(String)
-        .filter((name) => name.endsWith('.ts'))
+        .filter((name) => /\.(ts|pl|sh)$/.test(name))
         .toSorted()
         .map((name) => join(directory, name))
     : [];
@@ -103,7 +103,7 @@ const removeOrphans = (dist) => {
   mkdirSync(dist, { recursive: true });
   for (const name of readdirSync(dist, { recursive: true }).map(String)) {
     const source = at(name.replace(/\.js(\.map)?$/, '.ts'));
-    if (/\.js(\.map)?$/.test(name) && !existsSync(source)) rmSync(join(dist, name));
+    if (/\.(js(\.map)?|pl|sh)$/.test(name) && !existsSync(source)) rmSync(join(dist, name));
   }
 };
 

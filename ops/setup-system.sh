@@ -11,6 +11,7 @@ setpriv:util-linux:isolation of work
 redis-server:redis-server:tests on Redis (a server for REDIS_URL may be elsewhere)
 ip:iproute2:tests that lose packets
 iptables:iptables:tests that lose packets
+perlcritic:libperl-critic-perl:tests of what the programs in Perl are written like
 busybox:busybox:tests of files in images that have nothing else
 ssh:openssh-client:tests of SSH into Workspaces
 /usr/lib/openssh/sftp-server:openssh-sftp-server:scp and sftp into Workspaces on the images of this machine'

@@ -1,5 +1,5 @@
 /**
- * Owns a connection that carries one command or one port for a client: frames in and out, from the answer to the request on. The command
+ * A connection that carries one command or one port for a client: frames in and out, from the answer to the request on. The command
  * ends with the connection, and the connection with the command.
  *
  * Bounds (I10): unread output is what the sockets' own buffers and one read hold, then the agent is not read and the program waits;

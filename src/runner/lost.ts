@@ -1,5 +1,5 @@
 /**
- * Owns what a runner does about the one before it, which died: whatever its journal says was under way is Lost (I8: it is never
+ * Clears away what a runner that died has left: whatever its journal says was under way is Lost (I8: it is never
  * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line. Work of which nothing ran
  * any more while its vital outputs were being saved is not lost: its place stays until they are.
  *

@@ -1,6 +1,6 @@
 /**
  * The runner: a program of its own, one per machine and cluster, which outlives the service and knows nothing of it. It is
- * started under a lock on its directory (`namespaces/start.ts`), with its settings as one JSON argument.
+ * started under a lock on its directory (`src/engines/compute/embedded/start-runner.ts`), with its settings as one JSON argument.
  *
  * Order of the start: is the journal ours to read → directories → what the machine can do → the journal of the runner before (its running work is lost,
  * and cleaned up) → the socket. It ends itself when it had neither work nor a connection for a while; SIGTERM ends it at

@@ -1,5 +1,5 @@
 /**
- * Owns the putting together of a runner from its parts, and its end by idleness or when it is told to.
+ * Puts a runner together from its parts, and ends it when it is idle or gets SIGTERM.
  */
 import { appendFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { statfs } from 'node:fs/promises';
 import type { EngineFacts } from '../engines/compute/contract/engine.js';
 import { AgentSockets } from './agent/agent.js';
-import { writeAgent } from './agent/source.js';
+import { writeAgent } from './agent/program.js';
 import { isKnown } from './isolation/calls.js';
 import { collectOutputs } from './work/outputs.js';
 import { ProxyListeners } from '../engines/compute/shared/egress/proxy-listener.js';

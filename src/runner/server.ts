@@ -1,5 +1,5 @@
 /**
- * Owns the socket: connections, the hello, requests in and answers and events out.
+ * Serves the runner's socket: connections, the hello, requests in and answers and events out.
  *
  * A connection is `greeting` until its hello, then `open` with a version and an epoch, until it asks for a command or port, which it
  * then carries (`exec-session.ts`). Bounds (I10): a line of MAX_LINE bytes; a

@@ -1,5 +1,5 @@
 /**
- * Owns the settings of one runner: given as one JSON argument by whoever starts it (nothing secret in them), with every
+ * The settings of one runner. The service that starts it gives them as one JSON argument (nothing secret in them), with every
  * number's unit, default and consequence. They are checked by the starter; the runner takes the type only, because the checker
  * would add a quarter to its memory, and so to the cost of every fork. The runner reads no environment variable.
  */

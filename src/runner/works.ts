@@ -1,5 +1,5 @@
 /**
- * Owns all work of this runner: takes orders, remembers what ended until it is removed, fences by lease epoch, tells watchers.
+ * All work of this runner: takes orders, remembers what ended until it is removed, fences by lease epoch, tells watchers.
  *
  * W1 An order is in the journal before it is answered, and its process may start meanwhile: if the record is lost with the
  *    machine, so is the process. W2 An id runs once: a second order for it changes nothing. W3 Orders of a lower epoch than

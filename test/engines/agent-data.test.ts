@@ -5,11 +5,13 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { EARLY } from '../../src/runner/agent/data.js';
 import { encodeOrder } from '../../src/runner/agent/order.js';
 import { Session, type SessionEnd } from '../../src/runner/agent/session.js';
-import { writeAgent } from '../../src/runner/agent/source.js';
+import { writeAgent } from '../../src/runner/agent/program.js';
 import { until } from '../e2e/until.js';
+
+/** Connections that wait for their command (`agent.pl`). */
+const EARLY = 16;
 
 const withPerl = spawnSync('perl', ['-e', '']).status === 0 ? test : test.skip;
 

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { agentProgram, agentSource, writeAgent } from '../../src/runner/agent/source.js';
+import { agentProgram, agentSource, writeAgent } from '../../src/runner/agent/program.js';
 import { mapped, PrivateFiles } from '../../src/runner/isolation/private-files.js';
 import { chooseIdBase } from '../../src/runner/isolation/host-ids.js';
 import { isPlainName, runnerIdOf, runtimeRoot } from '../../src/engines/compute/shared/plain-name.js';
@@ -120,7 +120,7 @@ test('a runner’s socket path is short, and differs by cluster and by directory
 });
 
 test('the program that holds a box is strict Perl as a whole, and what starts a box is less than that', (t) => {
-  const checked = spawnSync('perl', ['-c', '-'], { input: agentSource(), encoding: 'utf8' });
+  const checked = spawnSync('perl', ['-wc', '-'], { input: agentSource(), encoding: 'utf8' });
   t.is(checked.stderr.trim(), '- syntax OK');
   const program = agentProgram();
   const often = program.slice(program.indexOf('\nRARE\n'));

@@ -8,7 +8,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import type { OutputFile, WorkSpec } from '../../src/engines/compute/contract/engine.js';
-import { SOURCE } from '../../src/runner/work/extract-program.js';
+import { extractCommand } from '../../src/runner/work/unpack.js';
 import { order, type Harness } from './compute-harness.js';
 import { each, once } from './runner-ground.js';
 import type { Ground } from './namespaces-setups.js';
@@ -159,6 +159,7 @@ once(
 );
 
 test('the program that unpacks is free of what Perl warns of', (t) => {
-  execFileSync('perl', ['-wc', '-e', SOURCE], { stdio: 'pipe' });
+  const [perl = '', ...args] = extractCommand('perl', '/archive', []);
+  execFileSync(perl, ['-wc', ...args], { stdio: 'pipe' });
   t.pass();
 });

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { agentSource, writeAgent } from '../../src/runner/agent/source.js';
+import { agentSource, writeAgent } from '../../src/runner/agent/program.js';
 import { trialBox, type Box } from '../../src/runner/isolation/isolation.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
 import type { SystemView } from '../../src/runner/isolation/system.js';
@@ -86,7 +86,7 @@ async function boxOf(launched: Launched): Promise<number> {
 }
 
 test('the program of a zygote is strict Perl as a whole, and none of its parts takes the name of another', (t) => {
-  const checked = spawnSync('perl', ['-Mwarnings=redefine', '-c', '-'], {
+  const checked = spawnSync('perl', ['-wc', '-'], {
     input: agentSource(checkedZygoteSource()),
     encoding: 'utf8',
   });

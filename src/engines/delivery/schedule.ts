@@ -1,5 +1,5 @@
 /**
- * Owns when a failed delivery is tried again: after 30 s, doubling to 8 h, for 3 days after the event. Pure.
+ * When a failed delivery is tried again: after 30 s, doubling to 8 h, for 3 days after the event. Pure.
  * Source: spec, "Delivery rules" 1.
  */
 export const FIRST_WAIT_MS = 30_000;

@@ -1,5 +1,5 @@
 /**
- * Owns the signature of a delivery as Standard Webhooks has it: HMAC-SHA256 over id, time and body, one signature per
+ * Signs a delivery as Standard Webhooks has it: HMAC-SHA256 over id, time and body, one signature per
  * secret that is in force. Pure. Source: spec, "Signature".
  */
 import { createHmac } from 'node:crypto';

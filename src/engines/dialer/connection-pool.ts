@@ -1,5 +1,5 @@
 /**
- * Owns the connections that are kept for later requests. One is found again only under its origin and the very addresses
+ * Keeps connections for later requests. One is found again only under its origin and the very addresses
  * that were checked for this request: a name that means another address now gets a new connection, however many are open.
  *
  * Bounds (I10): so many origins, the least recently used one goes; a few idle connections each, closed when they have been

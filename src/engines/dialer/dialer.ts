@@ -1,5 +1,5 @@
 /**
- * Owns the one way out of the service to an address that somebody else chose: inputs by URL, webhooks. It owns no
+ * The one way out of the service to an address that a client chose: inputs by URL, webhooks. It has no
  * policy about contents, retries or redirects; a redirect is an answer like any other.
  *
  * What it holds to:

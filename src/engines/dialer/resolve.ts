@@ -1,5 +1,5 @@
 /**
- * Owns looking names up where strangers choose them: asks the name servers itself, without the system's resolver. That one
+ * Looks names up where clients choose them: asks the name servers itself, without the system's resolver. That one
  * keeps a thread for each name until its servers have answered, and there are four threads for the whole process: a
  * handful of names whose servers stay silent would hold up every other look-up, and every file.
  *

@@ -1,5 +1,5 @@
 /**
- * Owns which addresses a stranger's URL must never reach: everything that is not plainly the public internet (the
+ * Which addresses a stranger's URL must never reach: everything that is not plainly the public internet (the
  * special-purpose registries of IANA for IPv4 and IPv6, multicast, cloud metadata), and what an operator allows anyway.
  * Pure: names are resolved elsewhere.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns fetching an input by URL into a file: through the guarded dialer, bounded in bytes and time, checked by SHA-256,
+ * Fetches an input by URL into a file: through the guarded dialer, bounded in bytes and time, checked by SHA-256,
  * and without a file left when it fails. Redirects are not followed: where one leads was not written by the user.
  *
  * The time that a fetch may take follows what has come (I10): after the first minute it fails when that is less than LEAST_BYTES for each

@@ -1,5 +1,5 @@
 /**
- * Owns one box that is held open: the socket by which its agent is reached, the launch, and the sessions with it.
+ * One box that is held open: the socket by which its agent is reached, the launch, and the sessions with it.
  *
  * The socket lies in the runner's private directory, and the agent has it listening from its start: it was made by the runner, or by the
  * zygote's child before anything of the box was there. So nothing inside ever made or named what the runner connects to.
@@ -40,7 +40,7 @@ export interface AgentDeps {
   readonly isolation: Isolation;
   readonly pipes: Pipes;
   readonly sockets: AgentSockets;
-  /** What holds a box (`source.ts`). */
+  /** What holds a box (`agent.pl`). */
   readonly program: Holder;
   /** Whether it can carry a command's data past the runner. */
   readonly carriesData: boolean;

@@ -1,5 +1,5 @@
 /**
- * Owns the form in which an order goes to the agent of a box: one field that holds the others (`../protocol/fields.ts`). Pure.
+ * The form in which an order goes to the agent of a box: one field that holds the others (`../protocol/fields.ts`).
  */
 import type { TerminalSize } from '../../engines/compute/contract/engine.js';
 import { encodeFields } from '../protocol/fields.js';

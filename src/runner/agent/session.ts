@@ -1,8 +1,6 @@
 /**
- * Owns one connection with the agent of a box: its order, frames both ways, and how it ended. The agent is not trusted: whatever it says
- * that an honest one would not, and its silence after a kill, is told to `onBroken`, by which the box is ended.
- *
- * Its last frame is `X` and the exit code, or what failed (see FAILED) and the number of the system's error.
+ * One connection with the agent of a box (`PROTOCOL.md` in `src/engines/compute/shared`): its order, frames both ways, and how it ended. The
+ * agent is not trusted: when it breaks the protocol, or is silent after a kill, the session calls `onBroken`, which ends the box.
  *
  * Bounds (I10): input under way is at most the caller's window; unread output is what the socket's own buffers hold, then the agent
  * waits, and so the program.

@@ -1,5 +1,5 @@
 /**
- * Owns isolation by bubblewrap. One process is executed per start: the runner's child becomes the box's user, then bwrap.
+ * Isolation by bubblewrap. One process is executed per start: the runner's child becomes the box's user, then bwrap.
  * All options go over a pipe, not the command line, because they hold the environment (I11) and paths of the host.
  */
 import type { SystemView } from './system.js';

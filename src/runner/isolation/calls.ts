@@ -1,5 +1,5 @@
 /**
- * Owns which system calls work is refused, and the numbers of these and of those that our own programs make. Pure. `seccomp.ts` makes the kernel's filter of it.
+ * Which system calls work is refused, and the numbers of these and of those that our own programs make. Pure. `seccomp.ts` makes the kernel's filter of it.
  *
  * Namespaces and the lack of capabilities decide what most calls may do; refused as well is what they do not cover (keyrings, the
  * kernel's log, sockets of the hypervisor), and what is a way into the kernel by which escapes came and which programs do without.

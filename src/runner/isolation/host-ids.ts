@@ -1,5 +1,5 @@
 /**
- * Owns the choice of the range of host user ids for work, as root: one that belongs to no user, container or name service.
+ * Chooses the range of host user ids for work, as root: one that belongs to no user, container or name service.
  * `work/scratch.ts` gives every live piece of work one of them.
  */
 import { readFileSync } from 'node:fs';

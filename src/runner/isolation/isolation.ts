@@ -1,5 +1,5 @@
 /**
- * Owns what isolation is to the rest of the runner: a way to turn a box (what work may see and have) and a command into
+ * What isolation is to the rest of the runner: a way to turn a box (what work may see and have) and a command into
  * something that can be spawned. `bubblewrap.ts` and `unshare.ts` are the two ways; both are pure builders of plans, so they
  * can be read and tested without a machine. `launch.ts` carries plans out. As root, boxes that are entered are made by neither, where a
  * zygote can (`../zygote/`), which gives the same.

@@ -1,5 +1,5 @@
 /**
- * Owns which of the machine's mounts the runner takes out of its own mount namespace. Each box begins as a copy of that, and bubblewrap reads
+ * Takes mounts of the machine out of the runner's own mount namespace. Each box begins as a copy of that, and bubblewrap reads
  * the list of it once for each thing that it shows: on a plain machine half of them are windows into the kernel, which neither the runner
  * nor any work looks through.
  *
@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 import { runTool } from '../../engines/compute/shared/tool.js';
 
-/** Said by whoever started this runner in a mount namespace of its own (`../../namespaces/start-runner.ts`). */
+/** Set by the service that started this runner in a mount namespace of its own (`src/engines/compute/embedded/start-runner.ts`). */
 export const OWN_MOUNTS = 'TROUPE_OWN_MOUNTS';
 
 const WINDOWS = new Set([

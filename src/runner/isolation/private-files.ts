@@ -1,5 +1,5 @@
 /**
- * Owns the boxes' own copies of the few files that every process maps: the loader, the C library, the shell, and the interpreter of
+ * Makes the boxes' own copies of the few files that every process maps: the loader, the C library, the shell, and the interpreter of
  * the agent with its libraries.
  *
  * The kernel keeps who maps a file under one lock of that file, which every fork and every end of a process takes. Boxes that show

@@ -1,5 +1,5 @@
 /**
- * Owns the choice of a way to isolate: builds each wanted way and tries it for real, with a box like those of work; the first
+ * Chooses a way to isolate: builds each wanted way and tries it for real, with a box like those of work; the first
  * that works is taken. Where none does, the reason that is shown says what each of them lacked.
  */
 import { mkdirSync, realpathSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * Owns the form of the refused system calls (`calls.ts`) as a filter program for the kernel. Pure.
+ * Makes the refused system calls (`calls.ts`) into a filter program for the kernel. Pure.
  *
  * The kernel runs it for every call but those that it finds to be allowed whatever their arguments, which it remembers. So what is
  * allowed costs nothing, and the comparisons may stand one after another.

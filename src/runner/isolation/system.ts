@@ -1,5 +1,5 @@
 /**
- * Owns what work sees of this machine's system: `/usr` and what belongs to it, and a prepared copy of the harmless part of
+ * Prepares what work sees of this machine's system: `/usr` and what belongs to it, and a prepared copy of the harmless part of
  * `/etc`. Nothing of `/home`, `/root`, `/var`, `/srv`, `/opt` or the rest of `/etc` is ever shown.
  *
  * `/etc` is copied, so that each box needs one mount instead of thirty and nothing changes under running work; a start of the

@@ -1,5 +1,5 @@
 /**
- * Owns isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`. Slower than bubblewrap (some
+ * Isolation with nothing but util-linux: `unshare`, `mount`, `pivot_root`, `setpriv`. Slower than bubblewrap (some
  * twenty small programs per box), for machines that do not have it, or whose kernel lets only root make user namespaces.
  *
  * Two scripts go over pipes, never over a command line (I11). The first builds the box as its pid 1: as root it is the real root in new
@@ -7,6 +7,8 @@
  * becomes the work's user without capabilities, for good, and stays as the reaper. The second script sets the exact environment and becomes
  * the command; a holder becomes pid 1 in the reaper's place. Before that nothing that the order says is executed, nor is its environment set.
  */
+import { readFileSync } from 'node:fs';
+import { bareScript } from '../../engines/compute/shared/script.js';
 import {
   DEVICES,
   holding,
@@ -41,20 +43,7 @@ export interface UnshareSettings {
 const PATH = 'PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH';
 /** The signal again: a change of user takes it away. */
 const DROP = ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
-/**
- * `show SOURCE TARGET PATTERN ro|rw`: binds a path with all that is mounted below it, since the kernel lets no user of a namespace bind a part
- * of a tree that was mounted as a whole. PATTERN is the target as the table of mounts has it. Each mount keeps the flags that it has: those
- * that were set outside of the namespace cannot be taken away.
- */
-const SHOW = [
-  'show() { mount -n --rbind "$1" "$2"',
-  'while read -r id parent device root at flags rest; do',
-  'case "$at" in "$3" | "$3"/*) ;; *) continue ;; esac',
-  'case "$flags" in ro*) write=ro ;; *) write=$4 ;; esac',
-  // The first flag is `ro` or `rw`.
-  'mount -n -o "remount,bind,$write,nosuid,nodev,${flags#r?}" "$(printf %b "$at")"',
-  'done </proc/self/mountinfo; }',
-].join('\n');
+const SHOW = bareScript(readFileSync(new URL('unshare-show.sh', import.meta.url), 'utf8'));
 const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces';
 /** Where a holder's socket waits while the shell reads its script; above all that a plan opens, and one digit, as shells want it. */
 const SOCKET_FD = 9;

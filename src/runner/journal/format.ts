@@ -1,5 +1,5 @@
 /**
- * Owns the form of the runner's journal: one JSON object per line, the first one naming the format. Pure.
+ * The form of the runner's journal: one JSON object per line, the first one naming the format. Pure.
  * No record holds an environment, a command or a secret (I11): only what a following runner must know to report the work
  * and to clean up after it.
  *

@@ -1,5 +1,5 @@
 /**
- * Owns what a control group is to the rest of the runner: a place that bounds the memory, processor time and number of
+ * What a control group is to the rest of the runner: it bounds the memory, processor time and number of
  * processes of one piece of work, and proves that nothing of it runs any more. `v1.ts` and `v2.ts` make them; `probe.ts`
  * finds out what this machine lets us have. Where it is nothing, `noGroups` keeps the same shape and enforces nothing.
  */

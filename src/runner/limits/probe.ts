@@ -1,5 +1,5 @@
 /**
- * Owns the search for control groups that we may use: tries to make our own directory and one group in it, in each tree
+ * Finds the control groups that the runner may use: it tries to make our own directory and one group in it, in each tree
  * that is mounted, and believes only what worked. First version trees are used per controller; what is left is looked for in
  * the second version's tree.
  *

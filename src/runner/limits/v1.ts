@@ -1,5 +1,5 @@
 /**
- * Owns control groups of the first version: one directory per controller and piece of work. Files here are the kernel's,
+ * Makes control groups of the first version: one directory per controller and piece of work. Files here are the kernel's,
  * never a disk's, so they are read and written synchronously (some ten microseconds each).
  */
 import { mkdir, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';

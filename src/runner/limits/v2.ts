@@ -1,5 +1,5 @@
 /**
- * Owns control groups of the second version: one directory per piece of work, with `cgroup.kill` where the kernel has it.
+ * Makes control groups of the second version: one directory per piece of work, with `cgroup.kill` where the kernel has it.
  */
 import { mkdir, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

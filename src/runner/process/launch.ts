@@ -1,5 +1,5 @@
 /**
- * Owns the carrying out of a plan: spawns it inside the work's control group, hands it its feeds, reads its output and status.
+ * Carries out a plan: spawns it inside the work's control group, hands it its feeds, reads its output and status.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';

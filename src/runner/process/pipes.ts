@@ -1,5 +1,5 @@
 /**
- * Owns named pipes for the output of processes. Real pipes rather than the socket pairs that Node makes, because programs
+ * Makes named pipes for the output of processes. Real pipes rather than the socket pairs that Node makes, because programs
  * open /dev/stdout again, which a socket refuses; named, because Node can open no other kind. Pipes are made many at a
  * time and used again once both ends are closed, so a start costs no process for them.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the signalling of process trees by /proc, and the wait for their end. Only descendants of a process that is known to live are
+ * Signals process trees by /proc, and waits for their end. Only descendants of a process that is known to live are
  * touched, so a host pid that was used again is never hit.
  */
 import { readdirSync, readFileSync } from 'node:fs';

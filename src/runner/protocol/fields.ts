@@ -1,4 +1,4 @@
-/** Owns the form of what the runner tells its programs in Perl, which take it apart in one word: fields, each with four bytes of length (big endian) before it. Pure. */
+/** The form of what the runner says to its programs in Perl: fields, each with four bytes of length (big endian) before it, which one `unpack` takes apart. */
 
 export function encodeFields(fields: readonly (string | Buffer)[]): Buffer {
   const parts = fields.map((field) => (typeof field === 'string' ? Buffer.from(field) : field));

@@ -1,5 +1,5 @@
 /**
- * Owns the cutting of a byte stream into lines of JSON. A line that is longer than the bound, or not JSON, is an error of
+ * Cuts a byte stream into lines of JSON. A line that is longer than the bound, or not JSON, is an error of
  * the sender: the caller ends the connection. Bytes are kept in pieces until a newline comes, so a long line costs linear time.
  */
 export class LineReader {

@@ -1,5 +1,5 @@
 /**
- * Owns the words between a service and a runner: one JSON object per line, both ways, over a unix socket.
+ * The messages between a service and a runner: one JSON object per line, both ways, over a unix socket.
  *
  * A connection begins with `hello` (versions that the client speaks, its lease epoch); the runner answers with the version
  * that both will use and who it is. Then the client sends requests, each answered once by its id, in any order; and the

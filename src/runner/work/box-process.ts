@@ -1,5 +1,5 @@
 /**
- * Owns what main, init and sidecars are to the life of a work, however they were started: as the box's only program, or by the agent of a
+ * What main, init and sidecars are to the life of a work, however they were started: as the box's only program, or by the agent of a
  * box that is held open.
  */
 import type { OrderedProcess } from '../../engines/compute/contract/engine.js';

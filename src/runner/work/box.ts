@@ -1,5 +1,5 @@
 /**
- * Owns the making of a box from an order: scratch, mounts, limits. What an order may ask for is checked here, since its paths
+ * Makes a box from an order: scratch, mounts, limits. What an order may ask for is checked here, since its paths
  * come from whoever wrote the Job: nothing may be mounted over the system's own directories.
  */
 import { lstat } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Owns one command that a client asked for, from its order to its end: its time limit, and how what became of it is told.
+ * Runs one command that a client asked for, from its order to its end: its time limit, and its end in the client's words.
  *
  * It ends with its first process; what that left behind goes on until the work ends. When its client went or its time is over it is
  * killed with all that it started and that can be told.

@@ -1,5 +1,5 @@
 /**
- * Owns the set of commands and ports that are open in one piece of work for clients: how many there may be, and that none is opened once
+ * The set of commands and ports that are open in one piece of work for clients: how many there may be, and that none is opened once
  * the work ends. They end with the box.
  */
 import type { ExecOrder } from '../../engines/compute/contract/engine.js';

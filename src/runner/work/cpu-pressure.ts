@@ -1,5 +1,5 @@
 /**
- * Owns how much the machine's processors are wanted: the share of the time between two looks in which some program waited for one, by the
+ * Measures how much the machine's processors are wanted: the share of the time between two looks in which some program waited for one, by the
  * kernel's own account (pressure stall information). Where the kernel keeps none, nobody waits as far as is known.
  */
 import { readFileSync } from 'node:fs';

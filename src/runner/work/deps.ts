@@ -1,4 +1,4 @@
-/** Owns what a piece of work needs of the runner around it: plain functions and the machine's parts, nothing more. */
+/** What a piece of work needs of the runner around it: plain functions and the machine's parts, nothing more. */
 import type { OutputFile, WorkState } from '../../engines/compute/contract/engine.js';
 import type { Agent, AgentDeps } from '../agent/agent.js';
 import type { Isolation } from '../isolation/isolation.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the staging of inputs, so that the work's user can read them though it may not enter where they lie: a file that all
+ * Stages inputs, so that the work's user can read them though it may not enter where they lie: a file that all
  * may read is linked into the scratch, another one copied; an archive is unpacked there. All are mounted read-only, but for
  * a writable one: that is unpacked into the work's own files, where they hold its path.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the logs of one piece of work, by the names of its containers: opens them, ends each when nothing writes to it any more, and
+ * The logs of one piece of work, by the names of its containers: opens them, ends each when nothing writes to it any more, and
  * knows which may still grow. Not those of detached processes (`processes.ts`).
  */
 import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';

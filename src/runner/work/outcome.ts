@@ -1,4 +1,4 @@
-/** Owns how work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
+/** How work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
 import { faultOfFiles, type FaultReason } from '../../kinds/attempt/faults.js';
 import { executableNotFound } from '../../engines/compute/shared/not-found.js';
 import type { OrderedProcess, OutputFile, WorkState } from '../../engines/compute/contract/engine.js';

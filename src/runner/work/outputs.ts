@@ -1,5 +1,5 @@
 /**
- * Owns the taking of outputs from work of which nothing runs any more. What lies there was made by whoever wrote the Job,
+ * Takes outputs from work of which nothing runs any more. What lies there was made by whoever wrote the Job,
  * so nothing outside of the work's own parts of the scratch is ever followed, opened or named.
  *
  * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which

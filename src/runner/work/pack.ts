@@ -1,5 +1,5 @@
 /**
- * Owns the packing of directories as tar with zstd. It runs as the runner over files that work left behind: links are packed as
+ * Packs directories as tar with zstd. It runs as the runner over files that work left behind: links are packed as
  * links and never followed.
  */
 import { spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * Owns where the paths inside of a box lie: which part of the scratch holds what is written there, or that it is none of the
+ * Finds where the paths inside of a box lie: which part of the scratch holds what is written there, or that it is none of the
  * work's own (the system, its secrets, what it was given to read). Pure; links are not followed.
  */
 import { join, relative, resolve } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Owns the detached processes of one piece of work: they belong to the runner, so they go on when the service ends and are there for
+ * The detached processes of one piece of work: they belong to the runner, so they go on when the service ends and are there for
  * the next. Their output goes into logs of their own; their input is taken as far as they read it.
  *
  * Bounds (I10): MAX_RUNNING at once, one more is refused as Busy; of those that have ended the newest are kept, KEPT with those that run,

@@ -1,4 +1,4 @@
-/** Owns what an order says of its programs: which there are, what their logs are called, and whether more may be started beside them. */
+/** What an order says of its programs: which there are, what their logs are called, and whether more may be started beside them. */
 import type { OrderedProcess } from '../../engines/compute/contract/engine.js';
 import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
 import type { WireOrder } from '../protocol/messages.js';

@@ -1,5 +1,5 @@
 /**
- * Owns saving the outputs of work of which nothing runs any more. A vital one that cannot be collected is tried again, later and
+ * Saves the outputs of work of which nothing runs any more. A vital one that cannot be collected is tried again, later and
  * later, and its files stay where they are: the work has not ended before it is saved or abandoned. What takes long says so.
  */
 import { setTimeout as delay } from 'node:timers/promises';

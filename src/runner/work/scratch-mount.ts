@@ -1,5 +1,5 @@
 /**
- * Owns the second way to the scratch. The service's data may lie under a directory that only its owner may enter (a home of
+ * Makes a second way to the scratch. The service's data may lie under a directory that only its owner may enter (a home of
  * mode 0700), where the work's own user could not follow a path. As root the scratch is therefore mounted again under the
  * runtime directory, inside the runner's own mount namespace: nothing to see for others, and gone with the runner.
  */

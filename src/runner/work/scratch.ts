@@ -1,5 +1,5 @@
 /**
- * Owns the places in which work lives: a numbered directory each, with root, workspace, outputs, state and home, owned by the
+ * The places in which work lives: a numbered directory each, with root, workspace, outputs, state and home, owned by the
  * place's user and closed to everybody else. As root every place has a host user of its own, so that neither files nor processes of two
  * pieces of live work can touch. `real` is where places lie; `shown` is the same directory as their users can reach it.
  *

@@ -1,6 +1,6 @@
 /**
- * Owns turns of what would otherwise all be done at once, and then take the processor from one another: who came first would wait
- * for who came last. Also tells when nobody has one.
+ * Lets a few of many tasks run at once, in the order in which they asked. All at once would take the processor from one another, and the first
+ * would wait for the last. It also says when no task runs.
  *
  * I10: who waits is bounded by the caller, and so is how long a turn lasts.
  */

@@ -1,8 +1,8 @@
 /**
- * Unpacks archives for work (`extract-program.ts`). It happens in a box like the work's own, with the archive and the directory in it and
+ * Unpacks archives for work, by a program in Perl (`extract.pl`). It happens in a box like the work's own, with the archive and the directory in it and
  * nothing else, in the work's group: whatever an archive holds, it reaches no more than the work itself would.
  */
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Transform } from 'node:stream';
@@ -12,9 +12,14 @@ import type { Group } from '../limits/groups.js';
 import { firstFeed, launch } from '../process/launch.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
-import { EXTRACTED, extractCommand } from './extract-program.js';
 import type { ScratchSlot } from './scratch.js';
+import { bareScript } from '../../engines/compute/shared/script.js';
+import { isKnown, OWN } from '../isolation/calls.js';
 import { findZstd, NO_ZSTD } from '../../engines/compute/shared/zstd.js';
+
+const EXTRACT = bareScript(readFileSync(new URL('extract.pl', import.meta.url), 'utf8'));
+/** The exit codes of that program. Its error output says what it could not make, or what is wrong with the archive. */
+const EXTRACTED = { whole: 0, part: 1, broken: 2, full: 3 } as const;
 
 /** An archive takes at most this long to unpack. */
 const LONGEST_MS = 30 * 60_000;
@@ -115,6 +120,13 @@ function commandOf({ agent }: WorkDeps, filter: readonly string[]): readonly str
   const options = ['--extract', '--no-same-owner', '--no-overwrite-dir', '--delay-directory-restore'];
   const program = filter.length === 0 ? [] : ['--use-compress-program', filter[0] ?? ''];
   return ['tar', ...options, ...program, '--file', ARCHIVE];
+}
+
+/** `filter`: words of a program that is given the archive's path and prints the tar. */
+export function extractCommand(perl: string, archive: string, filter: readonly string[]): readonly string[] {
+  const { arch } = process;
+  const calls = [OWN.utimensat, OWN.mknodat, OWN.statx].map((call) => (isKnown(arch) ? call[arch] : 0));
+  return [perl, '-e', EXTRACT, ...calls.map(String), archive, ...filter];
 }
 
 /** A few compressed bytes can stand for a whole disk. */

@@ -1,5 +1,5 @@
 /**
- * Owns boxes that are ready before anybody has asked: work that only wants to be entered, with nothing of its own inside, gets one
+ * Keeps boxes that are ready before they are asked for: work that only wants to be entered, with nothing of its own inside, gets one
  * instead of waiting for its place, its group, its mounts and its agent.
  *
  * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.

@@ -1,5 +1,5 @@
 /**
- * Owns the life of one piece of work, from its order to its end: prepare → box → init → sidecars → main → stop the rest →
+ * The life of one piece of work, from its order to its end: prepare → box → init → sidecars → main → stop the rest →
  * collect outputs → clean. One pass of `live` does it all; its outcome is data (`outcome.ts`), of which the last state is made.
  *
  * States that are reported: Preparing → Running → Exited, or StartFailed at any point before main was executed. `sequence`

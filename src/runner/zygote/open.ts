@@ -1,4 +1,4 @@
-/** Owns the choice whether a zygote makes the boxes that are held open: tried for real, with a box like those of work. */
+/** Decides whether a zygote makes the boxes that are held open: it is tried for real, with a box like those of work. */
 import { rmSync } from 'node:fs';
 import { seccompFilter } from '../isolation/seccomp.js';
 import { trialBox } from '../isolation/isolation.js';

@@ -1,6 +1,6 @@
 /**
- * Owns what a zygote is told of a box: who it runs as, and the steps that make its files, in the order in which they are taken. Pure: what
- * a box shows is decided here, and carried out there (`program.ts`). The same box as those of `../isolation/bubblewrap.ts`.
+ * The order for a box that a zygote makes: the user it runs as, and the steps that make its files, in the order in which they are taken. Pure: what
+ * a box shows is decided here, and carried out there (`zygote.pl`). The same box as those of `../isolation/bubblewrap.ts`.
  *
  * On the wire it is one field, of fields (`../protocol/fields.ts`), of which each step is one that holds fields again.
  */

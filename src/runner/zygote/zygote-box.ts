@@ -1,5 +1,5 @@
 /**
- * Owns one box that a zygote makes, as a `Launched`: what is said of it on its connection, and its end, which is that of the connection.
+ * One box that a zygote makes, as a `Launched`: what its connection says, and its end, which is that of the connection.
  */
 import type { Socket } from 'node:net';
 import type { Exit, Launched } from '../process/launch.js';

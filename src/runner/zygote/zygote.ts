@@ -1,6 +1,6 @@
 /**
- * Owns the runner's side of the zygote (`program.ts`): its start, when the first box is wanted and again when it has ended, and what it is
- * told; the boxes that it makes are `zygote-box.ts`.
+ * The runner's side of the zygote (`zygote.pl`): starts it when the first box is wanted, and again when it has ended, and asks it for boxes
+ * (`zygote-box.ts`).
  *
  * Bounds (I10): a zygote that is not there after START_MS is ended.
  */

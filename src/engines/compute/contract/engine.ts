@@ -1,6 +1,5 @@
 /**
- * Owns the narrow interface to whatever runs work. One implementation per engine (`namespaces`, later `docker`,
- * `kubernetes`, `node`); all of them pass the same contract test (`test/engines/compute-contract`).
+ * The narrow interface to what runs work. Each engine implements it (`embedded`, `docker`); all of them pass the same contract test (`test/engines/compute-contract`).
  *
  * Rules that every engine keeps:
  * - `start` is idempotent by `id`: a second call for work that exists changes nothing and answers the same.

@@ -1,25 +1,17 @@
 /**
- * Owns the program that is the first process of every container, and the one that each `exec` runs: Perl without modules, since it is
- * brought along (`box-runtime-volume.ts`) and must run in any image. In the mode `hold` it takes one order on its input, runs init, sidecars and main,
- * and says what happens on its output, which Docker keeps: so an order's environment and secrets are in no `docker inspect` (I11), and
- * a service that comes back reads what it missed. In the mode `exec` it runs one command for a client and kills what the command left.
- *
- * What runs in the box has the same user as this program, and may take it over: the service reads what it says as hostile bytes, and no
- * boundary hangs on it. It holds no capability, and nothing of it is outside of the container.
- *
- * Its output, one record per line (base64 as `-` when empty):
- *   S <n> <ms> taken | running | failed <reason> <code or -> <message> | exited <code> <reason or -> <1 when short of memory>
- *   L <name> <o|e> <ms> <bytes before> <newlines before> <bytes>     what a process printed
- *   P <n> <id> <started> <ended or 0> <code> <timed out> <command>,…  a detached process
- *   O <name> <file|dir|empty|fifo|none|system|holds> <size> <path>    an output, before `exited`
- *   M <n>                                                             so many bytes of L records were printed
- *   A <request> <answer> [<message>]                                  answer to an order that asked for one
- * Its input, one order per line, each with the lease epoch that gives it: one of a lower epoch than was seen is refused.
+ * Puts the program of a container together (`box.pl`, `box-hold.pl`, `box-exec.pl`): the first process of every container, and the process that
+ * each `exec` runs. It lies with its interpreter in a volume that every container has (`box-runtime-volume.ts`).
  */
-
+import { readFileSync } from 'node:fs';
 import { BRAND, WORK_ROOT } from '../../../brand.js';
-import { EXEC } from './box-exec.js';
-import { HOLD } from './box-hold.js';
+import { bareScript } from '../shared/script.js';
+
+/** `box.pl` is last: it begins the one or the other mode, when the variables of both are there. */
+const SOURCE = [
+  readFileSync(new URL('box-hold.pl', import.meta.url), 'utf8'),
+  readFileSync(new URL('box-exec.pl', import.meta.url), 'utf8'),
+  readFileSync(new URL('box.pl', import.meta.url), 'utf8'),
+].join('');
 
 /** Where the program and its interpreter lie in every container, read-only. */
 export const KIT_DIR = `/.${BRAND}-kit`;
@@ -35,121 +27,5 @@ export function boxProgram(arch: string): string | undefined {
   const calls = CALLS[arch];
   if (calls === undefined) return undefined;
   const constants = `my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
-  return `${constants}\n${COMMON}${HOLD}${EXEC}${START}`;
+  return `${constants}\n${bareScript(SOURCE)}`;
 }
-
-const COMMON = String.raw`
-$^F = 2;
-$| = 1;
-sub now { my $t = "\0" x 16; syscall($CLOCK, 0, $t); my ($s, $n) = unpack('qq', $t); return $s * 1000 + int($n / 1000000) }
-sub enc {
-  return '-' if $_[0] eq '';
-  my $left = (3 - length($_[0]) % 3) % 3;
-  my $r = pack('u', $_[0]);
-  $r =~ s/^.//mg; $r =~ tr/\n//d; $r =~ tr{\x60 -_}{AA-Za-z0-9+/};
-  substr($r, -$left) = '=' x $left if $left;
-  return $r;
-}
-sub put {
-  my ($fh, $bytes) = @_;
-  my $at = 0;
-  while ($at < length $bytes) {
-    my $n = syswrite($fh, $bytes, length($bytes) - $at, $at);
-    if (defined $n) { $at += $n; next }
-    my $e = $! + 0;
-    next if $e == 4;
-    if ($e == 11) { my $w = ''; vec($w, fileno($fh), 1) = 1; select(undef, $w, undef, 1); next }
-    return 0;
-  }
-  return 1;
-}
-# Open files, and a core of one byte: none is written, and none is piped to the machine's handler either. Limits only ever go down.
-sub bound {
-  my $now = "\0" x 16;
-  syscall($PRLIMIT, 0, 7, 0, $now);
-  my ($soft, $hard) = unpack('QQ', $now);
-  my $files = $hard < 65536 ? $hard : 65536;
-  my $limit = pack('QQ', $files, $files);
-  syscall($PRLIMIT, 0, 7, $limit, 0);
-  my $core = pack('QQ', 1, 1);
-  syscall($PRLIMIT, 0, 4, $core, 0);
-}
-sub nonblock { my $f = fcntl($_[0], 3, 0); fcntl($_[0], 4, $f | 2048) }
-sub code { my $s = shift; return $s & 127 ? 128 + ($s & 127) : $s >> 8 }
-# Parent of each process.
-sub parents {
-  my %of;
-  opendir(my $d, '/proc') or return %of;
-  for my $pid (readdir $d) {
-    next unless $pid =~ /^\d+$/;
-    open(my $f, '<', "/proc/$pid/stat") or next;
-    my $line = <$f>;
-    $of{$pid} = $1 if defined $line && $line =~ /.*\) \S+ (\d+)/s;
-  }
-  return %of;
-}
-# All below the given processes, parents before their children: a shell must hear of a signal before its child dies of it.
-sub below {
-  my %of = parents();
-  my %in = map { $_ => 1 } @_;
-  my @found;
-  for (my $more = 1; $more;) {
-    $more = 0;
-    for my $pid (keys %of) {
-      next if $in{$pid} || !$in{$of{$pid}};
-      $in{$pid} = $more = 1;
-      push @found, $pid;
-    }
-  }
-  return @found;
-}
-# Kills all below this process and takes their ends; bounded, since one in uninterruptible sleep may delay its own.
-sub kill_below {
-  my $until = now() + 20000;
-  while (now() < $until) {
-    my @left = below($$);
-    kill 'KILL', @left if @left;
-    my $took = 0;
-    while ((my $pid = waitpid(-1, 1)) > 0) { $took = 1 }
-    return if !@left && !$took;
-    select(undef, undef, undef, 0.002);
-  }
-}
-# In a child: becomes the command, or tells why not: "c" or "x", and the number of the error.
-sub become {
-  my ($p, $in, $out, $err, $tell) = @_;
-  $SIG{$_} = 'DEFAULT' for qw(CHLD TERM PIPE);
-  open(STDIN, '<&', $in); open(STDOUT, '>&', $out); open(STDERR, '>&', $err);
-  if (!chdir $p->{cwd}) { syswrite($tell, 'c' . ($! + 0)); exit_now(127) }
-  my @argv = @{$p->{argv}};
-  %ENV = @{$p->{env}};
-  { no warnings; exec { $argv[0] } @argv; }
-  syswrite($tell, 'x' . ($! + 0));
-  exit_now(127);
-}
-sub exit_now { kill 'KILL', $$; exit $_[0] }
-# Reason and message of what a child told.
-sub why {
-  my ($p, $said) = @_;
-  my $e = substr($said, 1);
-  return ('WorkingDirNotFound', "cannot enter $p->{cwd}") if substr($said, 0, 1) eq 'c';
-  my $where = $p->{argv}[0] =~ m{/} ? '' : ' in PATH';
-  return ('CommandNotFound', qq($p->{name}: executable "$p->{argv}[0]" not found$where)) if $e == 2 || $e == 20;
-  return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0] cannot be executed");
-}
-sub fields { return map { pack('H*', $_ eq '-' ? '' : $_) } @_ }
-# <count> words..., <count> names and values...
-sub words {
-  my ($p, @rest) = @_;
-  my $n = shift @rest;
-  $p->{argv} = [fields(splice(@rest, 0, $n))];
-  $n = shift @rest;
-  $p->{env} = [fields(splice(@rest, 0, $n))];
-  return $p;
-}
-`;
-
-const START = String.raw`
-bound();
-if ($ARGV[0] eq 'hold') { hold() } else { client() }
-`;

@@ -1,5 +1,5 @@
 /**
- * Owns the kit: what every container is given read-only so that `box-program.ts` runs in any image, also one without a shell: this
+ * The box runtime: what every container has read-only so that `box.pl` runs in any image, also one without a shell: this
  * machine's Perl with the few libraries that it loads, and the program. It lies in a volume of the daemon named by its content, so works
  * of an older program keep theirs; it is filled through a container that never runs, which needs no directory of this machine.
  *

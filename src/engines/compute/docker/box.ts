@@ -1,5 +1,5 @@
 /**
- * Owns one live piece of work: the container, what its first process has said so far, and the state that follows from it. It keeps nothing
+ * One live piece of work: the container, what its first process has said so far, and the state that follows from it. It keeps nothing
  * that the daemon does not: after a restart of the service the same records are read again, and give the same state, processes and logs.
  *
  * Preparing → Running → (the container ends) → Exited | StartFailed | Lost. The end is told once outputs are taken, logs are written, and

@@ -1,5 +1,5 @@
 /**
- * Owns what enters boxes beside what they run: commands and connections to ports, each a process of ours in the container and a stream of
+ * What enters boxes beside what they run: commands and connections to ports, each a process of ours in the container and a stream of
  * the daemon's, which end with each other and with this service; and detached processes, which the box's first process starts and keeps.
  */
 import type { Duplex } from 'node:stream';

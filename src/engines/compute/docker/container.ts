@@ -1,5 +1,5 @@
 /**
- * Owns what a container is made with: everything that stands between the work and the machine, in one place. Nothing of the order's
+ * What a container is made with: everything that stands between the work and the machine, in one place. Nothing of the order's
  * environment, commands or secrets is here (I11): they travel to the box's first process, which runs them.
  */
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';

@@ -1,5 +1,5 @@
 /**
- * Owns the giving of orders to a box's first process: lines on its input, which the daemon keeps open when a service goes. One stream at a
+ * Gives orders to a box's first process: lines on its input, which the daemon keeps open when a service goes. One stream at a
  * time, opened again when it broke. An order that asks for an answer gets it with the records that the box prints.
  */
 import type { Duplex } from 'node:stream';

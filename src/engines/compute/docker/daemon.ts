@@ -1,4 +1,4 @@
-/** Owns the way to the daemon: where it listens, and what its errors mean to the engine's callers. */
+/** The way to the daemon: where it listens, and what its errors mean to the engine's callers. */
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';

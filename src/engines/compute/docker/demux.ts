@@ -1,5 +1,5 @@
 /**
- * Owns the taking apart of what the daemon sends of a container or an exec without a terminal: a head of eight bytes (stream, length),
+ * Takes apart what the daemon sends of a container or an exec without a terminal: a head of eight bytes (stream, length),
  * then so many bytes. Only stdout is handed on: all that our program says is there.
  */
 import { Transform, type TransformCallback } from 'node:stream';

@@ -1,5 +1,5 @@
 /**
- * Owns the watching of disks, since most storage drivers cannot bound what a container writes. Where the daemon's files are this machine's and
+ * Watches disks, since most storage drivers cannot bound what a container writes. Where the daemon's files are this machine's and
  * ours to read, they are measured as the embedded engine's are, bytes and number; else the daemon is asked for the bytes now and then, and as
  * it walks the container's files for that, at most a tenth of the time, until a walk takes three seconds: a daemon that is slow must not
  * keep all others from being looked at.

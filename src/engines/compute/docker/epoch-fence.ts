@@ -1,5 +1,5 @@
 /**
- * Owns the fencing of old services (I3, I8): the highest lease epoch that was seen is kept in the daemon itself, as an empty volume named
+ * Fences old services (I3, I8): the highest lease epoch that was seen is kept in the daemon itself, as an empty volume named
  * by it, so that a process which lost its lease is refused also by a daemon that both reach. Orders to a box carry the epoch, too,
  * and its first process refuses lower ones by itself.
  */

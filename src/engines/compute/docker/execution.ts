@@ -1,8 +1,8 @@
 /**
- * Owns the service's end of one command in a container. The command ends with the stream: its process in the box kills all of it when
- * nobody holds the other end.
+ * The service's end of one command in a container (`../shared/PROTOCOL.md`). The command ends with the stream: its process in the box kills
+ * all of it when the other end closes.
  *
- * Bounds (I10): output that nobody takes stops the reading of the stream (`../receipt.ts`), which fills the daemon's pipes and so stops
+ * Bounds (I10): output that nobody takes stops the reading of the stream (`../shared/output-buffer.ts`), which fills the daemon's pipes and so stops
  * the program. Input under way is at most STDIN_WINDOW bytes; `write` waits for room.
  */
 import { setMaxListeners } from 'node:events';

@@ -1,4 +1,4 @@
-/** Owns what the daemon says of its machine and of what it can enforce. */
+/** What the daemon says of its machine and of what it can enforce. */
 import { statfs } from 'node:fs/promises';
 import type Docker from 'dockerode';
 import type { EngineFacts } from '../contract/engine.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what is kept of work that has ended, in the data directory: its last state, one file each, written before the end is told, and its
+ * Keeps what is wanted of work that has ended, in the data directory: its last state, one file each, written before the end is told, and its
  * outputs. Logs lie beside. All goes by `remove`.
  */
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Owns the types of frames between the service and a command's own process in a box (`box-program.ts`), in the form of the runner's frames. */
+/** The types of frames between the service and a command's own process in a container (`../shared/PROTOCOL.md`), and how that process is started. */
 import type { Duplex, Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import { encodeFrame } from '../shared/frames.js';
@@ -29,7 +29,7 @@ export const BOX_FRAME = {
 } as const;
 
 export interface AttachedBox {
-  /** To write frames to; destroyed by whoever has no more use of what was entered. */
+  /** Takes frames. Destroying it ends the command or the connection to the port. */
   readonly stream: Duplex;
   /** Frames, as they come. */
   readonly output: Readable;

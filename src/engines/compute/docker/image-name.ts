@@ -1,4 +1,4 @@
-/** Owns the parts of an image's name: repository, tag and digest. Which registry it means is `registry.ts`'s. Pure. */
+/** The parts of an image's name: repository, tag and digest. `registry.ts` says which registry it means. */
 
 /** Without tag and digest. */
 export function repositoryOf(reference: string): string {

@@ -1,5 +1,5 @@
 /**
- * Owns the finding of an image: what the daemon has is taken as it is, else it is pulled, by the login that is for its
+ * Finds an image: what the daemon has is taken as it is, else it is pulled, by the login that is for its
  * registry; what a login has brought is for those alone who have one (`private-images.ts`). Images of the catalog stand for what the
  * settings name; one that they do not name does not exist. An image is pinned by the digest under which its registry has it, and can be
  * pulled again by that; one that was never in a registry by its own, and is there as long as the daemon keeps it.

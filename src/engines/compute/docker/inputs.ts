@@ -1,5 +1,5 @@
 /**
- * Owns the giving of inputs: each travels into the container, before it runs, as a tar stream that the daemon unpacks within the
+ * Gives inputs to a container: each travels into the container, before it runs, as a tar stream that the daemon unpacks within the
  * container's own root. So no directory of this machine is mounted and nothing in an archive can reach one.
  *
  * What the work may only read belongs to a user that it is not and has no capability to be (`READER`), and is closed to change;

@@ -1,4 +1,4 @@
-/** Owns the labels and names by which the engine finds its own among a daemon's containers and volumes. They hold no secrets (I11). */
+/** The labels and names by which the engine finds its own among a daemon's containers and volumes. They hold no secrets (I11). */
 import { createHash } from 'node:crypto';
 import type { WorkNetwork } from '../contract/engine.js';
 

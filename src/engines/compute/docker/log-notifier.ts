@@ -1,4 +1,4 @@
-/** Owns the waking of those who follow logs: each log has a count that grows with what is written, and an end. */
+/** Wakes the followers of logs: each log has a count that grows with what is written, and an end. */
 
 /** Should a wake-up get lost, the file is looked at this often. */
 const BACKSTOP_MS = 1_000;

@@ -1,9 +1,9 @@
 /**
- * Owns the Docker engine: ComputeEngine over the API of a Docker Engine or of Podman's socket. Live work is a container each, whose labels
+ * The Docker engine: ComputeEngine over the API of a Docker Engine or of Podman's socket. Live work is a container each, whose labels
  * and log say all that is needed to go on with it; ended work is a file in the data directory (`finished-work.ts`). Nothing else is kept, so a service
  * that comes back, on the same or a later lease epoch, adopts everything.
  *
- * Who may talk to the daemon owns what runs there: environments and secrets of work are not in its API's answers (`box-program.ts`), but its
+ * Who may talk to the daemon owns what runs there: environments and secrets of work are not in its API's answers (`box-hold.pl`), but its
  * owner can read any process. The daemon must be on the machine of the service where work has an attempt API or egress, whose sockets
  * are mounted; the rest works over the network, too.
  *

@@ -1,6 +1,5 @@
 /**
- * Owns the lines that a box's first process reads (`box-program.ts`): words are hex, so that nothing in them can end a line or a field.
- * Pure.
+ * The lines that a box's first process reads (`box-hold.pl`): words are hex, so that nothing in them can end a line or a field.
  */
 import type { ExecOrder, OrderedProcess, ProcessOrder, WorkSpec } from '../contract/engine.js';
 

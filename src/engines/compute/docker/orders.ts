@@ -1,4 +1,4 @@
-/** Owns what an order must be like before anything is done for it: what the daemon or the box could take for something else is refused. */
+/** Checks an order before anything is done for it: what the daemon or the box could take for something else is refused. */
 import { constants } from 'node:os';
 import { z } from 'zod';
 import type { CommandSignal, ExecOrder, ProcessOrder, WorkSpec } from '../contract/engine.js';

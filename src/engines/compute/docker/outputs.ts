@@ -1,5 +1,5 @@
 /**
- * Owns the taking of outputs from a container that has ended: the daemon hands out paths within the container's own root, so a link
+ * Takes outputs from a container that has ended: the daemon hands out paths within the container's own root, so a link
  * leads to nothing of the host. Where each lies was found by the box's first process, whose word is only a path inside.
  * A file is taken as it is, a directory as tar.zst with `./` names; owners are dropped.
  */

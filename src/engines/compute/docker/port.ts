@@ -1,5 +1,5 @@
 /**
- * Owns a connection to a port of a box's own loopback, carried by a process of ours inside: the container has no network of its own to
+ * A connection to a port of a box's own loopback, carried by a process of ours inside: the container has no network of its own to
  * reach it by, and a program that listens on loopback alone is reached, too. Half-open ends are kept.
  *
  * Bounds (I10): what is not read stops the reading of the box; input waits while STDIN_WINDOW bytes are under way.

@@ -1,5 +1,5 @@
 /**
- * Owns the making of a box from an order, until its first process has the whole of it: image → container → inputs → order → start.
+ * Makes a box from an order, until its first process has the whole of it: image → container → inputs → order → start.
  * Whatever makes that impossible for good is a StartFailed; what a later try may mend (the daemon is away) is thrown.
  */
 import { pack } from 'tar-stream';

@@ -1,5 +1,5 @@
 /**
- * Owns the records that a box's first process prints (`box-program.ts`), cut out of what the daemon kept of it. Hostile code in the box
+ * The records that a box's first process prints (`box-hold.pl`), cut out of what the daemon kept of it. Hostile code in the box
  * may print anything: a line that is no record is dropped, and every field is bounded here. Pure.
  */
 import { isPlainName } from '../shared/plain-name.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the registries behind the names of images: which one a name means, whose login is for it, and whether the daemon may be sent there.
+ * The registries behind the names of images: which one a name means, whose login is for it, and whether the daemon may be sent there.
  *
  * An image is named by whoever writes a Job, and the daemon asks whatever host stands in the name, from this machine, and tells what it was
  * answered. So a name that leads to a special address (the machine's own, a neighbour, cloud metadata) is refused here, unless the

@@ -1,5 +1,5 @@
 /**
- * Owns one connection to a runner: the hello, requests matched to answers by id, events handed on. It lives once: when the
+ * One connection to a runner: the hello, requests matched to answers by id, events handed on. It lives once: when the
  * socket ends, everything that waits is refused as Unavailable and `closed` resolves; `link.ts` makes the next one.
  */
 import { setMaxListeners } from 'node:events';

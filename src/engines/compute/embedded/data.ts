@@ -1,5 +1,5 @@
 /**
- * Owns the service's end of a command's data connection (DataPlace in `runner/protocol/messages.ts`), with the agent of the box itself: input
+ * The service's end of a command's data connection (DataPlace in `runner/protocol/messages.ts`), with the agent of the box itself: input
  * one way, standard output the other, as plain bytes.
  *
  * Nothing that comes here is believed but that it is output: what became of the command the runner says. A box that says more, less or

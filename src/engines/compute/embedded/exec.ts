@@ -1,9 +1,9 @@
 /**
- * Owns the service's end of one command or port: a connection of its own to the runner (`open-stream.ts`), which carries frames
- * (`runner/protocol/frames.ts`) and dies with the caller's signal, by which the runner kills the command. Of a command that carries much,
+ * The service's end of one command or port: a connection of its own to the runner (`open-stream.ts`), which carries frames
+ * (`../shared/PROTOCOL.md`) and dies with the caller's signal, by which the runner kills the command. Of a command that carries much,
  * input and standard output go on a second one (`data.ts`).
  *
- * Bounds (I10): output that nobody takes stops the reading of the sockets (`../receipt.ts`), which stops the runner's reading and so the
+ * Bounds (I10): output that nobody takes stops the reading of the sockets (`../shared/output-buffer.ts`), which stops the runner's reading and so the
  * program. Input: `frame-input.ts`, `data.ts`.
  */
 import type { Socket } from 'node:net';

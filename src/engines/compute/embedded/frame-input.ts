@@ -1,5 +1,5 @@
 /**
- * Owns a command's input in frames (`runner/protocol/frames.ts`): pieces of one frame each, and how many bytes may be under way.
+ * A command's input in frames (`../shared/frames.ts`): pieces of one frame each, and how many bytes may be under way.
  *
  * Bounds (I10): the window under way and one frame held; then `write` waits for room.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the standing link to the one runner: connects, starts a runner when none is there, and begins anew when the connection
+ * Keeps the link to the one runner: connects, starts a runner when none is there, and begins anew when the connection
  * ends. All callers share one connection; while there is none they wait, each until its own signal or until WAIT_MS passed.
  *
  * Who died? Each start of a runner has an id of its own, told in its hello. A connection that comes back with the same id was

@@ -1,5 +1,5 @@
 /**
- * Owns the following of logs: knows for each log that somebody follows whether it may still grow, and wakes them when it did.
+ * Follows logs: knows for each log that has followers whether it may still grow, and wakes them when it did.
  * The runner is asked once per log and connection, however many follow it here; after a broken connection it is asked again,
  * and a runner that does not know the log (because it is a new one) ends the following.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the opening of a connection that carries one command or port: hello and request in one go, and the answer. It dies with the
+ * Opens a connection that carries one command or port: hello and request in one go, and the answer. It dies with the
  * caller's signal for as long as it lives.
  */
 import { setMaxListeners } from 'node:events';

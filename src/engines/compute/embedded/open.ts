@@ -1,5 +1,5 @@
 /**
- * Owns the embedded engine: ComputeEngine over the socket of this machine's runner. It keeps no state of work of its own: the
+ * The embedded engine: ComputeEngine over the socket of this machine's runner. It keeps no state of work of its own: the
  * runner knows, and every report is the whole state.
  *
  *     const engine = await openNamespacesEngine({ runnerDir: '.data/runner', clusterId, leaseEpoch, log });

@@ -1,4 +1,4 @@
-/** Owns the service's end of a connection to a port inside: its frames as a stream of bytes whose two directions end apart. */
+/** The service's end of a connection to a port inside: its frames as a stream of bytes whose two directions end apart. */
 import { Duplex } from 'node:stream';
 import type { PortStart } from '../contract/engine.js';
 import type { ConnectAnswer } from '../../../runner/protocol/messages.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the replacing of a runner that an older program has left. It goes on for as long as it has work; an order that it could not carry out
+ * Replaces a runner that an older program has left. It goes on for as long as it has work; an order that it could not carry out
  * as meant waits until then, and by that order it is replaced: a runner that serves a connection never ends by itself.
  *
  * No start is under way while it is asked whether it has work, and none begins before the next runner is there: so none is lost with it.

@@ -1,5 +1,5 @@
 /**
- * Owns the starting of a runner: detached in a session of its own, under the lock of its directory (so that two services that
+ * Starts a runner: detached in a session of its own, under the lock of its directory (so that two services that
  * start at once get one runner), with nothing of the service's environment, and its output in a file. As root it gets a mount
  * namespace of its own, in which it may mount without anybody seeing it.
  */

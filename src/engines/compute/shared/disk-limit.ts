@@ -1,5 +1,5 @@
 /**
- * Owns the bound on disk: measures what the files of all live work take, again and again, and tells which work has more than
+ * Bounds the disk: measures what the files of all live work take, again and again, and tells which work has more than
  * it may. One `du` looks at all of them; its pauses grow with the time it takes, so that measuring takes a sixth of one core at the most,
  * until it takes a second: whatever slows it, the machine's load or a tree without end, must not keep the others from being looked
  * at. Work can overshoot for as long as one pause lasts: `facts().enforced.disk` means no more than that.

@@ -1,10 +1,9 @@
 /**
- * Owns the frames on a connection that carries one command or one port, between service and runner and between the runner and the agent
- * of a box: a byte of type, four bytes of length (big endian), then so many bytes.
+ * The frames on a connection that carries one command or one port (`PROTOCOL.md`): their types between service and runner and between runner
+ * and agent, and how bytes are cut into frames.
  *
- * Output is paused by the socket: who does not read stops the other's reading of the command's pipes. Input is paused by words,
- * since a runner that stopped reading would not see the client go: the client sends at most a window of bytes of which it was not yet
- * told (`room`) that they are in the command's pipe; one who sends more loses the connection.
+ * Output is paused by the socket: a reader that stops makes the other side stop reading the command's pipes. Input is paused by `room`
+ * frames, since a runner that stopped reading would not see the client go. A client that sends more than the window loses the connection.
  */
 
 import type { Writable } from 'node:stream';

@@ -1,4 +1,4 @@
-/** Owns what it means that a path lies inside of another. Pure; links are not followed. */
+/** Whether a path lies inside of another. Links are not followed. */
 import { isAbsolute, relative } from 'node:path';
 
 /** True when `path` is `parent` or lies below it. */

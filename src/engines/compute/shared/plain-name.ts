@@ -1,5 +1,5 @@
 /**
- * Owns where a runner keeps its things. Two roots: `runnerDir` (on a disk, part of the service's data) and `runtimeDir`
+ * Where a runner keeps its files. Two roots: `runnerDir` (on a disk, part of the service's data) and `runtimeDir`
  * (short, on a traversable path: the socket, the pipes and, as root, the mount point of the scratch). Pure but for `claimDirectory`.
  */
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Owns the one error that callers of this engine must tell apart: what the runner, or the way to it, refused and why. */
+/** The one error that callers of an engine must tell apart: what the runner, or the way to it, refused and why. */
 
 /** Why a runner refuses; `StaleEpoch` is final for the client, `Busy` may be tried again later. */
 export type RefusalCode = 'StaleEpoch' | 'Busy' | 'Invalid' | 'Unavailable' | 'Failed';

@@ -1,4 +1,4 @@
-/** Owns which signals may be sent to what runs inside, by whatever way. */
+/** The signals that a client may send to what runs inside. */
 
 export const COMMAND_SIGNALS = [
   'SIGINT',

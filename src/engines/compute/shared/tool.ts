@@ -1,5 +1,5 @@
 /**
- * Owns the running of the machine's own tools (tar, du, rm, …) to their end, in the work's group and as its user where what they
+ * Runs the machine's own tools (tar, du, rm, …) to their end, in the work's group and as its user where what they
  * touch is the work's. Nothing of an order becomes a command line here but paths below the scratch.
  */
 import { spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * Owns the choice of who does zstd: the `zstd` program where it is installed, else Node where it can (22.15 and up), else nobody.
+ * Finds what does zstd: the `zstd` program where it is installed, else Node where it can (22.15 and up), else nothing.
  */
 import type { Transform } from 'node:stream';
 import * as zlib from 'node:zlib';

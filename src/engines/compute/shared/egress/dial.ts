@@ -1,5 +1,5 @@
 /**
- * Owns the way to one target: policy, name, addresses, connection. A name is resolved once; what it means then is checked, and
+ * Dials one target: policy, name, addresses, connection. A name is resolved once; what it means then is checked, and
  * exactly those addresses are dialled, so a second answer of a name server changes nothing.
  *
  * Refused under every policy: special addresses (`dialer/special-addresses.ts`), and this machine's own, public or not, where

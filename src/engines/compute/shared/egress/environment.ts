@@ -1,5 +1,5 @@
 /**
- * Owns where work finds its proxy, and the environment that tells programs of it. Pure.
+ * Where work finds its proxy, and the environment by which programs know it.
  *
  * `ALL_PROXY` names HTTP as well, though the same port speaks SOCKS5: Python's httpx, and with it many clients, refuse to begin
  * at all when it names SOCKS and an extra package is not installed.

@@ -1,4 +1,4 @@
-/** Owns which headers go on to the other side: those between two neighbours do not (RFC 9110, 7.6.1). Pure. */
+/** Which headers go on to the other side: those between two neighbours do not (RFC 9110, 7.6.1). Pure. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { HOP_BY_HOP } from '../../../../api/hop-by-hop.js';
 

@@ -1,5 +1,5 @@
 /**
- * Owns the egress of one piece of work: the only way from inside to the outside. It takes connections that work has made to its
+ * The egress of one piece of work: the only way from inside to the outside. It takes connections that work has made to its
  * proxy and lets through what the policy allows; an engine says where they come from.
  *
  *     const egress = openEgress({ network, log, lookup: openResolver() });

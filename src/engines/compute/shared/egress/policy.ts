@@ -1,5 +1,5 @@
 /**
- * Owns what a policy lets through, and the one form in which hosts are compared. Pure. Source: spec, "Conventions" 11.
+ * What a policy lets through, and the one form in which hosts are compared. Pure. Source: spec, "Conventions" 11.
  *
  * `*.example.org` stands for every name below example.org, however deep, and not for example.org itself. An AllowList speaks of
  * names only: an address is never on it, since nobody can tell whose it is. A policy says nothing about ports.

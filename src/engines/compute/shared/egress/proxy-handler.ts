@@ -1,4 +1,4 @@
-/** Owns what the two halves of the proxy, HTTP and SOCKS5, need of the whole: how a connection goes on once it has said what it wants. */
+/** What the two halves of the proxy, HTTP and SOCKS5, need of the whole: how a connection goes on once it has said what it wants. */
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
 import type { Target } from './policy.js';

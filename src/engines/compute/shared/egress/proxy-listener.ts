@@ -1,22 +1,24 @@
 /**
- * Owns the door of a box: a socket that listens on the work's own loopback, where its proxy is expected, while the runner accepts from
- * it. A socket belongs to the network namespace in which it was made, whoever holds it: so nothing has to run inside, nothing
+ * Makes the listening socket of a box: it listens on the work's own loopback, where its proxy is expected, and the proxy process accepts from
+ * it. A socket belongs to the network namespace in which it was made, whichever process has it: so nothing has to run inside, nothing
  * of the work can close or take it, and the box stays without any other way out.
  *
- * Node cannot enter a namespace, and in Perl it takes three system calls. One small program per runner makes all the doors and passes
- * each on over the channel that Node has for its own children, in the words of that channel (`NODE_HANDLE`): Node can take a
- * descriptor in no other way. It runs nothing of the work, and enters nothing but the network namespace (without root: also the user
+ * Node cannot enter a namespace, and in Perl it takes three system calls. One small program (`proxy-listener.pl`) makes all these sockets. It runs nothing of the work, and enters nothing but the network namespace (without root: also the user
  * namespace that owns it, in a process for that one door).
  *
  * Bounds (I10): one door at a time, OPEN_MS for each; what waits is as many as there are boxes that start.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { bareScript } from '../script.js';
 import { PROXY_PORT } from './environment.js';
+
+const SOURCE = bareScript(readFileSync(new URL('proxy-listener.pl', import.meta.url), 'utf8'));
 
 /** Beyond it the program is ended, and the next door is made by a new one. */
 const OPEN_MS = 10_000;
 
-/** Numbers of system calls that Perl has no word for (`isolation/seccomp.ts` names the tables). */
+/** Numbers of system calls that Perl has no word for (`src/runner/isolation/calls.ts` names the tables). */
 const CALLS: Readonly<Record<string, readonly [setns: number, sendmsg: number]>> = {
   x64: [308, 46],
   arm64: [268, 211],
@@ -119,97 +121,3 @@ export class ProxyListeners {
     return maker;
   }
 }
-
-const SOURCE = String.raw`
-use strict;
-use Socket;
-my ($SETNS, $SENDMSG, $PORT, $BRING_UP) = @ARGV;
-my ($NEWNET, $NEWUSER, $GET_USERNS, $SET_FLAGS, $UP, $FREEBIND, $EPERM) =
-    (0x40000000, 0x10000000, 0xb701, 0x8914, 0x49, 15, 1);
-$0 = 'troupe-doors';
-open(my $channel, '+<&=', 3) or die "channel: $!";
-open(my $home, '<', '/proc/self/ns/net') or die "own namespace: $!";
-my $rest = '';
-
-# The runner's end closes: so does this.
-sub next_line {
-    my $at;
-    while (($at = index $rest, "\n") < 0) {
-        sysread($channel, $rest, 4096, length $rest) or exit 0;
-    }
-    my $line = substr $rest, 0, $at;
-    substr($rest, 0, $at + 1) = '';
-    return $line;
-}
-
-sub say_line { syswrite $channel, "$_[0]\n" }
-
-sub door {
-    socket(my $door, AF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    if ($BRING_UP) { ioctl($door, $SET_FLAGS, pack('a16 s x22', 'lo', $UP)) or die "loopback: $!\n" }
-    # Its address may come a moment later than this.
-    setsockopt($door, 0, $FREEBIND, 1) or die "option: $!\n";
-    bind($door, sockaddr_in($PORT, INADDR_LOOPBACK)) or die "bind: $!\n";
-    listen($door, 511) or die "listen: $!\n";
-    return $door;
-}
-
-# struct msghdr with one iovec, and a descriptor as SCM_RIGHTS.
-sub pass {
-    my ($id, $door) = @_;
-    my $text = qq({"cmd":"NODE_HANDLE","type":"net.Native","msg":{"id":$id}}\n);
-    my $control = pack 'Q l l l x4', 20, SOL_SOCKET, 1, fileno $door;
-    my $pieces = pack 'P Q', $text, length $text;
-    my $message = pack 'Q L x4 P Q P Q l x4', 0, 0, $pieces, 1, $control, length $control, 0;
-    syscall($SENDMSG, fileno $channel, $message, 0) == length $text or die "pass: $!\n";
-}
-
-sub enter {
-    my ($namespace, $kind) = @_;
-    return syscall($SETNS, fileno $namespace, $kind) == 0;
-}
-
-sub owned_door {
-    my ($there) = @_;
-    my $number = ioctl($there, $GET_USERNS, 0) or die;
-    open(my $owner, "<&=", $number + 0) or die;
-    enter($owner, $NEWUSER) && enter($there, $NEWNET) or die;
-    return door();
-}
-
-sub make {
-    my ($id, $pid) = @_;
-    open(my $there, '<', "/proc/$pid/ns/net") or die "namespace: $!\n";
-    my @here = stat $home;
-    die "it has none of its own\n" if (stat $there)[1] == $here[1];
-    if (enter($there, $NEWNET)) {
-        my $door = eval { door() };
-        my $error = $@;
-        enter($home, $NEWNET) or exit 1;
-        die $error unless $door;
-        return pass($id, $door);
-    }
-    die "enter: $!\n" unless $! == $EPERM;
-    # Whoever made the user namespace that owns it may enter that, for good.
-    my $child = fork // die "fork: $!\n";
-    if (!$child) {
-        eval { pass($id, owned_door($there)); 1 } or exit 1;
-        exit 0;
-    }
-    waitpid $child, 0;
-    die "its maker failed\n" if $?;
-}
-
-# Asked for while an earlier one was not taken yet.
-my @asked;
-while (1) {
-    my ($id, $pid) = (shift(@asked) // next_line()) =~ /^\{"id":(\d+),"pid":(\d+)\}/ or next;
-    if (eval { make($id, $pid); 1 }) {
-        while ((my $line = next_line()) !~ /NODE_HANDLE_ACK/) { push @asked, $line }
-        next;
-    }
-    my $error = $@;
-    $error =~ s/[^\w :.()-]//g;
-    say_line(qq({"id":$id,"error":"$error"}));
-}
-`;

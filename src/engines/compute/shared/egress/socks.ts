@@ -1,5 +1,5 @@
 /**
- * Owns the words of SOCKS5 (RFC 1928) that the proxy speaks: no authentication, CONNECT by name and by address. Pure; every
+ * The messages of SOCKS5 (RFC 1928) that the proxy speaks: no authentication, CONNECT by name and by address. Pure; every
  * parser says how many bytes it took, or that it needs more.
  */
 import { isIP } from 'node:net';

@@ -1,4 +1,4 @@
-/** Owns the SOCKS5 half of the proxy: one handshake on one connection, then a tunnel. */
+/** The SOCKS5 half of the proxy: one handshake on one connection, then a tunnel. */
 import type { Duplex } from 'node:stream';
 import type { Dialled } from './dial.js';
 import type { ProxyHandlerDeps } from './proxy-handler.js';

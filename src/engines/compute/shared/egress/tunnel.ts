@@ -1,5 +1,5 @@
 /**
- * Owns joining two connections until both have ended: what one side has ended the other may still answer, and who does not read
+ * Joins two connections until both have ended: a side may still answer after the other has ended, and a side that does not read
  * stops the other's sender. Bound (I10): the streams' own buffers. Silence on the outer one for `idleMs` ends both.
  */
 import type { Socket } from 'node:net';

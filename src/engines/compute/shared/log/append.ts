@@ -1,4 +1,4 @@
-/** Owns the adding of one line to a log whose writer is gone: at the end of its last segment, past any half-written frame. */
+/** Adds one line to a log whose writer is gone: at the end of its last segment, past any half-written frame. */
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FRAME_OVERHEAD, readFrame, SEGMENT_HEAD, writeFrame } from './frame.js';

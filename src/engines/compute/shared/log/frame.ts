@@ -1,5 +1,5 @@
 /**
- * Owns the form of a log on disk: segments of frames, one frame per line (or per piece of a long line). Pure.
+ * The form of a log on disk: segments of frames, one frame per line (or per piece of a long line). Pure.
  *
  * Segment: a head of 24 bytes (magic, lines and bytes of this log that lie before it), then frames.
  * Frame: a head of 12 bytes (length, stream, flags, time), the bytes, and the length again, so that the last lines can be

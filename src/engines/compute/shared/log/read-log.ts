@@ -1,5 +1,5 @@
 /**
- * Owns the reading of one container's log from its segments: from the beginning, from the last so many lines, or from a time;
+ * Reads one container's log from its segments: from the beginning, from the last so many lines, or from a time;
  * and on to what is written meanwhile. The runner writes, this reads, nobody locks: a frame counts once it is complete, and a
  * segment that vanishes under a slow reader is told of by a system line, as is what was cut before the first.
  */

@@ -1,4 +1,4 @@
-/** Owns what the engine asks of a logger; pino's and any like it will do. */
+/** What the engine asks of a logger; pino's will do. */
 export interface EngineLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

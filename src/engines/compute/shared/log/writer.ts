@@ -1,5 +1,5 @@
 /**
- * Owns the writing of one container's log: cuts what the program prints into lines with stream and time, appends them to
+ * Writes one container's log: cuts what the program prints into lines with stream and time, appends them to
  * segment files, and rotates.
  *
  * Bounds (I10): at most `logBytes` on disk (segments of a quarter each; the oldest is deleted when a fifth begins, and each

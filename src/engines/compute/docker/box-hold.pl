@@ -1,6 +1,15 @@
-/** Owns the part of a container's program that holds the box: one order, its processes, their logs, and their end; see `box-program.ts`. */
+# Mode hold: it takes one order on its input, runs init, sidecars and main, and says what happens on its output, which Docker keeps: so an
+# order's environment and secrets are in no `docker inspect` (I11), and a service that comes back reads what it missed.
+#
+# Its output, one record per line (base64 as `-` when empty):
+#   S <n> <ms> taken | running | failed <reason> <code or -> <message> | exited <code> <reason or -> <1 when short of memory>
+#   L <name> <o|e> <ms> <bytes before> <newlines before> <bytes>     what a process printed
+#   P <n> <id> <started> <ended or 0> <code> <timed out> <command>,…  a detached process
+#   O <name> <file|dir|empty|fifo|none|system|holds> <size> <path>    an output, before `exited`
+#   M <n>                                                             so many bytes of L records were printed
+#   A <request> <answer> [<message>]                                  answer to an order that asked for one
+# Its input, one order per line, each with the lease epoch that gives it: one of a lower epoch than was seen is refused.
 
-export const HOLD = String.raw`
 my ($seq, $epoch, $in, $phase) = (0, 0, '', 'wait');
 my (%reads, %proc, %stream, %detached, @order_ids);
 my ($init, $main, @sidecars, @secrets, @outputs, @inputs, $workdir);
@@ -394,4 +403,3 @@ sub hold {
     }
   }
 }
-`;

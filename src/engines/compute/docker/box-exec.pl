@@ -1,6 +1,6 @@
-/** Owns the part of a container's program that enters a box for a client: one command, or one connection to a port; see `box-program.ts`. */
+# Mode exec: it runs one command for a client, or connects to one port of the box's loopback, and speaks in frames on its input and output. It
+# kills what the command left when its client goes.
 
-export const EXEC = String.raw`
 sub frame { my ($type, $bytes) = @_; return pack('CN', $type, length $bytes) . $bytes }
 sub text { my $t = shift; $t =~ s/([^\x20-\x7e]|["\\])/sprintf('\\u%04x', ord $1)/ge; return qq("$t") }
 # The first frame is the order, then input, its end, signals, sizes. Whoever closes the input wants nothing more.
@@ -66,7 +66,8 @@ sub client {
     my ($r, $w) = ('', '');
     vec($r, 0, 1) = 1;
     vec($r, fileno $wr, 1) = 1;
-    if (length $out < 65536) { vec($r, $_, 1) = 1 for keys %from }
+    my $listens = length $out < 65536;
+    if ($listens) { vec($r, $_, 1) = 1 for keys %from }
     vec($w, 1, 1) = 1 if length $out;
     vec($w, fileno $to, 1) = 1 if $to && length $wait;
     my $left = $until ? ($until - now()) / 1000 : 3600;
@@ -76,7 +77,7 @@ sub client {
     my $more = select($r, $w, undef, $left < 0 ? 0 : $left);
     if ($more <= 0) { $r = ''; $w = '' }
     # Only what was looked at after the end counts.
-    my $quiet = $ended && !grep { vec($r, $_, 1) } keys %from;
+    my $quiet = $ended && $listens && !grep { vec($r, $_, 1) } keys %from;
     if (vec($r, fileno $wr, 1)) { 1 while sysread($wr, my $x, 4096) }
     if ($ended && length $out && !vec($w, 1, 1)) { my $o = ''; vec($o, 1, 1) = 1; my $i = ''; vec($i, 0, 1) = 1; select($i, $o, undef, 60) }
     if (vec($w, 1, 1)) {
@@ -182,4 +183,3 @@ sub port {
     exit(0) if $shut && $eof && !length $out;
   }
 }
-`;

@@ -1,8 +1,5 @@
-/**
- * Owns how the program that holds a box (`source.ts`) hands on input that is a stream of frames: the kernel moves them into the command's
- * pipe, and nothing is copied here.
- */
-export const STREAMED_INPUT = String.raw`
+# Input of the agent (agent.pl) that is a stream of frames: the kernel moves them into the command's pipe, and nothing is copied here.
+
 # ---- Input that is a stream
 
 # False when the rest is to be read: what came is then in {in}, and a frame that the pipe did not take whole has become one of what is
@@ -30,4 +27,3 @@ sub pass_on {
     say_frame($c, 18, pack 'N', $taken) if $taken;
     return $more || $c->{over};
 }
-`;

@@ -1,16 +1,11 @@
-/**
- * Owns a command's data connection (DataPlace in `../protocol/messages.ts`) in the program that holds a box (`source.ts`): input and standard
- * output as plain bytes, which the kernel moves between the connection and the command's pipes, so that nothing is copied here.
- *
- * The other side closes it, at the command's end or when it has given up. Until then input for a command that takes no more is read
- * and dropped, since to close with words unread takes those with it that the other has not read yet.
- *
- * Bounds (I10): the buffers of one socket and two pipes. Of connections that come before the command they name EARLY wait.
- */
-/** A command's connection is the older one, so those that wait for theirs are few. */
-export const EARLY = 16;
+# A command's data connection in the agent (agent.pl): input and standard output as plain bytes, which the kernel moves between the connection
+# and the command's pipes, so that nothing is copied here.
+#
+# The other side closes it, at the command's end or when it has given up. Until then input for a command that takes no more is read and
+# dropped, since to close with words unread takes those with it that the other has not read yet.
+#
+# Bounds (I10): the buffers of one socket and two pipes. Of connections that come before the command they name $EARLY wait.
 
-export const DATA = String.raw`
 # ---- A command's data on a connection of its own
 # Of the command: apart: it has one. awaits: under which name. data: the connection. brought: its input comes there, and has not ended.
 # blocked: its output has nowhere to go. killed: nobody waits for the rest of that.
@@ -21,7 +16,7 @@ sub take_data {
     my ($d, $name) = @_;
     on_readable($d->{socket});
     if (my $c = delete $awaited{$name}) { return bring($c, $d) }
-    leave(shift @early) if @early >= ${EARLY};
+    leave(shift @early) if @early >= $EARLY;
     $d->{name} = $name;
     push @early, $d;
 }
@@ -86,7 +81,7 @@ sub take_no_more {
 sub drop_input {
     my ($d) = @_;
     on_readable($d->{socket}, sub {
-        my $got = sysread $d->{socket}, my $dropped, $READ;
+        my $got = sysread($d->{socket}, my $dropped, $READ);
         return if $got || (!defined $got && again());
         $d->{drained} = 1;
         on_readable($d->{socket});
@@ -156,4 +151,3 @@ sub drop_data {
     my $d = delete $c->{data} or return;
     leave($d);
 }
-`;

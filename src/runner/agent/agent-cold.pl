@@ -1,12 +1,6 @@
-/**
- * Owns the parts of the program that holds a box (`source.ts`) which most boxes never need: terminals, ports, killing, what a command
- * leaves behind, streams of input (`input.ts`) and data connections (`data.ts`). They are compiled when the first of them is called, since
- * reading a program is most of what it takes to start it.
- */
-import { DATA } from './data.js';
-import { STREAMED_INPUT } from './input.js';
+# The parts of the agent (agent.pl) that most boxes never need: terminals, killing, what a command leaves behind, and ports; and after these
+# agent-input.pl and agent-data.pl. The agent compiles all of it when the first of them is called.
 
-export const COLD = String.raw`
 # ---- Terminals
 
 sub open_terminal {
@@ -80,7 +74,7 @@ sub disregard {
     shut(shift @unheard) if @unheard >= 128;
     push @unheard, $handle;
     on_readable($handle, sub {
-        my $got = sysread $handle, my $data, $READ;
+        my $got = sysread($handle, my $data, $READ);
         return if $got || (!defined $got && again());
         @unheard = grep { $_ != $handle } @unheard;
         shut($handle);
@@ -114,4 +108,3 @@ sub end_port {
     my ($c) = @_;
     end($c, "X\0") if !$c->{stdin} && !$c->{stdout} && !$c->{ended} && !$c->{over};
 }
-${STREAMED_INPUT}${DATA}`;

@@ -1,28 +1,15 @@
-/**
- * The program that unpacks a tar archive in a box, in Perl. It is there because GNU tar cannot restore all that it can save: run by the
- * user that is root inside, without root's rights, it makes no file in a directory of mode 0555, and it names each file by its whole path,
- * which the kernel takes up to PATH_MAX only.
- *
- * The program goes from directory to directory, one name at a time, and sets the mode and time of a directory when it leaves it. A directory
- * to which the archive comes back is opened for that, and is then as it was. Symbolic links are made and never followed. What cannot be
- * made is told, and the rest goes on. Names are bytes. It reads ustar, GNU and pax archives, with their sparse files.
- *
- * Memory (I10): one level for each directory on the way, one buffer, and a pax header or long name of at most 16 MiB.
- */
-import { isKnown, OWN } from '../isolation/calls.js';
+# Unpacks a tar archive in a box. It is there because GNU tar cannot restore all that it can save: run by the user that is root inside, without
+# root's rights, it makes no file in a directory of mode 0555, and it names each file by its whole path, which the kernel takes up to PATH_MAX.
+#
+# It goes from directory to directory, one name at a time, and sets the mode and time of a directory when it leaves it. A directory to which
+# the archive comes back is opened for that, and is then as it was. Symbolic links are made and never followed. What cannot be made is said on
+# the error output, and the rest goes on. Names are bytes. It reads ustar, GNU and pax archives, with their sparse files.
+#
+# Arguments: the numbers of utimensat, mknodat and statx, the archive, and the words of a program that decompresses it.
+# It exits with 0 when all was made, 1 when only a part was, 2 when the archive is broken, 3 when the disk is full.
+#
+# Memory (I10): one level for each directory on the way, one buffer, and a pax header or long name of at most 16 MiB.
 
-/** How it ends. It says on its error output what it could not make, or what is wrong with the archive. */
-export const EXTRACTED = { whole: 0, part: 1, broken: 2, full: 3 } as const;
-
-/** `filter`: words of a program that is given the archive's path and prints the tar. */
-export function extractCommand(perl: string, archive: string, filter: readonly string[]): readonly string[] {
-  const { arch } = process;
-  const calls = [OWN.utimensat, OWN.mknodat, OWN.statx].map((call) => (isKnown(arch) ? call[arch] : 0));
-  return [perl, '-e', SOURCE, ...calls.map(String), archive, ...filter];
-}
-
-/** As it is written, for checking. */
-export const SOURCE = String.raw`
 use strict;
 # Numbers of system calls; 0 on a machine whose numbers are not known.
 my ($UTIMENSAT, $MKNODAT, $STATX) = map { $_ + 0 } splice @ARGV, 0, 3;
@@ -392,4 +379,3 @@ if (!close($in) && $whole && @FILTER) { broken('it cannot be decompressed') }
 leave_all();
 print STDERR 'and ', $failures - $MOST_TOLD, " more\n" if $failures > $MOST_TOLD;
 exit($failures ? 1 : 0);
-`;

@@ -1,60 +1,18 @@
-/**
- * Owns the program that holds a box open: its first process, in Perl, because that is on every Debian (perl-base), starts in a
- * millisecond and forks in less. It starts what the runner orders, carries input and output, and reaps whatever has ended.
- *
- * Its descriptor 0 is a socket that listens: the runner made it, or a zygote's child did before it became the agent, and only the runner
- * and its service can reach it, by a path that no box sees. Each connection is one command, one port, or the data of a command: first its
- * order (`order.ts`), then frames (`../protocol/frames.ts`; of a command's data the plain bytes, `data.ts`), until one side ends it.
- *
- * As the first process it cannot be killed from inside, and what it starts has no more rights than it has: no capability, no new
- * privileges, the filter of system calls. What runs inside may not look into it either (it is not dumpable). Still nobody trusts
- * it: the runner takes what it says as coming from the work itself.
- *
- * What is rarely needed is in `agent-cold.ts`.
- *
- * Bounds (I10): output is read only when what was read before is with the runner, and input only comes as far as the window of frames
- * lets it; so a connection takes some hundred KiB at most. One process does all of it, waiting in `select`.
- */
+# The agent: the first process of a box that is held open, in Perl, because that is on every Debian (perl-base), starts in a millisecond and
+# forks in less. It starts what the runner orders, carries input and output, and reaps whatever has ended. PROTOCOL.md says what it hears and says.
+#
+# Its descriptor 0 is a socket that listens: the runner made it, or a zygote's child did before it became the agent, and only the runner and its
+# service can reach it, by a path that no box sees. Each connection is one command, one port, or the data of a command.
+#
+# As the first process it cannot be killed from inside, and what it starts has no more rights than it has: no capability, no new privileges,
+# the filter of system calls. What runs inside may not look into it either (it is not dumpable). Still nobody trusts it: the runner takes what
+# it says as coming from the work itself.
+#
+# Arguments: the numbers of setsid, prctl and splice (0 where they are not known), the marker, and of a zygote the path of its socket.
+#
+# Bounds (I10): output is read only when what was read before is with the runner, and input only comes as far as the window of frames lets
+# it; so a connection takes some hundred KiB at most. One process does all of it, waiting in select.
 
-import { chmodSync, rmSync, writeFileSync } from 'node:fs';
-import { isKnown, OWN } from '../isolation/calls.js';
-import type { Holder } from '../isolation/isolation.js';
-import { COLD } from './agent-cold.js';
-
-/** Writes the program that holds a box to `path`. `marker` lets a following runner find what it runs as. */
-export function writeAgent(path: string, perl: string, architecture: string, marker: string): Holder {
-  // A box's user opens it.
-  rmSync(path, { force: true });
-  writeFileSync(path, agentProgram(), { mode: 0o444 });
-  chmodSync(path, 0o444);
-  // Elsewhere than on the machines known it goes without these calls.
-  const calls = [OWN.setsid, OWN.prctl, OWN.splice].map((call) => (isKnown(architecture) ? call[architecture] : 0));
-  return { interpreter: perl, program: path, args: [...calls.map(String), marker] };
-}
-
-/** As it is read at each start. */
-export function agentProgram(): string {
-  return programWith('');
-}
-
-/** The same with more subs, which know its variables: a zygote's (`../zygote/program.ts`). */
-export function programWith(more: string): string {
-  // Strictness is for those who change it; its module would be read too.
-  const often = bare(SOURCE + more).replace(/^use strict;\n/m, '');
-  return `my $RARE = <<'RARE';\n${bare(COLD)}RARE\n${often}`;
-}
-
-/** Comments and indentation are for readers. */
-function bare(source: string): string {
-  return source.replaceAll(/^ *(#.*)?\n/gm, '').replaceAll(/^ +/gm, '');
-}
-
-/** The whole program as it is written, for checking. */
-export function agentSource(more = ''): string {
-  return `my $RARE = '';\n${SOURCE}\n${COLD}\n${more}`;
-}
-
-const SOURCE = String.raw`
 use strict;
 # The last one for a zygote only.
 my ($SETSID, $PRCTL, $SPLICE, $MARKER, $ZYGOTE) = @ARGV;
@@ -65,6 +23,8 @@ $0 = $MARKER;
 # From us: 16 stdout, 17 stderr, 18 room for input, 19 end, 20 started, 21 end of output.
 # A frame of READ bytes fills one read of the runner with its head.
 my ($READ, $MAX_FRAME, $MAX_ORDER) = (65531, 65536, 8 << 20);
+# Data connections that wait for their command: its own connection is the older one, so they are few.
+my $EARLY = 16;
 # Input that comes in frames of so many bytes is a stream.
 my $STREAM = 32768;
 my ($EAGAIN, $EINTR, $EINPROGRESS) = (11, 4, 115);
@@ -141,7 +101,7 @@ sub again { return $! == $EAGAIN || $! == $EINTR }
 our $AUTOLOAD;
 sub AUTOLOAD {
     my $wanted = \&$AUTOLOAD;
-    eval $RARE;
+    eval $RARE; ## no critic (ProhibitStringyEval)
     die $@ if $@ || !defined &$wanted;
     goto &$wanted;
 }
@@ -400,8 +360,7 @@ sub become {
     chdir $directory or $fail->('D');
     %ENV = (PWD => $directory);
     for (@$env) { my ($name, $value) = split /=/, $_, 2; $ENV{$name} = $value }
-    exec { $words[0] } @words;
-    $fail->('E');
+    exec { $words[0] } @words or $fail->('E');
 }
 
 sub not_executed {
@@ -466,5 +425,3 @@ sub end {
     end_data($c) if $c->{apart};
     say_frame($c, 19, $what);
 }
-
-`;
