@@ -137,7 +137,7 @@ async function start(place: Place, caller: Caller): Promise<void> {
   );
   if (started.outcome === 'NotExecuted') {
     throw refuse('Invalid', `the command was not executed: ${started.message}`, {
-      fix: fixOfCommand(started.reason),
+      fix: fixOfCommand(started),
       causes: [{ field: 'command', reason: started.reason, message: started.message }],
     });
   }

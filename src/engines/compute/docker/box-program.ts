@@ -18,6 +18,7 @@
  */
 
 import { BRAND, WORK_ROOT } from '../../../brand.js';
+import { TOO_LONG } from '../shared/not-found.js';
 import { EXEC } from './box-exec.js';
 import { HOLD } from './box-hold.js';
 
@@ -34,7 +35,7 @@ const CALLS: Readonly<Record<string, readonly [number, number, number, number]>>
 export function boxProgram(arch: string): string | undefined {
   const calls = CALLS[arch];
   if (calls === undefined) return undefined;
-  const constants = `my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
+  const constants = `my $TOO_LONG = '${TOO_LONG}'; my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
   return `${constants}\n${COMMON}${HOLD}${EXEC}${START}`;
 }
 
@@ -135,6 +136,7 @@ sub why {
   return ('WorkingDirNotFound', "cannot enter $p->{cwd}") if substr($said, 0, 1) eq 'c';
   my $where = $p->{argv}[0] =~ m{/} ? '' : ' in PATH';
   return ('CommandNotFound', qq($p->{name}: executable "$p->{argv}[0]" not found$where)) if $e == 2 || $e == 20;
+  return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0]: $TOO_LONG") if $e == 7;
   return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0] cannot be executed");
 }
 sub fields { return map { pack('H*', $_ eq '-' ? '' : $_) } @_ }
