@@ -106,7 +106,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
       read: (place, use, signal) => files().read(place, use, signal),
       list: (place, signal) => files().list(place, signal),
       write: (place, order, body, signal) => files().write(place, order, body, signal),
-      remove: (place, signal) => files().remove(place, signal),
+      remove: (place, conditions, signal) => files().remove(place, conditions, signal),
       pack: (place, use, signal) => files().pack(place, use, signal),
       unpack: (place, body, signal) => files().unpack(place, body, signal),
     },

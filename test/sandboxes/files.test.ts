@@ -149,6 +149,36 @@ test('bytes with another hash than promised leave the old file as it was', async
   t.is(await inside('ls -A /workspace/summed'), '10\n1000000\n');
 });
 
+test('a write and a delete whose conditions do not hold change nothing, and say so as 412', async (t) => {
+  const tagOf = (text: string | Uint8Array): string => `"${sha256(text)}"`;
+  for (const size of [10, 1_000_000]) {
+    const at = `/workspace/conditions/${size}`;
+    const first = randomBytes(size);
+    const none = { headers: { 'if-none-match': '*' } };
+    t.is((await put(at, first, { headers: { 'if-match': '*' } })).status, 412, 'there is nothing to match');
+    t.is((await put(at, first, none)).status, 200);
+    const second = await put(at, randomBytes(size), none);
+    t.is(second.status, 412, second.text);
+    t.is(textAt(second.body, 'reason'), 'PreconditionFailed');
+    for (const wrong of [tagOf('other'), 'W/' + tagOf(first), sha256(first), '"x"']) {
+      t.is((await put(at, 'lost', { headers: { 'if-match': wrong } })).status, 412, wrong);
+      t.is((await ask(at, { method: 'DELETE', headers: { 'if-match': wrong } })).status, 412, wrong);
+    }
+    t.is((await put(at, 'lost', { headers: { 'if-none-match': `"x", W/${tagOf(first)}` } })).status, 412);
+    t.is((await ask(at, { method: 'HEAD' })).headers.get('etag'), tagOf(first), 'it is as it was');
+    t.is((await put(at, 'next', { headers: { 'if-match': `"x", ${tagOf(first)}` } })).status, 200);
+    t.is((await ask(at, { method: 'DELETE', headers: { 'if-none-match': tagOf('next') } })).status, 412);
+    t.is((await ask(at)).text, 'next');
+    t.is((await ask(at, { method: 'DELETE', headers: { 'if-match': tagOf('next') } })).status, 200);
+  }
+  t.is(await inside('ls -A /workspace/conditions'), '');
+  await inside('ln -s /workspace/nowhere /workspace/conditions/dangling');
+  const dangling = { headers: { 'if-none-match': '*' } };
+  t.is((await put('/workspace/conditions/dangling', 'x', dangling)).status, 200, 'the file that it leads to is new');
+  const directory = await put('/workspace/conditions', 'x');
+  t.regex(textAt(directory.body, 'fix'), /^Add the name of the file/);
+});
+
 test('an upload that is cut leaves nothing, neither the file nor a part of it', async (t) => {
   await inside('mkdir -p /workspace/cut');
   const { url, key } = boxes.client();
