@@ -16,7 +16,7 @@ import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { readBoolean } from '../resources/versions.js';
+import { readFlag } from '../resources/versions.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { serveArchive } from './archives.js';
@@ -53,9 +53,7 @@ export async function serveFiles(
     case 'DELETE':
       return remove(x, context, place, allows);
     default:
-      return readBoolean(x.query, 'list') === true
-        ? list(x, context, place, allows)
-        : download(x, context, place, allows);
+      return readFlag(x.query, 'list') === true ? list(x, context, place, allows) : download(x, context, place, allows);
   }
 }
 

@@ -24,7 +24,7 @@ import { replyJson } from '../reply.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';
-import { readBoolean } from '../resources/versions.js';
+import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { readCommand } from './command-body.js';
 import { readEpoch } from './epoch.js';
@@ -183,7 +183,7 @@ async function write(place: Place, process: ProcessName): Promise<void> {
   const { x, context } = place;
   if (x.header('idempotency-key') !== undefined)
     throw refuse('BadRequest', 'Idempotency-Key is not supported for streamed bodies');
-  const end = readBoolean(x.query, 'end') ?? false;
+  const end = readFlag(x.query, 'end') ?? false;
   const data = await context.bodies.take(x);
   const written = await give(place, process, data, end);
   if (written === 0 && data.length > 0) {

@@ -124,6 +124,9 @@ test('what a body may not be is refused by name, and never with a 500', async (t
     ['POST', 'application/json', '{"__proto__":{}}', 400],
     ['POST', 'application/json', new Uint8Array([0x7b, 0xff, 0x7d]), 400],
     ['POST', 'text/plain', '{}', 415],
+    ['POST', 'application/json; charset=utf-16', '{}', 415],
+    ['PATCH', 'application/merge-patch+json;charset="ISO-8859-1"', '{}', 415],
+    ['PATCH', 'application/merge-patch+json; charset=UTF-8', '{}', 200],
     ['POST', 'application/x-www-form-urlencoded', 'a=b', 415],
     ['PATCH', 'application/strategic-merge-patch+json', '{}', 415],
     ['PATCH', 'application/apply-patch+yaml', '{}', 415],
@@ -134,7 +137,7 @@ test('what a body may not be is refused by name, and never with a 500', async (t
     const path = method === 'POST' ? SECRETS : `${SECRETS}/a`;
     const answer = await door.call(path, { method, headers: { 'content-type': type }, body });
     t.is(answer.status, status, `${method} ${type} ${String(body)}`);
-    t.is(at(await json(answer), 'kind'), 'Status');
+    t.is(at(await json(answer), 'kind'), status === 200 ? 'Secret' : 'Status');
   }
   t.deepEqual(door.logged, []);
 });
@@ -332,7 +335,13 @@ test('an action is checked against its schema and reaches the machine as one', a
     t.is(refused.status, 422, body);
     t.is(at(await json(refused), 'details.causes.0.field'), field);
   }
+  for (const path of [tokens, rotations]) {
+    const unknown = await door.call(`${path}?expiresIn=2h`, { method: 'POST' });
+    t.is(unknown.status, 400);
+    t.is(at(await json(unknown), 'details.causes.0.field'), 'expiresIn');
+  }
   t.is(door.stage.requests.length, asked);
+  t.is((await door.call(`${tokens}?dryRun=All&fieldManager=me&pretty=true`, { method: 'POST' })).status, 200);
 });
 
 test('what is only worth a warning comes as Warning headers, safe for any header reader', async (t) => {

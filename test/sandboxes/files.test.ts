@@ -364,6 +364,13 @@ test('what cannot be a path is the caller’s mistake, and said so', async (t) =
   t.is((await ask('/workspace/pipe')).status, 400);
   t.is((await ask('/workspace')).status, 400);
   t.is((await ask('/workspace/plain', { query: { list: 'true' } })).status, 400);
+  t.is((await ask('/workspace', { query: { list: 'foo' } })).status, 400);
+  const { url, key } = boxes.client();
+  const authorization = `Bearer ${key}`;
+  const sent = (query: string): Promise<Response> =>
+    fetch(`${url}${SANDBOXES}/${BOX}/files?${query}`, { method: 'PUT', headers: { authorization }, body: 'x' });
+  t.is((await sent('path=/workspace/%ff')).status, 400, 'bytes that are no text');
+  t.is((await sent('path=/workspace/%EF%BF%BD%zz')).status, 200, 'that character itself, and a percent sign');
   t.is((await put('/workspace/plain/below', 'x')).status, 400);
   t.is((await put('/workspace/dir/', 'x')).status, 400);
   t.is((await put('/workspace', 'x')).status, 400);
