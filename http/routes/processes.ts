@@ -233,7 +233,13 @@ async function signal(place: Place, process: ProcessName): Promise<void> {
 async function gone(place: Place, process: ProcessName): Promise<Error> {
   try {
     const { ended } = await find(place, process);
-    return refuse('Conflict', ended === undefined ? 'the process takes no more input' : 'the process has ended');
+    return ended === undefined
+      ? refuse('Conflict', 'the process takes no more input', {
+          fix: 'Its input has ended. Start another process to send more.',
+        })
+      : refuse('Conflict', 'the process has ended', {
+          fix: 'Read the process for its exit code, and its output; start another one to go on.',
+        });
   } catch (error) {
     if (error instanceof RefusalError) return error;
     throw error;

@@ -84,6 +84,17 @@ test('a create without a name or generateName is Invalid, and one for another pr
   const nameless = await door.make('Secret', 'secrets', '');
   t.is(nameless.status, 422);
   t.is(at(await json(nameless), 'details.causes.0.field'), 'metadata.name');
+  for (const [metadata, field, said] of [
+    [{ name: 5 }, 'metadata.name', /must be a string/],
+    [{ generateName: [] }, 'metadata.generateName', /must be a string/],
+  ] as const) {
+    const body = JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind: 'Secret', metadata });
+    const refused = await door.call(SECRETS, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    t.is(refused.status, 422);
+    const status = await json(refused);
+    t.is(at(status, 'details.causes.0.field'), field, body);
+    t.regex(String(at(status, 'details.causes.0.message')), said);
+  }
   const elsewhere = await door.make('Secret', 'secrets', 'x', {}, { namespace: 'other' });
   t.is(elsewhere.status, 400);
 });
@@ -140,6 +151,27 @@ test('what a body may not be is refused by name, and never with a 500', async (t
     t.is(at(await json(answer), 'kind'), status === 200 ? 'Secret' : 'Status');
   }
   t.deepEqual(door.logged, []);
+});
+
+test('a malformed request is blamed on its parameter or field, with the next step', async (t) => {
+  const door = await openDoor(t);
+  const told = async (answer: Promise<Response>): Promise<readonly unknown[]> => {
+    const status = await json(answer);
+    return [at(status, 'code'), at(status, 'details.causes.0.field'), typeof at(status, 'fix')];
+  };
+  for (const [query, field] of [
+    ['continue=x', 'continue'],
+    ['labelSelector=a%20in', 'labelSelector'],
+    ['fieldSelector=a', 'fieldSelector'],
+    ['fieldSelector=spec.none%3D1', 'fieldSelector'],
+    ['labelSelector=a%00', 'labelSelector'],
+  ] as const) {
+    t.deepEqual(await told(door.call(`${SECRETS}?${query}`)), [400, field, 'string'], query);
+  }
+  const headers = { 'content-type': 'application/json' };
+  const body = '{"metadata":{"name":"a","labels":{"b":"\\u0000"}}}';
+  const unfit = await told(door.call(SECRETS, { method: 'POST', headers, body }));
+  t.deepEqual(unfit, [400, 'metadata.labels.b', 'string']);
 });
 
 test('options of a write that do not exist are refused as kube-apiserver does', async (t) => {
