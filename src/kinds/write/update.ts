@@ -9,6 +9,7 @@ import { checkChange } from '../../api/immutable.js';
 import { manageUpdate } from '../../api/managed-fields.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import { obstruct } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkType } from './identity.js';
 import { checkFinalizers, sameWritable, withWritable, writableOf } from './metadata.js';
@@ -87,7 +88,7 @@ export function prepareUpdate(
   };
   return {
     outcome: 'Prepared',
-    object: { ...current, apiVersion, metadata, spec },
+    object: obstruct({ ...current, apiVersion, metadata, spec }, { refusal: unsupported }),
     warnings,
     specChanged,
     changed: true,
