@@ -60,7 +60,8 @@ export function openBodies(usual: number, turns?: HeavyTurns): Bodies {
     const coding = headers['content-encoding'];
     if (coding !== undefined && coding !== 'identity') {
       const message = `content-encoding "${coding.slice(0, 64)}" is not supported; send the body uncompressed`;
-      return Promise.reject(refuse('UnsupportedMediaType', message));
+      const fix = 'Send the body as it is, without the header Content-Encoding.';
+      return Promise.reject(refuse('UnsupportedMediaType', message, { fix }));
     }
     const length = headers['content-length'];
     if (length === '0' || (length === undefined && headers['transfer-encoding'] === undefined)) {

@@ -8,3 +8,12 @@ export function isHeldAlready(ifNoneMatch: string | undefined, etag: string): bo
     return tag === '*' || tag.replace(/^W\//, '') === `"${etag}"`;
   });
 }
+
+/** The tags that a condition names; `weakly`: those that a proxy made weak count as well. Undefined: no condition. */
+export function tagsOf(header: string | undefined, weakly: boolean): '*' | readonly string[] | undefined {
+  if (header === undefined) return undefined;
+  const tags = header.split(',').map((part) => part.trim());
+  if (tags.includes('*')) return '*';
+  const form = weakly ? /^(?:W\/)?"([^"]*)"$/ : /^"([^"]*)"$/;
+  return tags.flatMap((tag) => form.exec(tag)?.[1] ?? []);
+}

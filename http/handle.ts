@@ -83,7 +83,7 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
       if (await serveBelow(x, context, caller, target)) return;
       const serve = subresources.subresources.get(`${target.kind.plural}/${target.below}`);
       if (serve !== undefined) {
-        if (x.hasQuery) checkQueryNames(target.below, x.query);
+        if (x.hasQuery) checkQueryNames(target.below, x.query, x.url);
         return serve(x, caller, target);
       }
       await subresources.notServed(x, caller, target);
@@ -93,7 +93,7 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
       const serve = subresources.collectionRoutes.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
       // kubectl reads core events as it reads kinds.
-      if (x.hasQuery && target.group !== 'core') checkQueryNames(target.name, x.query);
+      if (x.hasQuery && target.group !== 'core') checkQueryNames(target.name, x.query, x.url);
       return serve(x, caller, target);
     }
   }

@@ -3,6 +3,7 @@
  * would otherwise get everything. The Kubernetes verbs leave unknown ones alone, as kube-apiserver does.
  */
 import { refuse } from '../src/api/refusal.js';
+import { badParameter } from './bad-parameter.js';
 
 const INSIDE = ['epoch', 'wait'];
 const LOGS = [
@@ -11,7 +12,7 @@ const LOGS = [
   'insecureSkipTLSVerifyBackend',
 ];
 
-/** By the segment that follows the object (`logs`) or the version (`events`). Absent: the route reads what it is asked itself. */
+/** By the segment that follows the object (`logs`) or the version (`events`); `actions`: those of the kinds. Absent: the route reads what it is asked itself. */
 const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     logs: LOGS,
@@ -21,6 +22,7 @@ const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     terminal: [...INSIDE, 'cols', 'rows', 'command'],
     files: [...INSIDE, 'path', 'mode', 'list'],
     tools: [],
+    actions: ['dryRun', 'fieldManager', 'fieldValidation', 'includeObject', 'pretty', 'timeout'],
     deliveries: ['after', 'limit', 'dryRun', 'fieldManager', 'fieldValidation'],
     blobs: [],
     events: ['object', 'type', 'after', 'follow', 'limit'],
@@ -28,13 +30,15 @@ const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     supervisors: ['limit', 'continue'],
     actors: [],
     admissions: [],
+    attempt: [],
   }).map(([route, names]) => [route, new Set(names)]),
 );
 
-/** Refuses with BadRequest what the route does not know. */
-export function checkQueryNames(route: string, query: URLSearchParams): void {
+/** Refuses with BadRequest what the route does not know, and bytes that are no text: they would be read as other characters. */
+export function checkQueryNames(route: string, query: URLSearchParams, sent: string): void {
   const known = NAMES.get(route);
   if (known === undefined) return;
+  checkEncoding(query, sent);
   for (const name of query.keys()) {
     if (known.has(name)) continue;
     throw refuse('BadRequest', `unknown query parameter "${name.slice(0, 64)}"`, {
@@ -43,5 +47,23 @@ export function checkQueryNames(route: string, query: URLSearchParams): void {
       ],
       fix: known.size === 0 ? 'This route takes none.' : `The parameters of this route are ${[...known].join(', ')}.`,
     });
+  }
+}
+
+function checkEncoding(query: URLSearchParams, sent: string): void {
+  for (const [name, value] of query) {
+    if (!name.includes('\ufffd') && !value.includes('\ufffd')) continue;
+    try {
+      // A percent sign that stands for itself is left alone.
+      decodeURIComponent(sent.replace(/%(?![0-9a-f]{2})/gi, '%25'));
+      return;
+    } catch {
+      throw badParameter(
+        name,
+        value,
+        'must be UTF-8',
+        'Encode the UTF-8 bytes of the text, each as a percent sign and two digits.',
+      );
+    }
   }
 }

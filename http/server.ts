@@ -207,8 +207,12 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     const query = req.url?.indexOf('?') ?? -1;
     if (query >= 0 && req.url?.includes('%00', query)) {
       // Postgres keeps no U+0000, so nothing can be meant by it in a selector or a cursor. (In a path it names nothing.)
-      const refusal = refuse('BadRequest', 'the query holds a null character');
-      answerError(exchange(req, res, requestId), refusal, deps.log);
+      const x = exchange(req, res, requestId);
+      const message = 'must not hold the character U+0000';
+      const field = [...x.query].find(([, value]) => value.includes('\0'))?.[0] ?? '';
+      const causes = [{ field: field.slice(0, 64), reason: 'FieldValueInvalid', message }];
+      const fix = 'Leave the character out.';
+      answerError(x, refuse('BadRequest', 'the query holds a null character', { causes, fix }), deps.log);
       return;
     }
     try {

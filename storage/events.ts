@@ -76,7 +76,12 @@ const CURSOR = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 function parseCursor(text: string): { readonly sequence: number; readonly id: string } {
   if (text === '') return { sequence: 0, id: NO_UUID };
   const [, sequence = '', id = ''] = CURSOR.exec(text) ?? [];
-  if (id === '') throw refuse('BadRequest', 'after is no cursor of a list of events');
+  if (id === '') {
+    throw refuse('BadRequest', 'after is no cursor of a list of events', {
+      causes: [{ field: 'after', reason: 'FieldValueInvalid', message: 'is no cursor of a list of events' }],
+      fix: 'Send the continue of an answer as after, or leave it out to begin with the oldest.',
+    });
+  }
   return { sequence: Number(sequence), id };
 }
 

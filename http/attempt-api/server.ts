@@ -22,6 +22,7 @@ import type { HttpLog } from '../deps.js';
 import { answerError } from '../errors.js';
 import { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
+import { checkQueryNames } from '../query-names.js';
 import { replyJson } from '../reply.js';
 
 const MAX_CONNECTIONS = 1_024;
@@ -98,6 +99,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
 
   async function serve(x: Exchange): Promise<void> {
     const work = await authenticate(x);
+    if (x.hasQuery) checkQueryNames('attempt', x.query, x.url);
     switch (`${x.method} ${x.path}`) {
       case 'POST /attempt/v1/progress': {
         demand(work);

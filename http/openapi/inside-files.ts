@@ -14,6 +14,11 @@ const SAME: Node = {
   schema: TEXT,
 };
 
+const CONDITIONS: readonly Node[] = [
+  { name: 'If-Match', in: 'header', description: 'ETag that the file has; another one is 412.', schema: TEXT },
+  { name: 'If-None-Match', in: 'header', description: 'ETag that the file has not; `*`: there is none.', schema: TEXT },
+];
+
 const TIME: Node = { type: 'string', format: 'date-time' };
 
 const ENTRY = record(
@@ -79,6 +84,7 @@ export function filePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record
           ...place,
           query('mode', 'Permissions, in octal; those of the file that is replaced, or 0644, by default.'),
           CHECKSUM,
+          ...CONDITIONS,
           ...when,
         ],
         body: RAW,
@@ -88,7 +94,7 @@ export function filePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record
         id: `deleteFileOf${kind}`,
         tag: kind,
         summary: 'Delete a file, or a directory with all that is in it',
-        parameters: [...place, ...when],
+        parameters: [...place, ...CONDITIONS, ...when],
         answer: { schema: record({ path: described('Path.') }, ['path']), description: 'Deleted.' },
       }),
     },

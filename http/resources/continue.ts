@@ -50,7 +50,12 @@ export function readContinue(token: string, project: string | undefined): PageMa
       return { version, project: at, name, left };
     }
   }
-  throw refuse('BadRequest', 'continue key is not valid', {
+  throw invalidContinue();
+}
+
+export function invalidContinue(): Error {
+  return refuse('BadRequest', 'continue key is not valid', {
+    causes: [{ field: 'continue', reason: 'FieldValueInvalid', message: 'is no continue of an answer to this list' }],
     fix: 'Pass metadata.continue of the previous page unchanged, or list again without continue.',
   });
 }

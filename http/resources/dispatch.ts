@@ -7,6 +7,7 @@ import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { catalogIsReadOnly, isCatalog, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
+import { checkQueryNames } from '../query-names.js';
 import type { ServerContext } from '../server-context.js';
 import type { Target } from '../target.js';
 import { callAction } from './action.js';
@@ -131,6 +132,10 @@ export async function serveBelow(
   if (action === undefined) return false;
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'action';
+  if (x.hasQuery) {
+    checkQueryNames('actions', x.query, x.url);
+    checkTimeout(x.query);
+  }
   await callAction(x, context, caller, kind, project, name, action);
   return true;
 }

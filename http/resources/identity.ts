@@ -9,12 +9,23 @@ export function nameIn(body: Record<string, unknown>): { name: string | undefine
   if (isRecord(metadata)) {
     const { name, generateName: base } = metadata;
     if (typeof name === 'string' && name !== '') return { name, base: '' };
-    if (typeof base === 'string' && base !== '') return { name: undefined, base };
+    if (isUnset(name) && typeof base === 'string' && base !== '') return { name: undefined, base };
+    if (!isUnset(name)) throw notText('metadata.name');
+    if (!isUnset(base)) throw notText('metadata.generateName');
   }
   const message = 'name or generateName is required';
   throw invalid(`metadata.name: Required value: ${message}`, [
     { field: 'metadata.name', reason: 'FieldValueRequired', message },
   ]);
+}
+
+function notText(field: string): Error {
+  const message = 'Invalid value: must be a string';
+  return invalid(`${field}: ${message}`, [{ field, reason: 'FieldValueTypeInvalid', message }]);
+}
+
+function isUnset(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
 }
 
 export function named(body: Record<string, unknown>, name: string): Record<string, unknown> {
@@ -25,6 +36,6 @@ export function named(body: Record<string, unknown>, name: string): Record<strin
 export function sameProject(body: Record<string, unknown>, project: string): void {
   const metadata = body['metadata'];
   const said = isRecord(metadata) ? metadata['namespace'] : undefined;
-  if (said === undefined || said === null || said === '' || said === project) return;
+  if (isUnset(said) || said === project) return;
   throw refuse('BadRequest', 'the namespace of the provided object does not match the namespace sent on the request');
 }

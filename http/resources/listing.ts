@@ -8,7 +8,7 @@ import type { ListPage } from '../../actors/resource-service.js';
 import { tooLargeVersion } from '../errors.js';
 import type { ServerContext } from '../server-context.js';
 import type { Scan } from './range.js';
-import { readContinue, type PageMark } from './continue.js';
+import { invalidContinue, readContinue, type PageMark } from './continue.js';
 import { readLimit, readListVersion, type ListVersion } from './versions.js';
 
 export interface ListRequest {
@@ -38,7 +38,7 @@ export async function openPage(
   const newest = context.resources.version();
   const asked = version.at === 'newest' ? 0 : version.version;
   if (asked > newest) throw tooLargeVersion(asked, newest);
-  if (mark !== undefined && mark.version > newest) throw refuse('BadRequest', 'continue key is not valid');
+  if (mark !== undefined && mark.version > newest) throw invalidContinue();
   const exact = mark?.version ?? (version.at === 'exact' ? version.version : undefined);
   if (exact !== undefined && exact < context.resources.floor()) throw expired(mark !== undefined);
   // One more says whether there is more. How far a selection reaches is known only by looking: a group after the other.

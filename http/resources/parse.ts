@@ -13,13 +13,25 @@ export interface ParsedBody {
   readonly duplicates: readonly string[];
 }
 
-/** The media type in lower case, without parameters; `application/json` when none is given, as kube-apiserver reads it. */
+/**
+ * The media type in lower case, without parameters; `application/json` when none is given, as kube-apiserver reads it. Refuses a charset
+ * that is not UTF-8, in which every body is read.
+ */
 export function mediaType(x: Exchange, fallback: string): string {
   const header = x.req.headers['content-type'];
   if (header === undefined || header === '') return fallback;
   const end = header.indexOf(';');
+  const charset = end < 0 ? undefined : /;\s*charset="?([^";\s]*)/i.exec(header)?.[1];
+  if (charset !== undefined && !UTF8.test(charset)) {
+    throw refuse('UnsupportedMediaType', `the charset "${charset.slice(0, 64)}" is not supported; bodies are UTF-8`, {
+      fix: 'Encode the body as UTF-8 and leave the charset out.',
+    });
+  }
   return (end < 0 ? header : header.slice(0, end)).trim().toLowerCase();
 }
+
+/** ASCII is a part of it. */
+const UTF8 = /^(?:utf-?8|us-ascii)$/i;
 
 export function unknownFormat(accepted: readonly string[]): Error {
   return refuse(

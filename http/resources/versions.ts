@@ -84,6 +84,16 @@ export function readBoolean(query: URLSearchParams, name: string): boolean | und
   return text !== '0' && text.toLowerCase() !== 'false';
 }
 
+/** Of our own routes, which refuse what is neither. A parameter without a value is on. */
+export function readFlag(query: URLSearchParams, name: string): boolean | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  const word = text.toLowerCase();
+  if (['', 'true', '1'].includes(word)) return true;
+  if (['false', '0'].includes(word)) return false;
+  throw badParameter(name, text, 'must be true, false, 1 or 0', `Ask for ${name}=true, or leave it out.`);
+}
+
 /** A duration as Go writes it. */
 const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 

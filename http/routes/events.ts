@@ -2,6 +2,7 @@
  * Owns `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
  * `kubectl describe`): an empty list, since our events are not core Events.
  */
+import { badParameter } from '../bad-parameter.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { requireScope } from '../auth/authorise.js';
@@ -10,7 +11,7 @@ import type { Exchange } from '../exchange.js';
 import type { CollectionRouteTarget } from '../handle.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { readBoolean, readLimit } from '../resources/versions.js';
+import { readFlag, readLimit } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 
@@ -19,6 +20,10 @@ const SCOPE = 'events:read';
 const PAGE = 100;
 /** How often a follower's new events are looked for, ms: an indexed read of one org. */
 const POLL_MS = 500;
+
+/** Without a kind or a name it is any. */
+const OBJECT = /^(?:[a-z]*\/[a-z0-9.-]{0,253}|[0-9a-f-]{36}|)$/i;
+const TYPE = /^(?:\*|[a-z0-9]+\.(?:\*|[a-z0-9_]+))$/;
 
 export async function serveEvents(
   x: Exchange,
@@ -42,14 +47,27 @@ export async function serveEvents(
   }
   const query: EventQuery = {
     project,
-    object: x.query.get('object') ?? undefined,
-    type: x.query.get('type') ?? undefined,
+    object: readMatching(
+      x,
+      'object',
+      OBJECT,
+      'must be <kind>/<name> or a uid',
+      'Ask for object=Job/squares, for example.',
+    ),
+    type: readMatching(x, 'type', TYPE, 'must be an event type or a prefix', 'Ask for type=job.* or type=job.failed.'),
     after: x.query.get('after') ?? undefined,
     limit: readLimit(x.query.get('limit')) ?? PAGE,
   };
-  if (readBoolean(x.query, 'follow') === true) return follow(x, context, caller, query);
+  if (readFlag(x.query, 'follow') === true) return follow(x, context, caller, query);
   const { items, next } = await context.events.list(caller.org, query, context.deadlines.current());
   replyJson(x, 200, { items, ...(next === undefined ? {} : { continue: next }) });
+}
+
+/** Refuses what no event can match, and a reader would take for silence. */
+function readMatching(x: Exchange, name: string, form: RegExp, rule: string, fix: string): string | undefined {
+  const value = x.query.get(name) ?? undefined;
+  if (value === undefined || form.test(value)) return value;
+  throw badParameter(name, value, rule, fix);
 }
 
 /** One line per event, as they come. A follower that falls behind waits on its socket and not in our memory. */

@@ -136,7 +136,7 @@ function exitOf(end: ExecEnd, over: Over): ExitView {
       return exitView(end);
     case 'NotExecuted':
       throw refuse('Invalid', `the command was not executed: ${end.message}`, {
-        fix: fixOfCommand(end.reason),
+        fix: fixOfCommand(end),
         causes: [{ field: 'command', reason: end.reason, message: end.message }],
       });
     case 'WorkGone':

@@ -9,13 +9,14 @@
 import { Readable } from 'node:stream';
 import { refuse } from '../../src/api/refusal.js';
 import { rfc3339 } from '../../src/api/time.js';
-import type { Entry, FilePlace } from '../../actors/work/files/open.js';
+import type { Entry, FilePlace, WriteOrder } from '../../actors/work/files/open.js';
 import type { Caller } from '../../actors/resource-service.js';
+import { tagsOf } from '../conditional.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { readBoolean } from '../resources/versions.js';
+import { readFlag } from '../resources/versions.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { serveArchive } from './archives.js';
@@ -52,9 +53,7 @@ export async function serveFiles(
     case 'DELETE':
       return remove(x, context, place, allows);
     default:
-      return readBoolean(x.query, 'list') === true
-        ? list(x, context, place, allows)
-        : download(x, context, place, allows);
+      return readFlag(x.query, 'list') === true ? list(x, context, place, allows) : download(x, context, place, allows);
   }
 }
 
@@ -123,7 +122,7 @@ async function upload(x: Exchange, context: ServerContext, place: FilePlace, all
     throw refuse('BadRequest', 'X-Content-SHA256 must be 64 hexadecimal digits');
   }
   await takeBody(x, context, allows, async (body, length) => {
-    const written = await context.files.write(place, { mode, sha256, length }, body, x.gone);
+    const written = await context.files.write(place, { mode, sha256, length, ...conditionsOf(x) }, body, x.gone);
     replyJson(x, 200, {
       path: place.path,
       type: 'File',
@@ -135,10 +134,14 @@ async function upload(x: Exchange, context: ServerContext, place: FilePlace, all
   });
 }
 
+function conditionsOf(x: Exchange): Pick<WriteOrder, 'ifMatch' | 'ifNoneMatch'> {
+  return { ifMatch: tagsOf(x.header('if-match'), false), ifNoneMatch: tagsOf(x.header('if-none-match'), true) };
+}
+
 async function remove(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
   const release = context.streams.add(x, { allows, end: () => undefined });
   try {
-    await context.files.remove(place, x.gone);
+    await context.files.remove(place, conditionsOf(x), x.gone);
     replyJson(x, 200, { path: place.path });
   } finally {
     release();

@@ -17,7 +17,7 @@ import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../handle.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
-import { readBoolean } from '../resources/versions.js';
+import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { checkContainer, OF_PROCESS } from './containers.js';
@@ -47,7 +47,7 @@ export async function serveLogs(
   if (works !== undefined) checkContainer(asked.container, works);
   // An Attempt's own names of processes have no epoch.
   const request = works === owner ? ofProcess(asked, owner.metadata.uid) : asked;
-  const timestamps = readBoolean(x.query, 'timestamps') ?? false;
+  const timestamps = readFlag(x.query, 'timestamps') ?? false;
   const most = readCount(x, 'limitBytes', Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY;
 
   const release = context.streams.add(x, {
@@ -202,8 +202,8 @@ export function readLogRequest(x: Exchange, indexes: number, now: number): LogRe
     index: index ?? 0,
     epoch: readCount(x, 'epoch', Number.MAX_SAFE_INTEGER),
     container: container === '' ? 'main' : container,
-    follow: readBoolean(x.query, 'follow') ?? false,
-    ...(readBoolean(x.query, 'previous') === true ? { previous: true } : {}),
+    follow: readFlag(x.query, 'follow') ?? false,
+    ...(readFlag(x.query, 'previous') === true ? { previous: true } : {}),
     tail: readCount(x, 'tail', MOST_LINES) ?? readCount(x, 'tailLines', MOST_LINES),
     since: readSince(x.query.get('since') ?? x.query.get('sinceTime'), now) ?? readSinceSeconds(x, now),
   };

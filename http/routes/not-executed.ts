@@ -1,4 +1,6 @@
 /** The next step for a client whose command was not executed, by the reason that the engine gives. Pure. */
+import { TOO_LONG } from '../../src/engines/compute/shared/not-found.js';
+
 const FIXES: Readonly<Record<string, string>> = {
   CommandNotFound:
     'Name a program that the image has, by its path or by a name that PATH leads to, or use an image that has it.',
@@ -6,6 +8,7 @@ const FIXES: Readonly<Record<string, string>> = {
   WorkingDirNotFound: 'Name a working directory that exists inside, or make it first.',
 };
 
-export function fixOfCommand(reason: string): string {
+export function fixOfCommand({ reason, message }: { readonly reason: string; readonly message: string }): string {
+  if (message.endsWith(TOO_LONG)) return 'Send less in arguments and environment: put what is long into a file.';
   return FIXES[reason] ?? 'Send the command again; when it goes on failing, look at the status of the object.';
 }

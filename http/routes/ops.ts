@@ -19,6 +19,7 @@ import { readInput } from '../input.js';
 import { checkQueryNames } from '../query-names.js';
 import type { ServerContext } from '../server-context.js';
 import { checkIdempotencyKey } from '../resources/options.js';
+import { mediaType } from '../resources/parse.js';
 import { readLimit } from '../resources/versions.js';
 
 /** Loaded when the first body comes: it is a tenth of what a start loads, and few services ever need it. */
@@ -30,6 +31,8 @@ async function openReader(): Promise<RouterMiddleware> {
 let reader: Promise<RouterMiddleware> | undefined;
 
 const readJson: RouterMiddleware = async (ctx, next) => {
+  // For its charset: the reader takes any for UTF-8.
+  mediaType(exchangeOf(ctx.res), '');
   reader ??= openReader();
   return (await reader)(ctx, next);
 };
@@ -91,7 +94,7 @@ export function opsRoutes(router: Router, context: ServerContext): void {
     const caller = await admit(exchangeOf(ctx.res), context, ctx.req.headers.authorization);
     requireScope(caller, OPERATOR_SCOPE, '');
     callers.set(ctx.req, caller);
-    checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring));
+    checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring), ctx.querystring);
     await next();
   });
 

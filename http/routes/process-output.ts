@@ -9,7 +9,7 @@ import { RefusalError } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
 import type { ProcessState } from '../../src/engines/compute/contract/engine.js';
 import type { Exchange } from '../exchange.js';
-import { readBoolean } from '../resources/versions.js';
+import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 import { exitView, FRAMES, line, textOf } from './frames.js';
@@ -23,7 +23,7 @@ export async function sendOutput(
   allows: (caller: Caller) => boolean,
 ): Promise<void> {
   const { res } = x;
-  const follow = readBoolean(x.query, 'follow') ?? false;
+  const follow = readFlag(x.query, 'follow') ?? false;
   const release = context.streams.add(x, { allows, end: () => res.end() });
   try {
     const lines = await context.commands.readProcess(address, process, follow, x.gone);

@@ -24,7 +24,7 @@ import { replyJson } from '../reply.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';
-import { readBoolean } from '../resources/versions.js';
+import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { readCommand } from './command-body.js';
 import { readEpoch } from './epoch.js';
@@ -137,7 +137,7 @@ async function start(place: Place, caller: Caller): Promise<void> {
   );
   if (started.outcome === 'NotExecuted') {
     throw refuse('Invalid', `the command was not executed: ${started.message}`, {
-      fix: fixOfCommand(started.reason),
+      fix: fixOfCommand(started),
       causes: [{ field: 'command', reason: started.reason, message: started.message }],
     });
   }
@@ -183,7 +183,7 @@ async function write(place: Place, process: ProcessName): Promise<void> {
   const { x, context } = place;
   if (x.header('idempotency-key') !== undefined)
     throw refuse('BadRequest', 'Idempotency-Key is not supported for streamed bodies');
-  const end = readBoolean(x.query, 'end') ?? false;
+  const end = readFlag(x.query, 'end') ?? false;
   const data = await context.bodies.take(x);
   const written = await give(place, process, data, end);
   if (written === 0 && data.length > 0) {
@@ -233,7 +233,13 @@ async function signal(place: Place, process: ProcessName): Promise<void> {
 async function gone(place: Place, process: ProcessName): Promise<Error> {
   try {
     const { ended } = await find(place, process);
-    return refuse('Conflict', ended === undefined ? 'the process takes no more input' : 'the process has ended');
+    return ended === undefined
+      ? refuse('Conflict', 'the process takes no more input', {
+          fix: 'Its input has ended. Start another process to send more.',
+        })
+      : refuse('Conflict', 'the process has ended', {
+          fix: 'Read the process for its exit code, and its output; start another one to go on.',
+        });
   } catch (error) {
     if (error instanceof RefusalError) return error;
     throw error;

@@ -18,7 +18,9 @@ export async function takeBody(
     throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: sent again, it leaves the same files');
   }
   if (x.header('content-encoding') !== undefined) {
-    throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are taken as they are sent');
+    throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are taken as they are sent', {
+      fix: 'Send the body as it is, without the header Content-Encoding.',
+    });
   }
   const promised = x.header('content-length');
   const release = context.streams.add(x, { allows, end: () => undefined });

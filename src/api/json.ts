@@ -65,8 +65,8 @@ function parseJson(text: string, bytes: Buffer): Parsed<unknown> | Refused {
   }
   const kept = countMembers(value);
   if (Number.isNaN(kept) || mayBeUnsafe(text)) {
-    const problem = findUnsafe(value);
-    if (problem !== undefined) return refused(problem);
+    const found = findUnsafe(value);
+    if (found !== undefined) return unsafe(found);
   }
   return { outcome: 'Parsed', value, duplicates: kept === members ? NONE : duplicatesOf(text) };
 }
@@ -120,8 +120,8 @@ function parseYaml(text: string, size: number): Parsed<unknown> | Refused {
   const read = readYaml(text);
   if (read.outcome === 'Malformed') return refused(read.problem);
   if (read.outcome === 'TooLarge') return tooLarge(read.problem);
-  const problem = findUnsafe(read.value);
-  if (problem !== undefined) return refused(problem);
+  const found = findUnsafe(read.value);
+  if (found !== undefined) return unsafe(found);
   return { outcome: 'Parsed', value: read.value, duplicates: read.duplicates };
 }
 
@@ -137,4 +137,9 @@ function nameOf(value: unknown): string {
 
 function refused(message: string): Refused {
   return { outcome: 'Refused', refusal: { code: 'BadRequest', message } };
+}
+
+function unsafe({ field, flaw }: NonNullable<ReturnType<typeof findUnsafe>>): Refused {
+  const causes = [{ field, reason: 'FieldValueInvalid', message: flaw }];
+  return { outcome: 'Refused', refusal: { code: 'BadRequest', message: `${field || 'the body'}: ${flaw}`, causes } };
 }

@@ -72,7 +72,7 @@ export function checkFieldManager(name: string): Complaint {
 
 /** Letters and digits without vowels and look-alikes, as Kubernetes chooses them. */
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
-const SUFFIX_LENGTH = 5;
+export const SUFFIX_LENGTH = 5;
 /** Bytes from here on would make the first letters likelier than the others. */
 const FAIR = 256 - (256 % SUFFIX_ALPHABET.length);
 

@@ -20,10 +20,10 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 // eslint-disable-next-line no-control-regex -- it is what is taken out
 const UNFIT = /[\0\p{Surrogate}]/gu;
 
-/** What makes a value unfit to be stored, as a sentence; undefined when nothing does. The depth must be bounded already. */
-export function findUnsafe(value: unknown): string | undefined {
+/** Where a value is unfit to be stored, and what makes it so; undefined when nothing does. The depth must be bounded already. */
+export function findUnsafe(value: unknown): { readonly field: string; readonly flaw: string } | undefined {
   const found = find(value);
-  return found === undefined ? undefined : `${fieldPath('', found.keys) || 'the body'}: ${found.flaw}`;
+  return found === undefined ? undefined : { field: fieldPath('', found.keys), flaw: found.flaw };
 }
 
 /** `keys` lead to it; they are put together on the way back, since nearly all values have no flaw. */

@@ -12,10 +12,15 @@ export class WebhookCaFault extends Error {
   }
 }
 
+const MISSING =
+  'does not exist. Name a file that does; an authority that this service makes for itself (TROUPE_TLS_PORT) is there ' +
+  'after its first start: start it once without TROUPE_WEBHOOK_CA.';
+
 /** PEM certificates; undefined when the setting is unset. */
 export async function readWebhookCa(file: string | undefined): Promise<readonly string[] | undefined> {
   if (file === undefined) return undefined;
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new WebhookCaFault(file, MISSING);
     throw new WebhookCaFault(file, `cannot be read (${error instanceof Error ? error.message : 'unknown'})`);
   });
   const certificates = text.match(PEM) ?? [];

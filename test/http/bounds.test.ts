@@ -52,6 +52,7 @@ test('compressed bodies are refused, and bad HTTP gets a Status', async (t) => {
   const door = await openDoor(t);
   const zipped = await door.call(SECRETS, { method: 'POST', body: 'x', headers: { 'content-encoding': 'gzip' } });
   t.is(zipped.status, 415);
+  t.regex(await zipped.text(), /"fix":"Send the body as it is/);
   t.regex(await raw(door, 'NONSENSE\r\n\r\n'), /^HTTP\/1.1 400 [\s\S]*"kind":"Status"[\s\S]*"fix":/);
   const method = await raw(door, 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n');
   t.regex(method, /^HTTP\/1.1 400 [\s\S]*the method of the request is not known[\s\S]*"fix":"Use GET/);

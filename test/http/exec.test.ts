@@ -142,6 +142,10 @@ test('what cannot be executed, and work that ends under it, are refusals with th
   const refused = await run(door, { command: ['nope'] });
   t.is(refused.status, 422);
   t.regex(JSON.stringify(await json(refused)), /CommandNotFound/);
+  const message = 'true: its arguments and environment are too long';
+  const long: ExecEnd = { end: 'NotExecuted', reason: 'CommandNotExecutable', message };
+  const tooLong = await run(await openDoor(t, { commands: scripted({ end: long }, fresh()) }), { command: ['true'] });
+  t.regex(String(at(await json(tooLong), 'fix')), /^Send less/);
   const gone = await openDoor(t, { commands: scripted({ end: { end: 'WorkGone' } }, fresh()) });
   const ended = await run(gone, { command: ['x'] });
   t.is(ended.status, 409);

@@ -137,7 +137,9 @@ test('a process is started with what was asked, listed, read, signalled, and sho
   const ended = await json(door.call(`${PROCESSES}/${id}`));
   t.like(ended, { running: false, exitCode: 143, signal: 15, endTime: '2023-11-14T22:13:21.000Z' });
   t.is((await post(door, `${PROCESSES}/${id}/signals`, { signal: 'SIGTERM' })).status, 409);
-  t.is((await post(door, `${PROCESSES}/${id}/stdin`, 'x')).status, 409);
+  const late = await post(door, `${PROCESSES}/${id}/stdin`, 'x');
+  t.is(late.status, 409);
+  t.regex(String(at(await json(late), 'fix')), /start another one/);
 });
 
 test('a handle of an epoch that is over is told the present one, and one of another object is not found', async (t) => {

@@ -84,6 +84,17 @@ test('a create without a name or generateName is Invalid, and one for another pr
   const nameless = await door.make('Secret', 'secrets', '');
   t.is(nameless.status, 422);
   t.is(at(await json(nameless), 'details.causes.0.field'), 'metadata.name');
+  for (const [metadata, field, said] of [
+    [{ name: 5 }, 'metadata.name', /must be a string/],
+    [{ generateName: [] }, 'metadata.generateName', /must be a string/],
+  ] as const) {
+    const body = JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind: 'Secret', metadata });
+    const refused = await door.call(SECRETS, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    t.is(refused.status, 422);
+    const status = await json(refused);
+    t.is(at(status, 'details.causes.0.field'), field, body);
+    t.regex(String(at(status, 'details.causes.0.message')), said);
+  }
   const elsewhere = await door.make('Secret', 'secrets', 'x', {}, { namespace: 'other' });
   t.is(elsewhere.status, 400);
 });
@@ -124,6 +135,9 @@ test('what a body may not be is refused by name, and never with a 500', async (t
     ['POST', 'application/json', '{"__proto__":{}}', 400],
     ['POST', 'application/json', new Uint8Array([0x7b, 0xff, 0x7d]), 400],
     ['POST', 'text/plain', '{}', 415],
+    ['POST', 'application/json; charset=utf-16', '{}', 415],
+    ['PATCH', 'application/merge-patch+json;charset="ISO-8859-1"', '{}', 415],
+    ['PATCH', 'application/merge-patch+json; charset=UTF-8', '{}', 200],
     ['POST', 'application/x-www-form-urlencoded', 'a=b', 415],
     ['PATCH', 'application/strategic-merge-patch+json', '{}', 415],
     ['PATCH', 'application/apply-patch+yaml', '{}', 415],
@@ -134,9 +148,30 @@ test('what a body may not be is refused by name, and never with a 500', async (t
     const path = method === 'POST' ? SECRETS : `${SECRETS}/a`;
     const answer = await door.call(path, { method, headers: { 'content-type': type }, body });
     t.is(answer.status, status, `${method} ${type} ${String(body)}`);
-    t.is(at(await json(answer), 'kind'), 'Status');
+    t.is(at(await json(answer), 'kind'), status === 200 ? 'Secret' : 'Status');
   }
   t.deepEqual(door.logged, []);
+});
+
+test('a malformed request is blamed on its parameter or field, with the next step', async (t) => {
+  const door = await openDoor(t);
+  const told = async (answer: Promise<Response>): Promise<readonly unknown[]> => {
+    const status = await json(answer);
+    return [at(status, 'code'), at(status, 'details.causes.0.field'), typeof at(status, 'fix')];
+  };
+  for (const [query, field] of [
+    ['continue=x', 'continue'],
+    ['labelSelector=a%20in', 'labelSelector'],
+    ['fieldSelector=a', 'fieldSelector'],
+    ['fieldSelector=spec.none%3D1', 'fieldSelector'],
+    ['labelSelector=a%00', 'labelSelector'],
+  ] as const) {
+    t.deepEqual(await told(door.call(`${SECRETS}?${query}`)), [400, field, 'string'], query);
+  }
+  const headers = { 'content-type': 'application/json' };
+  const body = '{"metadata":{"name":"a","labels":{"b":"\\u0000"}}}';
+  const unfit = await told(door.call(SECRETS, { method: 'POST', headers, body }));
+  t.deepEqual(unfit, [400, 'metadata.labels.b', 'string']);
 });
 
 test('options of a write that do not exist are refused as kube-apiserver does', async (t) => {
@@ -332,7 +367,13 @@ test('an action is checked against its schema and reaches the machine as one', a
     t.is(refused.status, 422, body);
     t.is(at(await json(refused), 'details.causes.0.field'), field);
   }
+  for (const path of [tokens, rotations]) {
+    const unknown = await door.call(`${path}?expiresIn=2h`, { method: 'POST' });
+    t.is(unknown.status, 400);
+    t.is(at(await json(unknown), 'details.causes.0.field'), 'expiresIn');
+  }
   t.is(door.stage.requests.length, asked);
+  t.is((await door.call(`${tokens}?dryRun=All&fieldManager=me&pretty=true`, { method: 'POST' })).status, 200);
 });
 
 test('what is only worth a warning comes as Warning headers, safe for any header reader', async (t) => {

@@ -70,6 +70,24 @@ test('the log of a Job is streamed as text, with what the query asks for', async
     t.is(unknown.status, 400, path);
     t.is(at(await json(unknown), 'message'), 'unknown query parameter "tailines"');
   }
+  for (const [path, field] of [
+    [`${JOB}/logs?timestamps=maybe`, 'timestamps'],
+    [`${JOB}/logs?follow=yes`, 'follow'],
+    [`${JOB}/logs?previous=2`, 'previous'],
+    [`${BASE}/events?follow=maybe`, 'follow'],
+    [`${JOB}/logs?container=%ff`, 'container'],
+    [`${BASE}/events?type=JOB`, 'type'],
+    [`${BASE}/events?type=job.max.*`, 'type'],
+    [`${BASE}/events?object=x`, 'object'],
+    [`${BASE}/events?object=Job/a/b`, 'object'],
+  ] as const) {
+    const refused = await door.call(path);
+    t.is(refused.status, 400, path);
+    t.is(at(await json(refused), 'details.causes.0.field'), field);
+  }
+  t.is((await door.call(`${JOB}/logs?timestamps=FALSE&follow=0&container=main`)).status, 200);
+  t.is((await door.call(`${BASE}/events?object=job/%EF%BF%BD`)).status, 400, 'no name, though its bytes are a text');
+  t.is((await door.call(`${IN_DEFAULT}/jobs?watch=false&allowWatchBookmarks=maybe`)).status, 200);
   t.is((await door.call(`${IN_DEFAULT}/jobs?unknown=1`)).status, 200, 'the Kubernetes verbs leave it alone');
   const v2 = await door.call('/openapi/v2');
   t.deepEqual([v2.status, await v2.text()], [200, '']);

@@ -249,6 +249,16 @@ test('a dry run says what the create would be refused for, field by field, and p
     t.not(textAt(reason, 'fix'), '');
   }
   t.false(answer.text.includes('placementPreview'), answer.text);
+  for (const [kind, plural, spec] of [
+    ['Sandbox', 'sandboxes', { image: 'svc/agent-tools' }],
+    ['Workspace', 'workspaces', { ephemeral: true }],
+  ] as const) {
+    const at = JOBS.replace('jobs', plural);
+    const dry = await client.post(`${at}?dryRun=All`, objectOf(kind, 'dry', { ...spec, maxCostUSD: '1.00' }));
+    t.is(dry.status, 201, dry.text);
+    const [reason] = listAt(dry.body, 'status', 'estimate', 'blockingReasons');
+    t.is(textAt(reason, 'message'), 'spec.maxCostUSD: not supported yet');
+  }
   t.regex(answer.headers.get('warning') ?? '', /would be refused: Job does not support yet: .*spec\.resources\.gpu/);
 
   t.is(
@@ -258,6 +268,8 @@ test('a dry run says what the create would be refused for, field by field, and p
   const changed = await client.merge(`${JOBS}/dry-changed?dryRun=All`, { spec: { maxCostUSD: '1.00' } });
   t.is(changed.status, 200, changed.text);
   t.regex(changed.headers.get('warning') ?? '', /would be refused: Job does not support yet: spec\.maxCostUSD/);
+  const [reason] = listAt(changed.body, 'status', 'estimate', 'blockingReasons');
+  t.is(textAt(reason, 'message'), 'spec.maxCostUSD: not supported yet');
 });
 
 test('a dry run returns an estimate and stores nothing, also when it is refused', async (t) => {

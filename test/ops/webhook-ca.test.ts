@@ -26,5 +26,6 @@ test('a file of authorities is read whole; one that cannot be used stops the sta
       text,
     );
   }
-  await t.throwsAsync(readWebhookCa(join(dir, 'none')), { message: /cannot be read/ });
+  await t.throwsAsync(readWebhookCa(join(dir, 'none')), { message: /none does not exist\. .* start it once without/ });
+  await t.throwsAsync(readWebhookCa(dir), { message: /cannot be read/ });
 });

@@ -86,6 +86,11 @@ withBusybox('files are written, read, listed, packed and deleted with busybox al
     const read = await openFile(ENTERED, path, openHashes(), never);
     t.is(read.sha256, sha256);
     t.true((await all(read.read(undefined))).equals(bytes));
+    const wrong = { ifMatch: ['0'.repeat(64)], ifNoneMatch: undefined };
+    await t.throwsAsync(removeFile(ENTERED, path, wrong, never), { message: /^PreconditionFailed/ });
+    const again = writeFile(ENTERED, { path, ifNoneMatch: '*' }, bytesOf(bytes), hashes, never);
+    await t.throwsAsync(again, { message: /^PreconditionFailed/ });
+    await writeFile(ENTERED, { path, mode: '0640', ifMatch: [sha256] }, bytesOf(bytes), hashes, never);
     if (size === 0) continue;
     const part = await openFile(ENTERED, path, hashes, never);
     t.true((await all(part.read({ start: 2, end: size - 2 }))).equals(bytes.subarray(2, size - 1)));
@@ -105,7 +110,7 @@ withBusybox('files are written, read, listed, packed and deleted with busybox al
   const packed = await all(packDirectory(ENTERED, join(directory, 'd'), never));
   await unpackArchive(ENTERED, join(directory, 'copy'), bytesOf(packed), never);
   t.deepEqual((await readdir(join(directory, 'copy'))).toSorted(), entries.map(({ name }) => name).toSorted());
-  await removeFile(ENTERED, join(directory, 'copy'), never);
+  await removeFile(ENTERED, join(directory, 'copy'), {}, never);
   t.deepEqual(await readdir(directory), ['d']);
 });
 

@@ -149,6 +149,36 @@ test('bytes with another hash than promised leave the old file as it was', async
   t.is(await inside('ls -A /workspace/summed'), '10\n1000000\n');
 });
 
+test('a write and a delete whose conditions do not hold change nothing, and say so as 412', async (t) => {
+  const tagOf = (text: string | Uint8Array): string => `"${sha256(text)}"`;
+  for (const size of [10, 1_000_000]) {
+    const at = `/workspace/conditions/${size}`;
+    const first = randomBytes(size);
+    const none = { headers: { 'if-none-match': '*' } };
+    t.is((await put(at, first, { headers: { 'if-match': '*' } })).status, 412, 'there is nothing to match');
+    t.is((await put(at, first, none)).status, 200);
+    const second = await put(at, randomBytes(size), none);
+    t.is(second.status, 412, second.text);
+    t.is(textAt(second.body, 'reason'), 'PreconditionFailed');
+    for (const wrong of [tagOf('other'), 'W/' + tagOf(first), sha256(first), '"x"']) {
+      t.is((await put(at, 'lost', { headers: { 'if-match': wrong } })).status, 412, wrong);
+      t.is((await ask(at, { method: 'DELETE', headers: { 'if-match': wrong } })).status, 412, wrong);
+    }
+    t.is((await put(at, 'lost', { headers: { 'if-none-match': `"x", W/${tagOf(first)}` } })).status, 412);
+    t.is((await ask(at, { method: 'HEAD' })).headers.get('etag'), tagOf(first), 'it is as it was');
+    t.is((await put(at, 'next', { headers: { 'if-match': `"x", ${tagOf(first)}` } })).status, 200);
+    t.is((await ask(at, { method: 'DELETE', headers: { 'if-none-match': tagOf('next') } })).status, 412);
+    t.is((await ask(at)).text, 'next');
+    t.is((await ask(at, { method: 'DELETE', headers: { 'if-match': tagOf('next') } })).status, 200);
+  }
+  t.is(await inside('ls -A /workspace/conditions'), '');
+  await inside('ln -s /workspace/nowhere /workspace/conditions/dangling');
+  const dangling = { headers: { 'if-none-match': '*' } };
+  t.is((await put('/workspace/conditions/dangling', 'x', dangling)).status, 200, 'the file that it leads to is new');
+  const directory = await put('/workspace/conditions', 'x');
+  t.regex(textAt(directory.body, 'fix'), /^Add the name of the file/);
+});
+
 test('an upload that is cut leaves nothing, neither the file nor a part of it', async (t) => {
   await inside('mkdir -p /workspace/cut');
   const { url, key } = boxes.client();
@@ -334,6 +364,13 @@ test('what cannot be a path is the caller’s mistake, and said so', async (t) =
   t.is((await ask('/workspace/pipe')).status, 400);
   t.is((await ask('/workspace')).status, 400);
   t.is((await ask('/workspace/plain', { query: { list: 'true' } })).status, 400);
+  t.is((await ask('/workspace', { query: { list: 'foo' } })).status, 400);
+  const { url, key } = boxes.client();
+  const authorization = `Bearer ${key}`;
+  const sent = (query: string): Promise<Response> =>
+    fetch(`${url}${SANDBOXES}/${BOX}/files?${query}`, { method: 'PUT', headers: { authorization }, body: 'x' });
+  t.is((await sent('path=/workspace/%ff')).status, 400, 'bytes that are no text');
+  t.is((await sent('path=/workspace/%EF%BF%BD%zz')).status, 200, 'that character itself, and a percent sign');
   t.is((await put('/workspace/plain/below', 'x')).status, 400);
   t.is((await put('/workspace/dir/', 'x')).status, 400);
   t.is((await put('/workspace', 'x')).status, 400);

@@ -12,6 +12,9 @@ export const EXIT = {
   special: 74,
   changed: 75,
   mount: 76,
+  unmatched: 77,
+  matched: 78,
+  overDirectory: 79,
 } as const;
 
 const WRITABLE = 'Write to a path below /workspace in a Sandbox, or below the home directory in a Workspace.';
@@ -45,6 +48,19 @@ export function faultOf(exitCode: number, complaint: string, path: string): Refu
       return refuse('Conflict', `${at} is a mount point or contains one; nothing was deleted`, {
         ...causedBy('FieldValueInvalid', 'is a mount point or contains one'),
         fix: 'Delete the entries of a mount point one by one; the mount point itself stays.',
+      });
+    case EXIT.unmatched:
+      return refuse('PreconditionFailed', `${at} is not as If-Match says; nothing was changed`, {
+        fix: 'Read the file again, and send its ETag as If-Match.',
+      });
+    case EXIT.matched:
+      return refuse('PreconditionFailed', `${at} is what If-None-Match excludes; nothing was changed`, {
+        fix: 'Read the file: it is there already. Without If-None-Match it is replaced or deleted.',
+      });
+    case EXIT.overDirectory:
+      return refuse('BadRequest', `${at} is a directory, and a file cannot take its place`, {
+        ...causedBy('FieldValueInvalid', 'is a directory'),
+        fix: 'Add the name of the file to the path; POST to files/archive writes a whole directory.',
       });
     default:
       return ofSystem(exitCode, complaint, at);

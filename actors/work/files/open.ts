@@ -8,6 +8,7 @@ import type { AttachedWork, AttachDeps } from '../attach.js';
 import { packDirectory, unpackArchive } from './archive.js';
 import { listDirectory, type Listing } from './list.js';
 import { openFile, openHashes, type OpenedFile } from './read.js';
+import type { Preconditions } from './preconditions.js';
 import { removeFile } from './remove.js';
 import { writeFile, type WriteOrder, type Written } from './write.js';
 
@@ -37,7 +38,7 @@ export interface Files {
     body: AsyncIterator<Uint8Array>,
     signal: AbortSignal,
   ): Promise<Written>;
-  remove(place: FilePlace, signal: AbortSignal): Promise<void>;
+  remove(place: FilePlace, conditions: Preconditions, signal: AbortSignal): Promise<void>;
   /** `use` gets the archive's bytes. */
   pack<T>(
     place: FilePlace,
@@ -79,7 +80,8 @@ export function openFiles(deps: AttachDeps): Files {
       within(place, signal, (attached, until) =>
         writeFile(attached, { ...order, path: place.path }, body, hashes, until),
       ),
-    remove: (place, signal) => within(place, signal, (attached, until) => removeFile(attached, place.path, until)),
+    remove: (place, conditions, signal) =>
+      within(place, signal, (attached, until) => removeFile(attached, place.path, conditions, until)),
     pack: (place, use, signal) =>
       within(place, signal, (attached, until) => use(packDirectory(attached, place.path, until))),
     unpack: (place, body, signal) =>

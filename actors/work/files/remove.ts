@@ -7,12 +7,13 @@ import { refuse } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';
 import { collect, runScript } from './box-script.js';
 import { EXIT } from './faults.js';
+import { HOLDS, wordsOf, type Preconditions } from './preconditions.js';
 
 /**
  * The kernel lists mount points with blanks, tabs, newlines and backslashes as octal numbers, which is how `printf` reads them. The `x`
  * keeps a newline at the end of a name.
  */
-const REMOVE = `
+const REMOVE = `${HOLDS}
 at=$1
 while [ "$at" != "\${at%/}" ]; do at=\${at%/}; done
 [ -e "$at" ] || [ -L "$at" ] || exit ${EXIT.missing}
@@ -26,15 +27,21 @@ if [ ! -L "$at" ]; then
     case $point in "$real" | "$real"/*) exit ${EXIT.mount} ;; esac
   done </proc/self/mountinfo
 fi
+holds "$at" "$2" "$3"
 rm -rf "$at"`;
 
-export async function removeFile(attached: AttachedWork, path: string, signal: AbortSignal): Promise<void> {
+export async function removeFile(
+  attached: AttachedWork,
+  path: string,
+  conditions: Preconditions,
+  signal: AbortSignal,
+): Promise<void> {
   if (posix.normalize(path) === '/') {
     throw refuse('BadRequest', 'the root cannot be deleted', {
       causes: [{ field: 'path', reason: 'FieldValueInvalid', message: 'is the root' }],
     });
   }
-  const script = await runScript(attached, REMOVE, [path], signal);
+  const script = await runScript(attached, REMOVE, [path, ...wordsOf(conditions)], signal);
   await collect(script, 0);
   await script.done();
 }

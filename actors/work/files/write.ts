@@ -14,6 +14,7 @@ import { refuse } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';
 import { collect, runScript } from './box-script.js';
 import { EXIT, overTheDisk, quoted } from './faults.js';
+import { HOLDS, wordsOf, type Preconditions } from './preconditions.js';
 import { parseStat, STAT_FORMAT, type Hashes } from './read.js';
 
 /** Written as a whole, bytes. */
@@ -31,13 +32,13 @@ let uploads = 0;
 /** $1: where to. $2: name of the temporary file. A link is followed: the file that it leads to is written. */
 const PLACE = `
 umask 022
-case $1 in */) exit ${EXIT.directory};; esac
+case $1 in */) exit ${EXIT.overDirectory};; esac
 t=$1
 if [ -L "$t" ]; then
   t=$(readlink -f "$1" && echo x) || exit ${EXIT.missing}
   t=\${t%?x}
 fi
-[ -d "$t" ] && exit ${EXIT.directory}
+[ -d "$t" ] && exit ${EXIT.overDirectory}
 [ -e "$t" ] && ! [ -f "$t" ] && exit ${EXIT.special}
 d=\${t%/*}
 w=$d/$2
@@ -59,17 +60,25 @@ const LET_GO = `
 [ -f "$t" ] && { sleep 1 </dev/null >/dev/null 2>&1 & } 2>/dev/null 9<"$t"
 `;
 
-/** $3: bytes that must be there. $4: permissions; empty: those of the file that is replaced, or 0644. */
-const FINISH = `
+/** $3: bytes that must be there. $4: permissions; empty: those of the file that is replaced, or 0644. $5, $6: preconditions. */
+const FINISH = `${HOLDS}
+unheld() { rm -f "$w"; }
 [ "$(stat -c %s "$w")" = "$3" ] || { rm -f "$w"; exit ${EXIT.changed}; }
 if [ -n "$4" ]; then m=$4; elif [ -f "$t" ]; then m=$(stat -c %a "$t"); else m=0644; fi
-chmod "$m" "$w" && mv -f "$w" "$t" || { e=$?; rm -f "$w"; exit $e; }
+chmod "$m" "$w" || { e=$?; rm -f "$w"; exit $e; }
+holds "$t" "$5" "$6"
+if [ "$6" = '*' ]; then
+  ln "$w" "$t"; e=$?
+  rm -f "$w"
+  [ $e = 0 ] || { [ -e "$t" ] && exit ${EXIT.matched}; exit $e; }
+else mv -f "$w" "$t" || { e=$?; rm -f "$w"; exit $e; }
+fi
 stat -L -c '${STAT_FORMAT}' "$t"
 `;
 
 const DISCARD = `rm -f "$w"`;
 
-export interface WriteOrder {
+export interface WriteOrder extends Preconditions {
   readonly path: string;
   /** Octal; absent: that of the file that is replaced, or 0644. */
   readonly mode?: string | undefined;
@@ -99,7 +108,7 @@ interface Upload {
 /** `body` throws when the client breaks off. Refuses with SHA256Mismatch, FileTooLarge and what `faultOf` says. */
 export async function writeFile(
   attached: AttachedWork,
-  { path, mode = '', sha256, length }: WriteOrder,
+  { path, mode = '', sha256, length, ...conditions }: WriteOrder,
   body: AsyncIterator<Uint8Array>,
   hashes: Hashes,
   signal: AbortSignal,
@@ -110,7 +119,11 @@ export async function writeFile(
   const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
   const intake = new Intake(body, path, limit);
   try {
-    const said = await put({ attached, path, temporary, intake, signal: lingering.signal }, mode, sha256);
+    const said = await put(
+      { attached, path, temporary, intake, signal: lingering.signal },
+      [mode, ...wordsOf(conditions)],
+      sha256,
+    );
     const stat = parseStat(said?.toString('utf8').trimEnd() ?? '');
     if (!stat) throw refuse('Invalid', `the programs inside do not say what is expected of ${quoted(path)}`);
     const hash = intake.sha256();
@@ -122,12 +135,12 @@ export async function writeFile(
 }
 
 /** Answers what `stat` says of the file in its place. */
-async function put(upload: Upload, mode: string, sha256: string | undefined): Promise<Buffer | undefined> {
+async function put(upload: Upload, more: readonly string[], sha256: string | undefined): Promise<Buffer | undefined> {
   const { intake } = upload;
   const first = await intake.upTo(SMALL);
   if (intake.ended) {
     intake.check(sha256);
-    return run(upload, PLACE + RECEIVE + FINISH, first, [String(intake.size), mode]);
+    return run(upload, PLACE + RECEIVE + FINISH, first, [String(intake.size), ...more]);
   }
   try {
     await receive(upload, first);
@@ -136,7 +149,7 @@ async function put(upload: Upload, mode: string, sha256: string | undefined): Pr
     await discard(upload);
     throw error;
   }
-  return run(upload, PLACE + LET_GO + FINISH, [], [String(intake.size), mode]);
+  return run(upload, PLACE + LET_GO + FINISH, [], [String(intake.size), ...more]);
 }
 
 /** One script from its input to its answer. */

@@ -94,5 +94,6 @@ function unescape(text: string): string | undefined {
 function refused(message: string, known?: readonly string[]): { outcome: 'Refused'; refusal: Refusal } {
   const fix =
     known === undefined ? 'Write terms such as `metadata.name=a`, joined by commas.' : `Select by ${known.join(', ')}.`;
-  return { outcome: 'Refused', refusal: { code: 'BadRequest', message, fix } };
+  const causes = [{ field: 'fieldSelector', reason: 'FieldValueInvalid', message }];
+  return { outcome: 'Refused', refusal: { code: 'BadRequest', message, causes, fix } };
 }

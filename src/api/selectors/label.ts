@@ -39,7 +39,12 @@ export function parseLabelSelector(text: string): LabelSelectorResult {
     if (!(error instanceof BadSelector)) throw error;
     return {
       outcome: 'Refused',
-      refusal: { code: 'BadRequest', message: `unable to parse labelSelector: ${error.message}`, fix: FIX },
+      refusal: {
+        code: 'BadRequest',
+        message: `unable to parse labelSelector: ${error.message}`,
+        causes: [{ field: 'labelSelector', reason: 'FieldValueInvalid', message: error.message }],
+        fix: FIX,
+      },
     };
   }
 }

@@ -13,7 +13,7 @@ import { limitsOf } from '../shapes/resources.js';
 import type { Input } from '../shapes/input.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
 import type { Job } from './draft.js';
-import type { JobSpec } from './schema.js';
+import { COMPLETION_INDEX, type JobSpec } from './schema.js';
 
 /** Where the program starts when nothing is said (spec, Sandbox: the same default). */
 export const DEFAULT_WORKING_DIR = '/workspace';
@@ -58,7 +58,7 @@ export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
 function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch: number): readonly PlannedEnv[] {
   return [
     { name: `${ENV_PREFIX}INDEX`, value: String(slot) },
-    { name: 'JOB_COMPLETION_INDEX', value: String(slot) },
+    { name: COMPLETION_INDEX, value: String(slot) },
     { name: `${ENV_PREFIX}COMPLETIONS`, value: String(spec.completions) },
     { name: `${ENV_PREFIX}EPOCH`, value: String(epoch) },
     { name: `${ENV_PREFIX}JOB_NAME`, value: metadata.name },

@@ -10,7 +10,7 @@ import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
 import { argumentList, commandLine } from '../shapes/argument.js';
 import { rules } from '../shapes/rules.js';
 import { checkGang, distributed } from '../shapes/distributed.js';
-import { environment } from '../shapes/env-var.js';
+import { addIssueOfServiceNames, environment } from '../shapes/env-var.js';
 import { imageName } from '../shapes/image-name.js';
 import { initCommand } from '../shapes/init-command.js';
 import { input } from '../shapes/input.js';
@@ -155,6 +155,9 @@ export const JOB_IMMUTABLE: readonly string[] = [
 
 export const JOB_RAISE_ONLY: readonly string[] = ['spec.maxCostUSD'];
 
+/** Set for each index, under the name that Kubernetes gives it. */
+export const COMPLETION_INDEX = 'JOB_COMPLETION_INDEX';
+
 /** The rules over several fields. In a Pipeline's stage an input may be an output of an earlier stage. */
 export function checkJob(
   spec: Ruled,
@@ -197,6 +200,10 @@ export function checkJob(
       complain(['inputs', index, 'fromStage'], 'is for stages of a Pipeline only', 'FieldValueForbidden');
     }
   }
+  addIssueOfServiceNames(issues, [...at, 'env'], spec.env, COMPLETION_INDEX);
+  for (const [index, { env }] of (spec.sidecars ?? []).entries()) {
+    addIssueOfServiceNames(issues, [...at, 'sidecars', index, 'env'], env, COMPLETION_INDEX);
+  }
   checkGang(spec, at, issues);
 }
 
@@ -210,6 +217,7 @@ export type Ruled = Pick<
   | 'command'
   | 'completions'
   | 'distributed'
+  | 'env'
   | 'image'
   | 'inputs'
   | 'outputs'
@@ -229,6 +237,7 @@ export function laidOver(under: JobParts, over: JobParts): Ruled {
     command: over.command ?? under.command,
     completions: over.completions ?? under.completions ?? UNSAID.completions,
     distributed: over.distributed ?? under.distributed,
+    env: over.env ?? under.env,
     image: over.image ?? under.image ?? UNSAID.image,
     inputs: over.inputs ?? under.inputs,
     outputs: over.outputs ?? under.outputs,

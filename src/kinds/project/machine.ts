@@ -19,6 +19,7 @@ type Here = Current<NamespaceSpec, NamespaceStatus, undefined>;
 export const DEFAULT_PROJECT = 'default';
 export const CONTENT_FINALIZER = `${API_GROUP}/project-content`;
 
+const STAYS = 'Delete the objects in it instead, kind by kind; the namespace itself stays, and no scope changes that.';
 const COLLECT = 'collect';
 /** Long enough for running work to take its SIGTERM, short enough to watch. */
 const NEXT_PASS_MS = 1000;
@@ -28,8 +29,8 @@ function held(here: Here): readonly string[] {
   return finalizers.includes(CONTENT_FINALIZER) ? finalizers : [...finalizers, CONTENT_FINALIZER];
 }
 
-function forbidden(name: string, what: string): PlainDecision<NamespaceStatus> {
-  return refused({ code: 'Forbidden', message: `namespaces "${name}" is forbidden: ${what}` });
+function forbidden(name: string, what: string, fix: string): PlainDecision<NamespaceStatus> {
+  return refused({ code: 'Forbidden', message: `namespaces "${name}" is forbidden: ${what}`, fix });
 }
 
 function create(here: Here): PlainDecision<NamespaceStatus> {
@@ -86,11 +87,11 @@ export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined
       case 'Created':
         return create(current);
       case 'Updated':
-        if (isCatalog) return forbidden(address.name, 'the catalog is read-only');
+        if (isCatalog) return forbidden(address.name, 'the catalog is read-only', 'Write into a project of your own.');
         return next<NamespaceStatus>(object.status, { finalizers: held(current) });
       case 'DeletionRequested':
         if (isCatalog || address.name === DEFAULT_PROJECT) {
-          return forbidden(address.name, 'this namespace may not be deleted');
+          return forbidden(address.name, 'this namespace may not be deleted', STAYS);
         }
         return next<NamespaceStatus>(
           { ...object.status, phase: 'Terminating' },

@@ -51,6 +51,25 @@ export const environment = z.array(envVar).max(MOST_ENV);
 
 export type EnvVar = z.infer<typeof envVar>;
 
+/** A name that the service sets itself beside those of its prefix: what a client gave it would have no effect. */
+export function addIssueOfServiceNames(
+  issues: z.core.ParsePayload['issues'],
+  list: readonly (string | number)[],
+  env: readonly EnvVar[] | undefined,
+  taken: string,
+): void {
+  for (const [index, { name }] of (env ?? []).entries()) {
+    if (name !== taken) continue;
+    addIssue(
+      issues,
+      [...list, index, 'name'],
+      'must not be a variable that the service sets',
+      'FieldValueInvalid',
+      name,
+    );
+  }
+}
+
 /** An object that was stored without it keeps the name of its variable (`planned-env.ts`), so the type stays as it was. */
 function requireKey({ key }: { readonly key?: string | undefined }, issues: z.core.ParsePayload['issues']): void {
   if (key === undefined) addIssue(issues, ['key'], 'must name a key of the Secret', 'FieldValueRequired');

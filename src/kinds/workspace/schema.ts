@@ -10,7 +10,7 @@ import { conditionField } from '../fields.js';
 import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { cost } from '../shapes/cost.js';
-import { environment } from '../shapes/env-var.js';
+import { addIssueOfServiceNames, environment } from '../shapes/env-var.js';
 import { estimate } from '../shapes/estimate.js';
 import { imageName } from '../shapes/image-name.js';
 import { network } from '../shapes/network.js';
@@ -94,7 +94,7 @@ const fields = z.object({
 
 export const workspaceSpec = fields.check(
   rules(({ value, issues }) => {
-    const { connections, ephemeral, resources: wanted, schedule, secrets, sshKeys, tools, volume } = value;
+    const { connections, env, ephemeral, resources: wanted, schedule, secrets, sshKeys, tools, volume } = value;
     const home = 'exactly one of volume and ephemeral: true must be given';
     if (volume === undefined && ephemeral !== true) addIssue(issues, ['volume'], home, 'FieldValueRequired');
     if (volume !== undefined && ephemeral === true) addIssue(issues, ['ephemeral'], home, 'FieldValueForbidden');
@@ -106,6 +106,7 @@ export const workspaceSpec = fields.check(
     if ((wanted?.nodes ?? 0) > 1) {
       addIssue(issues, ['resources', 'nodes'], 'a Workspace runs on one node', 'FieldValueInvalid', wanted?.nodes);
     }
+    addIssueOfServiceNames(issues, ['env'], env, 'HOME');
     const mounted = secrets?.map(({ name }) => name);
     addIssueOfRepeats(issues, ['secrets'], mounted, ['name']);
     addIssueOfRepeats(issues, ['connections'], connections);

@@ -9,7 +9,7 @@ import type { ApiObject, ObjectMeta } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
 import { obstruct } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
-import { checkAddress, checkName, checkType } from './identity.js';
+import { checkAddress, checkNewName, checkType } from './identity.js';
 import { writableOf } from './metadata.js';
 import { planOf } from './plan.js';
 import { refused, targetOf } from './prepared.js';
@@ -42,7 +42,7 @@ export function prepareCreate(
   readMembers(body, complaints);
   const input = readMetadata(body['metadata'], complaints);
   const spec = readSpec(kind, body['spec'], complaints);
-  const badName = checkName(kind, address.name);
+  const badName = checkNewName(kind, address.name, input?.generateName);
   if (badName !== undefined) complaints.causes.unshift(badName);
   const judged = judgeFields(complaints, ctx);
   if (input !== undefined) {

@@ -5,7 +5,7 @@
 import type { Address } from '../../api/address.js';
 import { invalid } from '../../api/causes.js';
 import type { MetadataInput } from '../../api/metadata.js';
-import { checkLabelName, checkSubdomainName, generateName, MAX_LABEL } from '../../api/names.js';
+import { checkLabelName, checkSubdomainName, generateName, MAX_LABEL, SUFFIX_LENGTH } from '../../api/names.js';
 import type { Cause, Refusal } from '../../api/refusal.js';
 import { isObject } from '../../api/safe-value.js';
 import type { KindDefinition } from '../kind.js';
@@ -45,7 +45,12 @@ export function checkAddress(address: Address, metadata: MetadataInput): Refusal
  * Names are DNS subdomains; those of projects are labels, and those of kinds that run work have at most 63 characters,
  * because they become label values of their Attempts.
  */
-export function checkName(kind: KindDefinition, name: string): Cause | undefined {
+export function checkName(
+  kind: KindDefinition,
+  name: string,
+  field = 'metadata.name',
+  shown = name,
+): Cause | undefined {
   const complaint =
     kind.group === 'core'
       ? checkLabelName(name)
@@ -53,8 +58,16 @@ export function checkName(kind: KindDefinition, name: string): Cause | undefined
         ? checkSubdomainName(name, MAX_LABEL)
         : checkSubdomainName(name);
   if (complaint === undefined) return undefined;
-  const shown = JSON.stringify(name.length <= 300 ? name : `${name.slice(0, 300)}…`);
-  return { field: 'metadata.name', reason: 'FieldValueInvalid', message: `Invalid value: ${shown}: ${complaint}` };
+  const value = JSON.stringify(shown.length <= 300 ? shown : `${shown.slice(0, 300)}…`);
+  return { field, reason: 'FieldValueInvalid', message: `Invalid value: ${value}: ${complaint}` };
+}
+
+/** The same of a new object: what its name was made from is blamed for what it brought in. */
+export function checkNewName(kind: KindDefinition, name: string, base: string | null | undefined): Cause | undefined {
+  const cause = checkName(kind, name);
+  const kept = name.slice(0, -SUFFIX_LENGTH);
+  if (cause === undefined || base === undefined || base === null || kept === '' || !base.startsWith(kept)) return cause;
+  return checkName(kind, `${kept}a`, 'metadata.generateName', base) ?? cause;
 }
 
 /** The name under which a create is addressed: `metadata.name`, or one made from `metadata.generateName`. */
@@ -66,7 +79,8 @@ export function nameForCreate(
   const metadata = body['metadata'];
   const { name, generateName: base } = isObject(metadata) ? metadata : { name: undefined, generateName: undefined };
   if (typeof name === 'string' && name !== '') return named(kind, name);
-  if (absent(name) && typeof base === 'string' && base !== '') return named(kind, generateName(base, randomBytes));
+  if (absent(name) && typeof base === 'string' && base !== '')
+    return named(kind, generateName(base, randomBytes), base);
   const wrongType = !absent(name) || !absent(base);
   const cause: Cause = wrongType
     ? {
@@ -85,8 +99,9 @@ export function nameForCreate(
 function named(
   kind: KindDefinition,
   name: string,
+  base?: string,
 ): { readonly outcome: 'Named'; readonly name: string } | RefusedWrite {
-  const cause = checkName(kind, name);
+  const cause = checkNewName(kind, name, base);
   return cause === undefined ? { outcome: 'Named', name } : refused(invalid(target(kind, name.slice(0, 300)), [cause]));
 }
 

@@ -7,13 +7,15 @@ import { invalid } from '../../api/causes.js';
 import { shareJson } from '../../api/equal.js';
 import { checkChange } from '../../api/immutable.js';
 import { manageUpdate } from '../../api/managed-fields.js';
+import type { MetadataInput } from '../../api/metadata.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import { obstruct } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkType } from './identity.js';
 import { checkFinalizers, sameWritable, withWritable, writableOf } from './metadata.js';
 import type { WritableMeta } from './metadata.js';
 import { planOf } from './plan.js';
-import { checkIfMatch, checkVersion } from './precondition.js';
+import { checkIfMatch, checkUid, checkVersion } from './precondition.js';
 import { refused, targetOf } from './prepared.js';
 import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
 import {
@@ -44,7 +46,10 @@ export function prepareUpdate(
   if (desired['metadata'] !== current.metadata) {
     const input = readMetadata(desired['metadata'], complaints);
     if (input !== undefined) {
-      const wrong = checkAddress(addressOf(current), input) ?? checkVersion(input.resourceVersion, version, target);
+      const wrong =
+        checkAddress(addressOf(current), input) ??
+        checkUid(uidOf(input), current, target) ??
+        checkVersion(input.resourceVersion, version, target);
       if (wrong !== undefined) return refused(wrong);
       writable = writableOf(input);
       const finalizers = checkFinalizers(current.metadata, writable);
@@ -83,7 +88,7 @@ export function prepareUpdate(
   };
   return {
     outcome: 'Prepared',
-    object: { ...current, apiVersion, metadata, spec },
+    object: obstruct({ ...current, apiVersion, metadata, spec }, { refusal: unsupported }),
     warnings,
     specChanged,
     changed: true,
@@ -94,6 +99,11 @@ export function prepareUpdate(
 /** The current version as text: what `If-Match` and `resourceVersion` are compared with. */
 export function versionOf(current: ApiObject, ctx: WriteContext): string {
   return ctx.currentVersion === undefined ? (current.metadata.resourceVersion ?? '') : String(ctx.currentVersion);
+}
+
+/** The empty one sets no condition. */
+function uidOf({ uid }: MetadataInput): string | undefined {
+  return typeof uid === 'string' && uid !== '' ? uid : undefined;
 }
 
 /** The org is not in the object; nothing here compares it. */

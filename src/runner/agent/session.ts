@@ -5,7 +5,7 @@
  * Bounds (I10): input under way is at most the caller's window; unread output is what the socket's own buffers hold, then the agent
  * waits, and so the program.
  */
-import { executableNotFound } from '../../engines/compute/shared/not-found.js';
+import { executableNotFound, TOO_LONG } from '../../engines/compute/shared/not-found.js';
 import { createConnection, type Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import type { CommandSignal, TerminalSize } from '../../engines/compute/contract/engine.js';
@@ -38,6 +38,7 @@ const MAX_WORDS = 64;
 /** Orders and words that the agent has not read, beside the window of input. */
 const MAX_UNREAD = 16 * 1024 * 1024;
 const ENOENT = 2;
+const E2BIG = 7;
 const ENOTDIR = 20;
 
 export class Session {
@@ -87,7 +88,7 @@ export class Session {
     this.socket.on('data', (chunk: Buffer) => this.read(chunk));
     const bytes = encodeOrder(order);
     if (bytes === undefined) {
-      const message = `${this.what}: its arguments and environment are too long`;
+      const message = `${this.what}: ${TOO_LONG}`;
       this.finish({ end: 'NotExecuted', reason: 'CommandNotExecutable', message });
     } else this.socket.write(bytes);
   }
@@ -218,6 +219,9 @@ export class Session {
       case 'E':
         if (number === ENOENT || number === ENOTDIR) {
           return { end: 'NotExecuted', reason: 'CommandNotFound', message: executableNotFound(this.what) };
+        }
+        if (number === E2BIG) {
+          return { end: 'NotExecuted', reason: 'CommandNotExecutable', message: `${this.what}: ${TOO_LONG}` };
         }
         return failed('CommandNotExecutable', `${this.what} cannot be executed`);
       case 'D':

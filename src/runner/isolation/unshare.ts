@@ -181,6 +181,8 @@ function commandScript(box: Box, { command, env, workingDir }: Command): string 
     ...('PWD' in env ? [] : ['export PWD']),
     `command -v ${quote(program)} >/dev/null 2>&1 || fail ${quote(`${program}: No such file or directory`)}`,
     ...(program.includes('/') ? [`[ -x ${quote(program)} ] || fail ${quote(`${program}: Permission denied`)}`] : []),
+    // What is there can still be too long to be executed, which ends the shell.
+    `trap 'echo "{ \\"not-executed\\": 1 }" >&${STATUS_FD}' EXIT`,
     `exec ${[...prefix, ...command].map(quote).join(' ')} </dev/null ${STATUS_FD}>&-`,
   ];
   return `${lines.join('\n')}\n`;

@@ -1,6 +1,6 @@
 /** How work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
 import { faultOfFiles, type FaultReason } from '../../kinds/attempt/faults.js';
-import { executableNotFound } from '../../engines/compute/shared/not-found.js';
+import { executableNotFound, TOO_LONG } from '../../engines/compute/shared/not-found.js';
 import type { OrderedProcess, OutputFile, WorkState } from '../../engines/compute/contract/engine.js';
 import type { Exit } from '../process/launch.js';
 
@@ -71,6 +71,9 @@ function faultOf(
 }
 
 export function unexpected(error: unknown): Outcome {
+  // Of all that is spawned for work, only the command of its order can be that long.
+  if ((error as NodeJS.ErrnoException).code === 'E2BIG')
+    return failed('CommandNotExecutable', `the command: ${TOO_LONG}`);
   return failed(faultOfFiles(error, 'SandboxFailed'), (error as Error).message);
 }
 
@@ -95,6 +98,7 @@ export function notExecuted(
   const [name] = process.command;
   if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
   if (/exec.*No such file|not found/.test(text)) return failed('CommandNotFound', executableNotFound(name ?? ''));
+  if (/exec.*Argument list too long/.test(text)) return failed('CommandNotExecutable', `${name}: ${TOO_LONG}`);
   if (/exec/.test(text)) return failed('CommandNotExecutable', `${name} cannot be executed: ${text}`);
   return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
 }

@@ -173,6 +173,9 @@ export const execCases: readonly ContractCase[] = [
         reason: 'WorkingDirNotFound',
       });
       t.like((await h.ran(work.id, ['/etc/passwd'])).end, { end: 'NotExecuted', reason: 'CommandNotExecutable' });
+      const long = await h.ran(work.id, ['true', 'x'.repeat(131_072)]);
+      t.like(long.end, { end: 'NotExecuted', reason: 'CommandNotExecutable' });
+      t.regex(JSON.stringify(long.end), /its arguments and environment are too long"/);
       for (const bad of [{ command: [] }, { env: { 'A=B': '' } }, { workingDir: 'x' }, { timeoutSeconds: 0 }]) {
         await t.throwsAsync(h.tryExec(work.id, ['true'], bad), { name: 'EngineRefusal', message: /bad/ });
       }

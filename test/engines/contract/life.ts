@@ -90,6 +90,22 @@ export const lifeCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'a command that is longer than the system takes fails the start as the fault of the order, and names what to shorten',
+    run: async (t, h) => {
+      const said = { phase: 'StartFailed', reason: 'CommandNotExecutable' };
+      const many = Array.from({ length: 25 }, () => 'x'.repeat(100_000));
+      for (const args of [['x'.repeat(131_072)], many]) {
+        const state = await h.run(order(['true', ...args]));
+        t.like(state, said);
+        t.regex(state.message ?? '', /arguments and environment are too long/);
+      }
+      const held = order(['true']);
+      const begun = { ...held, sidecars: [{ ...held.main, name: 'side', command: ['sleep', '600'] }] };
+      const main = { ...held.main, command: ['true', 'x'.repeat(131_072)] };
+      t.like(await h.run({ ...begun, main }), said);
+    },
+  },
+  {
     name: 'an image that the engine does not have fails the start',
     run: async (t, h) => {
       const state = await h.run(order(['true'], { image: 'registry.example/none:1' }));

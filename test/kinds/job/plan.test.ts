@@ -18,11 +18,13 @@ function job(spec: Record<string, unknown>, name = 'train'): ApiObject {
 }
 
 test('The plan carries command, arguments and the variables of the service, which win', (t) => {
-  const plan = jobKind.workPlan?.(
-    job({ args: ['-c', 'pass'], completions: 9, env: [{ name: 'JOB_COMPLETION_INDEX', value: 'mine' }] }),
-    7,
-    3,
-  );
+  const made = job({ args: ['-c', 'pass'], completions: 9 });
+  // As a version before stored it, which did not refuse the name.
+  const stored = {
+    ...made,
+    spec: { ...(made.spec as object), env: [{ name: 'JOB_COMPLETION_INDEX', value: 'mine' }] },
+  };
+  const plan = jobKind.workPlan?.(stored, 7, 3);
   t.deepEqual(plan?.main.command, ['python3', '-c', 'pass']);
   const env = new Map(plan?.main.env.map(({ name, value }) => [name, value]));
   t.is(env.get('SVC_INDEX'), '7');

@@ -61,6 +61,18 @@ const LIMITS: readonly (readonly [string, Record<string, unknown>, Record<string
     'env.0.name',
   ],
   [
+    'a name that the service sets',
+    { env: [{ name: 'COMPLETION_INDEX', value: '' }] },
+    { env: [{ name: 'A' }, { name: 'JOB_COMPLETION_INDEX', value: '7' }] },
+    'env.1.name',
+  ],
+  [
+    'such a name beside the program',
+    { sidecars: [{ name: 'a', command: ['a'], env: [{ name: 'HOME', value: '' }] }] },
+    { sidecars: [{ name: 'a', command: ['a'], env: [{ name: 'JOB_COMPLETION_INDEX', value: '7' }] }] },
+    'sidecars.0.env.0.name',
+  ],
+  [
     'value or valueFrom',
     { env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] },
     { env: [{ name: 'A', value: 'x', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] },

@@ -21,6 +21,12 @@ holdRules(test, {
   ],
   limits: [
     ...ENV,
+    {
+      rule: 'a variable that the service sets is not taken',
+      within: [['spec.env[0]', { name: 'HOMES' }]],
+      beyond: [['spec.env[0]', { name: 'HOME', value: '/root' }]],
+      field: 'spec.env[0].name',
+    },
     ...GPUS,
     ...MAX_COST,
     ...NETWORK,

@@ -206,6 +206,14 @@ test('names that cannot be stored, routed or used as labels are refused', (t) =>
   for (const bad of ['A', '../x', 'a/b', 'a'.repeat(254), 'a_b', '-a', '%2e%2e', 'a\u0000b']) {
     t.is(name({ name: bad }), 'Invalid metadata.name/FieldValueInvalid', bad);
   }
+  const fromBase = 'Invalid metadata.generateName/FieldValueInvalid';
+  t.is(name({ generateName: 'G_' }), fromBase);
+  const asNamed = (made: string, base: string) =>
+    verdict(
+      prepareCreate(sampleKind, { ...address, name: made }, body({}, { name: made, generateName: base }), context()),
+    );
+  t.is(asNamed('G_bbbbb', 'G_'), fromBase);
+  t.is(asNamed('B_bbbbb', 'a-'), 'Invalid metadata.name/FieldValueInvalid', 'a name that a client chose');
   const running = { ...sampleKind, runsWork: true };
   t.is(nameForCreate(running, { metadata: { name: 'a'.repeat(64) } }, random).outcome, 'Refused');
   t.is(nameForCreate(sampleKind, { metadata: { name: 'a'.repeat(64) } }, random).outcome, 'Named');

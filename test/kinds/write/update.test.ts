@@ -67,6 +67,28 @@ test('a version that is not current is 409, If-Match that does not match is 412,
   t.is(verdict(merge(current, { metadata: { resourceVersion: '7' } })), 'prepared');
 });
 
+test('a uid is a precondition: one of another object is a conflict, that of this one or none changes nothing', (t) => {
+  const current = born();
+  const { uid } = current.metadata;
+  const at = '/metadata/uid';
+  for (const [result, expected] of [
+    [replace(current, body({}, { uid: 'other', resourceVersion: '7' })), 'Conflict'],
+    [replace(current, body({}, { uid })), 'prepared'],
+    [replace(current, body({}, { uid: '' })), 'prepared'],
+    [merge(current, { metadata: { uid: 'other' } }), 'Conflict'],
+    [merge(current, { metadata: { uid } }), 'prepared'],
+    [merge(current, { metadata: { uid: null } }), 'prepared'],
+    [patch(current, { type: 'json', operations: [{ op: 'replace', path: at, value: 'other' }] }), 'Conflict'],
+    [patch(current, { type: 'json', operations: [{ op: 'replace', path: at, value: uid }] }), 'prepared'],
+    [patch(current, { type: 'json', operations: [{ op: 'remove', path: at }] }), 'prepared'],
+  ] as const) {
+    t.is(verdict(result), expected);
+  }
+  const refused = merge(current, { metadata: { uid: 'other' } });
+  const said = `UID in precondition: other, UID in object meta: ${uid}`;
+  t.true(refused.outcome === 'Refused' && refused.refusal.message.endsWith(`Precondition failed: ${said}`));
+});
+
 test('immutable fields alone are FieldImmutable, with others Invalid, and all are told', (t) => {
   const current = born({ maxCostUSD: '10' });
   t.is(
@@ -93,7 +115,7 @@ test('a merge patch that changes nothing, or only what the service owns, is a no
     { spec: { timeout: '1h' } },
     { spec: { args: null } },
     { status: { phase: 'Succeeded' } },
-    { metadata: { uid: 'other', generation: 99, creationTimestamp: null, managedFields: null, selfLink: 'x' } },
+    { metadata: { generation: 99, creationTimestamp: null, managedFields: null, selfLink: 'x' } },
     { metadata: { labels: { a: 'b' } } },
     { metadata: { annotations: {} } },
     { metadata: { name: 'a', namespace: 'default' } },

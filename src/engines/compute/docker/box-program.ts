@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { BRAND, WORK_ROOT } from '../../../brand.js';
+import { TOO_LONG } from '../shared/not-found.js';
 import { bareScript } from '../shared/script.js';
 
 /** `box.pl` is last: it begins the one or the other mode, when the variables of both are there. */
@@ -26,6 +27,6 @@ const CALLS: Readonly<Record<string, readonly [number, number, number, number]>>
 export function boxProgram(arch: string): string | undefined {
   const calls = CALLS[arch];
   if (calls === undefined) return undefined;
-  const constants = `my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
+  const constants = `my $TOO_LONG = '${TOO_LONG}'; my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
   return `${constants}\n${bareScript(SOURCE)}`;
 }

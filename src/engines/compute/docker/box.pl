@@ -4,7 +4,7 @@
 # capability, and nothing of it is outside of the container.
 #
 # This part has what both modes use, and begins the mode. It comes last. The module that puts the parts together declares before them $PRCTL,
-# $CLOCK, $SETSID and $PRLIMIT (numbers of system calls), $ROOT and $KIT (paths).
+# $CLOCK, $SETSID and $PRLIMIT (numbers of system calls), $ROOT and $KIT (paths), and $TOO_LONG (a message).
 
 $^F = 2;
 $| = 1;
@@ -102,6 +102,7 @@ sub why {
   return ('WorkingDirNotFound', "cannot enter $p->{cwd}") if substr($said, 0, 1) eq 'c';
   my $where = $p->{argv}[0] =~ m{/} ? '' : ' in PATH';
   return ('CommandNotFound', qq($p->{name}: executable "$p->{argv}[0]" not found$where)) if $e == 2 || $e == 20;
+  return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0]: $TOO_LONG") if $e == 7;
   return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0] cannot be executed");
 }
 sub fields { return map { pack('H*', $_ eq '-' ? '' : $_) } @_ }
