@@ -1,6 +1,6 @@
 /** Owns the declaration of AgentRun: one durable execution of an Agent in a Sandbox of its own. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
+import { costColumn, countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { catalogReference } from '../shapes/catalog-name.js';
@@ -25,21 +25,10 @@ export const agentRunKind: KindDefinition = {
   batch: agentRunBatch,
   columns: [
     phaseColumn('run'),
-    { name: 'Agent', type: 'string', description: 'Its Agent.', cell: ({ spec }: This) => spec.agent ?? '' },
-    { name: 'Group', type: 'string', description: 'Its group.', cell: ({ spec }: This) => spec.group ?? '' },
-    {
-      name: 'Task',
-      type: 'string',
-      priority: 1,
-      description: 'Its key in the group.',
-      cell: ({ spec }: This) => spec.taskKey ?? '',
-    },
-    {
-      name: 'Turns',
-      type: 'integer',
-      description: 'Turns so far.',
-      cell: ({ status }: This) => status.turns?.length ?? 0,
-    },
+    textColumn('Agent', 'Its Agent.', ({ spec }: This) => spec.agent),
+    textColumn('Group', 'Its group.', ({ spec }: This) => spec.group),
+    wide(textColumn('Task', 'Its key in the group.', ({ spec }: This) => spec.taskKey)),
+    countColumn('Turns', 'Turns so far.', ({ status }: This) => status.turns?.length),
     costColumn(),
     reasonColumn(),
   ],

@@ -1,6 +1,6 @@
 /** Owns the declaration of APIKey: a bearer key of the org. It is made, read and deleted, and never changed. */
 import type { ApiObject } from '../../api/object.js';
-import { listCell } from '../declare.js';
+import { textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import { apiKeyMachine } from './machine.js';
 import { apiKeyRule } from './rule.js';
@@ -36,31 +36,10 @@ export const apiKeyKind: KindDefinition = {
   description: 'A bearer key. Its value is in the answer to its create and nowhere else; only a hash of it is kept.',
   schema: { spec: apiKeySpec, status: apiKeyStatus, immutable: ['spec'], raiseOnly: [] },
   columns: [
-    {
-      name: 'Prefix',
-      type: 'string',
-      description: 'First characters of the key.',
-      cell: (object: This) => object.status.prefix ?? '',
-    },
-    {
-      name: 'Scopes',
-      type: 'string',
-      description: 'What the key may do.',
-      cell: (object: This) => listCell(object.spec.scopes),
-    },
-    {
-      name: 'Expires',
-      type: 'string',
-      description: 'When it ends.',
-      cell: (object: This) => object.spec.expirationTime ?? '<never>',
-    },
-    {
-      name: 'Created By',
-      type: 'string',
-      priority: 1,
-      description: 'Who made it.',
-      cell: (object: This) => object.status.createdBy ?? '',
-    },
+    textColumn('Prefix', 'First characters of the key.', ({ status }: This) => status.prefix),
+    textColumn('Scopes', 'What the key may do.', ({ spec }: This) => spec.scopes),
+    textColumn('Expires', 'When it ends.', ({ spec }: This) => spec.expirationTime ?? '<never>'),
+    wide(textColumn('Created By', 'Who made it.', ({ status }: This) => status.createdBy)),
   ],
   selectableFields: {},
   initialStatus: () => ({}),

@@ -1,6 +1,6 @@
 /** Owns the declaration of Function: deployed Python that warm workers serve. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
@@ -28,44 +28,18 @@ export const functionKind: KindDefinition = {
   schema: { spec: functionSpec, status: functionStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },
   columns: [
     phaseColumn('Function'),
-    {
-      name: 'State',
-      type: 'string',
-      description: 'Running or Stopped, as asked for.',
-      cell: (object: This) => object.spec.state,
-    },
-    {
-      name: 'Workers',
-      type: 'integer',
-      description: 'Workers that can take calls.',
-      cell: (object: This) => object.status.workers?.ready ?? 0,
-    },
-    {
-      name: 'Queued',
-      type: 'integer',
-      description: 'Calls that wait for a worker.',
-      cell: (object: This) => object.status.queue?.queued ?? 0,
-    },
-    {
-      name: 'Running',
-      type: 'integer',
-      description: 'Calls that run.',
-      cell: (object: This) => object.status.queue?.running ?? 0,
-    },
-    {
-      name: 'Code',
-      type: 'string',
-      priority: 1,
-      description: 'What is called.',
-      cell: ({ spec: { code } }: This) => [code?.module, code?.qualname ?? code?.cls?.name].filter(Boolean).join('.'),
-    },
-    {
-      name: 'Version',
-      type: 'string',
-      priority: 1,
-      description: 'Version of the App that it was deployed with.',
-      cell: (object: This) => object.status.appVersion ?? '',
-    },
+    textColumn('State', 'Running or Stopped, as asked for.', ({ spec }: This) => spec.state),
+    countColumn('Workers', 'Workers that can take calls.', ({ status }: This) => status.workers?.ready),
+    countColumn('Queued', 'Calls that wait for a worker.', ({ status }: This) => status.queue?.queued),
+    countColumn('Running', 'Calls that run.', ({ status }: This) => status.queue?.running),
+    wide(
+      textColumn('Code', 'What is called.', ({ spec: { code } }: This) =>
+        [code?.module, code?.qualname ?? code?.cls?.name].filter(Boolean).join('.'),
+      ),
+    ),
+    wide(
+      textColumn('Version', 'Version of the App that it was deployed with.', ({ status }: This) => status.appVersion),
+    ),
     reasonColumn(),
   ],
   selectableFields: {

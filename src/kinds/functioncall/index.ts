@@ -1,6 +1,14 @@
 /** Owns the declaration of FunctionCall: one call of a Function. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import {
+  countColumn,
+  EVERY_OPERATION,
+  integerColumn,
+  phaseColumn,
+  reasonColumn,
+  textColumn,
+  wide,
+} from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { functionCallMachine } from './machine.js';
 import {
@@ -33,39 +41,13 @@ export const functionCallKind: KindDefinition = {
   },
   columns: [
     phaseColumn('FunctionCall'),
-    {
-      name: 'Function',
-      type: 'string',
-      description: 'Function that is called.',
-      cell: ({ spec }: This) => (spec.method === undefined ? (spec.function ?? '') : `${spec.function}.${spec.method}`),
-    },
-    {
-      name: 'Attempts',
-      type: 'integer',
-      description: 'Attempts made so far.',
-      cell: (object: This) => object.status.attempts ?? 0,
-    },
-    {
-      name: 'Group',
-      type: 'string',
-      priority: 1,
-      description: 'Calls that it belongs to.',
-      cell: (object: This) => object.spec.group ?? '',
-    },
-    {
-      name: 'Index',
-      type: 'integer',
-      priority: 1,
-      description: 'Place in the group.',
-      cell: (object: This) => object.spec.index ?? null,
-    },
-    {
-      name: 'Error',
-      type: 'string',
-      priority: 1,
-      description: 'Class of the error that ended it.',
-      cell: (object: This) => object.status.error?.type ?? '',
-    },
+    textColumn('Function', 'Function that is called.', ({ spec }: This) =>
+      spec.method === undefined ? (spec.function ?? '') : `${spec.function}.${spec.method}`,
+    ),
+    countColumn('Attempts', 'Attempts made so far.', ({ status }: This) => status.attempts),
+    wide(textColumn('Group', 'Calls that it belongs to.', ({ spec }: This) => spec.group)),
+    wide(integerColumn('Index', 'Place in the group.', ({ spec }: This) => spec.index)),
+    wide(textColumn('Error', 'Class of the error that ended it.', ({ status }: This) => status.error?.type)),
     reasonColumn(),
   ],
   selectableFields: {

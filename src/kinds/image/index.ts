@@ -1,7 +1,7 @@
 /** Owns the declaration of Image: a container image that the service builds. */
 import type { ApiObject } from '../../api/object.js';
 import { CATALOG_PROJECT } from '../../brand.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { catalogStatus } from './catalog.js';
@@ -27,39 +27,18 @@ export const imageKind: KindDefinition = {
   schema: { spec: imageSpec, status: imageObjectStatus, immutable: [], raiseOnly: [] },
   columns: [
     phaseColumn('Image'),
-    {
-      name: 'Stage',
-      type: 'string',
-      description: 'What the build is doing.',
-      cell: (object: This) => (object.status.phase === 'Pending' ? (object.status.progress?.stage ?? '') : ''),
-    },
-    {
-      name: 'From',
-      type: 'string',
-      description: 'What it is built from.',
-      cell: ({ spec }: This) =>
+    textColumn('Stage', 'What the build is doing.', ({ status }: This) =>
+      status.phase === 'Pending' ? (status.progress?.stage ?? '') : '',
+    ),
+    textColumn(
+      'From',
+      'What it is built from.',
+      ({ spec }: This) =>
         spec.base ?? (spec.dockerfile === undefined ? `sandbox/${spec.fromSandbox?.name ?? ''}` : 'Dockerfile'),
-    },
-    {
-      name: 'Size',
-      type: 'integer',
-      description: 'Compressed bytes.',
-      cell: (object: This) => object.status.size ?? null,
-    },
-    {
-      name: 'Python',
-      type: 'string',
-      priority: 1,
-      description: 'Version of Python inside.',
-      cell: (object: This) => object.status.python ?? '',
-    },
-    {
-      name: 'Digest',
-      type: 'string',
-      priority: 1,
-      description: 'Digest of what was built.',
-      cell: (object: This) => object.status.digest ?? '',
-    },
+    ),
+    integerColumn('Size', 'Compressed bytes.', ({ status }: This) => status.size),
+    wide(textColumn('Python', 'Version of Python inside.', ({ status }: This) => status.python)),
+    wide(textColumn('Digest', 'Digest of what was built.', ({ status }: This) => status.digest)),
     reasonColumn(),
   ],
   selectableFields: {

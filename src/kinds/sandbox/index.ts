@@ -1,6 +1,6 @@
 /** Owns the declaration of Sandbox: an isolated container for agents and tools. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
@@ -36,31 +36,10 @@ export const sandboxKind: KindDefinition = {
   },
   columns: [
     phaseColumn('Sandbox'),
-    {
-      name: 'State',
-      type: 'string',
-      description: 'Running or Stopped, as asked for.',
-      cell: (object: This) => object.spec.state,
-    },
-    {
-      name: 'Activity',
-      type: 'string',
-      description: 'Busy or Idle.',
-      cell: (object: This) => object.status.activity ?? '',
-    },
-    {
-      name: 'Image',
-      type: 'string',
-      description: 'Image that it runs.',
-      cell: (object: This) => object.spec.image,
-    },
-    {
-      name: 'Expires',
-      type: 'string',
-      priority: 1,
-      description: 'When it is deleted at the latest.',
-      cell: (object: This) => object.status.expirationTime ?? '',
-    },
+    textColumn('State', 'Running or Stopped, as asked for.', ({ spec }: This) => spec.state),
+    textColumn('Activity', 'Busy or Idle.', ({ status }: This) => status.activity),
+    textColumn('Image', 'Image that it runs.', ({ spec }: This) => spec.image),
+    wide(textColumn('Expires', 'When it is deleted at the latest.', ({ status }: This) => status.expirationTime)),
     reasonColumn(),
   ],
   selectableFields: {

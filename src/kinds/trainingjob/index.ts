@@ -1,6 +1,6 @@
 /** Owns the declaration of TrainingJob (beta): a model trained or evaluated, one Job per stage. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
+import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
@@ -38,21 +38,14 @@ export const trainingJobKind: KindDefinition = {
   components: { Comparison: comparison, EnvironmentBinding: environmentBinding },
   columns: [
     phaseColumn('TrainingJob'),
-    { name: 'Runtime', type: 'string', description: 'Its runtime.', cell: ({ spec }: This) => spec.runtime ?? '' },
-    { name: 'Mode', type: 'string', description: 'Train or Evaluate.', cell: ({ spec }: This) => spec.mode ?? '' },
-    {
-      name: 'Change',
-      type: 'string',
-      description: 'Change of the pass rate in percentage points.',
-      cell: ({ status }: This) => status.evaluation?.comparison?.changePP ?? '',
-    },
-    {
-      name: 'Model',
-      type: 'string',
-      priority: 1,
-      description: 'Its model.',
-      cell: ({ spec }: This) => spec.model ?? '',
-    },
+    textColumn('Runtime', 'Its runtime.', ({ spec }: This) => spec.runtime),
+    textColumn('Mode', 'Train or Evaluate.', ({ spec }: This) => spec.mode),
+    textColumn(
+      'Change',
+      'Change of the pass rate in percentage points.',
+      ({ status }: This) => status.evaluation?.comparison?.changePP,
+    ),
+    wide(textColumn('Model', 'Its model.', ({ spec }: This) => spec.model)),
     costColumn(),
     reasonColumn(),
   ],

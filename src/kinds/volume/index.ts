@@ -1,6 +1,6 @@
 /** Owns the declaration of Volume: storage that outlives work. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { volumeMachine } from './machine.js';
 import { volumeReferences } from './references.js';
@@ -39,45 +39,16 @@ export const volumeKind: KindDefinition = {
       cell: ({ metadata, status }: This) =>
         metadata.deletionTimestamp === undefined ? (status.phase ?? '') : 'Terminating',
     },
-    {
-      name: 'Access',
-      type: 'string',
-      description: 'Who may mount it, and how.',
-      cell: (object: This) => object.spec.accessMode,
-    },
-    {
-      name: 'Used',
-      type: 'string',
-      description: 'Logical bytes of the newest revision.',
-      cell: (object: This) => object.status.used ?? '',
-    },
-    {
-      name: 'Size',
-      type: 'string',
-      description: 'Most logical bytes of a revision.',
-      cell: (object: This) => object.spec.size ?? '',
-    },
-    {
-      name: 'Source',
-      type: 'string',
-      priority: 1,
-      description: 'What it is filled from.',
-      cell: (object: This) => Object.keys(object.spec.source ?? {}).join(','),
-    },
-    {
-      name: 'Holder',
-      type: 'string',
-      priority: 1,
-      description: 'Who may write now.',
-      cell: ({ status: { holder } }: This) => (holder === undefined ? '' : `${holder.kind ?? ''}/${holder.name ?? ''}`),
-    },
-    {
-      name: 'Revision',
-      type: 'string',
-      priority: 1,
-      description: 'The newest Ready revision.',
-      cell: (object: This) => object.status.revision ?? '',
-    },
+    textColumn('Access', 'Who may mount it, and how.', ({ spec }: This) => spec.accessMode),
+    textColumn('Used', 'Logical bytes of the newest revision.', ({ status }: This) => status.used),
+    textColumn('Size', 'Most logical bytes of a revision.', ({ spec }: This) => spec.size),
+    wide(textColumn('Source', 'What it is filled from.', ({ spec }: This) => Object.keys(spec.source ?? {}).join(','))),
+    wide(
+      textColumn('Holder', 'Who may write now.', ({ status: { holder } }: This) =>
+        holder === undefined ? '' : `${holder.kind ?? ''}/${holder.name ?? ''}`,
+      ),
+    ),
+    wide(textColumn('Revision', 'The newest Ready revision.', ({ status }: This) => status.revision)),
     reasonColumn(),
   ],
   selectableFields: {

@@ -1,6 +1,6 @@
 /** Owns the declaration of Workspace: a development machine. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, listCell, phaseColumn, reasonColumn } from '../declare.js';
+import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { isLive } from '../single-attempt/state.js';
@@ -30,39 +30,11 @@ export const workspaceKind: KindDefinition = {
   schema: { spec: workspaceSpec, status: workspaceStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },
   columns: [
     phaseColumn('Workspace'),
-    {
-      name: 'State',
-      type: 'string',
-      description: 'Running or Stopped, as asked for.',
-      cell: (object: This) => object.spec.state,
-    },
-    {
-      name: 'Home',
-      type: 'string',
-      description: 'Volume of its home directory.',
-      cell: (object: This) => object.spec.volume ?? '<ephemeral>',
-    },
-    {
-      name: 'SSH',
-      type: 'string',
-      priority: 1,
-      description: 'Command that opens a session.',
-      cell: (object: This) => object.status.connect?.ssh?.command ?? '',
-    },
-    {
-      name: 'Tools',
-      type: 'string',
-      priority: 1,
-      description: 'What is started inside.',
-      cell: (object: This) => listCell(object.spec.tools),
-    },
-    {
-      name: 'Image',
-      type: 'string',
-      priority: 1,
-      description: 'Image that it runs.',
-      cell: (object: This) => object.spec.image ?? '',
-    },
+    textColumn('State', 'Running or Stopped, as asked for.', ({ spec }: This) => spec.state),
+    textColumn('Home', 'Volume of its home directory.', ({ spec }: This) => spec.volume ?? '<ephemeral>'),
+    wide(textColumn('SSH', 'Command that opens a session.', ({ status }: This) => status.connect?.ssh?.command)),
+    wide(textColumn('Tools', 'What is started inside.', ({ spec }: This) => spec.tools)),
+    wide(textColumn('Image', 'Image that it runs.', ({ spec }: This) => spec.image)),
     reasonColumn(),
   ],
   selectableFields: {
