@@ -3,7 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { costColumn, countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { catalogReference } from '../shapes/catalog-name.js';
+import { catalogReference } from '../shapes/names.js';
 import { agentGroupSpec, agentGroupStatus, type AgentGroupSpec, type AgentGroupStatus } from './schema.js';
 
 type This = ApiObject<AgentGroupSpec, AgentGroupStatus>;

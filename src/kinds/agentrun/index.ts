@@ -3,7 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { costColumn, countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { catalogReference } from '../shapes/catalog-name.js';
+import { catalogReference } from '../shapes/names.js';
 import { agentRunBatch } from './batch.js';
 import { AGENT_RUN_IMMUTABLE, agentRunSpec, agentRunStatus, type AgentRunSpec, type AgentRunStatus } from './schema.js';
 

@@ -3,9 +3,9 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { catalogReference } from '../shapes/catalog-name.js';
+import { catalogReference } from '../shapes/names.js';
+import { unverifiedStatus } from '../shapes/images.js';
 import { image } from '../shapes/references.js';
-import { unverifiedStatus } from '../shapes/unverified-status.js';
 import { environmentSpec, environmentStatus, type EnvironmentSpec, type EnvironmentStatus } from './schema.js';
 
 type This = ApiObject<EnvironmentSpec, EnvironmentStatus>;

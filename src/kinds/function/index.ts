@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { functionReferences } from './references.js';
 import { functionSpec, functionStatus, type FunctionSpec, type FunctionStatus } from './schema.js';
 

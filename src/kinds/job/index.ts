@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { isFinished } from './status.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { floorsOf } from '../shapes/resources.js';
 import { JOB_COLUMNS } from './columns.js';
 import { jobMachine } from './machine.js';

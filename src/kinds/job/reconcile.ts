@@ -14,7 +14,7 @@ import type { Ending, JobDraft } from './draft.js';
 import { backoffLimitExceeded } from './ended.js';
 import { KEPT_ATTEMPTS, timeoutMs } from './policy.js';
 import type { Slot } from './slots.js';
-import { noPlace, queueTimeoutMs } from '../shapes/placement.js';
+import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
 import { isFinished, type JobPhase } from './status.js';
 
 /** Returns the phase that the Job has after this decision. `found`: an end that the message itself brought. */

@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
 
 type This = ApiObject<PipelineSpec, PipelineStatus>;

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { checkJob, laidOver, type JobParts } from '../job/schema.js';
 import { refuseTtl } from '../job/template.js';
 import { addIssue, addIssueOfRepeats } from '../shapes/rules.js';
-import { STANDING_OUTPUT } from '../shapes/output.js';
+import { STANDING_OUTPUT } from '../shapes/files.js';
 
 type Issues = z.core.ParsePayload['issues'];
 

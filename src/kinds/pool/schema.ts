@@ -4,10 +4,10 @@
  */
 import { z } from 'zod';
 import { zQuantity, zTimestamp } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { labelSelector } from '../shapes/labels.js';
+import { conditionField } from '../shapes/status.js';
+import { labelSelector } from '../shapes/names.js';
+import { MOST_NAMES } from '../shapes/bounds.js';
 import { burst, routing } from './routing.js';
-import { MOST_NAMES } from '../shapes/sizes.js';
 
 export const POOL_MODES = ['Observe', 'Propose', 'Act'] as const;
 

@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { isLive } from '../single-attempt/state.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { floorsOf } from '../shapes/resources.js';
 import { sandboxMachine } from './machine.js';
 import { sandboxWorkPlan } from './plan.js';

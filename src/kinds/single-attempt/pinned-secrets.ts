@@ -1,5 +1,5 @@
 /** Owns which versions of its Secrets an epoch mounts. */
-import type { SecretMount } from '../shapes/secret-mount.js';
+import type { SecretMount } from '../shapes/program.js';
 import type { SecretRef } from '../work.js';
 import type { SingleAttemptStatus } from './state.js';
 

@@ -5,7 +5,7 @@ import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { sweepSpec, sweepStatus, type SweepSpec, type SweepStatus } from './schema.js';
 
 type This = ApiObject<SweepSpec, SweepStatus>;

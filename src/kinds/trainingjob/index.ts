@@ -4,7 +4,7 @@ import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wid
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { trainingJobReferences } from './references.js';
 import {
   comparison,

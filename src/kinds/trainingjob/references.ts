@@ -2,7 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { Reference } from '../kind.js';
-import { catalogReference } from '../shapes/catalog-name.js';
+import { catalogReference } from '../shapes/names.js';
 import { named } from '../shapes/references.js';
 import type { TrainingRuntimeSpec } from '../trainingruntime/schema.js';
 import type { TrainingJobSpec } from './schema.js';

@@ -5,7 +5,7 @@ import { booleanColumn, EVERY_OPERATION, phaseColumn, textColumn, wide } from '.
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { sidecars } from '../shapes/references.js';
-import { unverifiedStatus } from '../shapes/unverified-status.js';
+import { unverifiedStatus } from '../shapes/images.js';
 import {
   trainingRuntimeSpec,
   trainingRuntimeStatus,

@@ -4,7 +4,7 @@ import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '..
 import { estimateWork } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { isLive } from '../single-attempt/state.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { floorsOf } from '../shapes/resources.js';
 import { workspaceMachine } from './machine.js';
 import { workspaceWorkPlan } from './plan.js';

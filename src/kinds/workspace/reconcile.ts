@@ -5,7 +5,7 @@
 import { formatBytes } from '../../api/quantity.js';
 import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
 import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../single-attempt/start-stop.js';
-import { noPlace, queueTimeoutMs } from '../shapes/placement.js';
+import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
 import type { WorkspaceDraft } from './draft.js';
 import { holdsHome, leaseTimer, reconcileLease } from './lease.js';
 import { scheduleTimers, reconcileSchedule } from './schedule.js';

@@ -1,4 +1,4 @@
-/** Owns schedules in the form of cron: five fields, or a word such as @daily. When they fall due is not told here. */
+/** Schedules in the form of cron (five fields, or a word such as @daily) and names of time zones. When they fall due is not computed here. */
 import { z } from 'zod';
 
 const WORDS: ReadonlySet<string> = new Set([
@@ -70,4 +70,22 @@ function valueOf(text: string, { min, max, names }: Field): number | undefined {
   if (!/^[0-9]{1,2}$/.test(text)) return undefined;
   const value = Number(text);
   return value >= min && value <= max ? value : undefined;
+}
+
+const ZONE_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/;
+
+export const timeZone = z
+  .string()
+  .max(64)
+  .refine(isTimeZone, 'must be a time zone such as Europe/Vienna')
+  .meta({ example: 'Europe/Vienna' });
+
+function isTimeZone(text: string): boolean {
+  if (!ZONE_NAME.test(text)) return false;
+  try {
+    Intl.DateTimeFormat('en', { timeZone: text });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,59 @@
-/** Owns the schema of `status.estimate`. Source: spec, "Conventions" 6. */
+/** Parts that many statuses have: the reason, conditions, the image, cost and estimate. Source: spec, "Conventions" 4 to 6, "Versioning" 4. */
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
+
+/** The fields with which nearly every status explains itself; spread into its object. */
+export const statusReason = {
+  message: z.string().optional().describe('Human-readable explanation of the phase.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
+  reason: z.string().optional().describe('Reason for the phase, one CamelCase word.'),
+};
+
+/** `status.conditions[]`. Source: spec, "Conventions" 4. */
+export const conditionField = z.object({
+  type: z.string().describe('Type of the condition; one condition for each type.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
+  lastTransitionTime: zTimestamp('When the status last changed.'),
+  reason: z.string().describe('Reason, one CamelCase word.'),
+  message: z.string().describe('Human-readable explanation.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that it was found at.'),
+});
+
+/** The image that work runs on. */
+export const imageStatus = z
+  .object({
+    digest: z.string().optional().describe('sha256:<64 hexadecimal digits>'),
+    reference: z.string().optional().describe('Reference as written in the spec.'),
+    user: z.string().optional().describe('User that programs run as; root when the image names none.'),
+  })
+  .describe('Image that is running.');
+
+export const costSegments = z.object({
+  bootUSD: zUsd().optional().describe('From the start of billing until the program started.'),
+  runningUSD: zUsd({ description: 'While the program ran.' }).optional(),
+  restoreUSD: zUsd().optional().describe('Bringing up a replacement after capacity was lost.'),
+  teardownUSD: zUsd().optional().describe('From the stop until deletion was confirmed.'),
+  coveredBySvc: z
+    .array(z.enum(['Boot', 'Running', 'Restore', 'Teardown']))
+    .nullable()
+    .optional()
+    .describe('Segments that the service paid for instead of charging.'),
+});
+
+/** `status.cost`, a display copy of the ledger. */
+export const cost = z
+  .object({
+    bySegment: costSegments.optional().describe('Cost by segment.'),
+    final: z.boolean().optional().describe('True once the final charge is posted.'),
+    fundedUntilTime: zTimestamp('Until when the current hold covers the cost.').optional(),
+    heldUSD: zUsd({ description: 'Amount held now.' }).optional(),
+    limitUSD: zUsd().optional().describe("The object's maxCostUSD, if any."),
+    rateUSDPerHour: zUsd().optional().describe('Sum of the hourly rates of capacity that is still billing.'),
+    totalUSD: zUsd({ description: 'Amount charged so far.' }).optional(),
+  })
+  .describe('Cost so far; a display copy of the ledger.');
+
+export type Cost = z.infer<typeof cost>;
 
 const usdSpread = z.object({
   p50: zUsd({ description: 'Median.' }).optional(),
@@ -11,6 +64,7 @@ const durationSpread = z.object({
   p90: zDuration({ description: '90th percentile.' }).optional(),
 });
 
+/** `status.estimate`. */
 export const estimate = z
   .object({
     assemblyBoundUSD: zUsd().optional().describe('Most that a multi-node Job costs if its members never assemble.'),
