@@ -21,7 +21,7 @@ import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
 import { fetchUrl } from '../engines/fetch/fetch.js';
 import { kindByName, KINDS } from '../kinds/index.js';
-import { locateOutput } from '../kinds/job/outputs.js';
+import { locateOutput } from '../kinds/job/slots.js';
 import type { PublicEndpoints } from '../kinds/machine.js';
 import { LOCAL_NODE } from '../kinds/node/local.js';
 import type { CommittedChange } from '../../storage/commit/request.js';

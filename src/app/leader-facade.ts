@@ -13,7 +13,7 @@ import type { Address } from '../api/address.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import type { Deliveries, Events, Health, Logs, Operators, Outputs } from '../../http/deps.js';
 import { kindByName } from '../kinds/index.js';
-import { jobOutputs, locateOutput } from '../kinds/job/outputs.js';
+import { jobOutputs, locateOutput } from '../kinds/job/slots.js';
 import type { Blobs } from '../../storage/blobs/blobs.js';
 import { listEvents } from '../../storage/events.js';
 import type { Store } from '../../storage/open.js';

@@ -1,10 +1,9 @@
 /** Owns the declaration of Budget: a limit on what part of the org may spend. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, integerColumn, textColumn, wide } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { budgetReferences } from './references.js';
-import { budgetSpec, budgetStatus, type BudgetSpec, type BudgetStatus } from './schema.js';
+import { budgetSpec, type BudgetSpec, budgetStatus, type BudgetStatus } from './schema.js';
 
 type This = ApiObject<BudgetSpec, BudgetStatus>;
 
@@ -46,3 +45,8 @@ export const budgetKind: KindDefinition = {
   unbuilt: true,
   machine: plainMachine<BudgetSpec, BudgetStatus>(),
 };
+
+export function budgetReferences({ spec }: ApiObject<BudgetSpec>): readonly Reference[] {
+  const name = spec.scope?.project;
+  return name === undefined ? [] : [{ field: 'spec.scope.project', kind: 'Namespace', project: '', name }];
+}

@@ -1,14 +1,14 @@
 /** Owns the declaration of Connection: an external system that work may use. */
 import type { ApiObject } from '../../api/object.js';
 import { dateColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { connectionReferences } from './references.js';
+import { named } from '../shapes/references.js';
 import {
   CONNECTION_IMMUTABLE,
   connectionSpec,
-  connectionStatus,
   type ConnectionSpec,
+  connectionStatus,
   type ConnectionStatus,
 } from './schema.js';
 
@@ -44,3 +44,7 @@ export const connectionKind: KindDefinition = {
   references: connectionReferences,
   machine: plainMachine<ConnectionSpec, ConnectionStatus>(),
 };
+
+export function connectionReferences({ spec }: ApiObject<ConnectionSpec>): readonly Reference[] {
+  return named('Secret', 'spec.secret', spec.secret);
+}

@@ -1,13 +1,12 @@
 /** Owns the declaration of EnrollmentToken: what a machine shows once to join as a Node. */
 import type { ApiObject } from '../../api/object.js';
 import { textColumn, wide } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { enrollmentTokenReferences } from './references.js';
 import {
   enrollmentTokenSpec,
-  enrollmentTokenStatus,
   type EnrollmentTokenSpec,
+  enrollmentTokenStatus,
   type EnrollmentTokenStatus,
 } from './schema.js';
 
@@ -41,3 +40,7 @@ export const enrollmentTokenKind: KindDefinition = {
   unbuilt: true,
   machine: plainMachine<EnrollmentTokenSpec, EnrollmentTokenStatus>(),
 };
+
+export function enrollmentTokenReferences({ spec }: ApiObject<EnrollmentTokenSpec>): readonly Reference[] {
+  return spec.pool === undefined ? [] : [{ field: 'spec.pool', kind: 'Pool', name: spec.pool }];
+}

@@ -3,11 +3,20 @@ import type { ApiObject } from '../../api/object.js';
 import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
-import { functionReferences } from './references.js';
-import { functionSpec, functionStatus, type FunctionSpec, type FunctionStatus } from './schema.js';
+import {
+  allNamed,
+  envSecrets,
+  image,
+  imageRef,
+  named,
+  secretMounts,
+  sidecars,
+  volumeMounts,
+} from '../shapes/references.js';
+import { functionSpec, type FunctionSpec, functionStatus, type FunctionStatus } from './schema.js';
 
 type This = ApiObject<FunctionSpec, FunctionStatus>;
 
@@ -57,3 +66,18 @@ export const functionKind: KindDefinition = {
   plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };
+
+export function functionReferences({ spec }: ApiObject<FunctionSpec>): readonly Reference[] {
+  return [
+    ...allNamed('Connection', 'spec.connections', spec.connections),
+    ...envSecrets('spec.env', spec.env),
+    ...image('spec.image', spec.image),
+    ...allNamed('Secret', 'spec.imagePullSecrets', spec.imagePullSecrets),
+    ...imageRef('spec.imageRef', spec.imageRef),
+    ...named('Pool', 'spec.placement.pool', spec.placement?.pool),
+    ...secretMounts('spec.secrets', spec.secrets),
+    ...named('ServiceAccount', 'spec.serviceAccountName', spec.serviceAccountName),
+    ...sidecars('spec.sidecars', spec.sidecars),
+    ...volumeMounts('spec.volumes', spec.volumes),
+  ];
+}

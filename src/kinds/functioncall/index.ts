@@ -1,4 +1,4 @@
-/** Owns the declaration of FunctionCall: one call of a Function. */
+/** The declaration of FunctionCall: one call of a Function. What is cancelled stays cancelled. */
 import type { ApiObject } from '../../api/object.js';
 import {
   countColumn,
@@ -10,14 +10,30 @@ import {
   wide,
 } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { functionCallMachine } from './machine.js';
+import type { Machine } from '../machine.js';
+import { plain, refused } from '../plain-machine.js';
 import {
   FUNCTION_CALL_IMMUTABLE,
-  functionCallSpec,
-  functionCallStatus,
   type FunctionCallSpec,
+  functionCallSpec,
   type FunctionCallStatus,
+  functionCallStatus,
 } from './schema.js';
+
+export const functionCallMachine: Machine<FunctionCallSpec, FunctionCallStatus, undefined, undefined, never> = {
+  decide(current, _book, message) {
+    const { metadata, spec } = current.object;
+    if (message.type === 'Updated' && message.before.spec.state === 'Cancelled' && spec.state !== 'Cancelled') {
+      const cause = 'a cancelled call stays cancelled';
+      return refused({
+        code: 'Invalid',
+        message: `FunctionCall "${metadata.name}" is invalid: spec.state: ${cause}`,
+        causes: [{ field: 'spec.state', message: cause, reason: 'FieldValueInvalid' }],
+      });
+    }
+    return plain(current, message);
+  },
+};
 
 type This = ApiObject<FunctionCallSpec, FunctionCallStatus>;
 

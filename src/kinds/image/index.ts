@@ -2,11 +2,11 @@
 import type { ApiObject } from '../../api/object.js';
 import { CATALOG_PROJECT } from '../../brand.js';
 import { EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, PlaintextSecretCheck, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { allNamed, image, named } from '../shapes/references.js';
 import { catalogStatus } from './catalog.js';
-import { imageBlobs, imagePlainSight, imageReferences } from './references.js';
-import { imageObjectStatus, imageSpec, type ImageObjectStatus, type ImageSpec } from './schema.js';
+import { imageObjectStatus, type ImageObjectStatus, imageSpec, type ImageSpec } from './schema.js';
 
 type This = ApiObject<ImageSpec, ImageObjectStatus>;
 
@@ -55,3 +55,36 @@ export const imageKind: KindDefinition = {
   plainSight: imagePlainSight,
   machine: plainMachine<ImageSpec, ImageObjectStatus>(),
 };
+
+export function imageReferences({ spec }: ApiObject<ImageSpec>): readonly Reference[] {
+  return [
+    ...image('spec.base', spec.base),
+    ...allNamed('Secret', 'spec.buildSecrets', spec.buildSecrets),
+    ...named('Sandbox', 'spec.fromSandbox.name', spec.fromSandbox?.name),
+    ...allNamed('Secret', 'spec.imagePullSecrets', spec.imagePullSecrets),
+  ];
+}
+
+export function imageBlobs({ spec }: ApiObject<ImageSpec>): readonly string[] {
+  const { dockerfile, steps = [] } = spec;
+  const digests = [
+    dockerfile?.blob,
+    dockerfile?.context,
+    ...steps.flatMap(({ copy, uvSync }) => [copy?.blob, uvSync?.project]),
+  ];
+  return digests.filter((digest) => digest !== undefined);
+}
+
+/** Variables and arguments of a build stay in the image: no value of a build secret may stand in them. */
+export function imagePlainSight({ spec }: ApiObject<ImageSpec>): PlaintextSecretCheck {
+  const lists = [
+    { values: spec.dockerfile?.buildArgs, path: 'spec.dockerfile.buildArgs' },
+    ...(spec.steps ?? []).map(({ env }, index) => ({ values: env, path: `spec.steps[${index}].env` })),
+  ];
+  return {
+    texts: lists.flatMap(({ values, path }) =>
+      Object.entries(values ?? {}).flatMap(([name, text]) => (text === '' ? [] : [{ field: `${path}.${name}`, text }])),
+    ),
+    secrets: (spec.buildSecrets ?? []).map((name) => ({ name })),
+  };
+}

@@ -2,12 +2,12 @@
 import type { Address } from '../../api/address.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
-import { placeAnnotations } from '../attempt/place-annotation.js';
+import { placeAnnotations } from '../attempt/annotations.js';
+import { STOP_GRACE_SECONDS } from './ended.js';
+import type { Slot } from './slots.js';
 import { floorsOf } from '../shapes/resources.js';
 import type { Job } from './draft.js';
 import { attemptLabels, attemptName } from './names.js';
-import { STOP_GRACE_SECONDS } from './policy.js';
-import type { Slot } from './slots.js';
 
 export function makeAttempt(job: Job, slot: Pick<Slot, 'index' | 'epoch'>): LaterEffect {
   const { index, epoch } = slot;

@@ -14,13 +14,19 @@ import type { ObjectMessage } from '../object-message.js';
 import type { Current, Decision, Machine, Message, SlotRow } from '../machine.js';
 import { askAttempt, makeAttempt, readAttemptName, stopAttempt } from './attempts.js';
 import { JobDraft, type Ending, type JobPrivate } from './draft.js';
-import { attemptFailed, attemptLost, attemptStopped, attemptSucceeded, type AttemptChanged } from './ended.js';
-import { foldSpec } from './fold-spec.js';
-import { RESYNC_MS } from './policy.js';
-import { reportStatus } from './report-status.js';
+import {
+  type AttemptChanged,
+  attemptFailed,
+  attemptLost,
+  attemptStopped,
+  attemptSucceeded,
+  RESYNC_MS,
+} from './ended.js';
 import type { JobSpec } from './schema.js';
+import { type Slot, type SlotBook, slotBookKeeper } from './slots.js';
+import { foldSpec } from './fold-spec.js';
+import { reportStatus } from './report-status.js';
 import { reconcile } from './reconcile.js';
-import { slotBookKeeper, type Slot, type SlotBook } from './slots.js';
 import { isFinished, type JobStatus } from './status.js';
 
 type JobDecision = Decision<JobStatus, JobPrivate, SlotRow>;

@@ -65,7 +65,7 @@ function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch:
   ];
 }
 
-/** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupported.ts`). */
+/** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupportedFields`). */
 function planInput(input: Input): readonly PlannedInput[] {
   const { name, output, url } = input;
   if (output !== undefined) {

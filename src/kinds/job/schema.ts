@@ -1,22 +1,22 @@
 /**
  * Owns the spec of a Job: every field of the interface with its limits, and which fields may change after create.
- * What of it this service carries out yet is in `unsupported.ts`; amounts and defaults are read in `plan.ts` and `policy.ts`.
+ * What of it this service does not carry out yet is in `index.ts`; amounts and defaults are read in `plan.ts` and `ended.ts`.
  * Source: spec, "Job spec"; decisions, "Small points".
  */
 import { z } from 'zod';
 import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { BRAND } from '../../brand.js';
 import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
-import { argumentList, commandLine, environment, initCommand, secretMount, sidecars } from '../shapes/program.js';
-import { checkGang, distributed, placement, resources } from '../shapes/resources.js';
-import { imageName } from '../shapes/images.js';
-import { input, output, volumeMount } from '../shapes/files.js';
-import { network } from '../shapes/network.js';
-import { objectName } from '../shapes/names.js';
-import { recovery } from '../shapes/recovery.js';
-import { source } from '../shapes/sources.js';
 import { MOST_CONNECTIONS, MOST_INPUTS, MOST_VOLUMES } from '../shapes/bounds.js';
-import { rules } from '../shapes/rules.js';
+import { input, output, volumeMount } from '../shapes/files.js';
+import { imageName } from '../shapes/images.js';
+import { objectName } from '../shapes/names.js';
+import { network } from '../shapes/network.js';
+import { argumentList, commandLine, environment, initCommand, secretMount, sidecars } from '../shapes/program.js';
+import { recovery } from '../shapes/recovery.js';
+import { checkGang, distributed, placement, resources } from '../shapes/resources.js';
+import { addIssue, rules } from '../shapes/rules.js';
+import { source } from '../shapes/sources.js';
 
 export const MAX_PARALLELISM = 256;
 export const DEFAULT_BACKOFF_LIMIT = 6;
@@ -240,4 +240,15 @@ function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<str
     return [key, description === undefined ? bare : bare.describe(description)];
   });
   return Object.fromEntries(parts);
+}
+
+/** A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them. */
+export function refuseTtl(
+  template: Pick<JobParts, 'ttlSecondsAfterFinished'>,
+  at: readonly (string | number)[],
+  issues: z.core.ParsePayload['issues'],
+): void {
+  if (template.ttlSecondsAfterFinished === undefined) return;
+  const path = [...at, 'ttlSecondsAfterFinished'];
+  addIssue(issues, path, 'must not be set in a template: its Jobs are deleted with their owner', 'FieldValueForbidden');
 }

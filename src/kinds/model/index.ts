@@ -3,8 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, integerColumn, phaseColumn, READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { availability } from './availability.js';
-import { modelSpec, modelStatus, type ModelSpec, type ModelStatus } from './schema.js';
+import { modelSpec, type ModelSpec, modelStatus, type ModelStatus } from './schema.js';
 
 type This = ApiObject<ModelSpec, ModelStatus>;
 
@@ -39,3 +38,19 @@ export const modelKind: KindDefinition = {
   initialStatus: ({ metadata }: This): ModelStatus => availability(metadata.name, metadata.creationTimestamp),
   machine: plainMachine<ModelSpec, ModelStatus>(),
 };
+
+/** Names of the Models that a route serves. Routes of inference are not built yet, so nothing serves any Model, the local `echo` neither. */
+const SERVED: ReadonlySet<string> = new Set();
+
+/** `since`: RFC 3339. */
+export function availability(name: string, since: string): ModelStatus {
+  const available = SERVED.has(name);
+  const conditions = ['Ready', 'Available'].map((type) => ({
+    type,
+    status: available ? ('True' as const) : ('False' as const),
+    lastTransitionTime: since,
+    reason: available ? 'Served' : 'UpstreamUnavailable',
+    message: available ? 'a route serves this model' : 'no route serves this model',
+  }));
+  return { available, conditions, phase: available ? 'Ready' : 'Pending' };
+}

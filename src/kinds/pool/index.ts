@@ -3,7 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { poolSpec, poolStatus, type PoolSpec, type PoolStatus } from './schema.js';
+import { poolSpec, type PoolSpec, poolStatus, type PoolStatus } from './schema.js';
 
 type This = ApiObject<PoolSpec, PoolStatus>;
 

@@ -4,7 +4,7 @@ import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';
 import { objectName } from '../shapes/names.js';
 import { MOST_NAMES } from '../shapes/bounds.js';
-import { routing } from '../pool/routing.js';
+import { routing } from '../pool/schema.js';
 
 /** A kind, and the name of an object of it. */
 const KIND_AND_NAME = /^[A-Za-z][A-Za-z0-9]{0,62}\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;

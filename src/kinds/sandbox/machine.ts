@@ -17,13 +17,10 @@ import type { Decision, Machine, Message } from '../machine.js';
 import { pinImage } from '../image/pin.js';
 import { toDecision } from '../single-attempt/to-decision.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
-import { openDraft, type SandboxDraft } from './draft.js';
-import { attemptEnded } from './ended.js';
+import { openDraft, type Sandbox, type SandboxDraft, type SandboxPrivate } from './state.js';
+import { attemptEnded, discard, reconcile, takeRequests } from './reconcile.js';
 import { reportStatus } from './report-status.js';
-import { takeRequests } from './requests.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
-import { discard, reconcile } from './reconcile.js';
-import type { Sandbox, SandboxPrivate } from './state.js';
 
 type SandboxDecision = Decision<SandboxStatus, SandboxPrivate, never>;
 

@@ -27,7 +27,7 @@ export function sandboxWorkPlan(
   return {
     ...plannedImage(spec.image, status.image),
     main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
-    // Without a command it idles and is driven from outside. Arguments alone were refused (`unsupported.ts`).
+    // Without a command it idles and is driven from outside. Arguments alone were refused (`unsupportedFields`).
     idle: spec.command === undefined,
     enterable: true,
     sidecars: [],

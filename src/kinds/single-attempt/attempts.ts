@@ -1,8 +1,7 @@
 /** Owns what is asked of the one Attempt: to be made, to stop, to say how it stands, and to go. Its slot is always 0. */
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
-import { placeAnnotations } from '../attempt/place-annotation.js';
-import { toldOfProof } from '../attempt/proof-annotation.js';
+import { placeAnnotations, toldOfProof } from '../attempt/annotations.js';
 import { attemptName, EPOCH_LABEL } from '../job/names.js';
 import { floorsOf } from '../shapes/resources.js';
 import type { SingleAttemptDraft } from './draft.js';

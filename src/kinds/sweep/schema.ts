@@ -7,9 +7,8 @@ import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField, cost, estimate } from '../shapes/status.js';
 import { hasNoNul } from '../shapes/program.js';
 import { regionClass } from '../shapes/resources.js';
-import { jobSpec } from '../job/schema.js';
+import { jobSpec, refuseTtl } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
-import { refuseTtl } from '../job/template.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 
 /** As many as a Job may have indexes. */

@@ -1,15 +1,14 @@
 /** Owns the declaration of WebhookEndpoint: where the org's events are posted, signed. */
-import { isConditionTrue, findCondition } from '../../api/conditions.js';
+import { findCondition, isConditionTrue } from '../../api/conditions.js';
 import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, dateColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { webhookEndpointMachine } from './machine.js';
-import { webhookEndpointReferences } from './references.js';
 import {
   rotationInput,
   webhookEndpointSpec,
-  webhookEndpointStatus,
   type WebhookEndpointSpec,
+  webhookEndpointStatus,
   type WebhookEndpointStatus,
 } from './schema.js';
 
@@ -59,3 +58,12 @@ export const webhookEndpointKind: KindDefinition = {
   references: webhookEndpointReferences,
   machine: webhookEndpointMachine,
 };
+
+export function webhookEndpointReferences({ spec }: ApiObject<WebhookEndpointSpec>): readonly Reference[] {
+  return (spec.projects ?? []).map((name, index) => ({
+    field: `spec.projects[${index}]`,
+    kind: 'Namespace',
+    project: '',
+    name,
+  }));
+}

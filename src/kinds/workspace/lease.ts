@@ -8,9 +8,7 @@ import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage, MessageSender } from '../object-message.js';
 import { nameOf, releaseOutputs } from '../single-attempt/attempts.js';
 import { HOME } from './connect.js';
-import type { WorkspaceDraft } from './draft.js';
-import { ASK_AGAIN_MS, DENIED_AGAIN_MS } from './policy.js';
-import type { HomeLease } from './state.js';
+import { ASK_AGAIN_MS, DENIED_AGAIN_MS, type HomeLease, type WorkspaceDraft } from './state.js';
 
 /** True when the next Attempt may be made: there is no Volume, or its lease is held for that epoch. Asks for it otherwise. */
 export function holdsHome(draft: WorkspaceDraft): boolean {

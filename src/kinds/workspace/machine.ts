@@ -22,15 +22,11 @@ import { refused } from '../plain-machine.js';
 import { dropAttempt } from '../single-attempt/attempts.js';
 import { toDecision } from '../single-attempt/to-decision.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
-import { openDraft, type WorkspaceDraft } from './draft.js';
-import { attemptEnded } from './ended.js';
+import { openDraft, SCHEDULE_LEAD_MS, type Workspace, type WorkspaceDraft, type WorkspacePrivate } from './state.js';
+import { attemptEnded, isHeld, reconcile, waitForSchedule } from './reconcile.js';
 import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseLetter } from './lease.js';
-import { SCHEDULE_LEAD_MS } from './policy.js';
 import { reportStatus, toolsFound } from './report-status.js';
-import { waitForSchedule } from './schedule.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
-import { isHeld, reconcile } from './reconcile.js';
-import type { Workspace, WorkspacePrivate } from './state.js';
 
 type WorkspaceDecision = Decision<WorkspaceStatus, WorkspacePrivate, never>;
 type Heard = Message<WorkspaceSpec, WorkspaceStatus>;
