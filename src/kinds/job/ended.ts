@@ -4,34 +4,13 @@
  * unless no retry could mend it (LASTING). Lost capacity is replaced up to recovery.maxAttempts per index and is no failure.
  */
 import { parseDuration } from '../../api/duration.js';
+import { failureDelay, replacementDelay } from '../attempts/back-off.js';
 import { emit } from '../events/emit.js';
 import type { CollectedOutput, ObjectMessage } from '../object-message.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../shapes/recovery.js';
 import type { Ending, JobDraft } from './draft.js';
 import type { JobSpec } from './schema.js';
 import type { Slot, SlotOutput } from './slots.js';
-
-const FIRST_DELAY_MS = 1000;
-const LONGEST_DELAY_MS = 60_000;
-
-/** How long the work has between SIGTERM and SIGKILL. */
-export const STOP_GRACE_SECONDS = 30;
-
-/** Finished Attempts kept per index; older ones are deleted. */
-export const KEPT_ATTEMPTS = 10;
-
-/** After this, letters and children that could not be delivered are tried again. */
-export const RESYNC_MS = 10_000;
-
-/** 1 s, doubling to 1 m, from the first failure on. */
-export function failureDelay(failures: number): number {
-  return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, failures - 1));
-}
-
-/** The first replacement starts at once; when capacity goes on failing, later ones wait like failures do. */
-export function replacementDelay(lost: number): number {
-  return lost <= 1 ? 0 : failureDelay(lost - 1);
-}
 
 export function maxAttempts(spec: JobSpec): number {
   return spec.recovery?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS;

@@ -5,7 +5,7 @@
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
 import { plannedImage } from '../image/pin.js';
-import { pinnedSecrets } from '../single-attempt/pinned-secrets.js';
+import { pinnedSecrets } from '../single-attempt/state.js';
 import { withPlainEnv } from '../shapes/program.js';
 import { plannedNetwork } from '../shapes/network.js';
 import { limitsOf } from '../shapes/resources.js';

@@ -7,16 +7,20 @@ import { rfc3339 } from '../../api/time.js';
 import { API_GROUP } from '../../brand.js';
 import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
+import { resyncLater, setTimers } from '../attempts/decision.js';
 import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
-import { discardAttempt, releaseOutputs } from '../single-attempt/attempts.js';
+import { soleAttempt } from '../attempts/names.js';
+import { discardAttempt, releaseOutputs, STOP_GRACE_SECONDS } from '../attempts/requests.js';
 import { afterEnd, type AttemptChanged, noteEnd, savedOf } from '../single-attempt/ended.js';
-import { ENDING_RESYNC_MS, STOP_GRACE_SECONDS } from '../single-attempt/policy.js';
-import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../single-attempt/start-stop.js';
+import { mayStart, restStopped, startAttempt, startsAt, stopLive } from '../single-attempt/start-stop.js';
 import type { Live } from '../single-attempt/state.js';
-import { stoppedBy } from '../single-attempt/stopped-by.js';
+import { stoppedBy } from '../single-attempt/draft.js';
 import { SNAPSHOT } from './plan.js';
 import { type SandboxPhase, WORKSPACE_DIR } from './schema.js';
 import { createdAt, maxLifetimeMs, type Request, type SandboxDraft, STUCK_MS } from './state.js';
+
+/** What ends is asked again after this. Most have ended long before, and their timers never reach a queue. */
+const ENDING_RESYNC_MS = 2 * 60_000;
 
 const LAZY: ReadonlySet<string> = new Set(['idle', 'start', 'stuck']);
 
@@ -47,7 +51,7 @@ export function reconcile(draft: SandboxDraft): SandboxPhase {
 function letGo(draft: SandboxDraft): void {
   const { live } = draft;
   if (live === undefined) return;
-  draft.resyncLater(ENDING_RESYNC_MS);
+  resyncLater(draft, ENDING_RESYNC_MS);
   if (draft.status.phase === 'Terminating') return;
   draft.effects.push(discard(draft, live.epoch));
   draft.keepLive({ stopping: true });
@@ -57,14 +61,14 @@ function letGo(draft: SandboxDraft): void {
 export function discard(draft: SandboxDraft, epoch: number): LaterEffect {
   const { metadata, spec } = draft.object;
   const grace = metadata.deletionGracePeriodSeconds ?? STOP_GRACE_SECONDS;
-  return discardAttempt(draft, epoch, spec.command === undefined ? 0 : grace);
+  return discardAttempt(draft.owner, soleAttempt(epoch), spec.command === undefined ? 0 : grace);
 }
 
 function stopOrStart(draft: SandboxDraft): void {
   if (draft.live !== undefined) {
     if (!draft.wanted || mustRestart(draft)) stopLive(draft);
   } else if (!draft.wanted) restStopped(draft);
-  else if (mayStart(draft)) start(draft);
+  else if (mayStart(draft)) startAttempt(draft);
 }
 
 function phaseOf(draft: SandboxDraft): SandboxPhase {
@@ -166,7 +170,7 @@ function keepFiles(draft: SandboxDraft, live: Live, letter: AttemptChanged): voi
     case 'Whole': {
       const { digest, size, time } = files;
       draft.say({ snapshot: { reason: 'Stop', time: rfc3339(time), digest, size } });
-      draft.effects.push(releaseOutputs(draft, letter.epoch));
+      draft.effects.push(releaseOutputs(draft.owner, soleAttempt(letter.epoch)));
       draft.condition('StateSaved', true, 'Saved', `${WORKSPACE_DIR} was saved`);
       return;
     }

@@ -5,7 +5,7 @@
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import { parseBytes } from '../../api/quantity.js';
-import { pinnedSecrets } from '../single-attempt/pinned-secrets.js';
+import { pinnedSecrets } from '../single-attempt/state.js';
 import type { ResourceAmounts } from '../amounts.js';
 import { withPlainEnv } from '../shapes/program.js';
 import { plannedNetwork } from '../shapes/network.js';

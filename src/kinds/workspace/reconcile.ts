@@ -5,9 +5,10 @@
 import { formatBytes } from '../../api/quantity.js';
 import { parseTime } from '../../api/time.js';
 import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
+import { resyncLater, setTimers } from '../attempts/decision.js';
 import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
 import { afterEnd, type AttemptChanged, noteEnd, savedOf } from '../single-attempt/ended.js';
-import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../single-attempt/start-stop.js';
+import { mayStart, restStopped, startAttempt, startsAt, stopLive } from '../single-attempt/start-stop.js';
 import type { Live } from '../single-attempt/state.js';
 import { holdsHome, leaseTimer, reconcileLease } from './lease.js';
 import { HOME_OUTPUT } from './plan.js';
@@ -27,7 +28,7 @@ export function reconcile(draft: WorkspaceDraft): WorkspacePhase {
   reconcileLease(draft);
   stopOrStart(draft);
   noteWait(draft);
-  if (draft.deleting && isHeld(draft)) draft.resyncLater();
+  if (draft.deleting && isHeld(draft)) resyncLater(draft);
   const schedule = draft.deleting ? {} : scheduleTimers(draft);
   setTimers(
     draft,
@@ -70,7 +71,7 @@ function stopOrStart(draft: WorkspaceDraft): void {
   } else if (!draft.wanted) restStopped(draft);
   else if (mayStart(draft) && holdsHome(draft)) {
     const { lease } = draft.private;
-    start(draft);
+    startAttempt(draft);
     const size = lease?.size === undefined ? undefined : formatBytes(lease.size);
     draft.say({ home: lease && { volume: lease.volume, size, ...lease.home } });
   }
