@@ -9,7 +9,7 @@ import { refuse } from '../../src/api/refusal.js';
 import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
-import { attemptName } from '../../src/kinds/job/names.js';
+import { attemptName } from '../../src/kinds/attempts/names.js';
 import type { ResourceService } from '../resource-service.js';
 import { ATTEMPT, workId } from './attempts.js';
 

@@ -19,7 +19,7 @@ import { ERROR_TABLE } from '../../src/api/errors/table.js';
 import { refuse, type Refusal } from '../../src/api/refusal.js';
 import { API_GROUP } from '../../src/brand.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
-import { commandLine } from '../../src/kinds/shapes/argument.js';
+import { commandLine } from '../../src/kinds/shapes/program.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';

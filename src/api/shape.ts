@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { isObject } from './safe-value.js';
+import { definitionOf, maximumOf, type Definition } from './zod-internals.js';
 
 export type Shape =
   /** Anything may be below: scalars, free-form JSON, records of scalars. */
@@ -68,7 +69,7 @@ const WRAPPERS = new Set([
 function compile(schema: unknown, seen: Map<unknown, Shape>): Shape {
   const known = seen.get(schema);
   if (known !== undefined) return known;
-  const def = defOf(schema);
+  const def = definitionOf(schema);
   if (WRAPPERS.has(def.type)) return compile(def['innerType'], seen);
   switch (def.type) {
     case 'object':
@@ -84,7 +85,7 @@ function compile(schema: unknown, seen: Map<unknown, Shape>): Shape {
       return union(asList(def['options']).map((option) => compile(option, seen)));
     case 'pipe': {
       // A preprocess step says nothing about members; what it feeds does.
-      const first = defOf(def['in']).type === 'transform' ? def['out'] : def['in'];
+      const first = definitionOf(def['in']).type === 'transform' ? def['out'] : def['in'];
       return compile(first, seen);
     }
     case 'lazy': {
@@ -103,7 +104,7 @@ function compile(schema: unknown, seen: Map<unknown, Shape>): Shape {
 function compileObject(schema: unknown, def: Definition, seen: Map<unknown, Shape>): Shape {
   const members = new Map<string, Member>();
   const catchall = def['catchall'];
-  const rest = catchall === undefined || defOf(catchall).type === 'never' ? undefined : compile(catchall, seen);
+  const rest = catchall === undefined || definitionOf(catchall).type === 'never' ? undefined : compile(catchall, seen);
   const shape: Shape = { shape: 'Object', members, rest, most: undefined };
   seen.set(schema, shape);
   for (const [key, member] of Object.entries(def['shape'] ?? {})) {
@@ -120,7 +121,7 @@ function list(element: Shape, most: number | undefined): Shape {
 function mostElements(def: Definition): number | undefined {
   let most: number | undefined;
   for (const check of asList(def['checks'])) {
-    const { maximum } = checkOf(check);
+    const maximum = maximumOf(check);
     if (typeof maximum === 'number' && maximum < (most ?? Number.POSITIVE_INFINITY)) most = maximum;
   }
   return most;
@@ -132,34 +133,8 @@ function mostMembers(schema: unknown): number | undefined {
   return typeof most === 'number' ? most : undefined;
 }
 
-/** zod keeps what a check is under `_zod.def`; of a bound on length only `maximum` is known here. */
-function checkOf(check: unknown): { readonly check?: unknown; readonly maximum?: unknown } {
-  const inner: unknown = typeof check === 'object' && check !== null && '_zod' in check ? check['_zod'] : undefined;
-  const def: unknown = typeof inner === 'object' && inner !== null && 'def' in inner ? inner.def : undefined;
-  return typeof def === 'object' && def !== null && 'check' in def && def.check === 'max_length' ? def : {};
-}
-
 function union(options: readonly Shape[]): Shape {
   return options.every((option) => option.shape === 'Any') ? ANY : { shape: 'Union', options };
-}
-
-interface Definition {
-  readonly type: string;
-  readonly [key: string]: unknown;
-}
-
-/** zod keeps a schema's definition under `def`; all that is known of it here is that `type` is a word. */
-function defOf(schema: unknown): Definition {
-  const def = isSchema(schema) ? schema.def : undefined;
-  return isDefinition(def) ? def : { type: 'unknown' };
-}
-
-function isSchema(schema: unknown): schema is { readonly def: unknown } {
-  return typeof schema === 'object' && schema !== null && 'def' in schema;
-}
-
-function isDefinition(def: unknown): def is Definition {
-  return typeof def === 'object' && def !== null && 'type' in def && typeof def.type === 'string';
 }
 
 function asList(value: unknown): readonly unknown[] {

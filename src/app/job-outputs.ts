@@ -1,7 +1,7 @@
 /** Collected outputs of Jobs, read from their stored slots. */
 import type { Outputs } from '../../http/deps.js';
 import type { Objects } from '../../storage/store.js';
-import { jobOutputs, locateOutput, type LocatedOutputEntry } from '../kinds/job/outputs.js';
+import { jobOutputs, locateOutput, type LocatedOutputEntry } from '../kinds/job/slots.js';
 
 export function openOutputs(objects: Pick<Objects, 'slot' | 'slots'>): Outputs {
   return {

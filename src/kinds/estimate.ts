@@ -5,7 +5,7 @@ import type { ApiObject } from '../api/object.js';
 import type { Refusal } from '../api/refusal.js';
 import { parseTime, rfc3339 } from '../api/time.js';
 import { LOCAL_OFFERING, LOCAL_REGION } from './offering/local.js';
-import type { Estimate } from './shapes/estimate.js';
+import type { Estimate } from './shapes/status.js';
 
 /** How long an estimate is worth something. */
 const VALID_MS = 15 * 60_000;

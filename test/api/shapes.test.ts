@@ -15,8 +15,8 @@ import {
 } from '../../src/api/schema.js';
 import { compileShape } from '../../src/api/shape.js';
 import { dropNulls, unknownFields } from '../../src/api/strict.js';
-import { commandLine } from '../../src/kinds/shapes/argument.js';
-import { httpsUrl } from '../../src/kinds/shapes/https-url.js';
+import { commandLine } from '../../src/kinds/shapes/program.js';
+import { httpsUrl } from '../../src/kinds/shapes/sources.js';
 
 const node: z.ZodType = z.object({
   name: z.string(),

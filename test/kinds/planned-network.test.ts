@@ -1,7 +1,5 @@
 import test from 'ava';
-import { network } from '../../src/kinds/shapes/network.js';
-import { NETWORK_PRESETS } from '../../src/kinds/shapes/network-presets.js';
-import { plannedNetwork } from '../../src/kinds/shapes/planned-network.js';
+import { network, NETWORK_PRESETS, plannedNetwork } from '../../src/kinds/shapes/network.js';
 
 test('what nobody has said is Open', (t) => {
   for (const spec of [undefined, {}, { egress: {} }, { egress: { policy: 'Open' as const } }]) {

@@ -5,8 +5,8 @@
 import { BRAND } from '../../brand.js';
 import { isCatalogImage } from '../../kinds/image/catalog.js';
 import { imageKind } from '../../kinds/image/index.js';
-import { LOCAL_REGION } from '../../kinds/offering/local.js';
 import { modelKind } from '../../kinds/model/index.js';
+import { LOCAL_REGION } from '../../kinds/offering/local.js';
 import { offeringKind } from '../../kinds/offering/index.js';
 import type { OfferingSpec } from '../../kinds/offering/schema.js';
 import type { CatalogObject } from './read-catalog.js';

@@ -1,6 +1,6 @@
 /** Owns the declaration of Agent: the durable definition of a language-model agent, which AgentRuns carry out. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION } from '../declare.js';
+import { EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { image, named } from '../shapes/references.js';
@@ -22,31 +22,10 @@ export const agentKind: KindDefinition = {
     'The durable definition of a language-model agent. A change applies to runs that are created afterwards.',
   schema: { spec: agentSpec, status: agentStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'State',
-      type: 'string',
-      description: 'Whether it takes new runs.',
-      cell: ({ spec }: This) => spec.state ?? '',
-    },
-    {
-      name: 'Access',
-      type: 'string',
-      description: 'A hosted model, or one of your own key.',
-      cell: ({ spec }: This) => spec.model?.access ?? '',
-    },
-    {
-      name: 'Per Run',
-      type: 'string',
-      description: 'Most that one run may cost, in USD.',
-      cell: ({ spec }: This) => spec.perRunMaxCostUSD ?? '',
-    },
-    {
-      name: 'Image',
-      type: 'string',
-      priority: 1,
-      description: "Image of the runs' Sandboxes.",
-      cell: ({ spec }: This) => spec.image ?? '',
-    },
+    textColumn('State', 'Whether it takes new runs.', ({ spec }: This) => spec.state),
+    textColumn('Access', 'A hosted model, or one of your own key.', ({ spec }: This) => spec.model?.access),
+    textColumn('Per Run', 'Most that one run may cost, in USD.', ({ spec }: This) => spec.perRunMaxCostUSD),
+    wide(textColumn('Image', "Image of the runs' Sandboxes.", ({ spec }: This) => spec.image)),
   ],
   selectableFields: { 'spec.model.access': ({ spec }: This) => spec.model?.access },
   initialStatus: ({ spec }: This): AgentStatus => ({ phase: spec.state }),

@@ -4,12 +4,12 @@
  */
 import { z } from 'zod';
 import { zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField } from '../shapes/status.js';
+import { boundedText } from '../shapes/bounds.js';
+import { imageName } from '../shapes/images.js';
+import { objectName } from '../shapes/names.js';
 import { DEFAULT_IMAGE } from '../image/catalog.js';
-import { boundedText } from '../shapes/bounded.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { imageName } from '../shapes/image-name.js';
-import { objectName } from '../shapes/object-name.js';
 
 export const DEFAULT_MAX_TOKENS = 8192;
 export const DEFAULT_MAX_TOOL_CALLS = 50;

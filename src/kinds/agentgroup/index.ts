@@ -1,9 +1,9 @@
 /** Owns the declaration of AgentGroup: many AgentRuns of one Agent, with limits, dependencies, one cap and one end. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
+import { costColumn, countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { catalogReference } from '../shapes/catalog-name.js';
+import { catalogReference } from '../shapes/names.js';
 import { agentGroupSpec, agentGroupStatus, type AgentGroupSpec, type AgentGroupStatus } from './schema.js';
 
 type This = ApiObject<AgentGroupSpec, AgentGroupStatus>;
@@ -28,19 +28,13 @@ export const agentGroupKind: KindDefinition = {
   },
   columns: [
     phaseColumn('group'),
-    { name: 'Agent', type: 'string', description: 'Its Agent.', cell: ({ spec }: This) => spec.agent ?? '' },
-    {
-      name: 'Active',
-      type: 'integer',
-      description: 'Members that run.',
-      cell: ({ status }: This) => status.counts?.active ?? 0,
-    },
-    {
-      name: 'Succeeded',
-      type: 'string',
-      description: 'Members that succeeded, of all.',
-      cell: ({ status }: This) => `${status.counts?.succeeded ?? 0}/${status.counts?.total ?? 0}`,
-    },
+    textColumn('Agent', 'Its Agent.', ({ spec }: This) => spec.agent),
+    countColumn('Active', 'Members that run.', ({ status }: This) => status.counts?.active),
+    textColumn(
+      'Succeeded',
+      'Members that succeeded, of all.',
+      ({ status }: This) => `${status.counts?.succeeded ?? 0}/${status.counts?.total ?? 0}`,
+    ),
     costColumn(),
     reasonColumn(),
   ],

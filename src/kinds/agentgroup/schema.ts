@@ -5,9 +5,9 @@
  */
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
-import { catalogName, versionedName } from '../shapes/catalog-name.js';
+import { catalogName, versionedName } from '../shapes/names.js';
+import { cost } from '../shapes/status.js';
 import { addIssue, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
 
 export const DEFAULT_MAX_ACTIVE = 10;
 export const DEFAULT_MAX_PENDING = 10_000;

@@ -1,10 +1,10 @@
 /** Owns the fields of an AgentRun: one durable execution of an Agent. Source: spec, "AgentRun"; decisions, "Phases". */
 import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
-import { boundedJson } from '../shapes/bounded.js';
-import { catalogName } from '../shapes/catalog-name.js';
+import { boundedJson } from '../shapes/bounds.js';
+import { catalogName } from '../shapes/names.js';
+import { cost } from '../shapes/status.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
 
 export const AGENT_RUN_PHASES = ['Queued', 'Running', 'Waiting', 'Succeeded', 'Failed', 'Cancelled'] as const;
 

@@ -1,10 +1,42 @@
-/** Owns the declaration of APIKey: a bearer key of the org. It is made, read and deleted, and never changed. */
+/** The declaration of APIKey, and the rule for keys that act as another member. */
+import type { Author } from '../../api/access/author.js';
 import type { ApiObject } from '../../api/object.js';
-import { listCell } from '../declare.js';
+import type { Refusal } from '../../api/refusal.js';
+import { textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
+import { isOwner, keepsOwner, lastOwner, ownerOf, roleBeyond } from '../member/rule.js';
+import type { MemberSpec } from '../member/schema.js';
+import type { OrgRule, OrgView } from '../rule.js';
 import { apiKeyMachine } from './machine.js';
-import { apiKeyRule } from './rule.js';
-import { apiKeySpec, apiKeyStatus, type APIKeySpec, type APIKeyStatus } from './schema.js';
+import { type APIKeySpec, apiKeySpec, apiKeyStatus, type APIKeyStatus } from './schema.js';
+
+async function beyond(spec: APIKeySpec, by: Author, org: string, view: OrgView): Promise<Refusal | undefined> {
+  const { member: name } = spec;
+  if (name === undefined || name === by.member) return undefined;
+  const member = await view.read('Member', name);
+  const role = member && roleBeyond([(member.spec as MemberSpec).role], by, org);
+  if (role === undefined) return undefined;
+  return {
+    code: 'Forbidden',
+    message: `member ${name} with role ${role} may do more than you: only someone who may do as much can make or delete that member's keys`,
+    fix: `Ask ${name} or an Owner of the org.`,
+  };
+}
+
+/**
+ * A key that acts as another member is made and deleted only by a caller who may do as much as that member: an Admin neither makes a key of
+ * the Owner's nor takes one away. The last key of the last Owner stays.
+ */
+export const apiKeyRule: OrgRule = async ({ org, by, before, after }, view) => {
+  const spec = (after ?? before)?.spec as APIKeySpec;
+  const refusal = await beyond(spec, by, org, view);
+  if (refusal !== undefined || after !== undefined || before === undefined) return refusal;
+  const owner = ownerOf(before);
+  if (owner === undefined) return undefined;
+  const member = await view.read('Member', owner);
+  if (member === undefined || !isOwner(member)) return undefined;
+  return (await keepsOwner(view, before)) ? undefined : lastOwner;
+};
 
 function references(spec: APIKeySpec): readonly Reference[] {
   const found: Reference[] = (spec.projects ?? []).map((name, at) => ({
@@ -36,31 +68,10 @@ export const apiKeyKind: KindDefinition = {
   description: 'A bearer key. Its value is in the answer to its create and nowhere else; only a hash of it is kept.',
   schema: { spec: apiKeySpec, status: apiKeyStatus, immutable: ['spec'], raiseOnly: [] },
   columns: [
-    {
-      name: 'Prefix',
-      type: 'string',
-      description: 'First characters of the key.',
-      cell: (object: This) => object.status.prefix ?? '',
-    },
-    {
-      name: 'Scopes',
-      type: 'string',
-      description: 'What the key may do.',
-      cell: (object: This) => listCell(object.spec.scopes),
-    },
-    {
-      name: 'Expires',
-      type: 'string',
-      description: 'When it ends.',
-      cell: (object: This) => object.spec.expirationTime ?? '<never>',
-    },
-    {
-      name: 'Created By',
-      type: 'string',
-      priority: 1,
-      description: 'Who made it.',
-      cell: (object: This) => object.status.createdBy ?? '',
-    },
+    textColumn('Prefix', 'First characters of the key.', ({ status }: This) => status.prefix),
+    textColumn('Scopes', 'What the key may do.', ({ spec }: This) => spec.scopes),
+    textColumn('Expires', 'When it ends.', ({ spec }: This) => spec.expirationTime ?? '<never>'),
+    wide(textColumn('Created By', 'Who made it.', ({ status }: This) => status.createdBy)),
   ],
   selectableFields: {},
   initialStatus: () => ({}),

@@ -13,7 +13,7 @@ import { parseTime } from '../../api/time.js';
 import type { Effect } from '../effect.js';
 import type { Current, Machine, DecisionContext } from '../machine.js';
 import { IGNORED, next, noteUse, plain, type PlainDecision, refused } from '../plain-machine.js';
-import { makeBearer } from '../serviceaccount/token.js';
+import { makeBearer } from '../serviceaccount/machine.js';
 import type { APIKeySpec, APIKeyStatus } from './schema.js';
 
 type Here = Current<APIKeySpec, APIKeyStatus, undefined>;

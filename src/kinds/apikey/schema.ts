@@ -1,8 +1,7 @@
 /** Owns the fields of an APIKey. Source: decisions on keys (the spec does not show them). */
 import { z } from 'zod';
 import { zName, zTimestamp } from '../../api/schema.js';
-import { projectNameField, projectsField } from '../fields.js';
-import { scopesField } from '../scopes-field.js';
+import { projectNameField, projectsField, scopesField } from '../shapes/names.js';
 
 export const apiKeySpec = z
   .object({

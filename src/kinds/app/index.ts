@@ -1,6 +1,6 @@
 /** Owns the declaration of App: a group of Functions that is deployed as one. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { allNamed } from '../shapes/references.js';
@@ -23,31 +23,10 @@ export const appKind: KindDefinition = {
   schema: { spec: appSpec, status: appStatus, immutable: [], raiseOnly: [] },
   columns: [
     phaseColumn('App'),
-    {
-      name: 'Version',
-      type: 'string',
-      description: 'Version that is deployed.',
-      cell: (object: This) => object.status.version ?? '',
-    },
-    {
-      name: 'Functions',
-      type: 'integer',
-      description: 'How many Functions it has.',
-      cell: (object: This) => object.spec.functions?.length ?? 0,
-    },
-    {
-      name: 'Schedules',
-      type: 'integer',
-      description: 'How many schedules it has.',
-      cell: (object: This) => object.spec.schedules?.length ?? 0,
-    },
-    {
-      name: 'Description',
-      type: 'string',
-      priority: 1,
-      description: 'Description for people.',
-      cell: (object: This) => object.spec.description ?? '',
-    },
+    textColumn('Version', 'Version that is deployed.', ({ status }: This) => status.version),
+    countColumn('Functions', 'How many Functions it has.', ({ spec }: This) => spec.functions?.length),
+    countColumn('Schedules', 'How many schedules it has.', ({ spec }: This) => spec.schedules?.length),
+    wide(textColumn('Description', 'Description for people.', ({ spec }: This) => spec.description)),
     reasonColumn(),
   ],
   selectableFields: {

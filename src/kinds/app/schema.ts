@@ -4,12 +4,10 @@
  */
 import { z } from 'zod';
 import { zName } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField, statusReason } from '../shapes/status.js';
+import { cronSchedule, timeZone } from '../shapes/schedule.js';
+import { objectName } from '../shapes/names.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { cronSchedule } from '../shapes/cron.js';
-import { objectName } from '../shapes/object-name.js';
-import { timeZone } from '../shapes/time-zone.js';
-import { statusReason } from '../shapes/status-reason.js';
 
 /** Each is looked for at admission. */
 const MOST_FUNCTIONS = 256;

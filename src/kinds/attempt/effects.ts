@@ -5,7 +5,7 @@ import { parseTime } from '../../api/time.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { LOCAL_NODE } from '../node/local.js';
-import { readPlace } from './place-annotation.js';
+import { readPlace } from './annotations.js';
 import { hasEnded, type AttemptStatus } from './schema.js';
 import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type This } from './state.js';
 

@@ -1,7 +1,7 @@
 /** Owns the declaration of Attempt: one run of one piece of work, read-only for customers. */
 import type { ApiObject } from '../../api/object.js';
 import { parseTime, rfc3339Millis } from '../../api/time.js';
-import { READ_ONLY } from '../declare.js';
+import { integerColumn, READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { attemptMachine } from './machine.js';
 import { attemptSpec, attemptStatus, type AttemptSpec, type AttemptStatus } from './schema.js';
@@ -25,47 +25,17 @@ export const attemptKind: KindDefinition = {
     'One run of one piece of work: a slot of its owner at an epoch. A replacement is a new Attempt at the next epoch of the same slot.',
   schema: { spec: attemptSpec, status: attemptStatus, immutable: ['spec'], raiseOnly: [] },
   columns: [
-    {
-      name: 'Phase',
-      type: 'string',
-      description: 'Phase of the Attempt.',
-      cell: (attempt: This) => attempt.status.phase ?? '',
-    },
-    {
-      name: 'Slot',
-      type: 'integer',
-      description: 'Position in the owner, such as the index of a Job.',
-      cell: (attempt: This) => attempt.spec.slot,
-    },
-    {
-      name: 'Epoch',
-      type: 'integer',
-      description: 'Increases with every replacement.',
-      cell: (attempt: This) => attempt.spec.epoch,
-    },
-    {
-      name: 'Reason',
-      type: 'string',
-      description: 'Why it is in this phase.',
-      cell: (attempt: This) => attempt.status.reason ?? '',
-    },
-    {
-      name: 'Exit',
-      type: 'integer',
-      priority: 1,
-      description: 'Exit code of the program.',
-      cell: (attempt: This) => attempt.status.exitCode ?? null,
-    },
-    {
-      name: 'Owner',
-      type: 'string',
-      priority: 1,
-      description: 'What it runs for.',
-      cell: ({ metadata }: This) => {
+    textColumn('Phase', 'Phase of the Attempt.', ({ status }: This) => status.phase),
+    integerColumn('Slot', 'Position in the owner, such as the index of a Job.', ({ spec }: This) => spec.slot),
+    integerColumn('Epoch', 'Increases with every replacement.', ({ spec }: This) => spec.epoch),
+    textColumn('Reason', 'Why it is in this phase.', ({ status }: This) => status.reason),
+    wide(integerColumn('Exit', 'Exit code of the program.', ({ status }: This) => status.exitCode)),
+    wide(
+      textColumn('Owner', 'What it runs for.', ({ metadata }: This) => {
         const owner = metadata.ownerReferences?.[0];
         return owner === undefined ? '' : `${owner.kind}/${owner.name}`;
-      },
-    },
+      }),
+    ),
   ],
   selectableFields: {
     'spec.slot': (attempt: This) => String(attempt.spec.slot),

@@ -19,7 +19,7 @@ import type { WorkReport } from '../report.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
 import { end, failed, faulty, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
-import { wantsProof } from './proof-annotation.js';
+import { wantsProof } from './annotations.js';
 import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
 
 type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;

@@ -1,7 +1,7 @@
 /** Owns the fields of an Attempt. Customers read it and never write it; it never names a provider or a machine. Source: spec, "Attempt". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
-import { costSegments } from '../shapes/cost.js';
+import { costSegments } from '../shapes/status.js';
 
 export const attemptSpec = z.object({
   epoch: z.int().min(1).describe('Fence number; increases with every replacement in the slot.'),

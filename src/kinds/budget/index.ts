@@ -1,10 +1,9 @@
 /** Owns the declaration of Budget: a limit on what part of the org may spend. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import { EVERY_OPERATION, integerColumn, textColumn, wide } from '../declare.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { budgetReferences } from './references.js';
-import { budgetSpec, budgetStatus, type BudgetSpec, type BudgetStatus } from './schema.js';
+import { budgetSpec, type BudgetSpec, budgetStatus, type BudgetStatus } from './schema.js';
 
 type This = ApiObject<BudgetSpec, BudgetStatus>;
 
@@ -26,50 +25,15 @@ export const budgetKind: KindDefinition = {
     raiseOnly: [],
   },
   columns: [
-    {
-      name: 'Limit',
-      type: 'string',
-      description: 'Limit of the period in USD.',
-      cell: (object: This) => object.spec.limitUSD,
-    },
-    {
-      name: 'Spent',
-      type: 'string',
-      description: 'Spent in the period in USD.',
-      cell: (object: This) => object.status.spentUSD ?? '',
-    },
-    {
-      name: 'Used',
-      type: 'integer',
-      description: 'Percent of the limit that is spent.',
-      cell: (object: This) => object.status.percentUsed,
-    },
-    {
-      name: 'Action',
-      type: 'string',
-      description: 'Block or Notify.',
-      cell: (object: This) => object.spec.action,
-    },
-    {
-      name: 'Period',
-      type: 'string',
-      description: 'Monthly or Total.',
-      cell: (object: This) => object.spec.period,
-    },
-    {
-      name: 'Held',
-      type: 'string',
-      priority: 1,
-      description: 'Held for work that runs, in USD.',
-      cell: (object: This) => object.status.heldUSD ?? '',
-    },
-    {
-      name: 'Project',
-      type: 'string',
-      priority: 1,
-      description: 'Project that it counts; nothing: every project.',
-      cell: (object: This) => object.spec.scope?.project ?? '',
-    },
+    textColumn('Limit', 'Limit of the period in USD.', ({ spec }: This) => spec.limitUSD),
+    textColumn('Spent', 'Spent in the period in USD.', ({ status }: This) => status.spentUSD),
+    integerColumn('Used', 'Percent of the limit that is spent.', ({ status }: This) => status.percentUsed),
+    textColumn('Action', 'Block or Notify.', ({ spec }: This) => spec.action),
+    textColumn('Period', 'Monthly or Total.', ({ spec }: This) => spec.period),
+    wide(textColumn('Held', 'Held for work that runs, in USD.', ({ status }: This) => status.heldUSD)),
+    wide(
+      textColumn('Project', 'Project that it counts; nothing: every project.', ({ spec }: This) => spec.scope?.project),
+    ),
   ],
   selectableFields: {
     'spec.action': (object: This) => object.spec.action,
@@ -81,3 +45,8 @@ export const budgetKind: KindDefinition = {
   unbuilt: true,
   machine: plainMachine<BudgetSpec, BudgetStatus>(),
 };
+
+export function budgetReferences({ spec }: ApiObject<BudgetSpec>): readonly Reference[] {
+  const name = spec.scope?.project;
+  return name === undefined ? [] : [{ field: 'spec.scope.project', kind: 'Namespace', project: '', name }];
+}

@@ -1,8 +1,8 @@
 /** Owns the fields of a Budget. Source: spec, "Budget". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField, projectNameField } from '../fields.js';
-import { labelSelector } from '../shapes/labels.js';
+import { conditionField } from '../shapes/status.js';
+import { labelSelector, projectNameField } from '../shapes/names.js';
 
 const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
 

@@ -1,9 +1,9 @@
 /** Owns the fields of a CloudAccount. Source: spec, "CloudAccount". */
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField } from '../shapes/status.js';
+import { MOST_NAMES } from '../shapes/bounds.js';
 import { addIssue, rules } from '../shapes/rules.js';
-import { MOST_NAMES } from '../shapes/sizes.js';
 
 const OBSERVED = ['Inventory', 'GPUs', 'Spend'] as const;
 

@@ -1,14 +1,14 @@
 /** Owns the declaration of Connection: an external system that work may use. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import { dateColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { connectionReferences } from './references.js';
+import { named } from '../shapes/references.js';
 import {
   CONNECTION_IMMUTABLE,
   connectionSpec,
-  connectionStatus,
   type ConnectionSpec,
+  connectionStatus,
   type ConnectionStatus,
 } from './schema.js';
 
@@ -30,31 +30,10 @@ export const connectionKind: KindDefinition = {
   schema: { spec: connectionSpec, status: connectionStatus, immutable: CONNECTION_IMMUTABLE, raiseOnly: [] },
   columns: [
     phaseColumn('Connection'),
-    {
-      name: 'Type',
-      type: 'string',
-      description: 'What it leads to.',
-      cell: (object: This) => object.spec.type,
-    },
-    {
-      name: 'Scope',
-      type: 'string',
-      description: 'What a database is used for.',
-      cell: (object: This) => object.spec.scope ?? '',
-    },
-    {
-      name: 'Verified',
-      type: 'date',
-      description: 'When it was last found to work.',
-      cell: (object: This) => object.status.lastVerifiedTime ?? null,
-    },
-    {
-      name: 'Secret',
-      type: 'string',
-      priority: 1,
-      description: 'Secret with the credential.',
-      cell: (object: This) => object.spec.secret ?? '',
-    },
+    textColumn('Type', 'What it leads to.', ({ spec }: This) => spec.type),
+    textColumn('Scope', 'What a database is used for.', ({ spec }: This) => spec.scope),
+    dateColumn('Verified', 'When it was last found to work.', ({ status }: This) => status.lastVerifiedTime),
+    wide(textColumn('Secret', 'Secret with the credential.', ({ spec }: This) => spec.secret)),
     reasonColumn(),
   ],
   selectableFields: {
@@ -65,3 +44,7 @@ export const connectionKind: KindDefinition = {
   references: connectionReferences,
   machine: plainMachine<ConnectionSpec, ConnectionStatus>(),
 };
+
+export function connectionReferences({ spec }: ApiObject<ConnectionSpec>): readonly Reference[] {
+  return named('Secret', 'spec.secret', spec.secret);
+}

@@ -4,11 +4,10 @@
  */
 import { z } from 'zod';
 import { zTimestamp } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField, statusReason } from '../shapes/status.js';
+import { httpsUrl } from '../shapes/sources.js';
+import { objectName } from '../shapes/names.js';
 import { addIssue, rules } from '../shapes/rules.js';
-import { httpsUrl } from '../shapes/https-url.js';
-import { objectName } from '../shapes/object-name.js';
-import { statusReason } from '../shapes/status-reason.js';
 
 const TYPES = ['Postgres', 'HostedPgA', 'HostedPgB', 'Tracker', 'GitHost', 'S3'] as const;
 export type ConnectionType = (typeof TYPES)[number];

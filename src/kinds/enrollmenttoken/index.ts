@@ -1,12 +1,12 @@
 /** Owns the declaration of EnrollmentToken: what a machine shows once to join as a Node. */
 import type { ApiObject } from '../../api/object.js';
-import type { KindDefinition } from '../kind.js';
+import { textColumn, wide } from '../declare.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { enrollmentTokenReferences } from './references.js';
 import {
   enrollmentTokenSpec,
-  enrollmentTokenStatus,
   type EnrollmentTokenSpec,
+  enrollmentTokenStatus,
   type EnrollmentTokenStatus,
 } from './schema.js';
 
@@ -25,31 +25,14 @@ export const enrollmentTokenKind: KindDefinition = {
   description: 'A short-lived token with which machines join as Nodes. Its value is shown once, by the create.',
   schema: { spec: enrollmentTokenSpec, status: enrollmentTokenStatus, immutable: ['spec'], raiseOnly: [] },
   columns: [
-    {
-      name: 'Pool',
-      type: 'string',
-      description: 'The Pool that a machine joins.',
-      cell: (object: This) => object.spec.pool ?? '',
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      description: 'Active, Used or Expired.',
-      cell: (object: This) => object.status.phase ?? '',
-    },
-    {
-      name: 'Uses',
-      type: 'string',
-      description: 'Machines that it has enrolled, of those that it may.',
-      cell: (object: This) => `${object.status.uses ?? 0}/${object.spec.maxUses}`,
-    },
-    {
-      name: 'Expires',
-      type: 'string',
-      priority: 1,
-      description: 'From then on it is refused.',
-      cell: (object: This) => object.status.expirationTime ?? '',
-    },
+    textColumn('Pool', 'The Pool that a machine joins.', ({ spec }: This) => spec.pool),
+    textColumn('Phase', 'Active, Used or Expired.', ({ status }: This) => status.phase),
+    textColumn(
+      'Uses',
+      'Machines that it has enrolled, of those that it may.',
+      ({ spec, status }: This) => `${status.uses ?? 0}/${spec.maxUses}`,
+    ),
+    wide(textColumn('Expires', 'From then on it is refused.', ({ status }: This) => status.expirationTime)),
   ],
   selectableFields: { 'spec.pool': (object: This) => object.spec.pool },
   initialStatus: () => ({ phase: 'Active', uses: 0 }),
@@ -57,3 +40,7 @@ export const enrollmentTokenKind: KindDefinition = {
   unbuilt: true,
   machine: plainMachine<EnrollmentTokenSpec, EnrollmentTokenStatus>(),
 };
+
+export function enrollmentTokenReferences({ spec }: ApiObject<EnrollmentTokenSpec>): readonly Reference[] {
+  return spec.pool === undefined ? [] : [{ field: 'spec.pool', kind: 'Pool', name: spec.pool }];
+}

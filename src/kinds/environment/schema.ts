@@ -4,16 +4,12 @@
  */
 import { z } from 'zod';
 import { zBytes, zCpu, zDigest, zDuration } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { boundedObject, boundedText } from '../shapes/bounded.js';
-import { catalogName } from '../shapes/catalog-name.js';
+import { conditionField } from '../shapes/status.js';
+import { boundedObject, boundedText } from '../shapes/bounds.js';
+import { catalogName, objectName, semVer } from '../shapes/names.js';
+import { httpsUrl, hubModel } from '../shapes/sources.js';
+import { imageName, pinnedImage } from '../shapes/images.js';
 import { addIssueOfRepeats, addIssueUnlessOne, rules } from '../shapes/rules.js';
-import { hubModel } from '../shapes/hub-model.js';
-import { httpsUrl } from '../shapes/https-url.js';
-import { imageName } from '../shapes/image-name.js';
-import { objectName } from '../shapes/object-name.js';
-import { pinnedImage } from '../shapes/pinned-image.js';
-import { semVer } from '../shapes/semver.js';
 
 export const MODES = ['Train', 'Evaluate'] as const;
 

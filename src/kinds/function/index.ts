@@ -1,13 +1,22 @@
 /** Owns the declaration of Function: deployed Python that warm workers serve. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
-import type { KindDefinition } from '../kind.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
-import { functionReferences } from './references.js';
-import { functionSpec, functionStatus, type FunctionSpec, type FunctionStatus } from './schema.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
+import {
+  allNamed,
+  envSecrets,
+  image,
+  imageRef,
+  named,
+  secretMounts,
+  sidecars,
+  volumeMounts,
+} from '../shapes/references.js';
+import { functionSpec, type FunctionSpec, functionStatus, type FunctionStatus } from './schema.js';
 
 type This = ApiObject<FunctionSpec, FunctionStatus>;
 
@@ -28,44 +37,18 @@ export const functionKind: KindDefinition = {
   schema: { spec: functionSpec, status: functionStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },
   columns: [
     phaseColumn('Function'),
-    {
-      name: 'State',
-      type: 'string',
-      description: 'Running or Stopped, as asked for.',
-      cell: (object: This) => object.spec.state,
-    },
-    {
-      name: 'Workers',
-      type: 'integer',
-      description: 'Workers that can take calls.',
-      cell: (object: This) => object.status.workers?.ready ?? 0,
-    },
-    {
-      name: 'Queued',
-      type: 'integer',
-      description: 'Calls that wait for a worker.',
-      cell: (object: This) => object.status.queue?.queued ?? 0,
-    },
-    {
-      name: 'Running',
-      type: 'integer',
-      description: 'Calls that run.',
-      cell: (object: This) => object.status.queue?.running ?? 0,
-    },
-    {
-      name: 'Code',
-      type: 'string',
-      priority: 1,
-      description: 'What is called.',
-      cell: ({ spec: { code } }: This) => [code?.module, code?.qualname ?? code?.cls?.name].filter(Boolean).join('.'),
-    },
-    {
-      name: 'Version',
-      type: 'string',
-      priority: 1,
-      description: 'Version of the App that it was deployed with.',
-      cell: (object: This) => object.status.appVersion ?? '',
-    },
+    textColumn('State', 'Running or Stopped, as asked for.', ({ spec }: This) => spec.state),
+    countColumn('Workers', 'Workers that can take calls.', ({ status }: This) => status.workers?.ready),
+    countColumn('Queued', 'Calls that wait for a worker.', ({ status }: This) => status.queue?.queued),
+    countColumn('Running', 'Calls that run.', ({ status }: This) => status.queue?.running),
+    wide(
+      textColumn('Code', 'What is called.', ({ spec: { code } }: This) =>
+        [code?.module, code?.qualname ?? code?.cls?.name].filter(Boolean).join('.'),
+      ),
+    ),
+    wide(
+      textColumn('Version', 'Version of the App that it was deployed with.', ({ status }: This) => status.appVersion),
+    ),
     reasonColumn(),
   ],
   selectableFields: {
@@ -83,3 +66,18 @@ export const functionKind: KindDefinition = {
   plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };
+
+export function functionReferences({ spec }: ApiObject<FunctionSpec>): readonly Reference[] {
+  return [
+    ...allNamed('Connection', 'spec.connections', spec.connections),
+    ...envSecrets('spec.env', spec.env),
+    ...image('spec.image', spec.image),
+    ...allNamed('Secret', 'spec.imagePullSecrets', spec.imagePullSecrets),
+    ...imageRef('spec.imageRef', spec.imageRef),
+    ...named('Pool', 'spec.placement.pool', spec.placement?.pool),
+    ...secretMounts('spec.secrets', spec.secrets),
+    ...named('ServiceAccount', 'spec.serviceAccountName', spec.serviceAccountName),
+    ...sidecars('spec.sidecars', spec.sidecars),
+    ...volumeMounts('spec.volumes', spec.volumes),
+  ];
+}

@@ -4,25 +4,16 @@
  */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zDuration, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { argumentList, commandLine } from '../shapes/argument.js';
-import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
-import { environment } from '../shapes/env-var.js';
-import { estimate } from '../shapes/estimate.js';
-import { imageName } from '../shapes/image-name.js';
-import { imageStatus } from '../shapes/image-status.js';
-import { initCommand } from '../shapes/init-command.js';
+import { conditionField, cost, estimate, imageStatus, statusReason } from '../shapes/status.js';
+import { argumentList, commandLine, environment, initCommand, secretMount, sidecars } from '../shapes/program.js';
+import { imageName } from '../shapes/images.js';
 import { network } from '../shapes/network.js';
-import { objectName } from '../shapes/object-name.js';
-import { placement } from '../shapes/placement.js';
+import { objectName } from '../shapes/names.js';
+import { placement, resources } from '../shapes/resources.js';
 import { recovery } from '../shapes/recovery.js';
-import { resources } from '../shapes/resources.js';
-import { secretMount } from '../shapes/secret-mount.js';
-import { sidecars } from '../shapes/sidecar.js';
-import { statusReason } from '../shapes/status-reason.js';
-import { volumeMount } from '../shapes/volume-mount.js';
-import { MOST_VOLUMES, MOST_CONNECTIONS } from '../shapes/sizes.js';
+import { volumeMount } from '../shapes/files.js';
+import { MOST_CONNECTIONS, MOST_VOLUMES } from '../shapes/bounds.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const LONGEST_NAME = 256;

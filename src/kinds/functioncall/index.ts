@@ -1,15 +1,39 @@
-/** Owns the declaration of FunctionCall: one call of a Function. */
+/** The declaration of FunctionCall: one call of a Function. What is cancelled stays cancelled. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import {
+  countColumn,
+  EVERY_OPERATION,
+  integerColumn,
+  phaseColumn,
+  reasonColumn,
+  textColumn,
+  wide,
+} from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { functionCallMachine } from './machine.js';
+import type { Machine } from '../machine.js';
+import { plain, refused } from '../plain-machine.js';
 import {
   FUNCTION_CALL_IMMUTABLE,
-  functionCallSpec,
-  functionCallStatus,
   type FunctionCallSpec,
+  functionCallSpec,
   type FunctionCallStatus,
+  functionCallStatus,
 } from './schema.js';
+
+export const functionCallMachine: Machine<FunctionCallSpec, FunctionCallStatus, undefined, undefined, never> = {
+  decide(current, _book, message) {
+    const { metadata, spec } = current.object;
+    if (message.type === 'Updated' && message.before.spec.state === 'Cancelled' && spec.state !== 'Cancelled') {
+      const cause = 'a cancelled call stays cancelled';
+      return refused({
+        code: 'Invalid',
+        message: `FunctionCall "${metadata.name}" is invalid: spec.state: ${cause}`,
+        causes: [{ field: 'spec.state', message: cause, reason: 'FieldValueInvalid' }],
+      });
+    }
+    return plain(current, message);
+  },
+};
 
 type This = ApiObject<FunctionCallSpec, FunctionCallStatus>;
 
@@ -33,39 +57,13 @@ export const functionCallKind: KindDefinition = {
   },
   columns: [
     phaseColumn('FunctionCall'),
-    {
-      name: 'Function',
-      type: 'string',
-      description: 'Function that is called.',
-      cell: ({ spec }: This) => (spec.method === undefined ? (spec.function ?? '') : `${spec.function}.${spec.method}`),
-    },
-    {
-      name: 'Attempts',
-      type: 'integer',
-      description: 'Attempts made so far.',
-      cell: (object: This) => object.status.attempts ?? 0,
-    },
-    {
-      name: 'Group',
-      type: 'string',
-      priority: 1,
-      description: 'Calls that it belongs to.',
-      cell: (object: This) => object.spec.group ?? '',
-    },
-    {
-      name: 'Index',
-      type: 'integer',
-      priority: 1,
-      description: 'Place in the group.',
-      cell: (object: This) => object.spec.index ?? null,
-    },
-    {
-      name: 'Error',
-      type: 'string',
-      priority: 1,
-      description: 'Class of the error that ended it.',
-      cell: (object: This) => object.status.error?.type ?? '',
-    },
+    textColumn('Function', 'Function that is called.', ({ spec }: This) =>
+      spec.method === undefined ? (spec.function ?? '') : `${spec.function}.${spec.method}`,
+    ),
+    countColumn('Attempts', 'Attempts made so far.', ({ status }: This) => status.attempts),
+    wide(textColumn('Group', 'Calls that it belongs to.', ({ spec }: This) => spec.group)),
+    wide(integerColumn('Index', 'Place in the group.', ({ spec }: This) => spec.index)),
+    wide(textColumn('Error', 'Class of the error that ended it.', ({ status }: This) => status.error?.type)),
     reasonColumn(),
   ],
   selectableFields: {

@@ -6,9 +6,8 @@ import { z } from 'zod';
 import { zDigest, zDuration, zTimestamp } from '../../api/schema.js';
 import { identifier } from '../function/schema.js';
 import { addIssue, addIssueUnlessOne, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
-import { objectName } from '../shapes/object-name.js';
-import { statusReason } from '../shapes/status-reason.js';
+import { cost, statusReason } from '../shapes/status.js';
+import { objectName } from '../shapes/names.js';
 
 /** Larger values are stored as blobs: an object is copied to every watcher. In bytes of JSON. */
 export const MAX_INLINE_BYTES = 256 * 1024;

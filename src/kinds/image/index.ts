@@ -1,12 +1,12 @@
 /** Owns the declaration of Image: a container image that the service builds. */
 import type { ApiObject } from '../../api/object.js';
 import { CATALOG_PROJECT } from '../../brand.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import { EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
+import type { KindDefinition, PlaintextSecretCheck, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
+import { allNamed, image, named } from '../shapes/references.js';
 import { catalogStatus } from './catalog.js';
-import { imageBlobs, imagePlainSight, imageReferences } from './references.js';
-import { imageObjectStatus, imageSpec, type ImageObjectStatus, type ImageSpec } from './schema.js';
+import { imageObjectStatus, type ImageObjectStatus, imageSpec, type ImageSpec } from './schema.js';
 
 type This = ApiObject<ImageSpec, ImageObjectStatus>;
 
@@ -27,39 +27,18 @@ export const imageKind: KindDefinition = {
   schema: { spec: imageSpec, status: imageObjectStatus, immutable: [], raiseOnly: [] },
   columns: [
     phaseColumn('Image'),
-    {
-      name: 'Stage',
-      type: 'string',
-      description: 'What the build is doing.',
-      cell: (object: This) => (object.status.phase === 'Pending' ? (object.status.progress?.stage ?? '') : ''),
-    },
-    {
-      name: 'From',
-      type: 'string',
-      description: 'What it is built from.',
-      cell: ({ spec }: This) =>
+    textColumn('Stage', 'What the build is doing.', ({ status }: This) =>
+      status.phase === 'Pending' ? (status.progress?.stage ?? '') : '',
+    ),
+    textColumn(
+      'From',
+      'What it is built from.',
+      ({ spec }: This) =>
         spec.base ?? (spec.dockerfile === undefined ? `sandbox/${spec.fromSandbox?.name ?? ''}` : 'Dockerfile'),
-    },
-    {
-      name: 'Size',
-      type: 'integer',
-      description: 'Compressed bytes.',
-      cell: (object: This) => object.status.size ?? null,
-    },
-    {
-      name: 'Python',
-      type: 'string',
-      priority: 1,
-      description: 'Version of Python inside.',
-      cell: (object: This) => object.status.python ?? '',
-    },
-    {
-      name: 'Digest',
-      type: 'string',
-      priority: 1,
-      description: 'Digest of what was built.',
-      cell: (object: This) => object.status.digest ?? '',
-    },
+    ),
+    integerColumn('Size', 'Compressed bytes.', ({ status }: This) => status.size),
+    wide(textColumn('Python', 'Version of Python inside.', ({ status }: This) => status.python)),
+    wide(textColumn('Digest', 'Digest of what was built.', ({ status }: This) => status.digest)),
     reasonColumn(),
   ],
   selectableFields: {
@@ -76,3 +55,36 @@ export const imageKind: KindDefinition = {
   plainSight: imagePlainSight,
   machine: plainMachine<ImageSpec, ImageObjectStatus>(),
 };
+
+export function imageReferences({ spec }: ApiObject<ImageSpec>): readonly Reference[] {
+  return [
+    ...image('spec.base', spec.base),
+    ...allNamed('Secret', 'spec.buildSecrets', spec.buildSecrets),
+    ...named('Sandbox', 'spec.fromSandbox.name', spec.fromSandbox?.name),
+    ...allNamed('Secret', 'spec.imagePullSecrets', spec.imagePullSecrets),
+  ];
+}
+
+export function imageBlobs({ spec }: ApiObject<ImageSpec>): readonly string[] {
+  const { dockerfile, steps = [] } = spec;
+  const digests = [
+    dockerfile?.blob,
+    dockerfile?.context,
+    ...steps.flatMap(({ copy, uvSync }) => [copy?.blob, uvSync?.project]),
+  ];
+  return digests.filter((digest) => digest !== undefined);
+}
+
+/** Variables and arguments of a build stay in the image: no value of a build secret may stand in them. */
+export function imagePlainSight({ spec }: ApiObject<ImageSpec>): PlaintextSecretCheck {
+  const lists = [
+    { values: spec.dockerfile?.buildArgs, path: 'spec.dockerfile.buildArgs' },
+    ...(spec.steps ?? []).map(({ env }, index) => ({ values: env, path: `spec.steps[${index}].env` })),
+  ];
+  return {
+    texts: lists.flatMap(({ values, path }) =>
+      Object.entries(values ?? {}).flatMap(([name, text]) => (text === '' ? [] : [{ field: `${path}.${name}`, text }])),
+    ),
+    secrets: (spec.buildSecrets ?? []).map((name) => ({ name })),
+  };
+}

@@ -1,11 +1,10 @@
 /** Owns the fields of an Image: how it is built, and what came of it. Source: spec, "Image". */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField, statusReason } from '../shapes/status.js';
+import { imageName } from '../shapes/images.js';
+import { objectName } from '../shapes/names.js';
 import { addIssue, addIssueOfRepeats, addIssueUnlessOne, rules } from '../shapes/rules.js';
-import { imageName } from '../shapes/image-name.js';
-import { objectName } from '../shapes/object-name.js';
-import { statusReason } from '../shapes/status-reason.js';
 import { imageStep, textByName } from './steps.js';
 
 /** Of these exactly one says what an Image is built from. */

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zMap } from '../../api/schema.js';
 import { addIssueUnlessOne, rules } from '../shapes/rules.js';
-import { hasNoNul, ownVariableName } from '../shapes/env-var.js';
-import { httpsUrl } from '../shapes/https-url.js';
-import { MOST_ENV } from '../shapes/sizes.js';
+import { hasNoNul, ownVariableName } from '../shapes/program.js';
+import { httpsUrl } from '../shapes/sources.js';
+import { MOST_ENV } from '../shapes/bounds.js';
 
 /** Of these exactly one says what a step does. */
 const ACTIONS = ['aptInstall', 'copy', 'env', 'pipInstall', 'run', 'uvPipInstall', 'uvSync', 'workdir'] as const;

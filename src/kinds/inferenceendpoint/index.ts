@@ -1,7 +1,15 @@
 /** Owns the declaration of InferenceEndpoint: a named access policy over one model of the catalog. */
 import type { ApiObject } from '../../api/object.js';
 import { BRAND, CATALOG_PROJECT } from '../../brand.js';
-import { EVERY_OPERATION, phaseColumn, reasonColumn } from '../declare.js';
+import {
+  countColumn,
+  EVERY_OPERATION,
+  integerColumn,
+  phaseColumn,
+  reasonColumn,
+  textColumn,
+  wide,
+} from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import type { ModelSpec } from '../model/schema.js';
 import { plainMachine } from '../plain-machine.js';
@@ -34,26 +42,14 @@ export const inferenceEndpointKind: KindDefinition = {
   },
   columns: [
     phaseColumn('endpoint'),
-    { name: 'Model', type: 'string', description: 'Its model.', cell: ({ spec }: This) => spec.model ?? '' },
-    {
-      name: 'Requests',
-      type: 'integer',
-      description: 'Requests in the last 24 hours.',
-      cell: ({ status }: This) => status.usage24h?.requests ?? 0,
-    },
-    {
-      name: 'Cost',
-      type: 'string',
-      description: 'What was charged in the last 24 hours, in USD.',
-      cell: ({ status }: This) => status.usage24h?.costUSD ?? '',
-    },
-    {
-      name: 'RPM',
-      type: 'integer',
-      priority: 1,
-      description: 'Requests per minute that it takes.',
-      cell: ({ spec }: This) => spec.limits?.rpm ?? null,
-    },
+    textColumn('Model', 'Its model.', ({ spec }: This) => spec.model),
+    countColumn('Requests', 'Requests in the last 24 hours.', ({ status }: This) => status.usage24h?.requests),
+    textColumn(
+      'Cost',
+      'What was charged in the last 24 hours, in USD.',
+      ({ status }: This) => status.usage24h?.costUSD,
+    ),
+    wide(integerColumn('RPM', 'Requests per minute that it takes.', ({ spec }: This) => spec.limits?.rpm)),
     reasonColumn(),
   ],
   selectableFields: { 'spec.model': ({ spec }: This) => spec.model },

@@ -5,10 +5,10 @@
 import { z } from 'zod';
 import { zUsd } from '../../api/schema.js';
 import { BRAND } from '../../brand.js';
-import { conditionField } from '../fields.js';
+import { conditionField } from '../shapes/status.js';
+import { objectName } from '../shapes/names.js';
 import { MODEL_ID } from '../model/schema.js';
 import { addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { objectName } from '../shapes/object-name.js';
 
 export const inferenceEndpointSpec = z
   .object({

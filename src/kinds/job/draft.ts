@@ -4,6 +4,10 @@
  */
 import type { ApiObject } from '../../api/object.js';
 import { IndexSet } from '../../api/ranges.js';
+import type { Address } from '../../api/address.js';
+import { API_GROUP } from '../../brand.js';
+import { ownerLabel } from '../attempts/names.js';
+import type { AttemptOwner } from '../attempts/requests.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { JobPhase, JobStatus } from './status.js';
 import type { JobSpec } from './schema.js';
@@ -39,7 +43,16 @@ export interface JobPrivate {
 
 export const FRESH: JobPrivate = { timers: {}, suspendedMs: 0 };
 
+const JOB_LABEL = `${API_GROUP}/job`;
+const INDEX_LABEL = `${API_GROUP}/index`;
+
+/** Labels of the Attempt of an index. */
+export function jobLabels(job: string, index: number): Readonly<Record<string, string>> {
+  return { [JOB_LABEL]: ownerLabel(job), [INDEX_LABEL]: String(index) };
+}
+
 export class JobDraft {
+  readonly owner: AttemptOwner;
   readonly job: Job;
   readonly now: number;
   private: JobPrivate;
@@ -59,7 +72,9 @@ export class JobDraft {
   #completed: number;
   #next: number;
 
-  constructor(job: Job, kept: JobPrivate | undefined, book: SlotBook, now: number) {
+  constructor(self: Address, job: Job, kept: JobPrivate | undefined, book: SlotBook, now: number) {
+    const labels = (index: number): Readonly<Record<string, string>> => jobLabels(job.metadata.name, index);
+    this.owner = { self, object: job, labels, wantsProof: false };
     this.job = job;
     this.image = job.status.image;
     this.private = kept ?? FRESH;

@@ -1,14 +1,25 @@
 /**
- * Owns what the end of one Attempt means for its slot. Source: spec, "States and transitions" (Job / Attempt).
- * A customer's failure is retried after a delay until backoffLimit is used up over all indexes, unless no retry could mend it (LASTING);
- * lost capacity is replaced
- * up to recovery.maxAttempts per index and counts against nobody.
+ * What the end of one Attempt means for its slot, and the numbers that rule retries. Source: spec, "States and transitions" (Job,
+ * Attempt); decisions, "Small points". A customer's failure is retried after a delay until backoffLimit is used up over all indexes,
+ * unless no retry could mend it (LASTING). Lost capacity is replaced up to recovery.maxAttempts per index and is no failure.
  */
+import { parseDuration } from '../../api/duration.js';
+import { failureDelay, replacementDelay } from '../attempts/back-off.js';
 import { emit } from '../events/emit.js';
 import type { CollectedOutput, ObjectMessage } from '../object-message.js';
+import { DEFAULT_MAX_ATTEMPTS } from '../shapes/recovery.js';
 import type { Ending, JobDraft } from './draft.js';
-import { failureDelay, maxAttempts, replacementDelay } from './policy.js';
+import type { JobSpec } from './schema.js';
 import type { Slot, SlotOutput } from './slots.js';
+
+export function maxAttempts(spec: JobSpec): number {
+  return spec.recovery?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS;
+}
+
+/** Undefined: no limit. */
+export function timeoutMs(spec: JobSpec): number | undefined {
+  return spec.timeout === undefined ? undefined : parseDuration(spec.timeout);
+}
 
 /** Characters of an engine's words that a Job repeats. */
 const LONGEST_MESSAGE = 500;

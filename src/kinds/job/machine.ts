@@ -6,21 +6,21 @@
  * that is late or repeated changes nothing (I8). When the Job is opened again it asks all its active Attempts how they
  * stand, which heals what a crashed handler has dropped.
  */
-import type { Address } from '../../api/address.js';
-import type { Effect, LaterEffect } from '../effect.js';
+import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { pinImage } from '../image/pin.js';
 import type { ObjectMessage } from '../object-message.js';
-import type { Current, Decision, Machine, Message, SlotRow } from '../machine.js';
-import { askAttempt, makeAttempt, readAttemptName, stopAttempt } from './attempts.js';
+import type { Decision, Machine, Message, SlotRow } from '../machine.js';
+import { resyncLater, forgetTimer, toDecision } from '../attempts/decision.js';
+import { readAttemptName } from '../attempts/names.js';
+import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
 import { JobDraft, type Ending, type JobPrivate } from './draft.js';
-import { attemptFailed, attemptLost, attemptStopped, attemptSucceeded, type AttemptChanged } from './ended.js';
-import { foldSpec } from './fold-spec.js';
-import { RESYNC_MS } from './policy.js';
-import { reportStatus } from './report-status.js';
+import { type AttemptChanged, attemptFailed, attemptLost, attemptStopped, attemptSucceeded } from './ended.js';
 import type { JobSpec } from './schema.js';
+import { type Slot, type SlotBook, slotBookKeeper } from './slots.js';
+import { foldSpec } from './fold-spec.js';
+import { reportStatus } from './report-status.js';
 import { reconcile } from './reconcile.js';
-import { slotBookKeeper, type Slot, type SlotBook } from './slots.js';
 import { isFinished, type JobStatus } from './status.js';
 
 type JobDecision = Decision<JobStatus, JobPrivate, SlotRow>;
@@ -34,12 +34,16 @@ export const jobMachine: Machine<JobSpec, JobStatus, JobPrivate, SlotBook, SlotR
     const folded = foldSpec(current.object.spec, before);
     if (folded.outcome === 'Refused') return folded;
     const job = folded.changed ? { ...current.object, spec: folded.spec } : current.object;
-    const draft = new JobDraft(job, current.private, book, context.now);
-    const taken = take(draft, current.address, message);
+    const draft = new JobDraft(current.address, job, current.private, book, context.now);
+    const taken = take(draft, message);
     if (taken === 'Ignored') return IGNORED;
-    const phase = reconcile(draft, current.address, taken.ending);
+    const phase = reconcile(draft, taken.ending);
     const status = reportStatus(draft, phase);
-    return conclude(current, draft, status, folded.changed ? folded.spec : undefined);
+    return toDecision(current, draft, {
+      status,
+      spec: folded.changed ? folded.spec : undefined,
+      changes: draft.changes(),
+    });
   },
   isTerminal: (status) => isFinished(status.phase),
 };
@@ -49,23 +53,22 @@ type Taken = 'Ignored' | { readonly ending: Ending | undefined };
 
 const TAKEN: Taken = { ending: undefined };
 
-function take(draft: JobDraft, self: Address, message: Message<JobSpec, JobStatus>): Taken {
+function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
   switch (message.type) {
     case 'Created':
     case 'Updated':
     case 'DeletionRequested':
       return TAKEN;
     case 'Activated':
-      remind(draft, self);
+      remind(draft);
       return TAKEN;
     case 'TimerFired': {
-      const { [message.timer]: _fired, ...timers } = draft.private.timers;
-      draft.keep({ timers });
-      if (message.timer === 'resync') remind(draft, self);
+      forgetTimer(draft, message.timer);
+      if (message.timer === 'resync') remind(draft);
       return TAKEN;
     }
     case 'MessageReceived':
-      return takeLetter(draft, self, message.letter, message.from.address);
+      return takeLetter(draft, message.letter, message.from.address.name);
     case 'EffectFailed':
       return takeFailure(draft, message.effect, message.reason, message.message);
     default:
@@ -74,26 +77,27 @@ function take(draft: JobDraft, self: Address, message: Message<JobSpec, JobStatu
 }
 
 /** Says again what every active Attempt should know: that it exists, that it is asked, and that it should stop. */
-function remind(draft: JobDraft, self: Address): void {
-  const { job } = draft;
+function remind(draft: JobDraft): void {
+  const { job, owner } = draft;
   if (isFinished(job.status.phase) || job.metadata.deletionTimestamp !== undefined) return;
   const stop =
     draft.private.ending !== undefined ? 'Stopped' : job.spec.state === 'Suspended' ? 'Suspended' : undefined;
   for (const slot of draft.activeSlots()) {
-    draft.reminders.push(makeAttempt(job, slot));
-    draft.reminders.push(stop === undefined ? askAttempt(job, self, slot) : stopAttempt(job, self, slot, stop));
+    draft.reminders.push(
+      makeAttempt(owner, slot),
+      stop === undefined ? askAttempt(owner, slot) : stopAttempt(owner, slot, stop),
+    );
   }
 }
 
-function takeLetter(draft: JobDraft, self: Address, letter: ObjectMessage, from: Address): Taken {
+function takeLetter(draft: JobDraft, letter: ObjectMessage, from: string): Taken {
   switch (letter.letter) {
     case 'AttemptChanged':
-      return takeAttempt(draft, self, letter);
+      return takeAttempt(draft, letter);
     case 'ChildGone': {
       // I8: anybody may name a Secret like an Attempt and this Job as its owner; only Attempts are the service's own.
       if (letter.kind !== 'Attempt') return 'Ignored';
-      const named = readAttemptName(draft.job, from.name);
-      const slot = named === undefined ? undefined : activeSlot(draft, named.index, named.epoch);
+      const slot = activeSlotOf(draft, from);
       if (slot === undefined || draft.job.metadata.deletionTimestamp !== undefined) return 'Ignored';
       return { ending: attemptLost(draft, slot, 'NodeLost', 'its Attempt was deleted') };
     }
@@ -109,10 +113,10 @@ function takeLetter(draft: JobDraft, self: Address, letter: ObjectMessage, from:
   }
 }
 
-function takeAttempt(draft: JobDraft, self: Address, letter: AttemptChanged): Taken {
+function takeAttempt(draft: JobDraft, letter: AttemptChanged): Taken {
   const slot = activeSlot(draft, letter.slot, letter.epoch);
   if (slot === undefined) {
-    stopStray(draft, self, letter);
+    stopStray(draft, letter);
     return draft.reminders.length === 0 ? 'Ignored' : TAKEN;
   }
   switch (letter.phase) {
@@ -143,12 +147,18 @@ function activeSlot(draft: JobDraft, index: number, epoch: number): Slot | undef
   return slot?.phase === 'Active' && slot.epoch === epoch ? slot : undefined;
 }
 
+/** The same, from the name of an Attempt. */
+function activeSlotOf(draft: JobDraft, attempt: string): Slot | undefined {
+  const named = readAttemptName(draft.job.metadata, attempt);
+  return named && activeSlot(draft, named.index, named.epoch);
+}
+
 /** An Attempt that still works although its slot has gone on is told to stop; its results are not taken. */
-function stopStray(draft: JobDraft, self: Address, letter: AttemptChanged): void {
+function stopStray(draft: JobDraft, letter: AttemptChanged): void {
   if (letter.phase !== 'Queued' && letter.phase !== 'Provisioning' && letter.phase !== 'Running') return;
   const slot = draft.slot(letter.slot);
   if (slot === undefined || letter.epoch > slot.epoch) return;
-  draft.reminders.push(stopAttempt(draft.job, self, { ...slot, epoch: letter.epoch }, 'Released'));
+  draft.reminders.push(stopAttempt(draft.owner, { index: slot.index, epoch: letter.epoch }, 'Released'));
 }
 
 /** True when that is news. */
@@ -171,15 +181,12 @@ function notePlaced(draft: JobDraft, slot: Slot, letter: AttemptChanged): boolea
 function takeFailure(draft: JobDraft, effect: LaterEffect, reason: string, message: string): Taken {
   switch (effect.type) {
     case 'CreateChild': {
-      const named = readAttemptName(draft.job, effect.name);
-      const slot = named === undefined ? undefined : activeSlot(draft, named.index, named.epoch);
+      const slot = activeSlotOf(draft, effect.name);
       // It counts as lost capacity, so that a lasting refusal (a quota, say) ends the Job and is named.
       return slot === undefined ? 'Ignored' : { ending: attemptLost(draft, slot, reason, message) };
     }
     case 'Tell': {
-      const named = readAttemptName(draft.job, effect.to.name);
-      const slot = named === undefined ? undefined : activeSlot(draft, named.index, named.epoch);
-      if (slot === undefined) return 'Ignored';
+      if (activeSlotOf(draft, effect.to.name) === undefined) return 'Ignored';
       // Not there yet, or out of reach: it is made and asked again. An Attempt that is gone says so by `ChildGone`.
       resyncLater(draft);
       return TAKEN;
@@ -187,33 +194,4 @@ function takeFailure(draft: JobDraft, effect: LaterEffect, reason: string, messa
     default:
       return 'Ignored';
   }
-}
-
-function resyncLater(draft: JobDraft): void {
-  if (draft.private.timers['resync'] !== undefined) return;
-  const at = draft.now + RESYNC_MS;
-  draft.effects.push({ type: 'ArmTimer', timer: 'resync', at });
-  draft.keep({ timers: { ...draft.private.timers, resync: at } });
-}
-
-/** Reminders ride along when something is written anyway; alone they are not worth a commit. */
-function conclude(
-  current: Current<JobSpec, JobStatus, JobPrivate>,
-  draft: JobDraft,
-  status: JobStatus,
-  spec: JobSpec | undefined,
-): JobDecision {
-  const changes = draft.changes();
-  const kept = same(current.private, draft.private) ? undefined : draft.private;
-  const idle = draft.effects.length === 0 && changes.length === 0 && kept === undefined && spec === undefined;
-  if (idle && draft.reminders.length > 0 && same(current.object.status, status)) {
-    return { outcome: 'Volatile', changes: [], letters: draft.reminders };
-  }
-  const effects: Effect[] = [...draft.effects, ...draft.reminders];
-  return { outcome: 'Next', status, effects, changes, ...(kept && { private: kept }), ...(spec && { spec }) };
-}
-
-/** Both are plain JSON made by this folder, with their members in the same order. */
-function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -6,11 +6,10 @@ import { ENV_PREFIX } from '../../brand.js';
 import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { plannedImage } from '../image/pin.js';
-import { STANDING_OUTPUT, type Output } from '../shapes/output.js';
-import { withPlainEnv } from '../shapes/planned-env.js';
-import { plannedNetwork } from '../shapes/planned-network.js';
+import { type Input, type Output, STANDING_OUTPUT } from '../shapes/files.js';
+import { withPlainEnv } from '../shapes/program.js';
+import { plannedNetwork } from '../shapes/network.js';
 import { limitsOf } from '../shapes/resources.js';
-import type { Input } from '../shapes/input.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
 import type { Job } from './draft.js';
 import { COMPLETION_INDEX, type JobSpec } from './schema.js';
@@ -66,7 +65,7 @@ function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch:
   ];
 }
 
-/** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupported.ts`). */
+/** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupportedFields`). */
 function planInput(input: Input): readonly PlannedInput[] {
   const { name, output, url } = input;
   if (output !== undefined) {

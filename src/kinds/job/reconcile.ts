@@ -6,19 +6,17 @@
  * retries first, then with new indexes → which timers does that need. A Job that ends or is suspended first stops its
  * Attempts and takes its phase when none is left: a finished Job runs nothing.
  */
-import { armTimers } from '../arm-timers.js';
-import type { Address } from '../../api/address.js';
+import { setTimers as armWanted } from '../attempts/decision.js';
+import { startEpoch, stopAttempt } from '../attempts/requests.js';
 import { emit } from '../events/emit.js';
-import { dropAttempt, makeAttempt, stopAttempt, supersede } from './attempts.js';
 import type { Ending, JobDraft } from './draft.js';
-import { backoffLimitExceeded } from './ended.js';
-import { KEPT_ATTEMPTS, timeoutMs } from './policy.js';
+import { backoffLimitExceeded, timeoutMs } from './ended.js';
 import type { Slot } from './slots.js';
-import { noPlace, queueTimeoutMs } from '../shapes/placement.js';
+import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
 import { isFinished, type JobPhase } from './status.js';
 
 /** Returns the phase that the Job has after this decision. `found`: an end that the message itself brought. */
-export function reconcile(draft: JobDraft, self: Address, found: Ending | undefined): JobPhase {
+export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase {
   const { phase = 'Pending' } = draft.job.status;
   if (draft.job.metadata.deletionTimestamp !== undefined) {
     // Its Attempts go by garbage collection, and nothing new begins.
@@ -34,7 +32,7 @@ export function reconcile(draft: JobDraft, self: Address, found: Ending | undefi
   notePlaces(draft);
   const ending = draft.private.ending ?? found ?? mustEnd(draft);
   if (ending !== undefined) {
-    if (draft.private.ending === undefined) beginEnding(draft, self, ending);
+    if (draft.private.ending === undefined) beginEnding(draft, ending);
     if (draft.active === 0) return finish(draft, ending.phase);
     setTimers(draft, {});
     return phase;
@@ -42,13 +40,13 @@ export function reconcile(draft: JobDraft, self: Address, found: Ending | undefi
   if (draft.job.spec.state === 'Suspended') {
     if (draft.private.suspendedAt === undefined) {
       draft.keep({ suspendedAt: draft.now });
-      stopAll(draft, self, 'Suspended');
+      stopAll(draft, 'Suspended');
     }
     setTimers(draft, {});
     return draft.active === 0 ? 'Suspended' : phase;
   }
   resume(draft);
-  fill(draft, self);
+  fill(draft);
   notePlaces(draft);
   setTimers(draft, { deadline: deadlineAt(draft), queue: queueAt(draft), retry: retryAt(draft) });
   return draft.private.startedAt === undefined ? 'Pending' : 'Running';
@@ -71,9 +69,9 @@ function mustEnd(draft: JobDraft): Ending | undefined {
   return undefined;
 }
 
-function beginEnding(draft: JobDraft, self: Address, ending: Ending): void {
+function beginEnding(draft: JobDraft, ending: Ending): void {
   draft.keep({ ending });
-  stopAll(draft, self, ending.reason === 'DeadlineExceeded' ? ending.reason : 'Stopped');
+  stopAll(draft, ending.reason === 'DeadlineExceeded' ? ending.reason : 'Stopped');
   if (ending.phase !== 'Failed') return;
   // At most backoffLimit of them wait after a failure.
   const waiting = Array.from(draft.waitingSlots());
@@ -105,8 +103,8 @@ function expire(draft: JobDraft): void {
   else setTimers(draft, { ttl: at });
 }
 
-function stopAll(draft: JobDraft, self: Address, reason: string): void {
-  for (const slot of draft.activeSlots()) draft.effects.push(stopAttempt(draft.job, self, slot, reason));
+function stopAll(draft: JobDraft, reason: string): void {
+  for (const slot of draft.activeSlots()) draft.effects.push(stopAttempt(draft.owner, slot, reason));
 }
 
 function resume(draft: JobDraft): void {
@@ -116,7 +114,7 @@ function resume(draft: JobDraft): void {
 }
 
 /** Starts as many indexes as parallelism leaves room for: due retries, then indexes that were never run. */
-function fill(draft: JobDraft, self: Address): void {
+function fill(draft: JobDraft): void {
   const { parallelism, completions } = draft.job.spec;
   let room = parallelism - draft.active;
   if (room <= 0) return;
@@ -124,25 +122,23 @@ function fill(draft: JobDraft, self: Address): void {
   for (const slot of waiting) {
     if (room <= 0) return;
     if ((slot.detail.retryAt ?? 0) > draft.now) continue;
-    start(draft, self, slot);
+    start(draft, slot);
     room -= 1;
   }
   while (room > 0 && draft.next < completions) {
-    start(draft, self, { index: draft.next, epoch: 0, phase: 'Waiting', failures: 0, detail: {} });
+    start(draft, { index: draft.next, epoch: 0, phase: 'Waiting', failures: 0, detail: {} });
     room -= 1;
   }
 }
 
 /** I8: the next epoch of the slot, made in the commit that stores it. */
-function start(draft: JobDraft, self: Address, before: Slot): void {
+function start(draft: JobDraft, before: Slot): void {
   const epoch = before.epoch + 1;
   const { lost, replaces } = before.detail;
   const detail = { ...(lost !== undefined && { lost }), ...(replaces === true && { replaces }) };
   const slot: Slot = { index: before.index, epoch, phase: 'Active', failures: before.failures, detail };
   draft.put(slot);
-  draft.effects.push(makeAttempt(draft.job, slot));
-  if (replaces === true) draft.effects.push(supersede(draft.job, self, before.index, before.epoch, epoch));
-  if (epoch > KEPT_ATTEMPTS) draft.effects.push(dropAttempt(draft.job, before.index, epoch - KEPT_ATTEMPTS));
+  draft.effects.push(...startEpoch(draft.owner, slot, replaces === true));
 }
 
 /** Keeps the time since which Attempts wait and none has a place. */
@@ -191,10 +187,5 @@ const LAZY = new Set(['queue', 'retry']);
 
 function setTimers(draft: JobDraft, wanted: Readonly<Record<string, number | undefined>>): void {
   const running = Object.keys(wanted).some((timer) => LAZY.has(timer));
-  const { armed, effects } = armTimers(draft.private.timers, wanted, {
-    lazy: (timer) => LAZY.has(timer),
-    kept: (timer) => (running && LAZY.has(timer)) || timer === 'resync',
-  });
-  draft.effects.push(...effects);
-  draft.keep({ timers: armed });
+  armWanted(draft, wanted, LAZY, running ? LAZY : undefined);
 }

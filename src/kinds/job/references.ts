@@ -2,7 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { databaseConnection, storeConnection } from '../connection/named.js';
 import type { Reference } from '../kind.js';
-import type { Input } from '../shapes/input.js';
+import type { Input } from '../shapes/files.js';
 import { allNamed, envSecrets, imageRef, named, secretMounts, sidecars, volumeMounts } from '../shapes/references.js';
 import type { JobSpec } from './schema.js';
 

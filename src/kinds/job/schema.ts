@@ -1,30 +1,30 @@
 /**
  * Owns the spec of a Job: every field of the interface with its limits, and which fields may change after create.
- * What of it this service carries out yet is in `unsupported.ts`; amounts and defaults are read in `plan.ts` and `policy.ts`.
+ * What of it this service does not carry out yet is in `index.ts`; amounts and defaults are read in `plan.ts` and `ended.ts`.
  * Source: spec, "Job spec"; decisions, "Small points".
  */
 import { z } from 'zod';
 import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { BRAND } from '../../brand.js';
 import { DEFAULT_IMAGE, isCatalogImage } from '../image/catalog.js';
-import { argumentList, commandLine } from '../shapes/argument.js';
-import { rules } from '../shapes/rules.js';
-import { checkGang, distributed } from '../shapes/distributed.js';
-import { addIssueOfServiceNames, environment } from '../shapes/env-var.js';
-import { imageName } from '../shapes/image-name.js';
-import { initCommand } from '../shapes/init-command.js';
-import { input } from '../shapes/input.js';
+import { MOST_CONNECTIONS, MOST_INPUTS, MOST_VOLUMES } from '../shapes/bounds.js';
+import { input, output, volumeMount } from '../shapes/files.js';
+import { imageName } from '../shapes/images.js';
+import { objectName } from '../shapes/names.js';
 import { network } from '../shapes/network.js';
-import { objectName } from '../shapes/object-name.js';
-import { output } from '../shapes/output.js';
-import { placement } from '../shapes/placement.js';
+import {
+  addIssueOfServiceNames,
+  argumentList,
+  commandLine,
+  environment,
+  initCommand,
+  secretMount,
+  sidecars,
+} from '../shapes/program.js';
 import { recovery } from '../shapes/recovery.js';
-import { resources } from '../shapes/resources.js';
-import { secretMount } from '../shapes/secret-mount.js';
-import { sidecars } from '../shapes/sidecar.js';
-import { source } from '../shapes/source.js';
-import { volumeMount } from '../shapes/volume-mount.js';
-import { MOST_VOLUMES, MOST_INPUTS, MOST_CONNECTIONS } from '../shapes/sizes.js';
+import { checkGang, distributed, placement, resources } from '../shapes/resources.js';
+import { addIssue, rules } from '../shapes/rules.js';
+import { source } from '../shapes/sources.js';
 
 export const MAX_PARALLELISM = 256;
 export const DEFAULT_BACKOFF_LIMIT = 6;
@@ -257,4 +257,15 @@ function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<str
     return [key, description === undefined ? bare : bare.describe(description)];
   });
   return Object.fromEntries(parts);
+}
+
+/** A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them. */
+export function refuseTtl(
+  template: Pick<JobParts, 'ttlSecondsAfterFinished'>,
+  at: readonly (string | number)[],
+  issues: z.core.ParsePayload['issues'],
+): void {
+  if (template.ttlSecondsAfterFinished === undefined) return;
+  const path = [...at, 'ttlSecondsAfterFinished'];
+  addIssue(issues, path, 'must not be set in a template: its Jobs are deleted with their owner', 'FieldValueForbidden');
 }

@@ -1,9 +1,7 @@
 /** Owns the status of a Job. What grows with the number of indexes is in rows, not here. Source: decisions, "Phases not named by the spec". */
 import { z } from 'zod';
 import { zTimestamp } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { cost } from '../shapes/cost.js';
-import { estimate } from '../shapes/estimate.js';
+import { conditionField, cost, estimate } from '../shapes/status.js';
 
 export const JOB_PHASES = ['Pending', 'Running', 'Suspended', 'Succeeded', 'Failed', 'Cancelled'] as const;
 export type JobPhase = (typeof JOB_PHASES)[number];

@@ -1,6 +1,6 @@
 /** Owns the declaration of Member: a person of the org, and what he may do. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, listCell } from '../declare.js';
+import { EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { memberMachine } from './machine.js';
 import { memberRule } from './rule.js';
@@ -21,25 +21,15 @@ export const memberKind: KindDefinition = {
   description: 'A person of the org with a role. Keys act within the role of the member who made them.',
   schema: { spec: memberSpec, status: memberStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'Email',
-      type: 'string',
-      description: 'Address of the member.',
-      cell: (object: This) => object.spec.email,
-    },
-    {
-      name: 'Role',
-      type: 'string',
-      description: 'Owner, Admin, Developer, Viewer or Billing.',
-      cell: (object: This) => object.spec.role,
-    },
-    {
-      name: 'Projects',
-      type: 'string',
-      priority: 1,
-      description: 'Projects that the member may act in; nothing: every project.',
-      cell: (object: This) => listCell(object.spec.projects),
-    },
+    textColumn('Email', 'Address of the member.', ({ spec }: This) => spec.email),
+    textColumn('Role', 'Owner, Admin, Developer, Viewer or Billing.', ({ spec }: This) => spec.role),
+    wide(
+      textColumn(
+        'Projects',
+        'Projects that the member may act in; nothing: every project.',
+        ({ spec }: This) => spec.projects,
+      ),
+    ),
   ],
   selectableFields: {
     'spec.email': (object: This) => object.spec.email,

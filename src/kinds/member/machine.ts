@@ -7,7 +7,7 @@ import type { Role } from '../../api/access/role.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { Machine } from '../machine.js';
 import { next, plain, refused } from '../plain-machine.js';
-import { roleBeyond } from './beyond.js';
+import { roleBeyond } from './rule.js';
 import type { MemberSpec, MemberStatus } from './schema.js';
 
 /** Why `by` may not hand out or touch these roles; undefined when he may. */

@@ -1,8 +1,10 @@
 /**
- * An org keeps a way in: an Owner with a key that does not end by itself. Who would take the last one is refused, because
- * nobody of the org could undo it.
+ * The rules of membership: a role is handed out, taken away or acted in only by a caller who may do at least as much, and an org keeps an
+ * Owner with a key that does not end by itself. Nobody of the org could undo the loss of the last one, so such a write is refused.
  */
-import { anyCovers } from '../../api/access/scope.js';
+import type { Author } from '../../api/access/author.js';
+import { type Role, roleScopes } from '../../api/access/role.js';
+import { allCover, anyCovers } from '../../api/access/scope.js';
 import type { ApiObject } from '../../api/object.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { APIKeySpec, APIKeyStatus } from '../apikey/schema.js';
@@ -54,3 +56,9 @@ export const memberRule: OrgRule = async ({ before, after }, view) => {
   if (before === undefined || !isOwner(before) || (after !== undefined && isOwner(after))) return undefined;
   return (await keepsOwner(view, before)) ? undefined : lastOwner;
 };
+
+/** The first of the roles that goes beyond what `by` may do; undefined when none does. Nobody may do nothing. */
+export function roleBeyond(roles: readonly Role[], by: Author | undefined, org: string): Role | undefined {
+  const held = by?.scopes ?? [];
+  return roles.find((role) => !roleScopes(role, org).every((scope) => allCover(held, scope)));
+}

@@ -1,6 +1,6 @@
 /** Owns the fields of a Member. Source: decisions on members and roles (the spec does not show them). */
 import { z } from 'zod';
-import { projectsField } from '../fields.js';
+import { projectsField } from '../shapes/names.js';
 import { ROLES } from '../../api/access/role.js';
 import { addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { sshPublicKey } from '../shapes/ssh-key.js';

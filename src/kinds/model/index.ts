@@ -1,10 +1,9 @@
 /** Owns the declaration of Model: the read-only catalog of language models, the same for every org. */
 import type { ApiObject } from '../../api/object.js';
-import { listCell, phaseColumn, READ_ONLY } from '../declare.js';
+import { booleanColumn, integerColumn, phaseColumn, READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { availability } from './availability.js';
-import { modelSpec, modelStatus, type ModelSpec, type ModelStatus } from './schema.js';
+import { modelSpec, type ModelSpec, modelStatus, type ModelStatus } from './schema.js';
 
 type This = ApiObject<ModelSpec, ModelStatus>;
 
@@ -23,41 +22,35 @@ export const modelKind: KindDefinition = {
     'A language model that requests may name: what it can do and what it costs. Read-only, the same for every org.',
   schema: { spec: modelSpec, status: modelStatus, immutable: [], raiseOnly: [] },
   columns: [
-    { name: 'Family', type: 'string', description: 'Its family.', cell: ({ spec }: This) => spec.family ?? '' },
-    {
-      name: 'Available',
-      type: 'boolean',
-      description: 'Whether something serves it now.',
-      cell: ({ status }: This) => status.available ?? false,
-    },
-    {
-      name: 'Context',
-      type: 'integer',
-      description: 'Most tokens of a request and its answer together.',
-      cell: ({ spec }: This) => spec.contextTokens ?? null,
-    },
-    {
-      name: 'In USD',
-      type: 'string',
-      description: 'Per million tokens of input.',
-      cell: ({ spec }: This) => spec.pricing?.inputPerMillionTokensUSD ?? '',
-    },
-    {
-      name: 'Out USD',
-      type: 'string',
-      description: 'Per million tokens of output.',
-      cell: ({ spec }: This) => spec.pricing?.outputPerMillionTokensUSD ?? '',
-    },
-    {
-      name: 'Aliases',
-      type: 'string',
-      priority: 1,
-      description: 'Other names that a request may use.',
-      cell: ({ spec }: This) => listCell(spec.aliases),
-    },
+    textColumn('Family', 'Its family.', ({ spec }: This) => spec.family),
+    booleanColumn('Available', 'Whether something serves it now.', ({ status }: This) => status.available),
+    integerColumn(
+      'Context',
+      'Most tokens of a request and its answer together.',
+      ({ spec }: This) => spec.contextTokens,
+    ),
+    textColumn('In USD', 'Per million tokens of input.', ({ spec }: This) => spec.pricing?.inputPerMillionTokensUSD),
+    textColumn('Out USD', 'Per million tokens of output.', ({ spec }: This) => spec.pricing?.outputPerMillionTokensUSD),
+    wide(textColumn('Aliases', 'Other names that a request may use.', ({ spec }: This) => spec.aliases)),
     { ...phaseColumn('Model'), priority: 1 },
   ],
   selectableFields: { 'spec.family': ({ spec }: This) => spec.family },
   initialStatus: ({ metadata }: This): ModelStatus => availability(metadata.name, metadata.creationTimestamp),
   machine: plainMachine<ModelSpec, ModelStatus>(),
 };
+
+/** Names of the Models that a route serves. Routes of inference are not built yet, so nothing serves any Model, the local `echo` neither. */
+const SERVED: ReadonlySet<string> = new Set();
+
+/** `since`: RFC 3339. */
+export function availability(name: string, since: string): ModelStatus {
+  const available = SERVED.has(name);
+  const conditions = ['Ready', 'Available'].map((type) => ({
+    type,
+    status: available ? ('True' as const) : ('False' as const),
+    lastTransitionTime: since,
+    reason: available ? 'Served' : 'UpstreamUnavailable',
+    message: available ? 'a route serves this model' : 'no route serves this model',
+  }));
+  return { available, conditions, phase: available ? 'Ready' : 'Pending' };
+}

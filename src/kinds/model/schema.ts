@@ -1,7 +1,7 @@
 /** Owns the fields of a Model: what it can do, what it costs, and whether anything serves it now. Source: spec, "Model". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField } from '../shapes/status.js';
 import { addIssueOfRepeats, rules } from '../shapes/rules.js';
 
 /** As a request names it, or an alias of it: `claude-sonnet-4`, `acme/chat:latest`. */

@@ -1,5 +1,6 @@
 /** Owns the declaration of Node: one machine that runs work, an object of the operator's org. */
 import type { ApiObject } from '../../api/object.js';
+import { countColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { nodeMachine } from './machine.js';
 import { nodeSpec, nodeStatus, type NodeSpec, type NodeStatus } from './schema.js';
@@ -21,44 +22,16 @@ export const nodeKind: KindDefinition = {
   description: 'A machine that runs work. It gives places to Attempts as far as its capacity goes.',
   schema: { spec: nodeSpec, status: nodeStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'Status',
-      type: 'string',
-      description: 'Ready, NotReady, Cordoned or Lost.',
-      cell: (node: This) => node.status.phase ?? '',
-    },
-    {
-      name: 'CPU',
-      type: 'string',
-      description: 'Promised and allocatable cores.',
-      cell: (node: This) => pair(node.status.allocated?.cpu, node.status.allocatable?.cpu),
-    },
-    {
-      name: 'Memory',
-      type: 'string',
-      description: 'Promised and allocatable memory.',
-      cell: (node: This) => pair(node.status.allocated?.memory, node.status.allocatable?.memory),
-    },
-    {
-      name: 'Attempts',
-      type: 'integer',
-      description: 'Attempts that have a place.',
-      cell: (node: This) => node.status.allocated?.attempts ?? 0,
-    },
-    {
-      name: 'Waiting',
-      type: 'integer',
-      priority: 1,
-      description: 'Attempts in the queue.',
-      cell: (node: This) => node.status.waiting ?? 0,
-    },
-    {
-      name: 'Version',
-      type: 'string',
-      priority: 1,
-      description: 'Version of the agent.',
-      cell: (node: This) => node.status.agentVersion ?? '',
-    },
+    textColumn('Status', 'Ready, NotReady, Cordoned or Lost.', ({ status }: This) => status.phase),
+    textColumn('CPU', 'Promised and allocatable cores.', ({ status }: This) =>
+      pair(status.allocated?.cpu, status.allocatable?.cpu),
+    ),
+    textColumn('Memory', 'Promised and allocatable memory.', ({ status }: This) =>
+      pair(status.allocated?.memory, status.allocatable?.memory),
+    ),
+    countColumn('Attempts', 'Attempts that have a place.', ({ status }: This) => status.allocated?.attempts),
+    wide(countColumn('Waiting', 'Attempts in the queue.', ({ status }: This) => status.waiting)),
+    wide(textColumn('Version', 'Version of the agent.', ({ status }: This) => status.agentVersion)),
   ],
   selectableFields: { 'spec.pool': (node: This) => node.spec.pool },
   initialStatus: () => ({ phase: 'NotReady' }),

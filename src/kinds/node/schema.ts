@@ -1,9 +1,8 @@
 /** Owns the fields of a Node: one machine that runs work. Source: decisions, "Kinds not detailed". */
 import { z } from 'zod';
 import { zQuantity, zTimestamp } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { labels } from '../shapes/labels.js';
-import { objectName } from '../shapes/object-name.js';
+import { conditionField } from '../shapes/status.js';
+import { labels, objectName } from '../shapes/names.js';
 
 export const nodeSpec = z.object({
   unschedulable: z

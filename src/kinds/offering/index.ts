@@ -1,6 +1,6 @@
 /** Owns the declaration of Offering: the read-only catalog of capacity, the same for every org. */
 import type { ApiObject } from '../../api/object.js';
-import { READ_ONLY } from '../declare.js';
+import { READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import type { Machine } from '../machine.js';
 import { plain } from '../plain-machine.js';
@@ -45,53 +45,18 @@ export const offeringKind: KindDefinition = {
   description: 'A class of capacity with its live price and availability; read-only and the same for every org.',
   schema: { spec: offeringSpec, status: offeringStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'Category',
-      type: 'string',
-      description: 'GPU or CPU.',
-      cell: (object: This) => object.spec.category ?? '',
-    },
-    {
-      name: 'CPU',
-      type: 'string',
-      description: 'Cores of the host.',
-      cell: (object: This) => object.spec.host?.cpu ?? '',
-    },
-    {
-      name: 'Memory',
-      type: 'string',
-      description: 'Memory of the host.',
-      cell: (object: This) => object.spec.host?.memory ?? '',
-    },
-    {
-      name: 'Accelerator',
-      type: 'string',
-      priority: 1,
-      description: 'Accelerator and how many of it.',
-      cell: (object: This) => {
-        const { accelerator, count } = object.spec;
+    textColumn('Category', 'GPU or CPU.', ({ spec }: This) => spec.category),
+    textColumn('CPU', 'Cores of the host.', ({ spec }: This) => spec.host?.cpu),
+    textColumn('Memory', 'Memory of the host.', ({ spec }: This) => spec.host?.memory),
+    wide(
+      textColumn('Accelerator', 'Accelerator and how many of it.', ({ spec }: This) => {
+        const { accelerator, count } = spec;
         return accelerator?.id === undefined ? '' : `${accelerator.id}:${count ?? 1}`;
-      },
-    },
-    {
-      name: 'Availability',
-      type: 'string',
-      description: 'Available, Limited or Unavailable.',
-      cell: (object: This) => object.status.availability ?? '',
-    },
-    {
-      name: 'USD/h',
-      type: 'string',
-      description: 'List price per hour.',
-      cell: (object: This) => object.status.listPriceUSDPerHour ?? '',
-    },
-    {
-      name: 'Region',
-      type: 'string',
-      priority: 1,
-      description: 'Region class.',
-      cell: (object: This) => object.spec.regionClass ?? '',
-    },
+      }),
+    ),
+    textColumn('Availability', 'Available, Limited or Unavailable.', ({ status }: This) => status.availability),
+    textColumn('USD/h', 'List price per hour.', ({ status }: This) => status.listPriceUSDPerHour),
+    wide(textColumn('Region', 'Region class.', ({ spec }: This) => spec.regionClass)),
   ],
   selectableFields: {
     'spec.category': (object: This) => object.spec.category,

@@ -1,7 +1,7 @@
 /** Owns the fields of an Offering: a class of capacity with its price and availability. Source: spec, "Offering". */
 import { z } from 'zod';
 import { zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField } from '../shapes/status.js';
 
 export const offeringSpec = z.object({
   accelerator: z

@@ -1,11 +1,11 @@
 /** Owns the declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
+import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
 
 type This = ApiObject<PipelineSpec, PipelineStatus>;
@@ -24,15 +24,10 @@ export const pipelineKind: KindDefinition = {
   schema: { spec: pipelineSpec, status: pipelineStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },
   columns: [
     phaseColumn('Pipeline'),
-    {
-      name: 'Stages',
-      type: 'string',
-      description: 'Stages that have succeeded, of all.',
-      cell: ({ spec, status }: This) => {
-        const done = (status.stages ?? []).filter(({ phase }) => phase === 'Succeeded').length;
-        return `${done}/${spec.stages?.length ?? 0}`;
-      },
-    },
+    textColumn('Stages', 'Stages that have succeeded, of all.', ({ spec, status }: This) => {
+      const done = (status.stages ?? []).filter(({ phase }) => phase === 'Succeeded').length;
+      return `${done}/${spec.stages?.length ?? 0}`;
+    }),
     costColumn(),
     reasonColumn(),
   ],

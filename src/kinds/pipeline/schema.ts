@@ -6,14 +6,11 @@
  */
 import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
+import { conditionField, cost, estimate } from '../shapes/status.js';
+import { INPUT_NAME, outputName, SAY_INPUT_NAME, STANDING_OUTPUT } from '../shapes/files.js';
 import { jobParts } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
 import { rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
-import { estimate } from '../shapes/estimate.js';
-import { INPUT_NAME, SAY_INPUT_NAME } from '../shapes/input.js';
-import { outputName, STANDING_OUTPUT } from '../shapes/output.js';
 import { checkGraph } from './graph.js';
 import { checkStages } from './stages.js';
 

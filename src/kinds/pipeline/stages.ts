@@ -3,10 +3,9 @@
  * its inputs have names of their own, and what they take is an output that the other stage has. Pure.
  */
 import type { z } from 'zod';
-import { checkJob, laidOver, type JobParts } from '../job/schema.js';
-import { refuseTtl } from '../job/template.js';
+import { checkJob, type JobParts, laidOver, refuseTtl } from '../job/schema.js';
 import { addIssue, addIssueOfRepeats } from '../shapes/rules.js';
-import { STANDING_OUTPUT } from '../shapes/output.js';
+import { STANDING_OUTPUT } from '../shapes/files.js';
 
 type Issues = z.core.ParsePayload['issues'];
 

@@ -1,9 +1,9 @@
 /** Owns the declaration of Pool: capacity that a customer brings. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION } from '../declare.js';
+import { booleanColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { poolSpec, poolStatus, type PoolSpec, type PoolStatus } from './schema.js';
+import { poolSpec, type PoolSpec, poolStatus, type PoolStatus } from './schema.js';
 
 type This = ApiObject<PoolSpec, PoolStatus>;
 
@@ -21,38 +21,15 @@ export const poolKind: KindDefinition = {
     'Machines that a customer brings, used as one; its automation watches them and proposes or takes actions.',
   schema: { spec: poolSpec, status: poolStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'Phase',
-      type: 'string',
-      description: 'Pending, Ready or Degraded.',
-      cell: (object: This) => object.status.phase ?? '',
-    },
-    {
-      name: 'Nodes',
-      type: 'string',
-      description: 'Nodes that are Ready, of those that belong to it.',
-      cell: ({ status }: This) => `${status.readyNodes ?? 0}/${status.nodes ?? 0}`,
-    },
-    {
-      name: 'Mode',
-      type: 'string',
-      description: 'What the automation may do.',
-      cell: (object: This) => object.spec.automation?.mode ?? '',
-    },
-    {
-      name: 'Paused',
-      type: 'boolean',
-      priority: 1,
-      description: 'The automation carries nothing out.',
-      cell: (object: This) => object.spec.paused ?? false,
-    },
-    {
-      name: 'Burst',
-      type: 'boolean',
-      priority: 1,
-      description: 'Work may go to the market.',
-      cell: (object: This) => object.spec.burst?.toMarket ?? false,
-    },
+    textColumn('Phase', 'Pending, Ready or Degraded.', ({ status }: This) => status.phase),
+    textColumn(
+      'Nodes',
+      'Nodes that are Ready, of those that belong to it.',
+      ({ status }: This) => `${status.readyNodes ?? 0}/${status.nodes ?? 0}`,
+    ),
+    textColumn('Mode', 'What the automation may do.', ({ spec }: This) => spec.automation?.mode),
+    wide(booleanColumn('Paused', 'The automation carries nothing out.', ({ spec }: This) => spec.paused)),
+    wide(booleanColumn('Burst', 'Work may go to the market.', ({ spec }: This) => spec.burst?.toMarket)),
   ],
   selectableFields: { 'spec.automation.mode': (object: This) => object.spec.automation?.mode },
   initialStatus: () => ({ phase: 'Pending' }),

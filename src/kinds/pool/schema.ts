@@ -1,13 +1,27 @@
-/**
- * Owns the fields of a Pool: machines that a customer brings. Source: decisions, "Kinds not detailed"; the names of the
- * routing fields in the status are those that a PoolAction changes (spec, "PoolAction").
- */
+/** The fields of a Pool. */
 import { z } from 'zod';
-import { zQuantity, zTimestamp } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { labelSelector } from '../shapes/labels.js';
-import { burst, routing } from './routing.js';
-import { MOST_NAMES } from '../shapes/sizes.js';
+import { zDuration, zQuantity, zTimestamp } from '../../api/schema.js';
+import { MOST_NAMES } from '../shapes/bounds.js';
+import { labelSelector } from '../shapes/names.js';
+import { conditionField } from '../shapes/status.js';
+
+const maxGPUs = z.int32().min(0).describe('GPUs of the market that may be used at the same time.');
+const toMarket = z.boolean().describe('Work that finds no place in the Pool may go to the market.');
+const waitTimeout = zDuration({ description: 'How long work waits for a place in the Pool before it may go.' });
+
+/** As a Pool's spec spells it. */
+export const burst = z.object({
+  maxGPUs: maxGPUs.optional(),
+  toMarket: toMarket.optional(),
+  waitTimeout: waitTimeout.optional(),
+});
+
+/** As PoolActions spell it, and the Pool's status. */
+export const routing = z.object({
+  burstMaxGPUs: maxGPUs.optional(),
+  burstToMarket: toMarket.optional(),
+  waitTimeout: waitTimeout.optional(),
+});
 
 export const POOL_MODES = ['Observe', 'Propose', 'Act'] as const;
 

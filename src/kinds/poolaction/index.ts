@@ -1,5 +1,6 @@
 /** Owns the declaration of PoolAction: what the automation of a Pool proposes; members change its decision only. */
 import type { ApiObject } from '../../api/object.js';
+import { textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import {
@@ -26,44 +27,18 @@ export const poolActionKind: KindDefinition = {
     'A change to a Pool that its automation proposes or takes. The service makes it; members decide it and change nothing else.',
   schema: { spec: poolActionSpec, status: poolActionStatus, immutable: POOL_ACTION_IMMUTABLE, raiseOnly: [] },
   columns: [
-    {
-      name: 'Pool',
-      type: 'string',
-      description: 'The Pool.',
-      cell: (object: This) => object.spec.pool ?? '',
-    },
-    {
-      name: 'Action',
-      type: 'string',
-      description: 'What is to be done.',
-      cell: (object: This) => object.spec.action ?? '',
-    },
-    {
-      name: 'Decision',
-      type: 'string',
-      description: 'Pending, Approved or Rejected.',
-      cell: (object: This) => object.spec.decision,
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      description: 'Phase of the action.',
-      cell: (object: This) => object.status.phase ?? '',
-    },
-    {
-      name: 'Savings',
-      type: 'string',
-      priority: 1,
-      description: 'What it is expected to save in 30 days, in USD.',
-      cell: (object: This) => object.spec.estimatedSavingsUSD ?? '',
-    },
-    {
-      name: 'Expires',
-      type: 'string',
-      priority: 1,
-      description: 'When an undecided proposal ends.',
-      cell: (object: This) => object.spec.expirationTime ?? '',
-    },
+    textColumn('Pool', 'The Pool.', ({ spec }: This) => spec.pool),
+    textColumn('Action', 'What is to be done.', ({ spec }: This) => spec.action),
+    textColumn('Decision', 'Pending, Approved or Rejected.', ({ spec }: This) => spec.decision),
+    textColumn('Phase', 'Phase of the action.', ({ status }: This) => status.phase),
+    wide(
+      textColumn(
+        'Savings',
+        'What it is expected to save in 30 days, in USD.',
+        ({ spec }: This) => spec.estimatedSavingsUSD,
+      ),
+    ),
+    wide(textColumn('Expires', 'When an undecided proposal ends.', ({ spec }: This) => spec.expirationTime)),
   ],
   selectableFields: {
     'spec.pool': (object: This) => object.spec.pool,

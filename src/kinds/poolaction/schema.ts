@@ -1,10 +1,10 @@
 /** Owns the fields of a PoolAction. Source: spec, "PoolAction". */
 import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { routing } from '../pool/routing.js';
-import { objectName } from '../shapes/object-name.js';
-import { MOST_NAMES } from '../shapes/sizes.js';
+import { conditionField } from '../shapes/status.js';
+import { objectName } from '../shapes/names.js';
+import { MOST_NAMES } from '../shapes/bounds.js';
+import { routing } from '../pool/schema.js';
 
 /** A kind, and the name of an object of it. */
 const KIND_AND_NAME = /^[A-Za-z][A-Za-z0-9]{0,62}\/[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;

@@ -1,6 +1,6 @@
 /** Owns the declaration of projects. A project is a core Namespace (`/api/v1/namespaces`) at org level. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION } from '../declare.js';
+import { EVERY_OPERATION, textColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { namespaceMachine } from './machine.js';
 import { namespaceSpec, namespaceStatus, type NamespaceSpec, type NamespaceStatus } from './schema.js';
@@ -20,12 +20,11 @@ export const namespaceKind: KindDefinition = {
   description: 'A project. Deleting it deletes what is in it, children first.',
   schema: { spec: namespaceSpec, status: namespaceStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'Status',
-      type: 'string',
-      description: 'Active, or Terminating while what is in it is being deleted.',
-      cell: (object: This) => object.status.phase ?? '',
-    },
+    textColumn(
+      'Status',
+      'Active, or Terminating while what is in it is being deleted.',
+      ({ status }: This) => status.phase,
+    ),
   ],
   selectableFields: {},
   initialStatus: () => ({}),

@@ -1,6 +1,6 @@
 /** Owns the fields of a project, which is a core Namespace, so that kubectl knows it. */
 import { z } from 'zod';
-import { conditionField } from '../fields.js';
+import { conditionField } from '../shapes/status.js';
 
 export const namespaceSpec = z.object({});
 

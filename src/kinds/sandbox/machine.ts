@@ -11,19 +11,16 @@
  * Attempt how it stands, which heals what a crash has dropped.
  */
 import type { Author } from '../../api/access/author.js';
-import { stoppedBy } from '../single-attempt/stopped-by.js';
 import { equalJson } from '../../api/equal.js';
 import type { Decision, Machine, Message } from '../machine.js';
 import { pinImage } from '../image/pin.js';
-import { toDecision } from '../single-attempt/to-decision.js';
+import { forgetTimer } from '../attempts/decision.js';
+import { decisionOf, stoppedBy } from '../single-attempt/draft.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
-import { openDraft, type SandboxDraft } from './draft.js';
-import { attemptEnded } from './ended.js';
+import { openDraft, type Sandbox, type SandboxDraft, type SandboxPrivate } from './state.js';
+import { attemptEnded, discard, reconcile, takeRequests } from './reconcile.js';
 import { reportStatus } from './report-status.js';
-import { takeRequests } from './requests.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
-import { discard, reconcile } from './reconcile.js';
-import type { Sandbox, SandboxPrivate } from './state.js';
 
 type SandboxDecision = Decision<SandboxStatus, SandboxPrivate, never>;
 
@@ -34,7 +31,7 @@ export const sandboxMachine: Machine<SandboxSpec, SandboxStatus, SandboxPrivate,
     const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
-    return toDecision(current, draft, reportStatus(draft, phase), draft.live !== undefined);
+    return decisionOf(current, draft, reportStatus(draft, phase), draft.live !== undefined);
   },
   // A stopped one needs its snapshot and will be deleted in time: something is always under way.
   isTerminal: () => false,
@@ -55,8 +52,7 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
       remind(draft);
       return true;
     case 'TimerFired': {
-      const { [message.timer]: _fired, ...timers } = draft.private.timers;
-      draft.keep({ timers });
+      forgetTimer(draft, message.timer);
       if (message.timer === 'resync') remind(draft);
       return true;
     }

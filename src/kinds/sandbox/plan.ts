@@ -5,9 +5,9 @@
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import type { ApiObject } from '../../api/object.js';
 import { plannedImage } from '../image/pin.js';
-import { pinnedSecrets } from '../single-attempt/pinned-secrets.js';
-import { withPlainEnv } from '../shapes/planned-env.js';
-import { plannedNetwork } from '../shapes/planned-network.js';
+import { pinnedSecrets } from '../single-attempt/state.js';
+import { withPlainEnv } from '../shapes/program.js';
+import { plannedNetwork } from '../shapes/network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
 import { WORKSPACE_DIR, type SandboxSpec, type SandboxStatus } from './schema.js';
@@ -27,7 +27,7 @@ export function sandboxWorkPlan(
   return {
     ...plannedImage(spec.image, status.image),
     main: { name: 'main', command: [...(spec.command ?? []), ...(spec.args ?? [])], env },
-    // Without a command it idles and is driven from outside. Arguments alone were refused (`unsupported.ts`).
+    // Without a command it idles and is driven from outside. Arguments alone were refused (`unsupportedFields`).
     idle: spec.command === undefined,
     enterable: true,
     sidecars: [],

@@ -2,16 +2,25 @@
  * Owns what a Sandbox does next. Level-based: it looks at the spec, the one Attempt and the time, never at the message that
  * woke the Sandbox, so a repeated, late or lost message changes nothing but when it happens.
  */
+import type { Author } from '../../api/access/author.js';
+import { rfc3339 } from '../../api/time.js';
+import { API_GROUP } from '../../brand.js';
 import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
+import { resyncLater, setTimers } from '../attempts/decision.js';
 import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
-import { discardAttempt } from '../single-attempt/attempts.js';
-import { ENDING_RESYNC_MS, STOP_GRACE_SECONDS } from '../single-attempt/policy.js';
-import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../single-attempt/start-stop.js';
-import { createdAt, type SandboxDraft } from './draft.js';
-import { maxLifetimeMs, STUCK_MS } from './policy.js';
-import { mustRestart, reconcileRequests } from './requests.js';
-import type { SandboxPhase } from './schema.js';
+import { soleAttempt } from '../attempts/names.js';
+import { discardAttempt, releaseOutputs, STOP_GRACE_SECONDS } from '../attempts/requests.js';
+import { afterEnd, type AttemptChanged, noteEnd, savedOf } from '../single-attempt/ended.js';
+import { mayStart, restStopped, startAttempt, startsAt, stopLive } from '../single-attempt/start-stop.js';
+import type { Live } from '../single-attempt/state.js';
+import { stoppedBy } from '../single-attempt/draft.js';
+import { SNAPSHOT } from './plan.js';
+import { type SandboxPhase, WORKSPACE_DIR } from './schema.js';
+import { createdAt, maxLifetimeMs, type Request, type SandboxDraft, STUCK_MS } from './state.js';
+
+/** What ends is asked again after this. Most have ended long before, and their timers never reach a queue. */
+const ENDING_RESYNC_MS = 2 * 60_000;
 
 const LAZY: ReadonlySet<string> = new Set(['idle', 'start', 'stuck']);
 
@@ -42,7 +51,7 @@ export function reconcile(draft: SandboxDraft): SandboxPhase {
 function letGo(draft: SandboxDraft): void {
   const { live } = draft;
   if (live === undefined) return;
-  draft.resyncLater(ENDING_RESYNC_MS);
+  resyncLater(draft, ENDING_RESYNC_MS);
   if (draft.status.phase === 'Terminating') return;
   draft.effects.push(discard(draft, live.epoch));
   draft.keepLive({ stopping: true });
@@ -52,14 +61,14 @@ function letGo(draft: SandboxDraft): void {
 export function discard(draft: SandboxDraft, epoch: number): LaterEffect {
   const { metadata, spec } = draft.object;
   const grace = metadata.deletionGracePeriodSeconds ?? STOP_GRACE_SECONDS;
-  return discardAttempt(draft, epoch, spec.command === undefined ? 0 : grace);
+  return discardAttempt(draft.owner, soleAttempt(epoch), spec.command === undefined ? 0 : grace);
 }
 
 function stopOrStart(draft: SandboxDraft): void {
   if (draft.live !== undefined) {
     if (!draft.wanted || mustRestart(draft)) stopLive(draft);
   } else if (!draft.wanted) restStopped(draft);
-  else if (mayStart(draft)) start(draft);
+  else if (mayStart(draft)) startAttempt(draft);
 }
 
 function phaseOf(draft: SandboxDraft): SandboxPhase {
@@ -89,5 +98,88 @@ function noteTurning(draft: SandboxDraft, phase: SandboxPhase): void {
   } else if (!turning.told && turning.since + STUCK_MS <= draft.now) {
     draft.keep({ turning: { ...turning, told: true } });
     draft.effects.push(emit('sandbox.stuck', `${phase} for ${STUCK_MS / 60_000} minutes`));
+  }
+}
+
+// What is asked once, by an annotation with a value of the client's choice. `status.handledRequests` names the last value of each that
+// was carried out.
+const START = `${API_GROUP}/request-start`;
+const STOP = `${API_GROUP}/request-stop`;
+const RESTART = `${API_GROUP}/request-restart`;
+
+/** Takes up what is asked now and was not asked before. */
+export function takeRequests(draft: SandboxDraft, by: Author | undefined): void {
+  const { annotations = {} } = draft.object.metadata;
+  for (const name of [START, STOP, RESTART]) {
+    const value = annotations[name];
+    if (value === undefined || value === draft.status.handledRequests?.[name]) continue;
+    if (draft.private.requests[name]?.value === value) continue;
+    draft.keep({ requests: { ...draft.private.requests, [name]: { value, epoch: draft.private.epoch } } });
+    if (name === STOP) {
+      draft.stop('Requested', stoppedBy(by));
+    } else {
+      draft.state = 'Running';
+      draft.keep({ failure: undefined });
+    }
+  }
+}
+
+/** The present Attempt has to make room for another. */
+export function mustRestart({ live, private: { requests } }: SandboxDraft): boolean {
+  const asked = requests[RESTART];
+  return asked !== undefined && live !== undefined && live.epoch <= asked.epoch;
+}
+
+/** Notes what has been carried out by now; what can no longer be is forgotten. */
+export function reconcileRequests(draft: SandboxDraft): void {
+  const open: Record<string, Request> = {};
+  const handled: Record<string, string> = {};
+  for (const [name, request] of Object.entries(draft.private.requests)) {
+    if (isDone(draft, name, request)) handled[name] = request.value;
+    else if ((name === STOP) === (draft.state === 'Stopped')) open[name] = request;
+  }
+  if (Object.keys(open).length === Object.keys(draft.private.requests).length) return;
+  draft.keep({ requests: open });
+  if (Object.keys(handled).length > 0) {
+    draft.say({ handledRequests: { ...draft.status.handledRequests, ...handled } });
+  }
+}
+
+function isDone({ live, state }: SandboxDraft, name: string, { epoch }: Request): boolean {
+  if (name === STOP) return state === 'Stopped' && live === undefined;
+  return live?.phase === 'Running' && !live.stopping && (name === START || live.epoch > epoch);
+}
+
+/** Whether the files of /workspace were saved, and whether the Sandbox stops, fails or is brought back. */
+export function attemptEnded(draft: SandboxDraft, live: Live, letter: AttemptChanged): void {
+  noteEnd(draft, live);
+  if (draft.deleting) return;
+  keepFiles(draft, live, letter);
+  afterEnd(draft, live, letter);
+}
+
+/** The older snapshot stands until a newer one is whole. */
+function keepFiles(draft: SandboxDraft, live: Live, letter: AttemptChanged): void {
+  if (draft.object.spec.continuity.mode !== 'Snapshotted') {
+    // What an earlier mode has kept is of no use any more.
+    if (draft.status.snapshot !== undefined) draft.say({ snapshot: undefined });
+    return;
+  }
+  const files = savedOf(SNAPSHOT, live, letter);
+  switch (files.saved) {
+    case 'Whole': {
+      const { digest, size, time } = files;
+      draft.say({ snapshot: { reason: 'Stop', time: rfc3339(time), digest, size } });
+      draft.effects.push(releaseOutputs(draft.owner, soleAttempt(letter.epoch)));
+      draft.condition('StateSaved', true, 'Saved', `${WORKSPACE_DIR} was saved`);
+      return;
+    }
+    case 'Failed': {
+      const { time } = draft.status.snapshot ?? {};
+      const stands = time === undefined ? 'there is no earlier snapshot' : `the snapshot of ${time} stands`;
+      draft.condition('StateSaved', false, files.reason, `${files.message}; ${stands}`);
+      return;
+    }
+    case 'Nothing':
   }
 }

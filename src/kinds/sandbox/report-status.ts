@@ -2,8 +2,7 @@
 import { rfc3339 } from '../../api/time.js';
 import { emit } from '../events/emit.js';
 import { isBusy } from '../single-attempt/activity.js';
-import { createdAt, type SandboxDraft } from './draft.js';
-import { maxLifetimeMs } from './policy.js';
+import { createdAt, maxLifetimeMs, type SandboxDraft } from './state.js';
 import type { SandboxPhase, SandboxStatus } from './schema.js';
 
 export function reportStatus(draft: SandboxDraft, phase: SandboxPhase): SandboxStatus {

@@ -4,17 +4,12 @@
  */
 import { z } from 'zod';
 import { zAbsolutePath, zDuration, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { argumentList, commandLine } from '../shapes/argument.js';
-import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
-import { environment } from '../shapes/env-var.js';
-import { estimate } from '../shapes/estimate.js';
-import { imageName } from '../shapes/image-name.js';
-import { imageStatus } from '../shapes/image-status.js';
+import { conditionField, cost, estimate, imageStatus } from '../shapes/status.js';
+import { argumentList, commandLine, environment, secretMount } from '../shapes/program.js';
+import { imageName } from '../shapes/images.js';
 import { network } from '../shapes/network.js';
 import { resources } from '../shapes/resources.js';
-import { secretMount } from '../shapes/secret-mount.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 
 /** Saved on stop and restored on start, where continuity is Snapshotted. */
 export const WORKSPACE_DIR = '/workspace';

@@ -1,6 +1,6 @@
 /** Owns the declaration of Secret: versioned key/value data that can be written and mounted, and never read. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION } from '../declare.js';
+import { countColumn, dateColumn, EVERY_OPERATION, integerColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { secretMachine } from './machine.js';
 import { KEPT_VALUE, secretSpec, secretStatus, type SecretSpec, type SecretStatus } from './schema.js';
@@ -26,31 +26,10 @@ export const secretKind: KindDefinition = {
     raiseOnly: [],
   },
   columns: [
-    {
-      name: 'Type',
-      type: 'string',
-      description: 'Opaque, or credentials of a registry.',
-      cell: (object: This) => object.spec.type,
-    },
-    {
-      name: 'Keys',
-      type: 'integer',
-      description: 'Keys of the current version.',
-      cell: (object: This) => object.status.keys?.length ?? 0,
-    },
-    {
-      name: 'Version',
-      type: 'integer',
-      description: 'The current version.',
-      cell: (object: This) => object.status.version ?? null,
-    },
-    {
-      name: 'Last Used',
-      type: 'date',
-      priority: 1,
-      description: 'When it was last mounted.',
-      cell: (object: This) => object.status.lastUsedTime ?? null,
-    },
+    textColumn('Type', 'Opaque, or credentials of a registry.', ({ spec }: This) => spec.type),
+    countColumn('Keys', 'Keys of the current version.', ({ status }: This) => status.keys?.length),
+    integerColumn('Version', 'The current version.', ({ status }: This) => status.version),
+    wide(dateColumn('Last Used', 'When it was last mounted.', ({ status }: This) => status.lastUsedTime)),
   ],
   selectableFields: { 'spec.type': (object: This) => object.spec.type },
   initialStatus: () => ({}),

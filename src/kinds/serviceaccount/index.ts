@@ -1,7 +1,7 @@
 /** Owns the declaration of ServiceAccount: the identity of a project's code and machines. */
 import type { ApiObject } from '../../api/object.js';
 import type { KindDefinition } from '../kind.js';
-import { EVERY_OPERATION, listCell } from '../declare.js';
+import { EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import { serviceAccountMachine } from './machine.js';
 import {
   serviceAccountSpec,
@@ -30,19 +30,8 @@ export const serviceAccountKind: KindDefinition = {
     'Project identity for code and machines. It belongs to the project and not to the member who made it, so its keys keep working when the member leaves.',
   schema: { spec: serviceAccountSpec, status: serviceAccountStatus, immutable: [], raiseOnly: [] },
   columns: [
-    {
-      name: 'Scopes',
-      type: 'string',
-      description: 'What its tokens and bound keys may do.',
-      cell: (object: This) => listCell(object.spec.scopes),
-    },
-    {
-      name: 'Description',
-      type: 'string',
-      priority: 1,
-      description: 'Description for people.',
-      cell: (object: This) => object.spec.description ?? '',
-    },
+    textColumn('Scopes', 'What its tokens and bound keys may do.', ({ spec }: This) => spec.scopes),
+    wide(textColumn('Description', 'Description for people.', ({ spec }: This) => spec.description)),
   ],
   selectableFields: {},
   initialStatus: () => ({}),

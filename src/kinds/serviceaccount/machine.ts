@@ -3,15 +3,16 @@
  * A token is bound twice: by the account's scopes at each use, and by what its issuer could do when it was issued; so
  * neither writing an account nor issuing a token lets anybody do more than before (spec, "Authentication" 3).
  */
+import { createHash } from 'node:crypto';
 import type { Author } from '../../api/access/author.js';
 import type { CredentialDetail } from '../../api/access/credential.js';
 import { anyCovers, cutScopes } from '../../api/access/scope.js';
 import { parseDuration } from '../../api/duration.js';
 import { rfc3339 } from '../../api/time.js';
-import type { Current, Machine, DecisionContext } from '../machine.js';
+import { KEY_PREFIX } from '../../brand.js';
+import type { Current, DecisionContext, Machine } from '../machine.js';
 import { IGNORED, next, noteUse, plain, type PlainDecision, refused } from '../plain-machine.js';
-import { tokenInput, type ServiceAccountSpec, type ServiceAccountStatus } from './schema.js';
-import { makeBearer } from './token.js';
+import { type ServiceAccountSpec, type ServiceAccountStatus, tokenInput } from './schema.js';
 
 type Here = Current<ServiceAccountSpec, ServiceAccountStatus, undefined>;
 
@@ -75,3 +76,23 @@ export const serviceAccountMachine: Machine<ServiceAccountSpec, ServiceAccountSt
     }
   },
 };
+
+/** 256 bits: 43 characters of base64url. */
+const KEY_BYTES = 32;
+
+export interface Bearer {
+  /** `svc_` + 43 base64url characters. Never stored, logged or shown again. */
+  readonly value: string;
+  readonly sha256: string;
+}
+
+/** SHA-256 of a bearer value in lower-case hex, under which its credential is stored and found. */
+export function bearerHash(value: string): string {
+  return createHash('sha256').update(value).digest('hex');
+}
+
+/** Keys (`../apikey`) and tokens of ServiceAccounts are made the same way. Randomness is an argument (I9). */
+export function makeBearer(randomBytes: (length: number) => Uint8Array): Bearer {
+  const value = KEY_PREFIX + Buffer.from(randomBytes(KEY_BYTES)).toString('base64url');
+  return { value, sha256: bearerHash(value) };
+}

@@ -1,7 +1,7 @@
 /** Owns the fields of a ServiceAccount. Source: spec, "ServiceAccount". */
 import { z } from 'zod';
 import { zDuration, zTimestamp } from '../../api/schema.js';
-import { scopesField } from '../scopes-field.js';
+import { scopesField } from '../shapes/names.js';
 
 export const serviceAccountSpec = z.object({
   description: z.string().max(1024).optional().describe('Description for people.'),

@@ -1,11 +1,27 @@
-/** Owns what follows when capacity is lost. Source: spec, "Conventions" 12; decisions, "Small points". */
+/** How work is checkpointed, and what follows when its capacity is lost. Source: spec, "Conventions" 12 and 13; decisions, "Small points". */
 import { z } from 'zod';
-import { zDuration } from '../../api/schema.js';
-import { checkpointPolicy } from './checkpoint-policy.js';
+import { zAbsolutePath, zBytes, zDuration } from '../../api/schema.js';
+
+export const checkpointPolicy = z.object({
+  format: z.enum(['Snapshot', 'Dcp']).optional().describe('Dcp when unset for distributed Jobs.'),
+  integration: z
+    .enum(['Auto', 'None', 'HubTrainer'])
+    .optional()
+    .describe('How the program is asked to save a checkpoint.'),
+  interval: zDuration({ min: '1m', max: '6h', also: ['auto'], description: 'Time between checkpoints.' }).optional(),
+  maxSize: zBytes({ max: '2Ti' }).optional().describe('Checked before upload; 1Ti when unset, at most 2Ti.'),
+  paths: z.array(zAbsolutePath()).max(64).optional().describe('Paths saved together; /svc/state when unset.'),
+  retainAfterFinish: zDuration()
+    .optional()
+    .describe('How long checkpoints are kept after the Job ends; 168h when unset.'),
+});
+
+export type CheckpointPolicy = z.infer<typeof checkpointPolicy>;
 
 /** Replacements of lost capacity per index when nothing is said. */
 export const DEFAULT_MAX_ATTEMPTS = 8;
 
+/** What follows when capacity is lost. */
 export const recovery = z.object({
   checkpoint: checkpointPolicy.optional().describe('Checkpoint policy.'),
   continuity: z

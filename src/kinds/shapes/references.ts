@@ -5,10 +5,8 @@
 import { BRAND, CATALOG_PROJECT } from '../../brand.js';
 import { isListedImage } from '../image/catalog.js';
 import type { Reference } from '../kind.js';
-import type { EnvVar } from './env-var.js';
-import type { SecretMount } from './secret-mount.js';
-import type { Sidecar } from './sidecar.js';
-import type { VolumeMount } from './volume-mount.js';
+import type { EnvVar, SecretMount, Sidecar } from './program.js';
+import type { VolumeMount } from './files.js';
 
 type References = readonly Reference[];
 

@@ -1,11 +1,15 @@
 /**
- * Owns what work asks of a machine, and its two readings: the limits that it runs under and the floors that a Node counts.
- * Source: spec, "Conventions" 9; decisions, "Small points".
+ * What work asks of machines: amounts, gangs of nodes that start and restart together (beta), and placement. An amount has two readings:
+ * the limit that the work runs under, and the floor that a Node counts. Source: spec, "Conventions" 9, 10 and 14; decisions, "Small points".
  */
 import { z } from 'zod';
-import { zBytes, zCpu } from '../../api/schema.js';
+import { parseDuration } from '../../api/duration.js';
 import { parseBytes, parseMilliCpu } from '../../api/quantity.js';
+import { zBytes, zCpu, zDuration, zUsd } from '../../api/schema.js';
 import type { ResourceAmounts } from '../amounts.js';
+import { MOST_NAMES } from './bounds.js';
+import { objectName } from './names.js';
+import { addIssue } from './rules.js';
 
 const MI = 2 ** 20;
 
@@ -71,5 +75,111 @@ function amounts(stated: Resources | undefined, unset: ResourceAmounts): Resourc
     milliCpu: (stated?.cpu === undefined ? 0 : parseMilliCpu(stated.cpu)) || unset.milliCpu,
     memory: (stated?.memory === undefined ? 0 : parseBytes(stated.memory)) || unset.memory,
     disk: (stated?.disk === undefined ? 0 : parseBytes(stated.disk)) || unset.disk,
+  };
+}
+
+const SIZE = 'exactly one of nodes and totalGPUs must be given';
+
+/** A gang of nodes. */
+export const distributed = z.object({
+  gpusPerNode: z.literal([1, 2, 4, 8]).optional().describe('Equals resources.gpu.count when both are set.'),
+  launcher: z
+    .enum(['Plain', 'Torchrun', 'Ray', 'Verl', 'Accelerate', 'Deepspeed'])
+    .optional()
+    .describe('Launcher of the ranks.'),
+  maxAssemblyRetries: z.int32().min(0).max(5).optional().describe('Retries of assembling the gang; 2 when unset.'),
+  network: z.enum(['Colocated', 'Regional', 'Global']).optional().describe('How close together the nodes must be.'),
+  nodes: z
+    .int32()
+    .min(2)
+    .max(16)
+    .optional()
+    .describe(
+      'Number of nodes, at most 8 during the beta. Exactly one of nodes and totalGPUs; resources.nodes is its short form.',
+    ),
+  startupTimeout: zDuration({ min: '5m', max: '60m' })
+    .optional()
+    .describe('Time limit for assembling the gang; 15m when unset.'),
+  totalGPUs: z
+    .int32()
+    .min(2)
+    .max(64)
+    .optional()
+    .describe('GPUs of all nodes; resolved into status.topology at admission.'),
+  transport: z.enum(['Direct', 'Auto']).optional().describe('Auto allows relayed paths.'),
+});
+
+export type Distributed = z.infer<typeof distributed>;
+
+/** What of a spec says how large a gang is. */
+interface Sized {
+  readonly distributed?: Distributed | undefined;
+  readonly resources?: Resources | undefined;
+}
+
+/** `at` is where the spec stands. */
+export function checkGang(spec: Sized, at: readonly (string | number)[], issues: z.core.ParsePayload['issues']): void {
+  const { distributed: gang, resources: wanted } = spec;
+  if (gang === undefined) return;
+  const path = [...at, 'distributed'];
+  const gpus = wanted?.gpu?.count;
+  if (gpus !== undefined && gang.gpusPerNode !== undefined && gpus !== gang.gpusPerNode) {
+    addIssue(issues, [...path, 'gpusPerNode'], 'must equal resources.gpu.count', 'FieldValueInvalid', gang.gpusPerNode);
+  }
+  const shorthand = (wanted?.nodes ?? 0) > 1 ? wanted?.nodes : undefined;
+  if (gang.nodes !== undefined && shorthand !== undefined && gang.nodes !== shorthand) {
+    addIssue(issues, [...path, 'nodes'], 'must equal resources.nodes, its short form', 'FieldValueInvalid', gang.nodes);
+  }
+  if ((gang.nodes ?? shorthand) === undefined && gang.totalGPUs === undefined) {
+    addIssue(issues, [...path, 'nodes'], SIZE, 'FieldValueRequired');
+  } else if ((gang.nodes ?? shorthand) !== undefined && gang.totalGPUs !== undefined) {
+    addIssue(issues, [...path, 'nodes'], SIZE, 'FieldValueForbidden');
+  }
+}
+
+/** Waits for a place this long when nothing is said. */
+const DEFAULT_QUEUE_TIMEOUT = '24h';
+
+export const regionClass = z
+  .string()
+  .max(63)
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be a region class, for example eu-central')
+  .meta({ example: 'eu-central' });
+
+export const placement = z.object({
+  dedicated: z.literal(true).optional().describe('Reserved; only true is accepted.'),
+  interruptible: z
+    .enum(['Never', 'Allow', 'Prefer'])
+    .optional()
+    .describe('Whether interruptible capacity may be used.'),
+  maxRateUSDPerHour: zUsd().optional().describe('Highest accepted hourly rate.'),
+  offerings: z
+    .array(objectName('Name of an Offering.'))
+    .max(MOST_NAMES)
+    .optional()
+    .describe('Only these Offerings; any when empty.'),
+  pool: objectName('Name of a Pool in the project.').optional(),
+  profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('Placement objective.'),
+  queueTimeout: zDuration()
+    .optional()
+    .describe(
+      'Longest wait for capacity, 24h when unset; 0s waits without limit. On expiry the work fails with CapacityUnavailable.',
+    ),
+  regions: z.array(regionClass).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
+});
+
+export type Placement = z.infer<typeof placement>;
+
+/** Undefined: waits for ever (`0s`). */
+export function queueTimeoutMs(placed: Placement | undefined): number | undefined {
+  return parseDuration(placed?.queueTimeout ?? DEFAULT_QUEUE_TIMEOUT) || undefined;
+}
+
+/** Why work fails whose wait for a place was too long. */
+export function noPlace(placed: Placement | undefined): { readonly reason: string; readonly message: string } {
+  const limit = placed?.queueTimeout ?? DEFAULT_QUEUE_TIMEOUT;
+  return {
+    reason: 'CapacityUnavailable',
+    message: `no capacity became available within placement.queueTimeout ${limit}`,
   };
 }

@@ -1,8 +1,8 @@
-/** Owns rules over several fields of one spec: when they are held, and the complaints that they make. */
-import { z } from 'zod';
+/** Rules over several fields of one spec: when they are held, and the issues that they raise. */
+import type { z } from 'zod';
 import type { CauseReason } from '../../api/causes.js';
+import { conditionalCheck, type Issues } from '../../api/zod-internals.js';
 
-type Issues = z.core.ParsePayload['issues'];
 type Path = readonly (string | number)[];
 
 /**
@@ -10,30 +10,7 @@ type Path = readonly (string | number)[];
  * field has a bad value, so that one answer tells everything; not where a value has the wrong type, since it reads them.
  */
 export function rules<Value>(hold: (payload: z.core.ParsePayload<Value>) => void): z.core.$ZodCheck<Value> {
-  // oxlint-disable-next-line no-underscore-dangle -- zod's own name; its `check` takes no `when`
-  const check = z.core._check<Value>(hold, { when });
-  // oxlint-disable-next-line no-underscore-dangle -- the same
-  held.add(check._zod.def);
-  return check;
-}
-
-const when: z.core.$ZodCheckDef['when'] = ({ issues }) => issues.every(keepsItsType);
-
-/** Definitions of all rules that were made: as many as there are in the schemas. */
-const held = new Set<z.core.$ZodCheckDef>();
-
-/**
- * The same schema, which reads a valid value by generated code: some three times faster. An invalid one is read again as
- * before, so its complaints are the same. A schema that cannot be compiled comes back as it is.
- */
-export function compiled<Schema extends z.ZodType>(schema: Schema): Schema {
-  // The generator refuses checks with a condition. It stops at the first complaint, and before that the condition is true.
-  for (const def of held) delete def.when;
-  try {
-    return z.compile(schema);
-  } finally {
-    for (const def of held) def.when = when;
-  }
+  return conditionalCheck(hold, ({ issues }) => issues.every(keepsItsType));
 }
 
 function keepsItsType(issue: Issues[number]): boolean {

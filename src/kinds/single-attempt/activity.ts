@@ -5,9 +5,11 @@
 import { rfc3339 } from '../../api/time.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { SingleAttemptDraft } from './draft.js';
-import { BUSY_LAPSE_MS } from './policy.js';
 
 type ActivitySeen = Extract<ObjectMessage, { letter: 'ActivitySeen' }>;
+
+/** What was said to be under way and is not said again within this has ended with its client: three of the client's minutes. */
+const BUSY_LAPSE_MS = 3 * 60_000;
 
 /** That it is still busy is worth a commit after so long (ms). */
 const NEWS_MS = 30_000;

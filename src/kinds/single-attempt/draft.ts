@@ -1,10 +1,21 @@
 /** Owns one decision while it is being made: what the object keeps, what its client asks for, and the effects so far. */
+import type { Author } from '../../api/access/author.js';
 import type { Address } from '../../api/address.js';
 import { setCondition } from '../../api/conditions.js';
+import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { ApiObject } from '../../api/object.js';
+import { toDecision } from '../attempts/decision.js';
+import { attemptName } from '../attempts/names.js';
+import type { AttemptOwner } from '../attempts/requests.js';
 import type { Effect, LaterEffect } from '../effect.js';
-import { RESYNC_MS } from './policy.js';
-import type { Live, SingleAttemptPrivate, SingleAttemptSpec, SingleAttemptStatus } from './state.js';
+import type { Current, Decision } from '../machine.js';
+import {
+  ATTEMPT_FINALIZER,
+  type Live,
+  type SingleAttemptPrivate,
+  type SingleAttemptSpec,
+  type SingleAttemptStatus,
+} from './state.js';
 
 /** What one kind says of its own sessions. */
 export interface SingleAttemptRules {
@@ -22,6 +33,7 @@ export class SingleAttemptDraft<
   readonly object: ApiObject<Spec, Status>;
   readonly self: Address;
   readonly rules: SingleAttemptRules;
+  readonly owner: AttemptOwner;
   readonly now: number;
   private: Kept;
   /** Status as the message has changed it so far; its phase and what follows from it come last. */
@@ -40,6 +52,7 @@ export class SingleAttemptDraft<
     this.object = object;
     this.self = self;
     this.rules = rules;
+    this.owner = { self, object, labels: () => ({ [rules.label]: object.metadata.name }), wantsProof: true };
     this.now = now;
     this.private = kept;
     this.status = object.status;
@@ -54,6 +67,10 @@ export class SingleAttemptDraft<
   /** Something of it should run. */
   get wanted(): boolean {
     return !this.deleting && !this.held && this.state === 'Running' && this.private.failure === undefined;
+  }
+
+  attemptName(epoch: number): string {
+    return attemptName(this.object.metadata, 0, epoch);
   }
 
   keep(change: Partial<Kept>): void {
@@ -74,15 +91,6 @@ export class SingleAttemptDraft<
     this.status = { ...this.status, conditions: [...setCondition(this.status.conditions, next, this.now)] };
   }
 
-  /** What was not delivered is said again after a while. */
-  resyncLater(afterMs: number = RESYNC_MS): void {
-    const { timers } = this.private;
-    if (timers['resync'] !== undefined) return;
-    const at = this.now + afterMs;
-    this.effects.push({ type: 'ArmTimer', timer: 'resync', at });
-    this.private = { ...this.private, timers: { ...timers, resync: at } };
-  }
-
   /** It is to end now, as if its client had asked for that. */
   remove(): void {
     if (this.deleting) return;
@@ -96,4 +104,33 @@ export class SingleAttemptDraft<
     this.private = { ...this.private, stopMessage: message };
     this.status = { ...this.status, stopReason: reason };
   }
+}
+
+/** The sentence of `status.message` for a stop that a client asked for. `by` is absent for a write that the service made itself. */
+export function stoppedBy(by: Author | undefined): string {
+  return by === undefined ? 'Stopped as its spec asks' : `Stopped by ${by.name}`;
+}
+
+/** The finished draft as a decision. `holds`: the object must not go yet. */
+export function decisionOf<
+  Spec extends SingleAttemptSpec,
+  Status extends SingleAttemptStatus,
+  Kept extends SingleAttemptPrivate,
+>(
+  current: Current<Spec, Status, Kept>,
+  draft: SingleAttemptDraft<Spec, Status, Kept>,
+  status: Status,
+  holds: boolean,
+): Decision<Status, Kept, never> {
+  const { spec, metadata } = draft.object;
+  const held = metadata.finalizers ?? [];
+  const others = held.filter((name) => name !== ATTEMPT_FINALIZER);
+  // One whose children are orphaned would never hear of the end of its Attempt, which goes all the same.
+  const orphans = draft.deleting && held.includes(ORPHAN_FINALIZER);
+  const finalizers = !holds || orphans ? others : [...others, ATTEMPT_FINALIZER];
+  return toDecision(current, draft, {
+    status,
+    spec: draft.state === spec.state ? undefined : { ...spec, state: draft.state },
+    finalizers: finalizers.length === held.length ? undefined : finalizers,
+  });
 }

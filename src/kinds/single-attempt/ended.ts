@@ -2,10 +2,14 @@
  * Owns what the end of the one Attempt means: whether what it was to save was saved, and whether the object stops, fails or is
  * brought back. Source: spec, "States and transitions".
  */
+import { replacementDelay } from '../attempts/back-off.js';
 import type { CollectedOutput, ObjectMessage } from '../object-message.js';
+import { DEFAULT_MAX_ATTEMPTS } from '../shapes/recovery.js';
 import type { SingleAttemptDraft } from './draft.js';
-import { MAX_LOST, recoveryDelayMs, STEADY_MS } from './policy.js';
 import type { Failure, Live } from './state.js';
+
+/** An Attempt that ran for so long before it was lost is not one of a row. */
+const STEADY_MS = 10 * 60_000;
 
 export type AttemptChanged = Extract<ObjectMessage, { letter: 'AttemptChanged' }>;
 
@@ -42,12 +46,12 @@ export function afterEnd(draft: SingleAttemptDraft, live: Live, letter: AttemptC
 export function attemptLost(draft: SingleAttemptDraft, live: Live, reason: string, message: string): void {
   const steady = live.runningSince !== undefined && draft.now - live.runningSince >= STEADY_MS;
   const lost = steady ? 1 : draft.private.lost + 1;
-  if (lost > MAX_LOST) {
+  if (lost > DEFAULT_MAX_ATTEMPTS) {
     const failure = { reason, message: `lost ${lost} times one after another: ${message}` };
     draft.keep({ lost, failure, recovering: undefined });
     return;
   }
-  draft.keep({ lost, recovering: { reason, message }, notBefore: draft.now + recoveryDelayMs(lost) });
+  draft.keep({ lost, recovering: { reason, message }, notBefore: draft.now + replacementDelay(lost) });
 }
 
 /** What became of the output `name`, a directory that is saved whole. */

@@ -2,10 +2,12 @@
  * Owns what is made of what is heard of the one Attempt. Each letter names its epoch and is compared with the Attempt that is
  * live, so one that is late or repeated changes nothing (I8). False: it means nothing here, or is known already.
  */
+import { resyncLater } from '../attempts/decision.js';
+import { soleAttempt } from '../attempts/names.js';
+import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { noteActivity } from './activity.js';
-import { askAttempt, makeAttempt, nameOf, stopAttempt } from './attempts.js';
 import type { SingleAttemptDraft } from './draft.js';
 import { attemptLost, type AttemptChanged } from './ended.js';
 import type { Live } from './state.js';
@@ -23,7 +25,7 @@ export function handleMessage(
       // I8: only the Attempt that is live can change anything.
       return live?.epoch === letter.epoch && takeAttempt(draft, live, letter, ended);
     case 'ChildGone':
-      if (live === undefined || letter.kind !== 'Attempt' || from !== nameOf(draft, live.epoch)) return false;
+      if (live === undefined || letter.kind !== 'Attempt' || from !== draft.attemptName(live.epoch)) return false;
       attemptGone(draft, live, 'its Attempt was deleted');
       return true;
     case 'SecretsPinned':
@@ -39,12 +41,13 @@ export function handleMessage(
 export function remindAttempt(draft: SingleAttemptDraft, drop: ((epoch: number) => LaterEffect) | undefined): void {
   const { live } = draft;
   if (live === undefined) return;
-  const { epoch } = live;
-  if (drop) draft.reminders.push(drop(epoch), askAttempt(draft, epoch));
+  const { owner } = draft;
+  const ref = soleAttempt(live.epoch);
+  if (drop) draft.reminders.push(drop(live.epoch), askAttempt(owner, ref));
   else {
-    if (!live.heard) draft.reminders.push(makeAttempt(draft, epoch));
+    if (!live.heard) draft.reminders.push(makeAttempt(owner, ref));
     const stop = live.stopping && live.phase !== 'Ended';
-    draft.reminders.push(stop ? stopAttempt(draft, epoch, 'Stopped') : askAttempt(draft, epoch));
+    draft.reminders.push(stop ? stopAttempt(owner, ref, 'Stopped') : askAttempt(owner, ref));
   }
 }
 
@@ -134,22 +137,22 @@ export function handleFailedEffect(
 ): boolean {
   const { live } = draft;
   if (live === undefined) return false;
-  const name = nameOf(draft, live.epoch);
+  const name = draft.attemptName(live.epoch);
   switch (effect.type) {
     case 'CreateChild':
       if (effect.name !== name) return false;
       // Whether it is there is not known, so it stays the one that may be.
-      if (PASSING.has(reason)) draft.resyncLater();
+      if (PASSING.has(reason)) resyncLater(draft);
       else draft.keep({ live: undefined, failure: { reason, message }, recovering: undefined });
       return true;
     case 'Tell':
       if (effect.to.kind !== 'Attempt' || effect.to.name !== name) return false;
       if (reason === 'NotFound' && (live.heard || draft.deleting)) attemptGone(draft, live, 'its Attempt is not there');
-      else draft.resyncLater();
+      else resyncLater(draft);
       return true;
     case 'DeleteChild':
       if (effect.name !== name) return false;
-      draft.resyncLater();
+      resyncLater(draft);
       return true;
     default:
       return false;

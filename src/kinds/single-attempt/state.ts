@@ -4,7 +4,9 @@
  */
 import { API_GROUP } from '../../brand.js';
 import type { Condition } from '../../api/object.js';
+import type { SecretMount } from '../shapes/program.js';
 import type { Resources } from '../shapes/resources.js';
+import type { SecretRef } from '../work.js';
 
 /** What the specs of these kinds have in common. */
 export interface SingleAttemptSpec {
@@ -74,3 +76,16 @@ export const isLive: { by(kept: unknown, epoch: number): boolean }['by'] = (
   kept: SingleAttemptPrivate | undefined,
   epoch,
 ) => kept?.live?.epoch === epoch && kept.live.phase !== 'Ended';
+
+/** The versions of its Secrets that an epoch mounts. Once noted for it, a start that is carried out again takes the same. */
+export function pinnedSecrets(
+  secrets: readonly SecretMount[] | undefined,
+  status: SingleAttemptStatus,
+  epoch: number,
+): readonly SecretRef[] {
+  const noted = status.attempt?.epoch === epoch ? status.secretVersions : undefined;
+  return (secrets ?? []).map(({ name, version }) => {
+    const pinned = version ?? noted?.[name];
+    return pinned === undefined ? { name } : { name, version: pinned };
+  });
+}

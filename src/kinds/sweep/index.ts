@@ -1,11 +1,11 @@
 /** Owns the declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, costColumn, phaseColumn, reasonColumn } from '../declare.js';
+import { costColumn, EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
-import { plaintextSecretCheckOf } from '../shapes/plaintext-secrets.js';
+import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { sweepSpec, sweepStatus, type SweepSpec, type SweepStatus } from './schema.js';
 
 type This = ApiObject<SweepSpec, SweepStatus>;
@@ -30,21 +30,11 @@ export const sweepKind: KindDefinition = {
   },
   columns: [
     phaseColumn('Sweep'),
-    {
-      name: 'Cells',
-      type: 'string',
-      description: 'Cells that have succeeded, of all.',
-      cell: ({ status }: This) => {
-        const cells = status.cells ?? [];
-        return `${cells.filter(({ phase }) => phase === 'Succeeded').length}/${cells.length}`;
-      },
-    },
-    {
-      name: 'Parallel',
-      type: 'integer',
-      description: 'Cells that may run at the same time.',
-      cell: ({ spec }: This) => spec.maxParallel ?? null,
-    },
+    textColumn('Cells', 'Cells that have succeeded, of all.', ({ status }: This) => {
+      const cells = status.cells ?? [];
+      return `${cells.filter(({ phase }) => phase === 'Succeeded').length}/${cells.length}`;
+    }),
+    integerColumn('Parallel', 'Cells that may run at the same time.', ({ spec }: This) => spec.maxParallel),
     costColumn(),
     reasonColumn(),
   ],

@@ -4,15 +4,12 @@
  */
 import { z } from 'zod';
 import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { jobSpec } from '../job/schema.js';
+import { conditionField, cost, estimate } from '../shapes/status.js';
+import { hasNoNul } from '../shapes/program.js';
+import { regionClass } from '../shapes/resources.js';
+import { jobSpec, refuseTtl } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
-import { refuseTtl } from '../job/template.js';
-import { hasNoNul } from '../shapes/env-var.js';
-import { regionClass } from '../shapes/placement.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
-import { estimate } from '../shapes/estimate.js';
 
 /** As many as a Job may have indexes. */
 const MOST_CELLS = 10_000;

@@ -1,5 +1,6 @@
 /** Owns the declaration of TopUp: one purchase of credits. It is never changed or deleted. */
 import type { ApiObject } from '../../api/object.js';
+import { textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { topUpSpec, topUpStatus, type TopUpSpec, type TopUpStatus } from './schema.js';
@@ -20,38 +21,11 @@ export const topUpKind: KindDefinition = {
     'A purchase of credits through a hosted checkout page. It is never changed or deleted; an unpaid checkout expires.',
   schema: { spec: topUpSpec, status: topUpStatus, immutable: ['spec'], raiseOnly: [] },
   columns: [
-    {
-      name: 'Amount',
-      type: 'string',
-      description: 'Credits to buy, in USD.',
-      cell: (object: This) => object.spec.amountUSD,
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      description: 'Queued, Running, Succeeded or Failed.',
-      cell: (object: This) => object.status.phase ?? '',
-    },
-    {
-      name: 'Reason',
-      type: 'string',
-      description: 'Why it is in this phase.',
-      cell: (object: This) => object.status.reason ?? '',
-    },
-    {
-      name: 'Credited',
-      type: 'string',
-      priority: 1,
-      description: 'Credited to the wallet, in USD.',
-      cell: (object: This) => object.status.creditedUSD ?? '',
-    },
-    {
-      name: 'Checkout',
-      type: 'string',
-      priority: 1,
-      description: 'Page to pay at.',
-      cell: (object: This) => object.status.checkoutURL ?? '',
-    },
+    textColumn('Amount', 'Credits to buy, in USD.', ({ spec }: This) => spec.amountUSD),
+    textColumn('Phase', 'Queued, Running, Succeeded or Failed.', ({ status }: This) => status.phase),
+    textColumn('Reason', 'Why it is in this phase.', ({ status }: This) => status.reason),
+    wide(textColumn('Credited', 'Credited to the wallet, in USD.', ({ status }: This) => status.creditedUSD)),
+    wide(textColumn('Checkout', 'Page to pay at.', ({ status }: This) => status.checkoutURL)),
   ],
   selectableFields: { 'status.reason': (object: This) => object.status.reason },
   initialStatus: () => ({ phase: 'Queued' }),

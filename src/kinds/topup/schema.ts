@@ -1,8 +1,8 @@
 /** Owns the fields of a TopUp. Source: spec, "TopUp". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { isHttps } from '../shapes/https-url.js';
+import { conditionField } from '../shapes/status.js';
+import { isHttps } from '../shapes/sources.js';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 

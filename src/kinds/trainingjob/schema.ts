@@ -9,12 +9,12 @@ import { zUsd } from '../../api/schema.js';
 import { MODES } from '../environment/schema.js';
 import { jobFields } from '../job/schema.js';
 import { jobStatus } from '../job/status.js';
-import { boundedObject } from '../shapes/bounded.js';
-import { catalogName, versionedName } from '../shapes/catalog-name.js';
+import { boundedObject } from '../shapes/bounds.js';
+import { catalogName, versionedName } from '../shapes/names.js';
+import { checkGang } from '../shapes/resources.js';
+import { hubModel } from '../shapes/sources.js';
+import { input } from '../shapes/files.js';
 import { addIssueOfRepeats, addIssueUnlessOne, rules } from '../shapes/rules.js';
-import { checkGang } from '../shapes/distributed.js';
-import { hubModel } from '../shapes/hub-model.js';
-import { input } from '../shapes/input.js';
 import { METHODS } from '../trainingruntime/schema.js';
 
 const { bucket, output, url, volume } = input.shape;

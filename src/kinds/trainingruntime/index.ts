@@ -1,11 +1,11 @@
 /** Owns the declaration of TrainingRuntime (beta): a trainer's image and the contract of the TrainingJobs that use it. */
 import type { ApiObject } from '../../api/object.js';
 import { CATALOG_PROJECT } from '../../brand.js';
-import { EVERY_OPERATION, listCell, phaseColumn } from '../declare.js';
+import { booleanColumn, EVERY_OPERATION, phaseColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { sidecars } from '../shapes/references.js';
-import { unverifiedStatus } from '../shapes/unverified-status.js';
+import { unverifiedStatus } from '../shapes/images.js';
 import {
   trainingRuntimeSpec,
   trainingRuntimeStatus,
@@ -28,29 +28,12 @@ export const trainingRuntimeKind: KindDefinition = {
   description: "A trainer's image, pinned and verified, and the contract that TrainingJobs are made against (beta).",
   schema: { spec: trainingRuntimeSpec, status: trainingRuntimeStatus, immutable: [], raiseOnly: [] },
   columns: [
-    { name: 'Task', type: 'string', description: 'What it trains for.', cell: ({ spec }: This) => spec.task ?? '' },
-    { name: 'Modes', type: 'string', description: 'What it can do.', cell: ({ spec }: This) => listCell(spec.modes) },
+    textColumn('Task', 'What it trains for.', ({ spec }: This) => spec.task),
+    textColumn('Modes', 'What it can do.', ({ spec }: This) => spec.modes),
     phaseColumn('runtime'),
-    {
-      name: 'Managed',
-      type: 'boolean',
-      description: 'Whether it is one of the catalog.',
-      cell: ({ status }: This) => status.managed ?? false,
-    },
-    {
-      name: 'Launcher',
-      type: 'string',
-      priority: 1,
-      description: 'Launcher of the ranks.',
-      cell: ({ spec }: This) => spec.launcher ?? '',
-    },
-    {
-      name: 'Image',
-      type: 'string',
-      priority: 1,
-      description: 'Its image.',
-      cell: ({ spec }: This) => spec.image ?? '',
-    },
+    booleanColumn('Managed', 'Whether it is one of the catalog.', ({ status }: This) => status.managed),
+    wide(textColumn('Launcher', 'Launcher of the ranks.', ({ spec }: This) => spec.launcher)),
+    wide(textColumn('Image', 'Its image.', ({ spec }: This) => spec.image)),
   ],
   selectableFields: { 'spec.task': ({ spec }: This) => spec.task },
   initialStatus(runtime: This): TrainingRuntimeStatus {

@@ -6,17 +6,13 @@ import { z } from 'zod';
 import { zAbsolutePath, zMap } from '../../api/schema.js';
 import { WORK_ROOT } from '../../brand.js';
 import { MODES } from '../environment/schema.js';
-import { conditionField } from '../fields.js';
-import { commandLine } from '../shapes/argument.js';
-import { boundedObject } from '../shapes/bounded.js';
-import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { initCommand } from '../shapes/init-command.js';
-import { declaredOutputName } from '../shapes/output.js';
-import { collectedPath } from '../shapes/paths.js';
-import { pinnedImage } from '../shapes/pinned-image.js';
+import { conditionField } from '../shapes/status.js';
+import { commandLine, initCommand, sidecars } from '../shapes/program.js';
+import { boundedObject, MOST_NAMES } from '../shapes/bounds.js';
+import { collectedPath, declaredOutputName } from '../shapes/files.js';
+import { pinnedImage } from '../shapes/images.js';
 import { resources } from '../shapes/resources.js';
-import { sidecars } from '../shapes/sidecar.js';
-import { MOST_NAMES } from '../shapes/sizes.js';
+import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 
 export const METHODS = ['Full', 'LoRA', 'QLoRA'] as const;
 

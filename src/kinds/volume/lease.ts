@@ -6,9 +6,7 @@
  */
 import { parseBytes } from '../../api/quantity.js';
 import type { ObjectMessage, RevisionRef, MessageSender } from '../object-message.js';
-import type { VolumeDraft } from './draft.js';
-import { DEFAULT_HISTORY, MOST_WAITING } from './policy.js';
-import type { Lease, Revision, Waiter } from './state.js';
+import { DEFAULT_HISTORY, type Lease, MOST_WAITING, type Revision, type VolumeDraft, type Waiter } from './state.js';
 
 type Wanted = Extract<ObjectMessage, { letter: 'LeaseWanted' }>;
 type Returned = Extract<ObjectMessage, { letter: 'LeaseReturned' }>;

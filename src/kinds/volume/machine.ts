@@ -12,10 +12,9 @@ import { formatBytes } from '../../api/quantity.js';
 import { rfc3339 } from '../../api/time.js';
 import { armTimers } from '../arm-timers.js';
 import type { Current, Decision, Machine, Message } from '../machine.js';
-import { VolumeDraft } from './draft.js';
+import { LEASE_FINALIZER, VolumeDraft, type VolumePrivate } from './state.js';
 import { check, holderGone, takeReturn, takeWish, trim } from './lease.js';
 import type { VolumeSpec, VolumeStatus } from './schema.js';
-import { LEASE_FINALIZER, type VolumePrivate } from './state.js';
 
 type VolumeDecision = Decision<VolumeStatus, VolumePrivate, never>;
 type This = Current<VolumeSpec, VolumeStatus, VolumePrivate>;

@@ -1,8 +1,7 @@
 /** Owns the fields of a Volume: named storage of immutable revisions. Source: spec, "Volume". */
 import { z } from 'zod';
 import { zBytes, zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
-import { conditionField } from '../fields.js';
-import { statusReason } from '../shapes/status-reason.js';
+import { conditionField, statusReason } from '../shapes/status.js';
 import { volumeSource } from './source.js';
 
 export const volumeSpec = z.object({

@@ -1,10 +1,9 @@
 /** Owns where a Volume is filled from: exactly one place. Source: spec, "Volume". */
 import { z } from 'zod';
-import { BUCKET, sha256Hex } from '../shapes/bucket-input.js';
+import { BUCKET, sha256Hex } from '../shapes/files.js';
+import { gitRef, httpsUrl, isOwnerAndName } from '../shapes/sources.js';
+import { objectName } from '../shapes/names.js';
 import { addIssueUnlessOne, rules } from '../shapes/rules.js';
-import { gitRef, isOwnerAndName } from '../shapes/git-repository.js';
-import { httpsUrl } from '../shapes/https-url.js';
-import { objectName } from '../shapes/object-name.js';
 
 const ORIGINS = ['connectionQuery', 'git', 'hub', 's3', 'upload', 'url'] as const;
 

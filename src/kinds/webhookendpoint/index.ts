@@ -1,15 +1,14 @@
 /** Owns the declaration of WebhookEndpoint: where the org's events are posted, signed. */
-import { isConditionTrue, findCondition } from '../../api/conditions.js';
+import { findCondition, isConditionTrue } from '../../api/conditions.js';
 import type { ApiObject } from '../../api/object.js';
-import { EVERY_OPERATION, listCell } from '../declare.js';
-import type { KindDefinition } from '../kind.js';
+import { booleanColumn, dateColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
+import type { KindDefinition, Reference } from '../kind.js';
 import { webhookEndpointMachine } from './machine.js';
-import { webhookEndpointReferences } from './references.js';
 import {
   rotationInput,
   webhookEndpointSpec,
-  webhookEndpointStatus,
   type WebhookEndpointSpec,
+  webhookEndpointStatus,
   type WebhookEndpointStatus,
 } from './schema.js';
 
@@ -29,39 +28,19 @@ export const webhookEndpointKind: KindDefinition = {
   schema: { spec: webhookEndpointSpec, status: webhookEndpointStatus, immutable: [], raiseOnly: [] },
   dials: ({ spec }: This) => [{ field: 'spec.url', url: spec.url }],
   columns: [
-    {
-      name: 'URL',
-      type: 'string',
-      description: 'Where deliveries are posted.',
-      cell: (object: This) => object.spec.url,
-    },
-    {
-      name: 'Enabled',
-      type: 'boolean',
-      description: 'False: paused.',
-      cell: (object: This) => object.spec.enabled,
-    },
-    {
-      name: 'Healthy',
-      type: 'string',
-      description: 'Whether the receiver takes what it is sent.',
-      cell: ({ status }: This) => findCondition(status.conditions, 'Healthy')?.status ?? '',
-    },
-    {
-      name: 'Failing Since',
-      type: 'date',
-      priority: 1,
-      description: 'Since when the receiver has failed.',
-      cell: ({ status }: This) =>
+    textColumn('URL', 'Where deliveries are posted.', ({ spec }: This) => spec.url),
+    booleanColumn('Enabled', 'False: paused.', ({ spec }: This) => spec.enabled),
+    textColumn(
+      'Healthy',
+      'Whether the receiver takes what it is sent.',
+      ({ status }: This) => findCondition(status.conditions, 'Healthy')?.status,
+    ),
+    wide(
+      dateColumn('Failing Since', 'Since when the receiver has failed.', ({ status }: This) =>
         isConditionTrue(status.conditions, 'Healthy') ? null : (status.failingSince ?? null),
-    },
-    {
-      name: 'Events',
-      type: 'string',
-      priority: 1,
-      description: 'Event types and prefixes; nothing: every event.',
-      cell: (object: This) => listCell(object.spec.eventTypes),
-    },
+      ),
+    ),
+    wide(textColumn('Events', 'Event types and prefixes; nothing: every event.', ({ spec }: This) => spec.eventTypes)),
   ],
   selectableFields: { 'spec.enabled': (object: This) => String(object.spec.enabled) },
   initialStatus: () => ({}),
@@ -79,3 +58,12 @@ export const webhookEndpointKind: KindDefinition = {
   references: webhookEndpointReferences,
   machine: webhookEndpointMachine,
 };
+
+export function webhookEndpointReferences({ spec }: ApiObject<WebhookEndpointSpec>): readonly Reference[] {
+  return (spec.projects ?? []).map((name, index) => ({
+    field: `spec.projects[${index}]`,
+    kind: 'Namespace',
+    project: '',
+    name,
+  }));
+}

@@ -1,8 +1,9 @@
 /** Owns the fields of a WebhookEndpoint. Source: spec, "WebhookEndpoint" and "Webhook actions". */
 import { z } from 'zod';
 import { zDuration, zTimestamp } from '../../api/schema.js';
-import { conditionField, projectsField } from '../fields.js';
-import { httpsUrl } from '../shapes/https-url.js';
+import { conditionField } from '../shapes/status.js';
+import { projectsField } from '../shapes/names.js';
+import { httpsUrl } from '../shapes/sources.js';
 
 /** More patterns than there are event types say nothing new. */
 const MOST_PATTERNS = 128;

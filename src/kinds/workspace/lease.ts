@@ -6,11 +6,10 @@
  */
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage, MessageSender } from '../object-message.js';
-import { nameOf, releaseOutputs } from '../single-attempt/attempts.js';
+import { soleAttempt } from '../attempts/names.js';
+import { releaseOutputs } from '../attempts/requests.js';
 import { HOME } from './connect.js';
-import type { WorkspaceDraft } from './draft.js';
-import { ASK_AGAIN_MS, DENIED_AGAIN_MS } from './policy.js';
-import type { HomeLease } from './state.js';
+import { ASK_AGAIN_MS, DENIED_AGAIN_MS, type HomeLease, type WorkspaceDraft } from './state.js';
 
 /** True when the next Attempt may be made: there is no Volume, or its lease is held for that epoch. Asks for it otherwise. */
 export function holdsHome(draft: WorkspaceDraft): boolean {
@@ -72,7 +71,7 @@ function letterOf(draft: WorkspaceDraft, lease: HomeLease): LaterEffect {
   const letter: ObjectMessage =
     lease.at === 'Returning'
       ? { letter: 'LeaseReturned', uid, term, of, saved }
-      : { letter: 'LeaseWanted', term, epoch, attempt: nameOf(draft, epoch) };
+      : { letter: 'LeaseWanted', term, epoch, attempt: draft.attemptName(epoch) };
   return { type: 'Tell', to: { org, kind: 'Volume', project, name: lease.volume }, letter };
 }
 
@@ -147,7 +146,7 @@ function ended(
     draft.condition('StateSaved', false, 'LeaseLost', `Volume "${volume}" did not take ${HOME}: its lease was lost`);
     return;
   }
-  draft.effects.push(releaseOutputs(draft, epoch));
+  draft.effects.push(releaseOutputs(draft.owner, soleAttempt(epoch)));
   draft.say({ home: { ...draft.status.home, volume, ...committed } });
   draft.condition('StateSaved', true, 'Saved', `${HOME} is revision ${committed.revision} of Volume "${volume}"`);
 }

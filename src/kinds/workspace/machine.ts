@@ -7,11 +7,10 @@
  *      │       Failed      Pending at the next epoch, from the home that was saved last
  *      └ waits for its schedule, its Volume or a place
  *
- * It has one Attempt at a time (`../session`), and before each the lease of its home (`lease.ts`). It is Stopped once the files
+ * It has one Attempt at a time (`../single-attempt`), and before each the lease of its home (`lease.ts`). It is Stopped once the files
  * of its home are in the Volume, and goes, when it is deleted, only then.
  */
 import type { Author } from '../../api/access/author.js';
-import { stoppedBy } from '../single-attempt/stopped-by.js';
 import { equalJson } from '../../api/equal.js';
 import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { Refusal } from '../../api/refusal.js';
@@ -19,18 +18,16 @@ import { parseTime } from '../../api/time.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { Decision, Machine, Message } from '../machine.js';
 import { refused } from '../plain-machine.js';
-import { dropAttempt } from '../single-attempt/attempts.js';
-import { toDecision } from '../single-attempt/to-decision.js';
+import { soleAttempt } from '../attempts/names.js';
+import { dropAttempt } from '../attempts/requests.js';
+import { forgetTimer } from '../attempts/decision.js';
+import { decisionOf, stoppedBy } from '../single-attempt/draft.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
-import { openDraft, type WorkspaceDraft } from './draft.js';
-import { attemptEnded } from './ended.js';
+import { openDraft, SCHEDULE_LEAD_MS, type Workspace, type WorkspaceDraft, type WorkspacePrivate } from './state.js';
+import { attemptEnded, isHeld, reconcile, waitForSchedule } from './reconcile.js';
 import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseLetter } from './lease.js';
-import { SCHEDULE_LEAD_MS } from './policy.js';
 import { reportStatus, toolsFound } from './report-status.js';
-import { waitForSchedule } from './schedule.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
-import { isHeld, reconcile } from './reconcile.js';
-import type { Workspace, WorkspacePrivate } from './state.js';
 
 type WorkspaceDecision = Decision<WorkspaceStatus, WorkspacePrivate, never>;
 type Heard = Message<WorkspaceSpec, WorkspaceStatus>;
@@ -43,7 +40,7 @@ export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, Workspace
     const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
-    return toDecision(current, draft, reportStatus(draft, phase, context.endpoints), isHeld(draft));
+    return decisionOf(current, draft, reportStatus(draft, phase, context.endpoints), isHeld(draft));
   },
   // A stopped one may be started by its schedule at any time.
   isTerminal: () => false,
@@ -65,8 +62,7 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
       remind(draft);
       return true;
     case 'TimerFired': {
-      const { [message.timer]: _fired, ...timers } = draft.private.timers;
-      draft.keep({ timers });
+      forgetTimer(draft, message.timer);
       if (message.timer === 'resync') remind(draft);
       if (message.timer === 'lease') askAgain(draft);
       return true;
@@ -108,14 +104,14 @@ function takeTools(draft: WorkspaceDraft, letter: ObjectMessage): boolean | unde
 /** Orphaned, its Attempt would tell nobody of its end: it goes at once, and what its home has become is not saved. */
 function abandon(draft: WorkspaceDraft): void {
   const { live } = draft;
-  if (live !== undefined) draft.effects.push(dropAttempt(draft, live.epoch));
+  if (live !== undefined) draft.effects.push(dropAttempt(draft.owner, soleAttempt(live.epoch)));
   abandonHome(draft);
 }
 
 function remind(draft: WorkspaceDraft): void {
   // Deleted, it does not wait for ever for a home that cannot be saved: its Attempt is given a last while.
   const gives = draft.deleting && draft.live?.unsaved === true;
-  remindAttempt(draft, gives ? (epoch) => dropAttempt(draft, epoch) : undefined);
+  remindAttempt(draft, gives ? (epoch) => dropAttempt(draft.owner, soleAttempt(epoch)) : undefined);
   remindVolume(draft);
 }
 

@@ -5,10 +5,10 @@
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
 import { parseBytes } from '../../api/quantity.js';
-import { pinnedSecrets } from '../single-attempt/pinned-secrets.js';
+import { pinnedSecrets } from '../single-attempt/state.js';
 import type { ResourceAmounts } from '../amounts.js';
-import { withPlainEnv } from '../shapes/planned-env.js';
-import { plannedNetwork } from '../shapes/planned-network.js';
+import { withPlainEnv } from '../shapes/program.js';
+import { plannedNetwork } from '../shapes/network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
 import { HOME } from './connect.js';

@@ -3,13 +3,17 @@
  * time, never at the message that woke it, so a repeated, late or lost message changes nothing but when it happens.
  */
 import { formatBytes } from '../../api/quantity.js';
+import { parseTime } from '../../api/time.js';
+import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
+import { resyncLater, setTimers } from '../attempts/decision.js';
 import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
-import { mayStart, restStopped, setTimers, start, startsAt, stopLive } from '../single-attempt/start-stop.js';
-import { noPlace, queueTimeoutMs } from '../shapes/placement.js';
-import type { WorkspaceDraft } from './draft.js';
+import { afterEnd, type AttemptChanged, noteEnd, savedOf } from '../single-attempt/ended.js';
+import { mayStart, restStopped, startAttempt, startsAt, stopLive } from '../single-attempt/start-stop.js';
+import type { Live } from '../single-attempt/state.js';
 import { holdsHome, leaseTimer, reconcileLease } from './lease.js';
-import { scheduleTimers, reconcileSchedule } from './schedule.js';
-import type { WorkspacePhase } from './schema.js';
+import { HOME_OUTPUT } from './plan.js';
+import type { WorkspacePhase, WorkspaceSpec } from './schema.js';
+import { SCHEDULE_LEAD_MS, type WorkspaceDraft } from './state.js';
 
 const LAZY: ReadonlySet<string> = new Set(['idle', 'start']);
 
@@ -24,7 +28,7 @@ export function reconcile(draft: WorkspaceDraft): WorkspacePhase {
   reconcileLease(draft);
   stopOrStart(draft);
   noteWait(draft);
-  if (draft.deleting && isHeld(draft)) draft.resyncLater();
+  if (draft.deleting && isHeld(draft)) resyncLater(draft);
   const schedule = draft.deleting ? {} : scheduleTimers(draft);
   setTimers(
     draft,
@@ -67,7 +71,7 @@ function stopOrStart(draft: WorkspaceDraft): void {
   } else if (!draft.wanted) restStopped(draft);
   else if (mayStart(draft) && holdsHome(draft)) {
     const { lease } = draft.private;
-    start(draft);
+    startAttempt(draft);
     const size = lease?.size === undefined ? undefined : formatBytes(lease.size);
     draft.say({ home: lease && { volume: lease.volume, size, ...lease.home } });
   }
@@ -87,4 +91,80 @@ function phaseOf(draft: WorkspaceDraft): WorkspacePhase {
   if (live.stopping || live.unsaved === true) return 'Stopping';
   if (live.phase === 'Running') return 'Running';
   return live.phase === 'Made' ? 'Pending' : 'Starting';
+}
+
+/**
+ * `spec.schedule`: when the machine starts and stops by itself. Each time is carried out once, also when the service was down just then, and
+ * is known by its value: a new time is a new one. What a client asks for before or after holds until the next time comes.
+ */
+interface Times {
+  readonly start: number | undefined;
+  readonly stop: number | undefined;
+}
+
+function timesOf({ schedule }: WorkspaceSpec): Times {
+  const readyBy = parseTime(schedule?.readyBy ?? '');
+  return {
+    start: readyBy === undefined ? undefined : readyBy - SCHEDULE_LEAD_MS,
+    stop: parseTime(schedule?.stopAt ?? ''),
+  };
+}
+
+/** One that is made with a time to be ready by waits for it, since it would run at once otherwise. */
+export function waitForSchedule(draft: WorkspaceDraft): void {
+  const { start } = timesOf(draft.object.spec);
+  if (start !== undefined && start > draft.now && draft.state === 'Running') draft.keep({ waits: true });
+}
+
+/** What time has come is carried out; the start comes first, since it lies before the stop. */
+export function reconcileSchedule(draft: WorkspaceDraft): void {
+  const { start, stop } = timesOf(draft.object.spec);
+  if (start !== undefined && start <= draft.now && draft.private.started !== start) {
+    draft.keep({ started: start, waits: undefined, failure: undefined, lost: 0 });
+    draft.state = 'Running';
+  }
+  if (stop !== undefined && stop <= draft.now && draft.private.stopped !== stop) {
+    draft.keep({ stopped: stop });
+    if (draft.state === 'Running')
+      draft.stop('Schedule', `Stopped at schedule.stopAt ${draft.object.spec.schedule?.stopAt ?? ''}`);
+  }
+  // Stopped by its client, or without a time to wait for any more.
+  if (draft.private.waits === true && (draft.state === 'Stopped' || start === undefined))
+    draft.keep({ waits: undefined });
+  draft.held = draft.private.waits === true;
+}
+
+/** When the schedule has to be looked at again. */
+export function scheduleTimers(draft: WorkspaceDraft): Readonly<Record<'ready' | 'stopAt', number | undefined>> {
+  const { start, stop } = timesOf(draft.object.spec);
+  const { started, stopped } = draft.private;
+  return { ready: start === started ? undefined : start, stopAt: stop === stopped ? undefined : stop };
+}
+
+/** What was collected of the home goes to the Volume. */
+export function attemptEnded(draft: WorkspaceDraft, live: Live, letter: AttemptChanged): void {
+  noteEnd(draft, live);
+  keepHome(draft, live, letter);
+  if (!draft.deleting) afterEnd(draft, live, letter);
+}
+
+/** Saved is said once the Volume has it. */
+function keepHome(draft: WorkspaceDraft, live: Live, letter: AttemptChanged): void {
+  const { lease } = draft.private;
+  if (lease?.at !== 'Granted' || lease.epoch !== live.epoch) return;
+  const files = savedOf(HOME_OUTPUT, live, letter);
+  switch (files.saved) {
+    case 'Whole': {
+      const { digest, size, time } = files;
+      draft.keep({ lease: { ...lease, saved: { digest, size, time } } });
+      return;
+    }
+    case 'Failed': {
+      const { revision } = lease.home ?? {};
+      const stands = revision === undefined ? 'the Volume is empty' : `revision ${revision} of the Volume stands`;
+      draft.condition('StateSaved', false, files.reason, `${files.message}; ${stands}`);
+      return;
+    }
+    case 'Nothing':
+  }
 }

@@ -2,7 +2,7 @@
 import type { PublicEndpoints } from '../machine.js';
 import { BROWSER_TOOLS, type BrowserTool } from './browser-tools.js';
 import { connectOf } from './connect.js';
-import type { WorkspaceDraft } from './draft.js';
+import type { WorkspaceDraft } from './state.js';
 import type { WorkspacePhase, WorkspaceStatus } from './schema.js';
 
 interface Why {

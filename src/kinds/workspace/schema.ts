@@ -6,20 +6,15 @@ import { z } from 'zod';
 import { zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
 import { parseTime } from '../../api/time.js';
 import { BRAND } from '../../brand.js';
-import { conditionField } from '../fields.js';
+import { conditionField, cost, estimate, statusReason } from '../shapes/status.js';
+import { addIssueOfServiceNames, environment, secretMount } from '../shapes/program.js';
+import { imageName } from '../shapes/images.js';
+import { network } from '../shapes/network.js';
+import { objectName } from '../shapes/names.js';
+import { placement, resources } from '../shapes/resources.js';
 import { DEFAULT_SERVICE_ACCOUNT } from '../serviceaccount/index.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
-import { cost } from '../shapes/cost.js';
-import { addIssueOfServiceNames, environment } from '../shapes/env-var.js';
-import { estimate } from '../shapes/estimate.js';
-import { imageName } from '../shapes/image-name.js';
-import { network } from '../shapes/network.js';
-import { objectName } from '../shapes/object-name.js';
-import { placement } from '../shapes/placement.js';
-import { resources } from '../shapes/resources.js';
-import { secretMount } from '../shapes/secret-mount.js';
 import { sshPublicKey } from '../shapes/ssh-key.js';
-import { statusReason } from '../shapes/status-reason.js';
 
 const TOOLS = ['VSCode', 'Jupyter', 'SSH'] as const;
 

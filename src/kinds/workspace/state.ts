@@ -1,9 +1,30 @@
-/** Owns what a Workspace keeps beside its status. Times are in ms since the epoch. Plain JSON. */
+/**
+ * What a Workspace keeps beside its status (plain JSON, times in ms since the epoch), the numbers that rule its times, and the draft of
+ * one decision.
+ */
+import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
+import { API_GROUP } from '../../brand.js';
+import type { Current } from '../machine.js';
 import type { RevisionRef, SavedFiles } from '../object-message.js';
+import { SingleAttemptDraft } from '../single-attempt/draft.js';
 import type { SingleAttemptPrivate } from '../single-attempt/state.js';
 import type { BrowserTool } from './browser-tools.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
+
+/** The machine is started so long before it must be ready. */
+export const SCHEDULE_LEAD_MS = 15 * 60_000;
+
+/** A Volume that has not answered is asked again after this. */
+export const ASK_AGAIN_MS = 10_000;
+
+/** One that is held by somebody else is asked again after this; it tells the first who wait as soon as it is free. */
+export const DENIED_AGAIN_MS = 60_000;
+
+/** Undefined: never (`0s`). */
+export function idleTimeoutMs(spec: WorkspaceSpec): number | undefined {
+  return parseDuration(spec.idleTimeout) || undefined;
+}
 
 export type Workspace = ApiObject<WorkspaceSpec, WorkspaceStatus>;
 
@@ -52,3 +73,16 @@ export interface WorkspacePrivate extends SingleAttemptPrivate {
 }
 
 export const FRESH: WorkspacePrivate = { epoch: 0, timers: {}, lost: 0, terms: 0 };
+
+export type WorkspaceDraft = SingleAttemptDraft<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate>;
+
+export const WORKSPACE_LABEL = `${API_GROUP}/workspace`;
+
+export function openDraft(
+  current: Current<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate>,
+  now: number,
+): WorkspaceDraft {
+  const { address, object, private: kept = FRESH } = current;
+  const rules = { label: WORKSPACE_LABEL, idleTimeoutMs: idleTimeoutMs(object.spec) };
+  return new SingleAttemptDraft(address, object, kept, rules, now);
+}

@@ -6,7 +6,7 @@ import { metadataInput } from '../../api/metadata.js';
 import { compileShape } from '../../api/shape.js';
 import type { Shape } from '../../api/shape.js';
 import type { KindDefinition } from '../kind.js';
-import { compiled } from '../shapes/rules.js';
+import { compiled } from '../../api/zod-internals.js';
 import { apiVersionOf } from '../versions.js';
 
 export interface WritePlan {

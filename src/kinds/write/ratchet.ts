@@ -6,6 +6,7 @@
 import type { z } from 'zod';
 import { causesOf, TELLING, valueAt } from '../../api/causes.js';
 import { equalJson } from '../../api/equal.js';
+import { readLoosely } from '../../api/zod-internals.js';
 
 type Issue = z.core.$ZodIssue;
 
@@ -36,11 +37,4 @@ export function ratchet(schema: z.ZodType, given: unknown, stored: unknown, issu
 
 function wordsOf(issue: Issue, root: unknown): string {
   return JSON.stringify(causesOf([issue], root, ''));
-}
-
-/** What zod reads in spite of its complaints: its public functions give it only where there are none. */
-function readLoosely(schema: z.ZodType, given: unknown): unknown {
-  // oxlint-disable-next-line no-underscore-dangle -- zod's own name
-  const read = schema._zod.run({ value: given, issues: [] }, { async: false });
-  return read instanceof Promise ? undefined : read.value;
 }

@@ -7,7 +7,7 @@ import { may } from '../../../src/api/access/grant.js';
 import { isScope } from '../../../src/api/access/scope.js';
 import type { Effect } from '../../../src/kinds/effect.js';
 import { apiKeyKind } from '../../../src/kinds/apikey/index.js';
-import { bearerHash } from '../../../src/kinds/serviceaccount/token.js';
+import { bearerHash } from '../../../src/kinds/serviceaccount/machine.js';
 import { ask, at, decided, momentAt, objectOf, owner, refusalOf } from '../decide.js';
 
 const developer: Author = {

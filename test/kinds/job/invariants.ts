@@ -6,7 +6,7 @@ import { deepEqual, equal, notEqual, ok } from 'node:assert/strict';
 import { IndexSet } from '../../../src/api/ranges.js';
 import { isFinished } from '../../../src/kinds/job/status.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
-import { readPlace } from '../../../src/kinds/attempt/place-annotation.js';
+import { readPlace } from '../../../src/kinds/attempt/annotations.js';
 import { attemptSpecOf, attemptStatusOf, jobSpecOf, workOf } from './views.js';
 import type { Entity } from './entity.js';
 import { jobStatus, type World } from './world.js';

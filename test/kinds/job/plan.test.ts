@@ -2,7 +2,8 @@ import test from 'ava';
 import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
 import { jobKind } from '../../../src/kinds/job/index.js';
-import { attemptLabels, attemptName } from '../../../src/kinds/job/names.js';
+import { attemptName } from '../../../src/kinds/attempts/names.js';
+import { jobLabels } from '../../../src/kinds/job/draft.js';
 import { floorsOf, limitsOf } from '../../../src/kinds/shapes/resources.js';
 
 const MI = 2 ** 20;
@@ -108,5 +109,5 @@ test('Names of Attempts are DNS labels that differ by incarnation, index and epo
   t.regex(name, /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
   t.not(attemptName({ name: 'a', uid: 'u-1' }, 0, 1), attemptName({ name: 'a', uid: 'u-2' }, 0, 1));
   t.not(attemptName({ name: 'a', uid: 'u-1' }, 1, 11), attemptName({ name: 'a', uid: 'u-1' }, 11, 1));
-  t.true((attemptLabels(long.name, 0, 1)[`${API_GROUP}/job`] ?? '').length <= 63);
+  t.true((jobLabels(long.name, 0)[`${API_GROUP}/job`] ?? '').length <= 63);
 });

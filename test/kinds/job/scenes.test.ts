@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
-import { jobOutputs, locateOutput } from '../../../src/kinds/job/outputs.js';
+import { jobOutputs, locateOutput } from '../../../src/kinds/job/slots.js';
 import type { Fate } from './fake-engine.js';
 import { attemptSpecOf, attemptStatusOf, jobSpecOf } from './views.js';
 import { jobAddress, jobStatus, World } from './world.js';

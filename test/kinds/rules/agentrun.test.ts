@@ -1,7 +1,6 @@
 /** Both sides of every rule of AgentRun, and of what holds between the runs of one list. */
 import test from 'ava';
-import { agentRunBatch } from '../../../src/kinds/agentrun/batch.js';
-import { agentRunKind } from '../../../src/kinds/agentrun/index.js';
+import { agentRunBatch, agentRunKind } from '../../../src/kinds/agentrun/index.js';
 import { holdRules } from './table.js';
 
 const KIB = 1024;

@@ -1,7 +1,7 @@
 /** ServiceAccounts: scopes are cut to their writer, and tokens are bound to their issuer. */
 import test from 'ava';
 import type { Author } from '../../../src/api/access/author.js';
-import { bearerHash } from '../../../src/kinds/serviceaccount/token.js';
+import { bearerHash } from '../../../src/kinds/serviceaccount/machine.js';
 import { serviceAccountKind } from '../../../src/kinds/serviceaccount/index.js';
 import { ask, at, decided, NOW, objectOf, owner, refusalOf, momentAt } from '../decide.js';
 

@@ -8,8 +8,8 @@ import type { ApiObject } from '../../../src/api/object.js';
 import { ATTEMPT_FINALIZER } from '../../../src/kinds/single-attempt/state.js';
 import type { VolumeStatus } from '../../../src/kinds/volume/schema.js';
 import { LEASE_FINALIZER, type VolumePrivate } from '../../../src/kinds/volume/state.js';
-import type { WorkspaceSpec, WorkspaceStatus } from '../../../src/kinds/workspace/schema.js';
 import type { WorkspacePrivate } from '../../../src/kinds/workspace/state.js';
+import type { WorkspaceSpec, WorkspaceStatus } from '../../../src/kinds/workspace/schema.js';
 import { epochOf, isLeft, isOf } from '../job/left.js';
 import type { World } from '../job/world.js';
 

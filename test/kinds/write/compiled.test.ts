@@ -2,7 +2,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { KINDS } from '../../../src/kinds/index.js';
-import { compiled } from '../../../src/kinds/shapes/rules.js';
+import { compiled } from '../../../src/api/zod-internals.js';
 import { generateSpec, type Schema } from '../../fuzz/generate.js';
 import { mutate } from '../../fuzz/mutate.js';
 
