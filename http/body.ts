@@ -4,15 +4,17 @@
  * `__proto__`), YAML must be possible, and koa-body leaves `body` undefined for merge patches and unknown types.
  *
  * While it waits, the request has no place in flight, and what is kept of all bodies is bounded (`admission.ts`).
+ * Chunks come joined, and a body of tiny ones is refused (`small-chunks.ts`).
  * I10: at most `usual` bytes per request are kept (setting TROUPE_BODY_BYTES, 3 MiB), or 32 MiB of a list; more is answered 413. A body that
  * trickles in is cut after BODY_MS: a slow client must not hold a place in flight. A body that says beforehand that it is
  * too large is thrown away as it comes, up to MAX_DISCARDED; all others close the connection, because the rest of the
  * body would otherwise have to be read. One sweep looks after all bodies; a timer each would cost more than
  * reading a small one.
  */
-import { refuse } from '../src/api/refusal.js';
+import { refuse, RefusalError } from '../src/api/refusal.js';
 import type { Exchange } from './exchange.js';
 import type { HeavyTurns } from './heavy-turns.js';
+import { refusalOf } from './small-chunks.js';
 import { openYamlReader, type YamlReader } from './yaml/reader.js';
 
 const BODY_MS = 60_000;
@@ -106,6 +108,8 @@ function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buf
   const { req, res, place } = x;
   try {
     place?.awaitBody();
+    const early = refusalOf(req);
+    if (early !== undefined) throw early;
   } catch (error) {
     res.setHeader('connection', 'close');
     return Promise.reject(error);
@@ -147,7 +151,8 @@ function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buf
       }
       resolve(chunks ? Buffer.concat(chunks, size) : (first ?? EMPTY));
     };
-    const onCut = (): void => {
+    const onCut = (error?: Error): void => {
+      if (error instanceof RefusalError) return entry.cut(error);
       finish();
       reject(refuse('BadRequest', 'the request body ended too early'));
     };

@@ -12,6 +12,7 @@ import { RefusalError, type Cause, type Refusal } from '../src/api/refusal.js';
 import type { HttpLog } from './deps.js';
 import type { Exchange } from './exchange.js';
 import { JSON_TYPE, reply, type Headers } from './reply.js';
+import { refusalOf } from './small-chunks.js';
 
 /** Answers of the protocol that are no registered code: kube-apiserver's own reasons, which its clients look for. */
 export class ProtocolError extends Error {
@@ -122,6 +123,7 @@ export function answerError(x: Exchange, error: unknown, log: HttpLog): number {
     x.upgrade?.socket.destroy();
     return answer.status;
   }
+  if (refusalOf(x.req) !== undefined) x.res.shouldKeepAlive = false;
   if (x.res.headersSent) {
     // The answer had begun: cutting the connection is the only way to say that it is not whole.
     x.res.destroy();

@@ -6,8 +6,9 @@
  * key would be two thousand requests in one turn of the event loop. Node stops parsing at a request that asks to leave
  * HTTP, and a pipelined request is shown to it as one of those: what stands behind it is never parsed.
  */
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { MeteredRequest } from './small-chunks.js';
 
 /** What a client may still send on a connection that is about to end, bytes. */
 const MAX_DISCARDED = 256 * 1024;
@@ -29,7 +30,7 @@ function isFree({ newest, before }: Answers): boolean {
 }
 
 /** For `createServer`: a request that knows whether it came too early. */
-export class OneAtATime extends IncomingMessage {
+export class OneAtATime extends MeteredRequest {
   // Declared only: Node's constructor sets `upgrade` before fields of this class would exist.
   declare private asked: boolean | null;
   declare early: boolean | undefined;

@@ -2,7 +2,8 @@
  * Owns WebSockets of which this service is the other end: the handshake, their bounds, their heartbeat and their end.
  *
  * I10: a message has at most MAX_MESSAGE bytes (larger: close 1009); nothing is compressed, since a small frame could then
- * unpack to any size. A peer that gives no sign for SILENT_MS is gone; a drain closes with 1001.
+ * unpack to any size. One message or ping of a connection is taken in a turn of the event loop, and while
+ * the answer to a ping is on its way, only the latest of those that follow waits for one (RFC 6455, 5.5.3). A peer that gives no sign for SILENT_MS is gone; a drain closes with 1001.
  */
 import { WebSocket, WebSocketServer } from 'ws';
 import { refuse } from '../src/api/refusal.js';
@@ -12,6 +13,8 @@ import type { Stream } from './streams.js';
 
 /** What is pasted into a terminal at once has room in it. */
 const MAX_MESSAGE = 1024 * 1024;
+/** Frames of one message: they are taken in one turn of the loop. */
+const MAX_FRAGMENTS = 1_024;
 const PING_MS = 30_000;
 /** Two pings and a slow way back. */
 const SILENT_MS = 75_000;
@@ -23,6 +26,11 @@ const acceptor = new WebSocketServer({
   clientTracking: false,
   perMessageDeflate: false,
   maxPayload: MAX_MESSAGE,
+  maxFragments: MAX_FRAGMENTS,
+  // A read of 64 KiB may hold 10,000 frames: the next one is taken in the next turn of the loop.
+  allowSynchronousEvents: false,
+  // By `heartbeat`.
+  autoPong: false,
   handleProtocols: (offered) => [...offered].find((name) => chosen.has(name)) ?? false,
 });
 /** Those that the handshake under way may choose; the handshake is done within one turn. */
@@ -65,7 +73,7 @@ export function acceptWebSocket(x: Exchange, subprotocols: readonly string[]): W
   return accepted;
 }
 
-/** For `Streams`: pings, ends a peer that is silent, and ends all at a drain. */
+/** For `Streams`: answers pings, sends its own, ends a peer that is silent, and ends all at a drain. */
 export function heartbeat(webSocket: WebSocket): Required<Pick<Stream, 'sweep' | 'end'>> {
   let heard = performance.now();
   let pinged = heard;
@@ -74,6 +82,21 @@ export function heartbeat(webSocket: WebSocket): Required<Pick<Stream, 'sweep' |
     heard = performance.now();
   };
   for (const event of ['pong', 'ping', 'message']) webSocket.on(event, sign);
+  let answering = false;
+  let latest: Buffer | undefined;
+  function answerPing(): void {
+    if (answering || latest === undefined || webSocket.readyState !== WebSocket.OPEN) return;
+    answering = true;
+    webSocket.pong(latest, false, () => {
+      answering = false;
+      answerPing();
+    });
+    latest = undefined;
+  }
+  webSocket.on('ping', (data) => {
+    latest = data;
+    answerPing();
+  });
   return {
     sweep(now) {
       // One who takes what waits, or whom we do not read, cannot answer a ping in time.

@@ -98,6 +98,8 @@ export interface ProcessName extends EpochRef {
   readonly id: string;
 }
 
+/** Between two sizes of a terminal (ms). */
+const RESIZE_MS = 50;
 const ENDED = 'its program has ended';
 
 /** Every call refuses as `attach` does. */
@@ -177,8 +179,26 @@ function touching(execution: Execution, touch: () => void): Execution {
     },
     endInput: () => execution.endInput(),
     signal: (name) => execution.signal(name),
-    resize: (size) => execution.resize(size),
+    resize: newestSize(execution),
   };
+}
+
+/** The first size goes on at once, then the newest each RESIZE_MS: each is a frame to the runner, and clients may send thousands a second. */
+function newestSize(execution: Execution): Execution['resize'] {
+  let resting = false;
+  let newest: TerminalSize | undefined;
+  function resize(size: TerminalSize): void {
+    newest = size;
+    if (resting) return;
+    resting = true;
+    newest = undefined;
+    execution.resize(size);
+    setTimeout(() => {
+      resting = false;
+      if (newest !== undefined) resize(newest);
+    }, RESIZE_MS).unref();
+  }
+  return resize;
 }
 
 async function orderOf(asked: Command, attached: AttachedWork): Promise<ExecOrder> {

@@ -23,6 +23,7 @@ import { answerError } from '../errors.js';
 import { Exchange } from '../exchange.js';
 import { readInput } from '../input.js';
 import { checkQueryNames } from '../query-names.js';
+import { MeteredRequest } from '../small-chunks.js';
 import { replyJson } from '../reply.js';
 
 const MAX_CONNECTIONS = 1_024;
@@ -117,7 +118,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
   }
 
   const http = createHttpServer(
-    { maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 },
+    { IncomingMessage: MeteredRequest, maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 },
     (req: IncomingMessage, res: ServerResponse) => {
       SerialRequests.began(req, res);
       const slow = setTimeout(() => req.socket.destroy(), BODY_MS);

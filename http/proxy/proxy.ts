@@ -13,6 +13,7 @@ import type { PortConnection } from '../../actors/work/commands.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { plainSubprotocols } from '../auth/extract-credential.js';
 import type { Exchange } from '../exchange.js';
+import { joinChunks, refusalOf } from '../small-chunks.js';
 import type { Streams } from '../streams.js';
 import { bodyOf, inwardHeaders, outwardHeaders } from './headers.js';
 import type { Passage } from './references.js';
@@ -41,6 +42,8 @@ export async function proxy(x: Exchange, streams: Streams, target: ProxyTarget):
     // Where the body ends and the other protocol begins could be seen differently inside.
     throw refuse('BadRequest', 'an upgrade request must not have a body');
   }
+  const early = refusalOf(x.req);
+  if (early !== undefined) throw early;
   const life = new AbortController();
   const end = (): void => life.abort();
   x.gone.addEventListener('abort', end, { once: true });
@@ -151,7 +154,10 @@ function ask(x: Exchange, target: ProxyTarget, stream: Duplex): ClientRequest {
   // Told by `answerOf`; afterwards by the answer that breaks off.
   asked.on('error', () => undefined);
   if (upgrade) asked.end();
-  else req.pipe(asked);
+  else {
+    req.once('error', (error) => asked.destroy(error));
+    req.pipe(asked);
+  }
   return asked;
 }
 
@@ -165,11 +171,14 @@ function answerOf(asked: ClientRequest, port: number): Promise<Answered> {
       clearTimeout(late);
       resolve(answered);
     };
-    asked.once('response', (message) => done({ answer: 'Plain', message }));
+    asked.once('response', (message) => {
+      joinChunks(message);
+      done({ answer: 'Plain', message });
+    });
     asked.once('upgrade', (message, _socket, head) => done({ answer: 'Upgraded', message, head }));
-    asked.once('error', () => {
+    asked.once('error', (error) => {
       clearTimeout(late);
-      reject(garbled(port));
+      reject(error instanceof RefusalError ? error : garbled(port));
     });
     asked.once('close', () => {
       clearTimeout(late);

@@ -7,7 +7,7 @@
  * executed; 4401, 4403 the key ended or no longer allows it. 1001: the service shuts down; 1009: a frame was too large.
  *
  * I10: a client that reads slowly pauses the program once MAX_UNSENT waits for it; one that sends faster than the program
- * reads is read no further once MAX_UNREAD waits. Input is activity, a connection alone is none (`actors/work/commands.ts`).
+ * reads is read no further once MAX_UNREAD waits, in which each frame counts FRAME_COST besides its bytes. Input is activity, a connection alone is none (`actors/work/commands.ts`).
  * Source: decisions, "Routes not shown", Terminal.
  */
 import { WebSocket, type RawData } from 'ws';
@@ -36,6 +36,8 @@ export const TERMINAL_PROTOCOL = `terminal.${API_GROUP}`;
 
 const MAX_UNSENT = 256 * 1024;
 const MAX_UNREAD = 64 * 1024;
+/** What a frame that waits counts besides its bytes: it is kept by itself, also when it is empty. */
+const FRAME_COST = 256;
 /** Of columns and rows. */
 const MAX_SIDE = 1_000;
 
@@ -101,23 +103,46 @@ function readSide(x: Exchange, name: string, usual: number): number {
 }
 
 function takeInput(webSocket: WebSocket, execution: Execution, revoked: AbortSignal): void {
-  let unread = 0;
-  const write = async (data: Buffer): Promise<void> => {
-    unread += data.length;
-    if (unread > MAX_UNREAD) webSocket.pause();
-    await execution.write(data);
-    unread -= data.length;
-    if (unread <= MAX_UNREAD && webSocket.isPaused) webSocket.resume();
-  };
+  const type = inputOf(webSocket, execution);
   webSocket.on('message', (data, binary) => {
     if (revoked.aborted) return;
     const bytes = bytesOf(data);
-    if (binary) void write(bytes).catch(() => webSocket.terminate());
+    if (binary) type(bytes);
     else if (!takeControl(bytes, execution)) {
       const message = 'text frames are {"resize":{"cols","rows"}}';
       closeWith(webSocket, { code: 'BadRequest', message });
     }
   });
+}
+
+/** Writes one piece at a time to the program; what comes meanwhile is the next piece. */
+function inputOf(webSocket: WebSocket, execution: Execution): (bytes: Buffer) => void {
+  let waiting: Buffer[] = [];
+  let waitingCost = 0;
+  let writtenCost = 0;
+  const slowDown = (): void => {
+    const full = waitingCost + writtenCost > MAX_UNREAD;
+    if (full === webSocket.isPaused) return;
+    if (full) webSocket.pause();
+    else webSocket.resume();
+  };
+  const write = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const piece = waiting.length === 1 && waiting[0] ? waiting[0] : Buffer.concat(waiting);
+      writtenCost = waitingCost;
+      waiting = [];
+      waitingCost = 0;
+      await execution.write(piece);
+      writtenCost = 0;
+      slowDown();
+    }
+  };
+  return (bytes) => {
+    waiting.push(bytes);
+    waitingCost += bytes.length + FRAME_COST;
+    slowDown();
+    if (writtenCost === 0 && waiting.length === 1) void write().catch(() => webSocket.terminate());
+  };
 }
 
 function bytesOf(data: RawData): Buffer {

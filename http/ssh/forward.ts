@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
+import { joinChunks } from '../small-chunks.js';
 import type { SshPrincipal, Inside } from './deps.js';
 import { writeWithinWindow } from './pour.js';
 
@@ -50,6 +51,7 @@ export async function forward(
 }
 
 function join(channel: Channel, inner: Duplex, socket: Socket, gone: AbortSignal, over: () => void): void {
+  joinChunks(channel);
   let open = 2;
   const half = (): void => {
     open -= 1;

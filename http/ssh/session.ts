@@ -9,6 +9,7 @@ import type { ServerChannel, Session } from 'ssh2';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
 import { isCommandSignal } from '../../src/engines/compute/shared/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
+import { joinChunks } from '../small-chunks.js';
 import type { SshPrincipal, Inside } from './deps.js';
 import { writeWithinWindow } from './pour.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';
@@ -94,6 +95,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   async function run(channel: ServerChannel | undefined, command: readonly string[]): Promise<void> {
     if (channel === undefined) return;
     open = channel;
+    joinChunks(channel);
     deps.onChannel(channel);
     for (const stream of [channel, channel.stderr]) stream.on('error', () => undefined);
     finish(

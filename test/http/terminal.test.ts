@@ -1,4 +1,5 @@
 /** Terminals at the front door: what passes, what pauses whom, and how each end is told. */
+import type { Socket } from 'node:net';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { steady, until } from '../e2e/until.js';
@@ -139,4 +140,48 @@ test('one who types faster than the program reads is read no further, and nothin
   socket.close();
   await closed;
   t.true(await until('the program is ended', () => resources.aborted));
+});
+
+/** Masked by zeros, as a client may. */
+function frames(count: number, opcode: number, payload: string): Buffer {
+  const head = Buffer.from([0x80 | opcode, 0x80 | payload.length, 0, 0, 0, 0]);
+  const one = Buffer.concat([head, Buffer.from(payload)]);
+  return Buffer.concat(Array.from({ length: count }, () => one));
+}
+
+/** Beside the library, which would take a turn for each frame. */
+function wire(socket: WebSocket): Socket {
+  return (socket as unknown as { _socket: Socket })._socket;
+}
+
+test('tiny frames are taken one in a turn of the event loop, and those that wait go on as one piece', async (t) => {
+  const resources = openStage();
+  const { socket } = await open(t, resources);
+  wire(socket).write(frames(500, 2, 'x'));
+  let most = 0;
+  const read = (): number => resources.typed.reduce((sum, { length }) => sum + length, 0);
+  for (let before = 0; read() < 500; before = read()) {
+    await new Promise((resolve) => setImmediate(resolve));
+    most = Math.max(most, read() - before);
+  }
+  t.true(most <= 4, `${most} frames in one turn`);
+  const release = resources.hold();
+  const pieces = resources.typed.length;
+  wire(socket).write(frames(2_000, 2, 'y'));
+  await steady('nothing more is read', () => wire(socket).bytesWritten);
+  for (let turn = 0; turn < 2_500; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  release();
+  await until('all of it is read', () => read() === 2_500);
+  t.true(resources.typed.length - pieces < 100, `${resources.typed.length - pieces} pieces`);
+});
+
+test('frames without bytes count too: who sends them faster than the program reads is read no further', async (t) => {
+  const resources = openStage();
+  resources.hold();
+  const { socket } = await open(t, resources);
+  const connection = wire(socket);
+  connection.write(frames((20 * 1024 * 1024) / 6, 2, ''));
+  await steady('nothing more is sent', () => connection.writableLength);
+  t.true(connection.writableLength > 0);
+  socket.terminate();
 });

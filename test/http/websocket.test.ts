@@ -11,6 +11,12 @@ function open() {
     readyState: 1,
     pings: 0,
     ended: false,
+    answered: [] as string[],
+    sent: (): void => undefined,
+    pong(data: Buffer, _mask: boolean, sent: () => void) {
+      socket.answered.push(data.toString());
+      socket.sent = sent;
+    },
     ping: () => void (socket.pings += 1),
     terminate: () => void (socket.ended = true),
     close: () => undefined,
@@ -53,4 +59,14 @@ test('one that we do not read, and one that still takes what waits for it, is no
 test('the reason of a close fits into its frame', (t) => {
   t.is(closeReason({ reason: 'A', message: 'short' }), '{"reason":"A","message":"short"}');
   t.is(closeReason({ reason: 'A', message: 'é'.repeat(60) }), '{"reason":"A"}');
+});
+
+test('a peer that takes no answers is owed one, to its latest ping', (t) => {
+  const { socket } = open();
+  for (let i = 0; i < 1_000; i += 1) socket.emit('ping', Buffer.from(String(i)));
+  t.deepEqual(socket.answered, ['0']);
+  socket.sent();
+  t.deepEqual(socket.answered, ['0', '999']);
+  socket.sent();
+  t.is(socket.answered.length, 2);
 });
