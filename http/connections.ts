@@ -28,6 +28,8 @@ export interface ConnectionBounds {
 export interface Connections {
   /** `event`: by which the server takes connections in. */
   follow(server: Server, event: 'connection' | 'secureConnection'): void;
+  /** Whether one more of this network would be taken in beside so many that are not yet. */
+  hasRoom(network: string, others: number): boolean;
   /** A known key came by this connection. False: its org or key has its share of connections without this one. */
   welcome(socket: Socket, caller: Caller): boolean;
   /** The refusal of one that is not welcome. */
@@ -79,6 +81,7 @@ export function openConnections({
         });
       });
     },
+    hasRoom: (network, others) => sizeOf(newcomers, network) + others < newcomersPerAddress,
     welcome(socket, caller) {
       const holder = open.get(socket);
       // Asked for every request: this is all that most of them cost.
@@ -102,15 +105,15 @@ export function openConnections({
   };
 }
 
-function sizeOf(counts: ReadonlyMap<string, number>, id: string): number {
+export function sizeOf(counts: ReadonlyMap<string, number>, id: string): number {
   return counts.get(id) ?? 0;
 }
 
-function add(counts: Map<string, number>, id: string): void {
+export function add(counts: Map<string, number>, id: string): void {
   counts.set(id, sizeOf(counts, id) + 1);
 }
 
-function remove(counts: Map<string, number>, id: string): void {
+export function remove(counts: Map<string, number>, id: string): void {
   const left = sizeOf(counts, id) - 1;
   if (left > 0) counts.set(id, left);
   else counts.delete(id);

@@ -6,8 +6,8 @@
  * (@koa/router). A request that asks to leave HTTP goes by `upgrade.ts`.
  *
  * Bounds (I10): headers of 32 KiB within 30 s, bodies within 60 s (uploads of blobs: bytes at least every 60 s), idle
- * connections 75 s, connections (`connections.ts`); one request at a time on a connection (`pipelining.ts`); requests in flight
- * and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
+ * connections 75 s, connections (`connections.ts`), TLS handshakes (`handshakes.ts`); one request at a time on a connection
+ * (`pipelining.ts`); requests in flight and bodies (`admission.ts`), streams (`streams.ts`), requests a second (`rate.ts`), and those without a known key
  * (`auth/addresses.ts`) by setting. When those are full the answer is 429 with Retry-After; connections beyond the bound are
  * closed. Health is outside of all bounds, metrics are not.
  */
@@ -33,6 +33,7 @@ import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
 import { openSubresources } from './subresources.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
+import { CURVES, openHandshakes } from './handshakes.js';
 import { openHeavyTurns } from './heavy-turns.js';
 import { openHotPath } from './hot.js';
 import { openMetrics, observeExchange } from './metrics.js';
@@ -57,7 +58,6 @@ import { openYamlWriter } from './yaml/writer.js';
 import { decodeObject } from '../src/api/encode.js';
 
 const MAX_HEADER_BYTES = 32 * 1024;
-const HANDSHAKE_MS = 15_000;
 
 export interface Http {
   readonly httpPort: number;
@@ -244,9 +244,10 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const secure =
     tls &&
     createTlsServer(
-      { ...SERVER_OPTIONS, handshakeTimeout: HANDSHAKE_MS, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] },
+      { ...SERVER_OPTIONS, ecdhCurve: CURVES, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] },
       onRequest,
     );
+  const handshakes = secure && openHandshakes(secure, connections.hasRoom);
   const servers: Server[] = secure ? [plain, secure] : [plain];
   const answerMalformed = (error: NodeJS.ErrnoException, socket: Socket): void =>
     answerClientError(error, socket, { requestId: nextId(), docsBase: publicUrl ?? '' });
@@ -276,6 +277,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
     yaml.close();
     deadlines.close();
     upgrades.close();
+    handshakes?.close();
     await Promise.all(servers.map((server) => closeServer(server)));
   }
 
@@ -289,7 +291,7 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
       },
       forgetAll: () => authenticator.forgetAll(),
     },
-    renewCertificate: (renewed) => secure?.setSecureContext({ key: renewed.key, cert: renewed.cert }),
+    renewCertificate: ({ key, cert }) => secure?.setSecureContext({ key, cert, ecdhCurve: CURVES }),
     async drain() {
       draining = true;
       await drainServers({ servers, streams, inFlight: () => working, seconds: limits.drainSeconds });

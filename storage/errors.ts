@@ -24,8 +24,15 @@ const CLOSED_SOCKETS = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
   'ENETUNREACH',
+  'ENETDOWN',
   'ECONNABORTED',
+  // This machine has no port, descriptor or memory left for one more connection.
+  'EADDRNOTAVAIL',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
 ]);
 
 export function classify(error: unknown): StorageFailure {
@@ -55,14 +62,28 @@ export function unavailable(error: unknown): RefusalError {
   return refuse('Unavailable', `storage did not answer: ${describe(error)}`, { retryAfterSeconds: 1 });
 }
 
-/** What pg itself throws, without a code, when a connection breaks or an answer does not come. */
-const DRIVER = /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (has|was) )/;
+/**
+ * How the errors begin that pg and pg-pool make themselves, without a code, when a connection is not made or breaks, or an answer does
+ * not come or makes no sense. `test/storage/errors.test.ts` knows every error of theirs.
+ */
+const DRIVER = [
+  'timeout expired',
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Query read timeout',
+  'Client has encountered a connection error',
+  'Client was closed',
+  'Cannot use a pool after calling end',
+  'There was an error establishing an SSL connection',
+  'Received unexpected ',
+  'received invalid response: ',
+];
 
 /** Postgres does not answer, or takes nothing now: the same may succeed later. Everything else is a fault of ours. */
 export function isOutage(error: unknown): boolean {
   if (error instanceof RefusalError) return error.refusal.code === 'Unavailable';
   if (!(error instanceof Error)) return false;
-  if (codeOf(error) === undefined) return DRIVER.test(error.message);
+  if (codeOf(error) === undefined) return DRIVER.some((start) => error.message.startsWith(start));
   // A file that is missing has a code of a closed socket, too.
   const syscall = 'syscall' in error ? error.syscall : undefined;
   return classify(error) !== 'Refused' && (typeof syscall !== 'string' || SOCKET_CALLS.has(syscall));

@@ -75,7 +75,7 @@ export interface Inside {
   stay(owner: Address, epoch: number): Promise<{ readonly leave: () => void }>;
 }
 
-/** I10. What is beyond a bound is closed or refused at once; nothing waits. */
+/** I10. What is beyond a bound is closed or refused at once; only the exchange of keys is waited for, within `loginMs`. */
 export interface SshBounds {
   /** Connections in all; a file descriptor and, with full windows, some MB each. */
   readonly connections: number;
@@ -83,6 +83,12 @@ export interface SshBounds {
   readonly connectionsPerAddress: number;
   /** Of all, those that have not logged in. */
   readonly strangers: number;
+  /** Of them, those of one client address. */
+  readonly strangersPerAddress: number;
+  /** Of them, those that exchange keys; the others wait. */
+  readonly exchanges: number;
+  /** A connection counts among them for so long at most, ms. */
+  readonly exchangeMs: number;
   /** Time for version, key exchange and login together, ms. */
   readonly loginMs: number;
   /** Keys that are offered in vain; a client's agent may hold a few. */
@@ -99,6 +105,9 @@ export const BOUNDS: SshBounds = {
   connections: 500,
   connectionsPerAddress: 100,
   strangers: 100,
+  strangersPerAddress: 50,
+  exchanges: 16,
+  exchangeMs: 5_000,
   loginMs: 30_000,
   tries: 6,
   channels: 32,

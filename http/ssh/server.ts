@@ -4,10 +4,18 @@
  *
  * Bounds (I10) are `SshBounds`; who comes beyond them is closed without a word, as sshd does. Scanners and garbage cost a socket
  * for at most `loginMs`.
+ *
+ * A key exchange costs about a millisecond of the event loop, before anything is known of the client. So the algorithms are the
+ * cheap ones that every client has, and a connection waits for one of `exchanges` places before the library hears of it; addresses
+ * take turns, and one has at most as many places as it leaves free. The place is given back when the keys are exchanged, or
+ * after `exchangeMs`, since a person may be asked about an unknown host key meanwhile.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import ssh2, { type Connection, type ClientInfo } from 'ssh2';
+import ssh2, { type Algorithms, type Connection, type ClientInfo } from 'ssh2';
+import { OrgRoundRobin } from '../../actors/effects/org-round-robin.js';
 import type { Address } from '../../src/api/address.js';
+import { networkOf } from '../auth/addresses.js';
+import { add, remove, sizeOf } from '../connections.js';
 import { receive, type SshConnection } from './connection.js';
 import { BOUNDS, type SshBounds, type SshDeps } from './deps.js';
 
@@ -23,21 +31,31 @@ export interface SshServer {
 /** Says nothing about versions: who scans for them learns only what it is. */
 const IDENT = 'Troupe';
 
+const ALGORITHMS: Algorithms = {
+  // No finite fields: one exchange in the largest takes 16 ms, and the client need not calculate.
+  kex: ['curve25519-sha256', 'curve25519-sha256@libssh.org', 'ecdh-sha2-nistp256'],
+  // No compression: a few bytes that unpack to many are not worth what it saves.
+  compress: ['none'],
+};
+
+interface Arrival {
+  readonly socket: Socket;
+  /** The address, which takes turns here as orgs do elsewhere. */
+  readonly org: string;
+}
+
 export async function openSshDoor(deps: SshDeps): Promise<SshServer> {
   const bounds: SshBounds = { ...BOUNDS, ...deps.bounds };
   const sockets = new Set<Socket>();
-  const perAddress = new Map<string, number>();
+  const ofAddress = new Map<string, number>();
+  const strangersOfAddress = new Map<string, number>();
+  const turns = new OrgRoundRobin<Arrival>(bounds.exchanges, true);
   /** Accepted, and not heard of yet, by their remote end. */
   const arriving = new Map<string, Socket>();
   const visits = new Set<SshConnection>();
   let strangers = 0;
 
-  // Compression is out: a few bytes that unpack to many are not worth what it saves.
-  const library = new ssh2.Server({
-    hostKeys: [deps.hostKey],
-    ident: IDENT,
-    algorithms: { compress: ['none'] },
-  });
+  const library = new ssh2.Server({ hostKeys: [deps.hostKey], ident: IDENT, algorithms: ALGORITHMS });
   library.on('error', () => undefined);
   library.on('connection', (client: Connection, { ip, port }: ClientInfo) => {
     client.on('error', () => undefined);
@@ -46,21 +64,26 @@ export async function openSshDoor(deps: SshDeps): Promise<SshServer> {
       client.end();
       return;
     }
+    client.once('handshake', () => exchanged.get(socket)?.());
     welcome(client, socket);
   });
 
   function accept(socket: Socket): void {
     const ip = socket.remoteAddress ?? '';
-    const held = perAddress.get(ip) ?? 0;
-    const full = sockets.size >= bounds.connections || strangers >= bounds.strangers;
+    const org = networkOf(ip);
+    const isFull = sockets.size >= bounds.connections || strangers >= bounds.strangers;
+    const hasItsShare =
+      sizeOf(ofAddress, org) >= bounds.connectionsPerAddress ||
+      sizeOf(strangersOfAddress, org) >= bounds.strangersPerAddress;
     socket.on('error', () => undefined);
-    if (ip === '' || full || held >= bounds.connectionsPerAddress) {
+    if (ip === '' || isFull || hasItsShare) {
       socket.destroy();
       return;
     }
     const key = remoteEnd(ip, socket.remotePort ?? 0);
     sockets.add(socket);
-    perAddress.set(ip, held + 1);
+    add(ofAddress, org);
+    add(strangersOfAddress, org);
     arriving.set(key, socket);
     strangers += 1;
     const tooLate = setTimeout(() => socket.destroy(), bounds.loginMs);
@@ -70,19 +93,42 @@ export async function openSshDoor(deps: SshDeps): Promise<SshServer> {
       once(() => {
         clearTimeout(tooLate);
         strangers -= 1;
+        remove(strangersOfAddress, org);
       }),
     );
+    const arrival = { socket, org };
     socket.once('close', () => {
       known.get(socket)?.();
+      turns.delete(arrival);
       sockets.delete(socket);
       arriving.delete(key);
-      const left = (perAddress.get(ip) ?? 1) - 1;
-      if (left > 0) perAddress.set(ip, left);
-      else perAddress.delete(ip);
+      remove(ofAddress, org);
     });
     socket.setNoDelay(true);
-    library.injectSocket(socket);
+    turns.add(arrival);
+    beginNext();
   }
+
+  /** Lets the library hear of those who have a place. */
+  function beginNext(): void {
+    for (let next = turns.take(); next !== undefined; next = turns.take()) {
+      const arrival = next;
+      const { socket } = arrival;
+      const over = once(() => {
+        clearTimeout(tooLong);
+        turns.release(arrival);
+        beginNext();
+      });
+      const tooLong = setTimeout(over, bounds.exchangeMs);
+      tooLong.unref();
+      exchanged.set(socket, over);
+      socket.once('close', over);
+      library.injectSocket(socket);
+    }
+  }
+
+  /** What is to be done once when the keys of a connection are exchanged. */
+  const exchanged = new WeakMap<Socket, () => void>();
 
   /** What is to be done once when somebody is no stranger any more. */
   const known = new WeakMap<Socket, () => void>();

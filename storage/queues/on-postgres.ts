@@ -33,6 +33,15 @@ export async function openOnPostgres(url: string, hooks: QueueOptions): Promise<
   const link = linkOf(queue, worker, hooks, async () => {
     await Promise.allSettled([produced.end(), worked.end()]);
   });
+  try {
+    // BullMQ looks at the tables once, and a look that failed would fail every job of this queue, also when Postgres is back.
+    await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+  } catch (error) {
+    running.stop();
+    await link.release(true);
+    await link.end();
+    throw error;
+  }
   return {
     add: link.add,
     remove: link.remove,

@@ -212,6 +212,106 @@ test.serial('garbage, silence and too many do not reach beyond their own connect
   t.is(said.stdout, 'still here\n');
 });
 
+/** A packet before any keys. Source: RFC 4253, 6. */
+function packet(payload: Buffer): Buffer {
+  const padding = 8 - ((payload.length + 5) % 8) + 8;
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(payload.length + padding + 1);
+  head[4] = padding;
+  return Buffer.concat([head, payload, Buffer.alloc(padding)]);
+}
+
+/** The first message of a client that has this way to exchange keys alone. */
+function kexInit(algorithm: string): Buffer {
+  const lists = [algorithm, 'ssh-ed25519', ...Array<string>(2).fill('aes128-gcm@openssh.com')];
+  lists.push(...Array<string>(2).fill('hmac-sha2-256'), 'none', 'none', '', '');
+  const names = lists.map((list) => {
+    const text = Buffer.from(`    ${list}`);
+    text.writeUInt32BE(list.length);
+    return text;
+  });
+  return packet(Buffer.concat([Buffer.from([20]), Buffer.alloc(16), ...names, Buffer.alloc(5)]));
+}
+
+const IDENT = 'SSH-2.0-x\r\n';
+
+test('a client that has only expensive ways to exchange keys is told so, and one that asks for them by name learns what there is', async (t) => {
+  for (const algorithm of [
+    'diffie-hellman-group18-sha512',
+    'diffie-hellman-group-exchange-sha256',
+    'ecdh-sha2-nistp521',
+  ]) {
+    const socket = connect(door.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(Buffer.concat([Buffer.from(IDENT), kexInit(algorithm)]));
+    let said = Buffer.alloc(0);
+    socket.on('data', (chunk: Buffer) => (said = Buffer.concat([said, chunk])));
+    await once(socket, 'close');
+    const offer = said.indexOf('curve25519-sha256');
+    t.is(
+      said
+        .subarray(offer, offer + said.readUInt32BE(offer - 4))
+        .toString()
+        .replace(/,kex-strict-\S+/, ''),
+      'curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256',
+    );
+    // The last packet: SSH_MSG_DISCONNECT, SSH_DISCONNECT_KEY_EXCHANGE_FAILED.
+    const last = said.subarray(said.indexOf('\r\n') + 2);
+    t.deepEqual([...last.subarray(4 + last.readUInt32BE(0)).subarray(5, 10)], [1, 0, 0, 0, 3], algorithm);
+  }
+  if (missingSsh !== undefined) return;
+  const by = (algorithm: string) =>
+    kit.run('ssh', [
+      '-o',
+      'LogLevel=INFO',
+      ...kit.options(door.port, 'mine'),
+      '-o',
+      `KexAlgorithms=${algorithm}`,
+      'dev@127.0.0.1',
+      'echo in',
+    ]);
+  const refused = await by('diffie-hellman-group18-sha512');
+  t.is(refused.code, 255);
+  t.regex(refused.stderr, /no matching key exchange method found\. Their offer: curve25519-sha256,/);
+  for (const algorithm of ['curve25519-sha256', 'ecdh-sha2-nistp256'])
+    t.is((await by(algorithm)).stdout, 'in\n', algorithm);
+});
+
+test('of one address few exchange keys at once, another has its turn meanwhile, and of one without end the rest is closed', async (t) => {
+  const small = await openDoor({ exchanges: 4, exchangeMs: 60_000, strangersPerAddress: 5 });
+  t.teardown(() => small.close());
+  const come = (localAddress: string) => {
+    const socket = connect({ host: '127.0.0.1', port: small.port, localAddress });
+    t.teardown(() => socket.destroy());
+    socket.on('error', () => undefined);
+    const said = { socket, heard: false };
+    socket.on('data', () => (said.heard = true));
+    return said;
+  };
+  const here = Array.from({ length: 5 }, () => come('127.0.0.1'));
+  const heard = (): number => here.filter((one) => one.heard).length;
+  await until('half of the places are taken', () => heard() === 2);
+  const sixth = come('127.0.0.1');
+  await until('it is closed', () => sixth.socket.closed);
+  const other = come('127.0.0.2');
+  await until('another address has its turn', () => other.heard);
+  t.is(heard(), 2);
+  here.find((one) => one.heard)?.socket.destroy();
+  await until('the next has its place', () => heard() === 3);
+});
+
+test('one who takes long to exchange keys keeps the next one waiting for a while only, and may go on', async (t) => {
+  const small = await openDoor({ exchanges: 2, exchangeMs: 50 });
+  t.teardown(() => small.close());
+  const slow = connect(small.port, '127.0.0.1');
+  t.teardown(() => slow.destroy());
+  slow.on('error', () => undefined);
+  const next = connect(small.port, '127.0.0.1');
+  t.teardown(() => next.destroy());
+  await Promise.all([once(slow, 'data'), once(next, 'data')]);
+  t.false(slow.closed);
+});
+
 test('more channels than a connection may have are refused, and bytes beyond the window end it', async (t) => {
   const small = await openDoor({ channels: 2 });
   t.teardown(() => small.close());

@@ -1,6 +1,10 @@
 /** Packets between a queue and its backend vanish and nobody is told. */
 import test from 'ava';
 import { openQueue } from '../../storage/queues/open-queue.js';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { isOutage } from '../../storage/errors.js';
+import { openTestDatabase } from '../support/postgres.js';
 import { openRelay } from '../faults/relay.js';
 import { DRIVERS, until } from './backends.js';
 
@@ -65,3 +69,31 @@ for (const driver of DRIVERS) {
     },
   );
 }
+
+test('a queue whose Postgres goes between its tables and its first look is refused, so it is opened again', async (t) => {
+  const target = new URL((await openTestDatabase(t)).url);
+  let taken = 0;
+  const gate = createServer((outer) => {
+    outer.on('error', () => undefined);
+    taken += 1;
+    if (taken > 1) {
+      outer.destroy();
+      return;
+    }
+    const inner = connect(Number(target.port), target.hostname);
+    inner.on('error', () => undefined);
+    outer.pipe(inner).pipe(outer);
+    // The connection that has made the tables is not to be used again.
+    inner.on('data', () => taken > 1 && outer.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(gate, 'listening');
+  t.teardown(() => gate.close());
+  const through = new URL(target);
+  through.port = String((gate.address() as AddressInfo).port);
+  const hooks = {
+    ...{ name: 'early', concurrency: 1, process: () => Promise.resolve() },
+    ...{ onReconnect: () => undefined, onError: () => undefined },
+  };
+  const refused = await t.throwsAsync(openQueue({ backend: 'postgres', url: through.href }, hooks));
+  t.true(isOutage(refused), refused?.message);
+});
