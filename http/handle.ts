@@ -10,27 +10,33 @@ import { extractCredential } from './auth/extract-credential.js';
 import type { Exchange } from './exchange.js';
 import { checkQueryNames } from './query-names.js';
 import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
+import { refuseBelow } from './routes/unbuilt.js';
 import type { ServerContext } from './server-context.js';
-import type { Target, Targets } from './target.js';
+import type { CollectionRouteTarget, SubresourceTarget, Targets } from './target.js';
 
-export type CollectionRouteTarget = Extract<Target, { at: 'extra' }>;
-export type SubresourceTarget = Extract<Target, { at: 'below' }>;
+type Serve<T> = (x: Exchange, context: ServerContext, caller: Caller, target: T) => Promise<void>;
 
-export type ServeCollectionRoute = (x: Exchange, caller: Caller, target: CollectionRouteTarget) => Promise<void>;
+export type ServeSubresource = Serve<SubresourceTarget>;
 
-/** Routes beside and below the kinds, by name: `core/events`, `v1/blobs`; `jobs/logs`. */
-export interface Subresources {
-  readonly collectionRoutes: ReadonlyMap<string, ServeCollectionRoute>;
-  readonly subresources: ReadonlyMap<string, (x: Exchange, caller: Caller, target: SubresourceTarget) => Promise<void>>;
-  /** Of those below: where a connection may leave HTTP, and for which protocol; `*` stands for any. */
-  readonly upgradable: ReadonlyMap<string, 'websocket' | '*'>;
-  /** Refuses a route below an object that is declared and not served yet; comes back when nothing is declared there. */
-  notServed(x: Exchange, caller: Caller, target: SubresourceTarget): Promise<void>;
-}
+export type ServeCollectionRoute = Serve<CollectionRouteTarget>;
+
+/** Routes beside the kinds, by name: `core/events`, `v1/blobs`. */
+export type CollectionRoutes = ReadonlyMap<string, ServeCollectionRoute>;
+
+/** Routes below objects, by plural and name: `jobs/logs`. */
+export type Subresources = ReadonlyMap<
+  string,
+  {
+    readonly serve: ServeSubresource;
+    /** The protocol for which a connection may leave HTTP here; `*` stands for any. */
+    readonly upgradesTo: 'websocket' | '*' | undefined;
+  }
+>;
 
 export interface HandleDeps {
   readonly context: ServerContext;
   readonly targets: Targets;
+  readonly collectionRoutes: CollectionRoutes;
   readonly subresources: Subresources;
   readonly discovery: (x: Exchange, segments: readonly string[]) => boolean;
 }
@@ -55,7 +61,7 @@ export function gate(x: Exchange, context: ServerContext): void {
 }
 
 export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
-  const { context, targets, subresources } = deps;
+  const { context, targets } = deps;
   if (context.config.limits.stalledSeconds !== undefined) x.stallMs = context.config.limits.stalledSeconds * 1_000;
   const target = targets.resolve(x.path);
   if (target === undefined) {
@@ -81,20 +87,20 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
       return serveObject(x, context, caller, target);
     case 'below': {
       if (await serveBelow(x, context, caller, target)) return;
-      const serve = subresources.subresources.get(`${target.kind.plural}/${target.below}`);
-      if (serve !== undefined) {
+      const found = deps.subresources.get(`${target.kind.plural}/${target.below}`);
+      if (found !== undefined) {
         if (x.hasQuery) checkQueryNames(target.below, x.query);
-        return serve(x, caller, target);
+        return found.serve(x, context, caller, target);
       }
-      await subresources.notServed(x, caller, target);
+      await refuseBelow(x, context, caller, target);
       throw noSuchPath(x);
     }
     case 'extra': {
-      const serve = subresources.collectionRoutes.get(`${target.group}/${target.name}`);
+      const serve = deps.collectionRoutes.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
       // kubectl reads core events as it reads kinds.
       if (x.hasQuery && target.group !== 'core') checkQueryNames(target.name, x.query);
-      return serve(x, caller, target);
+      return serve(x, context, caller, target);
     }
   }
 }
@@ -103,6 +109,6 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
 export function mayLeave(path: string, protocol: string, { targets, subresources }: HandleDeps): boolean {
   const target = targets.resolve(path);
   if (target?.at !== 'below') return false;
-  const agreed = subresources.upgradable.get(`${target.kind.plural}/${target.below}`);
+  const agreed = subresources.get(`${target.kind.plural}/${target.below}`)?.upgradesTo;
   return agreed === '*' || (agreed !== undefined && agreed === protocol);
 }

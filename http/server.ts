@@ -31,7 +31,7 @@ import { drainServers } from './drain.js';
 import { refuseCheaply, repeatedHeader } from './early-refusals.js';
 import { answerError } from './errors.js';
 import { Exchange, exchangeOf, rememberExchange } from './exchange.js';
-import { openSubresources } from './subresources.js';
+import { COLLECTION_ROUTES, openSubresources } from './subresources.js';
 import { handle, mayLeave, noSuchPath, type HandleDeps } from './handle.js';
 import { openHeavyTurns } from './heavy-turns.js';
 import { openHotPath } from './hot.js';
@@ -121,9 +121,14 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   };
   const metrics = openMetrics(deps.metrics, { inFlight: () => working, streams: () => streams.count });
   const accessLog = deps.config.accessLog ? openAccessLog(deps.log) : undefined;
-  const subresources = openSubresources(context);
-  const targets = openTargets(deps.config.group, deps.kinds, new Set(subresources.collectionRoutes.keys()));
-  const routed: HandleDeps = { context, targets, subresources, discovery: openDiscovery(context) };
+  const targets = openTargets(deps.config.group, deps.kinds, new Set(COLLECTION_ROUTES.keys()));
+  const routed: HandleDeps = {
+    context,
+    targets,
+    collectionRoutes: COLLECTION_ROUTES,
+    subresources: openSubresources(deps.kinds),
+    discovery: openDiscovery(context),
+  };
   const hot = openHotPath(context, targets, metrics);
 
   /** Answers whatever `serve` throws: the one funnel. */

@@ -34,6 +34,9 @@ export type Target =
     }
   | { readonly at: 'discovery'; readonly segments: readonly string[] };
 
+export type CollectionRouteTarget = Extract<Target, { at: 'extra' }>;
+export type SubresourceTarget = Extract<Target, { at: 'below' }>;
+
 export interface Targets {
   /** Undefined: the path names nothing. */
   resolve(path: string): Target | undefined;

@@ -7,7 +7,7 @@ import type { Caller } from '../../actors/resource-service.js';
 import { requireScope } from '../auth/authorise.js';
 import type { EventQuery } from '../deps.js';
 import type { Exchange } from '../exchange.js';
-import type { CollectionRouteTarget } from '../handle.js';
+import type { CollectionRouteTarget } from '../target.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBoolean, readLimit } from '../resources/versions.js';

@@ -13,7 +13,7 @@ import type { Execution, ExecEnd } from '../../src/engines/compute/contract/engi
 import { notRunning } from '../../actors/work/attach.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';

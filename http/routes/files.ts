@@ -13,7 +13,7 @@ import type { Entry, FilePlace } from '../../actors/work/files/open.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBoolean } from '../resources/versions.js';
 import { replyJson } from '../reply.js';

@@ -9,7 +9,7 @@ import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { proxy } from '../proxy/proxy.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { ServerContext } from '../server-context.js';

@@ -19,7 +19,7 @@ import { COMMAND_SIGNALS } from '../../src/engines/compute/shared/signals.js';
 import { delay } from '../../actors/wait.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { replyJson } from '../reply.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';

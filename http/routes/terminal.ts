@@ -23,7 +23,7 @@ import { commandLine } from '../../src/kinds/shapes/argument.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { ServerContext } from '../server-context.js';

@@ -17,7 +17,7 @@ import type { WorkspaceSpec, WorkspaceStatus } from '../../src/kinds/workspace/s
 import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';

@@ -74,5 +74,6 @@ export const imageKind: KindDefinition = {
   blobs: imageBlobs,
   references: imageReferences,
   plainSight: imagePlainSight,
+  unservedSubresources: ['logs'],
   machine: plainMachine<ImageSpec, ImageObjectStatus>(),
 };

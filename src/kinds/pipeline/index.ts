@@ -53,5 +53,6 @@ export const pipelineKind: KindDefinition = {
   },
   unbuilt: true,
   runsWork: true,
+  unservedSubresources: ['stages'],
   machine: plainMachine<PipelineSpec, PipelineStatus>(),
 };

@@ -88,5 +88,6 @@ export const volumeKind: KindDefinition = {
   blobs: revisionBlobs,
   references: volumeReferences,
   unsupported: unsupportedFields,
+  unservedSubresources: ['archive', 'files', 'revisions'],
   machine: volumeMachine,
 };

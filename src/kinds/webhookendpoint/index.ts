@@ -77,5 +77,6 @@ export const webhookEndpointKind: KindDefinition = {
     },
   ],
   references: webhookEndpointReferences,
+  subresources: ['deliveries'],
   machine: webhookEndpointMachine,
 };
