@@ -1,12 +1,7 @@
-/**
- * Owns the long way of a request below `/api` and `/apis`: gate, target, caller, handler. Everything that fails is thrown
- * to the one funnel.
- */
+/** Chooses the handler of a request below `/api` and `/apis`, and says what a path without one answers. */
 import { notActive } from './not-active.js';
 import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/resource-service.js';
-import { admit } from './auth/admit.js';
-import { extractCredential } from './auth/extract-credential.js';
 import type { Exchange } from './exchange.js';
 import { checkQueryNames } from './query-names.js';
 import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
@@ -41,6 +36,15 @@ export interface HandleDeps {
   readonly discovery: (x: Exchange, segments: readonly string[]) => boolean;
 }
 
+export function isApi(path: string): boolean {
+  return path.startsWith('/apis/') || path.startsWith('/api/') || path === '/api' || path === '/apis';
+}
+
+/** Asked for by what watches this process: outside of all bounds. */
+export function isHealth(path: string): boolean {
+  return path === '/livez' || path === '/readyz' || path === '/healthz';
+}
+
 export function noSuchPath(x: Exchange): Error {
   return refuse('NotFound', `the path ${x.path.slice(0, 256)} does not exist`, {
     fix: 'GET /apis lists the API groups, and /openapi.json every path.',
@@ -60,26 +64,12 @@ export function gate(x: Exchange, context: ServerContext): void {
   }
 }
 
-export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
-  const { context, targets } = deps;
-  if (context.config.limits.stalledSeconds !== undefined) x.stallMs = context.config.limits.stalledSeconds * 1_000;
-  const target = targets.resolve(x.path);
-  if (target === undefined) {
-    gate(x, context);
-    // A path that does not exist is told to anybody who has a key; without one the answer is Unauthorized.
-    await admit(x, context, x.req.headers.authorization);
-    throw noSuchPath(x);
-  }
-  if (target.at === 'discovery') {
-    x.verb = 'discovery';
-    x.resource = 'discovery';
-    if (!context.authenticator.wasKnown(x.req.headers.authorization)) context.addresses.demand(x.from);
-    if (!deps.discovery(x, target.segments)) throw noSuchPath(x);
-    return;
-  }
-  x.resource = target.at === 'extra' ? target.name : target.kind.plural;
-  gate(x, context);
-  const caller = await admit(x, context, extractCredential(x.req, x.upgrade !== undefined));
+/** Answers what `findTarget` has found for the caller whom `authenticate` has let in. */
+export async function serveTarget(x: Exchange, deps: HandleDeps): Promise<void> {
+  const { context } = deps;
+  const { target, caller } = x;
+  if (target?.at === 'discovery' && deps.discovery(x, target.segments)) return;
+  if (target === undefined || target.at === 'discovery' || caller === undefined) throw noSuchPath(x);
   switch (target.at) {
     case 'collection':
       return serveCollection(x, context, caller, target);
