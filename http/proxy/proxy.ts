@@ -16,7 +16,7 @@ import type { Exchange } from '../exchange.js';
 import type { Streams } from '../streams.js';
 import { bodyOf, inwardHeaders, outwardHeaders } from './headers.js';
 import type { Passage } from './references.js';
-import { pipeBothWays } from './splice.js';
+import { pipeBothWays } from '../pipe.js';
 
 export interface ProxyTarget extends Passage {
   connect(signal: AbortSignal): Promise<PortConnection>;

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
 import type { SshPrincipal, Inside } from './deps.js';
-import { writeWithinWindow } from './pour.js';
+import { writeWithinWindow } from '../pipe.js';
 
 export interface ForwardDeps {
   readonly principal: SshPrincipal;

@@ -10,7 +10,7 @@ import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute
 import { isCommandSignal } from '../../src/engines/compute/shared/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { SshPrincipal, Inside } from './deps.js';
-import { writeWithinWindow } from './pour.js';
+import { writeWithinWindow } from '../pipe.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';
 import type { Socket } from 'node:net';
 
