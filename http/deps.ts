@@ -1,5 +1,5 @@
 /**
- * Owns what the front door needs from the rest of the house beyond `actors/resource-service.ts`: narrow interfaces, declared by
+ * What the HTTP server needs from the layers below beyond `actors/resource-service.ts`: narrow interfaces, declared by
  * their consumer and wired in `src/app/main.ts`. Every function that touches a tenant's data takes its org first (I12).
  */
 import type { Address } from '../src/api/address.js';

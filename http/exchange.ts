@@ -182,6 +182,6 @@ export function rememberExchange(x: Exchange): void {
 
 export function exchangeOf(res: ServerResponse): Exchange {
   const x = (res as Carrier)[EXCHANGE];
-  if (x === undefined) throw new Error('a request came in beside the front door');
+  if (x === undefined) throw new Error('a request came in beside the HTTP server');
   return x;
 }

@@ -1,5 +1,5 @@
 /**
- * Owns WebSockets of which this service is the other end: the handshake, their bounds, their heartbeat and their end.
+ * WebSockets of which this service is the other end: the handshake, their bounds, their heartbeat and their end.
  *
  * I10: a message has at most MAX_MESSAGE bytes (larger: close 1009); nothing is compressed, since a small frame could then
  * unpack to any size. A peer that gives no sign for SILENT_MS is gone; a drain closes with 1001.

@@ -1,4 +1,4 @@
-/** Owns the paths that each kind gets from the generic routes. Pure. */
+/** The paths that each kind gets from the generic routes. Pure. */
 import type { KindAction, KindDefinition, Operation } from '../../src/kinds/kind.js';
 import { batchComponent, gvkOf, listComponent, patchComponent } from './components.js';
 import {

@@ -1,5 +1,5 @@
 /**
- * Owns `…/webhookendpoints/{name}/deliveries` (the log, newest first) and `…/deliveries/{id}/replays`.
+ * Serves `…/deliveries` (the log, newest first) and `…/deliveries/{id}/replays`.
  * Source: spec, "Webhook actions".
  */
 import { decodeObject } from '../../src/api/encode.js';

@@ -1,5 +1,5 @@
 /**
- * Owns `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
+ * Serves `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
  * `kubectl describe`): an empty list, since our events are not core Events.
  */
 import { refuse } from '../../src/api/refusal.js';

@@ -1,5 +1,5 @@
 /**
- * Owns `…/files` of running Sandboxes and Workspaces: bytes with ranges and an ETag that is their SHA-256, entries of a directory, uploads
+ * Serves `…/files` of running objects: bytes with ranges and an ETag that is their SHA-256, entries of a directory, uploads
  * by stream, deletes. How they get in and out is `Files`' matter (`actors/work/files`).
  *
  * Each request is a stream of its own: a slow client slows the program inside that reads or writes, and nobody else (I10). An

@@ -1,5 +1,5 @@
 /**
- * Owns `…/sandboxes/{n}/ports/{port}/{path}`: any HTTP request, and WebSockets, to a port that a program inside listens on. The path
+ * Serves `…/ports/{port}/{path}`: any HTTP request, and WebSockets, to a port that a program inside listens on. The path
  * and the query reach it as they were sent, but for `epoch=`, which is ours.
  *
  * A page from inside is hostile to the origin that it is shown under: it gets an origin of its own (`sandbox` of the

@@ -1,5 +1,5 @@
 /**
- * Owns `GET …/terminal`: a WebSocket with a program on a terminal at its other end. Binary frames are bytes, both ways; a text
+ * Serves `GET …/terminal`: a WebSocket with a program on a terminal at its other end. Binary frames are bytes, both ways; a text
  * frame is `{"resize":{"cols","rows"}}`. The program ends with the connection.
  *
  * The close says how it ended: 1000 with reason `{"exitCode":0}`; else 4000 + the HTTP status of a code, with reason

@@ -1,5 +1,5 @@
 /**
- * Owns `POST …/workspaces/{n}/tools/{tool}/links`: a link that opens a browser tool of a running Workspace, once and soon. For `ssh`
+ * Serves `POST …/workspaces/{n}/tools/{tool}/links`: a link that opens a browser tool of a running Workspace, once and soon. For `ssh`
  * the answer is where to go, or that no key would open the door.
  *
  * WorkspaceToolUnavailable: `spec.tools` does not name the tool, or the image has no program for it; NoSSHKey: neither the
