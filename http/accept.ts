@@ -1,5 +1,5 @@
 /**
- * Owns which form of an answer the Accept header asks for: the object itself, a `Table`, `PartialObjectMetadata`, an
+ * Which form of an answer the Accept header asks for: the object itself, a `Table`, `PartialObjectMetadata`, an
  * aggregated discovery list; JSON or YAML. Pure. Clients repeat a few headers for ever, so readings are kept.
  * Source: Kubernetes, "Alternate representations of resources".
  */

@@ -1,5 +1,5 @@
 /**
- * Owns reading a request's body whole: bounded in size while it arrives, whatever content-length claims, and in time.
+ * Reads a request's body whole: bounded in size while it arrives, whatever content-length claims, and in time.
  * Resource bodies are read here and not by koa-body: their parser must see the bytes (duplicate members, surrogates,
  * `__proto__`), YAML must be possible, and koa-body leaves `body` undefined for merge patches and unknown types.
  *

@@ -1,5 +1,5 @@
 /**
- * Owns the deadline that short requests share. One signal serves many requests of the same second, so that bounding a
+ * The deadline that short requests share. One signal serves many requests of the same second, so that bounding a
  * wait costs nothing per request; each request gets at least `seconds` and at most one second more.
  *
  * I10: a signal is shared by at most SHARE requests, because adding a listener walks all that are there; one timer per

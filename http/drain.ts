@@ -1,4 +1,4 @@
-/** Owns the clean end: listeners close, streams end, requests under way finish, idle connections go. Bounded. */
+/** The clean end: listeners close, streams end, requests under way finish, idle connections go. Bounded. */
 import type { Server } from 'node:http';
 import type { Streams } from './streams.js';
 

@@ -21,7 +21,7 @@ export function repeatedHeader({ rawHeaders }: IncomingMessage): 'Host' | 'Autho
 }
 
 /** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */
-export function refuseCheaply(res: ServerResponse): void {
+export async function refuseCheaply(res: ServerResponse): Promise<void> {
   res.shouldKeepAlive = false;
   res.writeHead(SPENT.httpStatus, SPENT_HEADERS);
   res.end(SPENT_BODY);

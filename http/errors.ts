@@ -1,5 +1,5 @@
 /**
- * Owns the one funnel through which every failed request leaves (decisions, "HTTP status of codes"): a refusal becomes
+ * The one funnel through which every failed request leaves (decisions, "HTTP status of codes"): a refusal becomes
  * its `Status`, a client that left becomes nothing, and all else is an InternalError with the request's id in the log.
  *
  * I11: what is logged of an unknown error is its name, its code and where it happened, never its whole message or the

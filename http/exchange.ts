@@ -1,6 +1,6 @@
 /**
- * Owns one request and its answer as the handlers see it: path and query read once, the caller, a request id, and
- * signals. It knows nothing of kinds or storage.
+ * One request and its answer as the handlers see it: path and query read once, the caller, a request id, and
+ * signals.
  *
  * Signals: `gone` belongs to this request and aborts when the client leaves; it is made only by the handlers that
  * stream. Everything short uses the shared deadline of `deadline.ts`, because a signal per request costs more than the
@@ -11,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../actors/resource-service.js';
 import type { Place } from './admission.js';
 import type { Identity } from './auth/authenticator.js';
+import type { Target } from './target.js';
 import { readTraceId } from './trace.js';
 import type { Upgrade } from './upgrade.js';
 
@@ -25,6 +26,10 @@ export class Exchange {
   readonly startedAt: number;
   /** Set when the request asks to leave HTTP on a path that can be left. */
   readonly upgrade: Upgrade | undefined;
+  /** What a path below `/api` and `/apis` names; set by the router. */
+  target: Target | undefined = undefined;
+  /** The status that an error was answered with, or would have been: 499 when the client has left. */
+  failedWith: number | undefined = undefined;
   /** Set by authentication. */
   identity: Identity | undefined = undefined;
   /** Among the requests in flight; set with the caller. */
@@ -34,7 +39,7 @@ export class Exchange {
   resource = 'other';
   /** `Warning: 299` texts of this answer. */
   readonly warnings: string[] = [];
-  /** The request is a stream from now on and holds no place in flight; set by the front door, harmless twice. */
+  /** The request is a stream from now on and holds no place in flight; set by `countRequests`, harmless twice. */
   leaveFlight: () => void = () => undefined;
   /** Ends its turn among the requests that hold the event loop for long (`heavy-turns.ts`); harmless twice. */
   endHeavyTurn: (() => void) | undefined = undefined;
@@ -163,15 +168,20 @@ export class Exchange {
   }
 }
 
-const exchanges = new WeakMap<ServerResponse, Exchange>();
+/** A property costs less than an entry of a WeakMap, for every request. */
+const EXCHANGE = Symbol('exchange');
 
-/** For handlers that Koa calls, which see the answer only. */
+interface Carrier {
+  [EXCHANGE]?: Exchange;
+}
+
+/** For what Koa calls, which sees the answer only. */
 export function rememberExchange(x: Exchange): void {
-  exchanges.set(x.res, x);
+  (x.res as Carrier)[EXCHANGE] = x;
 }
 
 export function exchangeOf(res: ServerResponse): Exchange {
-  const x = exchanges.get(res);
-  if (x === undefined) throw new Error('a request came in beside the front door');
+  const x = (res as Carrier)[EXCHANGE];
+  if (x === undefined) throw new Error('a request came in beside the HTTP server');
   return x;
 }

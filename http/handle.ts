@@ -1,38 +1,48 @@
-/**
- * Owns the long way of a request below `/api` and `/apis`: gate, target, caller, handler. Everything that fails is thrown
- * to the one funnel.
- */
+/** Chooses the handler of a request below `/api` and `/apis`, and says what a path without one answers. */
 import { notActive } from './not-active.js';
 import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/resource-service.js';
-import { admit } from './auth/admit.js';
-import { extractCredential } from './auth/extract-credential.js';
 import type { Exchange } from './exchange.js';
 import { checkQueryNames } from './query-names.js';
 import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
+import { refuseBelow } from './routes/unbuilt.js';
 import type { ServerContext } from './server-context.js';
-import type { Target, Targets } from './target.js';
+import type { CollectionRouteTarget, SubresourceTarget, Targets } from './target.js';
 
-export type CollectionRouteTarget = Extract<Target, { at: 'extra' }>;
-export type SubresourceTarget = Extract<Target, { at: 'below' }>;
+type Serve<T> = (x: Exchange, context: ServerContext, caller: Caller, target: T) => Promise<void>;
 
-export type ServeCollectionRoute = (x: Exchange, caller: Caller, target: CollectionRouteTarget) => Promise<void>;
+export type ServeSubresource = Serve<SubresourceTarget>;
 
-/** Routes beside and below the kinds, by name: `core/events`, `v1/blobs`; `jobs/logs`. */
-export interface Subresources {
-  readonly collectionRoutes: ReadonlyMap<string, ServeCollectionRoute>;
-  readonly subresources: ReadonlyMap<string, (x: Exchange, caller: Caller, target: SubresourceTarget) => Promise<void>>;
-  /** Of those below: where a connection may leave HTTP, and for which protocol; `*` stands for any. */
-  readonly upgradable: ReadonlyMap<string, 'websocket' | '*'>;
-  /** Refuses a route below an object that is declared and not served yet; comes back when nothing is declared there. */
-  notServed(x: Exchange, caller: Caller, target: SubresourceTarget): Promise<void>;
-}
+export type ServeCollectionRoute = Serve<CollectionRouteTarget>;
+
+/** Routes beside the kinds, by name: `core/events`, `v1/blobs`. */
+export type CollectionRoutes = ReadonlyMap<string, ServeCollectionRoute>;
+
+/** Routes below objects, by plural and name: `jobs/logs`. */
+export type Subresources = ReadonlyMap<
+  string,
+  {
+    readonly serve: ServeSubresource;
+    /** The protocol for which a connection may leave HTTP here; `*` stands for any. */
+    readonly upgradesTo: 'websocket' | '*' | undefined;
+  }
+>;
 
 export interface HandleDeps {
   readonly context: ServerContext;
   readonly targets: Targets;
+  readonly collectionRoutes: CollectionRoutes;
   readonly subresources: Subresources;
   readonly discovery: (x: Exchange, segments: readonly string[]) => boolean;
+}
+
+export function isApi(path: string): boolean {
+  return path.startsWith('/apis/') || path.startsWith('/api/') || path === '/api' || path === '/apis';
+}
+
+/** Asked for by what watches this process: outside of all bounds. */
+export function isHealth(path: string): boolean {
+  return path === '/livez' || path === '/readyz' || path === '/healthz';
 }
 
 export function noSuchPath(x: Exchange): Error {
@@ -54,26 +64,12 @@ export function gate(x: Exchange, context: ServerContext): void {
   }
 }
 
-export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
-  const { context, targets, subresources } = deps;
-  if (context.config.limits.stalledSeconds !== undefined) x.stallMs = context.config.limits.stalledSeconds * 1_000;
-  const target = targets.resolve(x.path);
-  if (target === undefined) {
-    gate(x, context);
-    // A path that does not exist is told to anybody who has a key; without one the answer is Unauthorized.
-    await admit(x, context, x.req.headers.authorization);
-    throw noSuchPath(x);
-  }
-  if (target.at === 'discovery') {
-    x.verb = 'discovery';
-    x.resource = 'discovery';
-    if (!context.authenticator.wasKnown(x.req.headers.authorization)) context.addresses.demand(x.from);
-    if (!deps.discovery(x, target.segments)) throw noSuchPath(x);
-    return;
-  }
-  x.resource = target.at === 'extra' ? target.name : target.kind.plural;
-  gate(x, context);
-  const caller = await admit(x, context, extractCredential(x.req, x.upgrade !== undefined));
+/** Answers what `findTarget` has found for the caller whom `authenticate` has let in. */
+export async function serveTarget(x: Exchange, deps: HandleDeps): Promise<void> {
+  const { context } = deps;
+  const { target, caller } = x;
+  if (target?.at === 'discovery' && deps.discovery(x, target.segments)) return;
+  if (target === undefined || target.at === 'discovery' || caller === undefined) throw noSuchPath(x);
   switch (target.at) {
     case 'collection':
       return serveCollection(x, context, caller, target);
@@ -81,20 +77,20 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
       return serveObject(x, context, caller, target);
     case 'below': {
       if (await serveBelow(x, context, caller, target)) return;
-      const serve = subresources.subresources.get(`${target.kind.plural}/${target.below}`);
-      if (serve !== undefined) {
+      const found = deps.subresources.get(`${target.kind.plural}/${target.below}`);
+      if (found !== undefined) {
         if (x.hasQuery) checkQueryNames(target.below, x.query, x.url);
-        return serve(x, caller, target);
+        return found.serve(x, context, caller, target);
       }
-      await subresources.notServed(x, caller, target);
+      await refuseBelow(x, context, caller, target);
       throw noSuchPath(x);
     }
     case 'extra': {
-      const serve = subresources.collectionRoutes.get(`${target.group}/${target.name}`);
+      const serve = deps.collectionRoutes.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
       // kubectl reads core events as it reads kinds.
       if (x.hasQuery && target.group !== 'core') checkQueryNames(target.name, x.query, x.url);
-      return serve(x, caller, target);
+      return serve(x, context, caller, target);
     }
   }
 }
@@ -103,6 +99,6 @@ export async function handle(x: Exchange, deps: HandleDeps): Promise<void> {
 export function mayLeave(path: string, protocol: string, { targets, subresources }: HandleDeps): boolean {
   const target = targets.resolve(path);
   if (target?.at !== 'below') return false;
-  const agreed = subresources.upgradable.get(`${target.kind.plural}/${target.below}`);
+  const agreed = subresources.get(`${target.kind.plural}/${target.below}`)?.upgradesTo;
   return agreed === '*' || (agreed !== undefined && agreed === protocol);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns the figures of the front door. The hot path adds to plain numbers; they become Prometheus series only when
- * somebody reads `/metrics`. Labels: verb, resource (a plural or a fixed route) and status; all three come from the
+ * The metrics of the HTTP server. The hot path adds to plain numbers; they become Prometheus series only when
+ * `/metrics` is read. Labels: verb, resource (a plural or a fixed route) and status; all three come from the
  * registry and from us, never from a client, so their number is bounded.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';

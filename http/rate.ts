@@ -1,5 +1,5 @@
 /**
- * Owns how many requests a key and an org may send: a token bucket each. A quiet one saves up BURST_SECONDS of its rate,
+ * How many requests a key and an org may send: a token bucket each. A quiet one saves up BURST_SECONDS of its rate,
  * so that a script's sudden hundred lists are no offence, and a loop that runs wild is.
  *
  * I10: at most MAX_BUCKETS of each kind are remembered; the least recently used go, and come back full.

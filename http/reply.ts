@@ -1,5 +1,5 @@
 /**
- * Owns how a complete answer is written: status, headers, one write; a long one is compressed for clients that ask for it.
+ * How a complete answer is written: status, headers, one write; a long one is compressed for clients that ask for it.
  * Streams write themselves (`stream.ts`).
  * Koa's own response is bypassed here: an answer is ready-made bytes, and its length and type are known.
  */

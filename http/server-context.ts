@@ -1,4 +1,4 @@
-/** Owns what all handlers share: the dependencies and the few things made of them once, at start. */
+/** What all handlers share: the dependencies and the few things made of them once, at start. */
 import type { Bodies } from './body.js';
 import type { Admission } from './admission.js';
 import type { Addresses } from './auth/addresses.js';

@@ -1,5 +1,5 @@
 /**
- * Owns writing a long answer with back-pressure: one `drain` and one `close` listener per answer for its whole life
+ * Writes a long answer with back-pressure: one `drain` and one `close` listener per answer for its whole life
  * (a pair per chunk leaks thousands of them on a long list). `write` says whether to wait, `drained` waits.
  */
 import type { Writable } from 'node:stream';

@@ -1,5 +1,5 @@
 /**
- * Owns the count and the end of long answers: watches, followed logs, transfers. A drain ends them cleanly.
+ * The count and the end of long answers: watches, followed logs, transfers. A drain ends them cleanly.
  *
  * I10: at most `max` at once (10 to 20 kB each), half of them of one org, and `perKey` of one credential; one more is 429 with Retry-After. A sweep each second gives every stream
  * its turn for what is due (bookmark, timeout, slowness), so that ten thousand watches need one timer and not thirty thousand.

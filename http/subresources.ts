@@ -1,5 +1,15 @@
-/** Owns the list of routes that stand beside the kinds (blobs, events) and below their objects (logs, outputs, deliveries). */
-import { noSuchPath, type ServeCollectionRoute, type Subresources } from './handle.js';
+/**
+ * The handlers of what stands beside the kinds (blobs, events) and below their objects. Which kinds have which subresource is
+ * in their declarations (`src/kinds/<kind>/index.ts`); nothing here names a kind.
+ */
+import type { KindDefinition, Subresource } from '../src/kinds/kind.js';
+import {
+  noSuchPath,
+  type CollectionRoutes,
+  type ServeCollectionRoute,
+  type ServeSubresource,
+  type Subresources,
+} from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
 import { serveDeliveries } from './routes/deliveries.js';
 import { serveEvents } from './routes/events.js';
@@ -10,46 +20,40 @@ import { serveOutputs } from './routes/outputs.js';
 import { servePorts } from './routes/ports.js';
 import { serveProcesses } from './routes/processes.js';
 import { serveTerminal } from './routes/terminal.js';
-import { BESIDE, refuseBelow, refuseBeside } from './routes/unbuilt.js';
-import type { ServerContext } from './server-context.js';
+import { BESIDE, refuseBeside } from './routes/unbuilt.js';
 import { serveLinks } from './tools/links.js';
 
-const notServed: ServeCollectionRoute = async (x, caller, target) => {
+const HANDLERS: Readonly<Record<Subresource, ServeSubresource>> = {
+  deliveries: serveDeliveries,
+  exec: serveExec,
+  files: serveFiles,
+  logs: serveLogs,
+  outputs: serveOutputs,
+  ports: servePorts,
+  processes: serveProcesses,
+  terminal: serveTerminal,
+  tools: serveLinks,
+};
+
+/** Where a connection may leave HTTP, and for which protocol; `*` stands for any. */
+const UPGRADES: Partial<Record<Subresource, 'websocket' | '*'>> = { ports: '*', terminal: 'websocket' };
+
+export function openSubresources(kinds: readonly KindDefinition[]): Subresources {
+  return new Map(
+    kinds.flatMap(({ plural, subresources = [] }) =>
+      subresources.map((name) => [`${plural}/${name}`, { serve: HANDLERS[name], upgradesTo: UPGRADES[name] }] as const),
+    ),
+  );
+}
+
+const refuseUnserved: ServeCollectionRoute = async (x, _context, caller, target) => {
   refuseBeside(x, caller, target);
   throw noSuchPath(x);
 };
 
-export function openSubresources(context: ServerContext): Subresources {
-  return {
-    collectionRoutes: new Map([
-      ...[...BESIDE].map((name) => [`v1/${name}`, notServed] as const),
-      ['v1/blobs', (x, caller, target) => serveBlobs(x, context, caller, target)],
-      ['v1/events', (x, caller, target) => serveEvents(x, context, caller, target)],
-      ['core/events', (x, caller, target) => serveEvents(x, context, caller, target)],
-    ]),
-    subresources: new Map([
-      ['jobs/logs', (x, caller, target) => serveLogs(x, context, caller, target)],
-      ['attempts/logs', (x, caller, target) => serveLogs(x, context, caller, target)],
-      ['sandboxes/logs', (x, caller, target) => serveLogs(x, context, caller, target)],
-      ['workspaces/logs', (x, caller, target) => serveLogs(x, context, caller, target)],
-      ['jobs/outputs', (x, caller, target) => serveOutputs(x, context, caller, target)],
-      ['sandboxes/exec', (x, caller, target) => serveExec(x, context, caller, target)],
-      ['workspaces/exec', (x, caller, target) => serveExec(x, context, caller, target)],
-      ['sandboxes/processes', (x, caller, target) => serveProcesses(x, context, caller, target)],
-      ['workspaces/processes', (x, caller, target) => serveProcesses(x, context, caller, target)],
-      ['sandboxes/terminal', (x, caller, target) => serveTerminal(x, context, caller, target)],
-      ['workspaces/terminal', (x, caller, target) => serveTerminal(x, context, caller, target)],
-      ['sandboxes/ports', (x, caller, target) => servePorts(x, context, caller, target)],
-      ['sandboxes/files', (x, caller, target) => serveFiles(x, context, caller, target)],
-      ['workspaces/files', (x, caller, target) => serveFiles(x, context, caller, target)],
-      ['workspaces/tools', (x, caller, target) => serveLinks(x, context, caller, target)],
-      ['webhookendpoints/deliveries', (x, caller, target) => serveDeliveries(x, context, caller, target)],
-    ]),
-    upgradable: new Map([
-      ['sandboxes/terminal', 'websocket'],
-      ['workspaces/terminal', 'websocket'],
-      ['sandboxes/ports', '*'],
-    ]),
-    notServed: (x, caller, target) => refuseBelow(x, context, caller, target),
-  };
-}
+export const COLLECTION_ROUTES: CollectionRoutes = new Map([
+  ...[...BESIDE].map((name) => [`v1/${name}`, refuseUnserved] as const),
+  ['v1/blobs', serveBlobs] as const,
+  ['v1/events', serveEvents] as const,
+  ['core/events', serveEvents] as const,
+]);

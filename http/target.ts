@@ -1,10 +1,10 @@
 /**
- * Owns what a path under `/api` and `/apis` names. A handful of shapes over a Map of plurals: @koa/router would test one
+ * What a path under `/api` and `/apis` names. A handful of shapes over a Map of plurals: @koa/router would test one
  * pattern per kind and verb for each request, which costs more than the whole answer (300 patterns: a third of the rate).
  *
  * A segment is decoded and then must be a DNS name, so no encoded slash or blank can reach an address: an object of
- * such a name does not exist, and the answer is NotFound. What stands behind `…/{name}/ports/{port}` is somebody else's path
- * and is kept as it was sent.
+ * such a name does not exist, and the answer is NotFound. What stands behind `…/{name}/ports/{port}` is the path of a
+ * program inside and is kept as it was sent.
  */
 import type { KindDefinition } from '../src/kinds/kind.js';
 
@@ -33,6 +33,9 @@ export type Target =
       readonly rest: readonly string[];
     }
   | { readonly at: 'discovery'; readonly segments: readonly string[] };
+
+export type CollectionRouteTarget = Extract<Target, { at: 'extra' }>;
+export type SubresourceTarget = Extract<Target, { at: 'below' }>;
 
 export interface Targets {
   /** Undefined: the path names nothing. */

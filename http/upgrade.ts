@@ -1,5 +1,5 @@
 /**
- * Owns requests that ask to leave HTTP (`Connection: Upgrade`): which of them may, and that all others are served as if they
+ * Requests that ask to leave HTTP (`Connection: Upgrade`): which of them may, and that all others are served as if they
  * had not asked (RFC 9110, 7.8: a server may ignore it; clients of HTTP/2 ask with each first request).
  *
  * One that may goes the way of every other request (gate, caller, rates, authorisation, the one funnel): its Exchange has

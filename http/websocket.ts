@@ -1,5 +1,5 @@
 /**
- * Owns WebSockets of which this service is the other end: the handshake, their bounds, their heartbeat and their end.
+ * WebSockets of which this service is the other end: the handshake, their bounds, their heartbeat and their end.
  *
  * I10: a message has at most MAX_MESSAGE bytes (larger: close 1009); nothing is compressed, since a small frame could then
  * unpack to any size. One message or ping of a connection is taken in a turn of the event loop, and while

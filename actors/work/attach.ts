@@ -12,7 +12,8 @@ import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
-import type { KindDefinition } from '../../src/kinds/kind.js';
+import { kindByName } from '../../src/kinds/index.js';
+import type { KindDefinition, WorkRefusals } from '../../src/kinds/kind.js';
 import type { WorkPlan } from '../../src/kinds/work.js';
 import type { Activity } from './activity.js';
 import { ATTEMPT, workId } from './attempts.js';
@@ -46,20 +47,6 @@ export interface AttachedWork {
   over(why: string): RefusalError;
 }
 
-type More = Parameters<typeof refuse>[2];
-
-/** How each kind refuses. */
-const SANDBOX = {
-  starting: (message: string, more: More) => refuse('SandboxStarting', message, more),
-  notRunning: (message: string, more: More) => refuse('SandboxNotRunning', message, more),
-  failed: (message: string, more: More) => refuse('SandboxFailed', message, more),
-};
-const WORKSPACE: typeof SANDBOX = {
-  starting: (message, more) => refuse('WorkspaceStarting', message, more),
-  notRunning: (message, more) => refuse('Conflict', message, more),
-  failed: (message, more) => refuse('Conflict', message, more),
-};
-
 interface Interactive {
   readonly phase?: string | undefined;
   readonly reason?: string | undefined;
@@ -67,8 +54,7 @@ interface Interactive {
 }
 
 /**
- * Refuses with NotFound; of a Sandbox with SandboxStarting, SandboxNotRunning, SandboxFailed, of a Workspace with
- * WorkspaceStarting, Conflict. `epoch`: only at this one.
+ * Refuses with NotFound, or with the codes that the kind declares (`workRefusals`). `epoch`: only at this one.
  */
 export async function attach(owner: Address, epoch: number | undefined, deps: AttachDeps): Promise<AttachedWork> {
   const body = await deps.read(owner);
@@ -103,7 +89,7 @@ export async function attach(owner: Address, epoch: number | undefined, deps: At
 /** `current`: the epoch that the owner is at, for `details`. */
 export function notRunning(owner: Pick<Address, 'kind' | 'name'>, why: string, current?: number): RefusalError {
   const { kind, name } = owner;
-  return refusalsOf(kind).notRunning(`${kind} "${name}" is not running: ${why}`, {
+  return refuse(refusalsOf(kind).notRunning, `${kind} "${name}" is not running: ${why}`, {
     target: { kind, name },
     epoch: current,
     fix: `Set spec.state to Running, and use what belongs to the current epoch of the ${kind}.`,
@@ -112,15 +98,18 @@ export function notRunning(owner: Pick<Address, 'kind' | 'name'>, why: string, c
 
 /** Of a request that names another epoch than the present one. */
 function wrongEpoch({ kind, name }: Pick<Address, 'kind' | 'name'>, why: string, current: number): RefusalError {
-  return refusalsOf(kind).notRunning(`${kind} "${name}": ${why}`, {
+  return refuse(refusalsOf(kind).notRunning, `${kind} "${name}": ${why}`, {
     target: { kind, name },
     epoch: current,
     fix: `Name epoch ${current}, or leave the epoch out to reach what runs now.`,
   });
 }
 
-function refusalsOf(kind: string): typeof SANDBOX {
-  return kind === 'Workspace' ? WORKSPACE : SANDBOX;
+/** Of a kind whose work cannot be reached from outside: the general code. */
+const CONFLICT: WorkRefusals = { starting: 'Conflict', notRunning: 'Conflict', failed: 'Conflict' };
+
+function refusalsOf(kind: string): WorkRefusals {
+  return kindByName(kind)?.workRefusals ?? CONFLICT;
 }
 
 function running(
@@ -131,7 +120,7 @@ function running(
   const { phase, reason, attempt } = status;
   const { kind, name } = owner;
   const target = { kind, name };
-  const no = refusalsOf(kind);
+  const codes = refusalsOf(kind);
   // It will never be that epoch again: no reason to wait for the start of another one.
   if (wanted !== undefined && attempt?.epoch !== undefined && wanted < attempt.epoch) {
     throw wrongEpoch(owner, `epoch ${wanted} is over; the ${kind} is at epoch ${attempt.epoch}`, attempt.epoch);
@@ -142,9 +131,9 @@ function running(
     case 'Pending':
     case 'Starting':
     case 'Recovering':
-      throw no.starting(`${kind} "${name}" is ${phase}`, { retryAfterSeconds: 1, target });
+      throw refuse(codes.starting, `${kind} "${name}" is ${phase}`, { retryAfterSeconds: 1, target });
     case 'Failed':
-      throw no.failed(`${kind} "${name}" has failed: ${reason ?? 'no reason is known'}`, { target });
+      throw refuse(codes.failed, `${kind} "${name}" has failed: ${reason ?? 'no reason is known'}`, { target });
     default:
       throw notRunning(owner, `it is ${phase ?? 'not started'}`, attempt?.epoch);
   }

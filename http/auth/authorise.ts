@@ -1,5 +1,5 @@
 /**
- * Owns where a route's objects live and whether the caller may touch them. Another org's objects cannot be named at all:
+ * Where a route's objects live and whether the caller may touch them. Another org's objects cannot be named at all:
  * the org of every address comes from the caller (I12), except for the catalog, which everybody reads and nobody writes.
  */
 import { scopeOf } from '../../src/api/access/scope.js';

@@ -1,5 +1,5 @@
 /**
- * Owns reading the bearer credential from a header and hashing it. The value itself goes no further than this file:
+ * Reads the bearer credential from a header and hashes it. The value itself goes no further than this file:
  * everything behind it knows the SHA-256 only (I11).
  */
 import { sha256 } from '../../src/api/sha256.js';

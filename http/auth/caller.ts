@@ -1,5 +1,5 @@
 /**
- * Owns how a found credential becomes a `Caller`: what its object, its member or its ServiceAccount says now, cut by the
+ * How a found credential becomes a `Caller`: what its object, its member or its ServiceAccount says now, cut by the
  * pure rules of `src/api/access`. Reads those objects through the narrow `Principals`; keeps nothing.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * Owns which credential a request brings: its `Authorization` header or, of a WebSocket, which browsers give no headers,
+ * Which credential a request brings: its `Authorization` header or, of a WebSocket, which browsers give no headers,
  * one of the offered subprotocols, as Kubernetes has it: `base64url.bearer.authorization.k8s.io.<base64url of the key>`.
  */
 import type { IncomingMessage } from 'node:http';

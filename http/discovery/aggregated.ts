@@ -1,4 +1,4 @@
-/** Owns discovery in one document (`apidiscovery.k8s.io`), which newer clients ask for. v2 and v2beta1 have the same shape. Pure. */
+/** Discovery in one document (`apidiscovery.k8s.io`), which newer clients ask for. v2 and v2beta1 have the same shape. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { kindsOf, verbsOf, versionsOf } from './legacy.js';
 

@@ -1,4 +1,4 @@
-/** Owns discovery in its old shape: version and group lists, and one APIResourceList per group version. Pure. */
+/** Discovery in its old shape: version and group lists, and one APIResourceList per group version. Pure. */
 import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
 
 const VERBS: readonly (readonly [Operation, readonly string[]])[] = [

@@ -1,5 +1,5 @@
 /**
- * Owns answering discovery: which document for which path and Accept header. Documents depend on the registry alone, so
+ * Answers discovery: which document for which path and Accept header. Documents depend on the registry alone, so
  * each is made once. Needs no key: it tells what the program can do and nothing of any tenant.
  */
 import { acceptDiscovery } from '../accept.js';

@@ -1,4 +1,4 @@
-/** Owns the schemas of what routes beside the kinds answer: events, operators' views, health. Pure. */
+/** The schemas of what routes beside the kinds answer: events, operators' views, health. Pure. */
 import type { Node } from './schema.js';
 
 type Fields = Readonly<Record<string, Node>>;

@@ -1,4 +1,4 @@
-/** Owns the OpenAPI paths of the attempt API (`attempt-api/server.ts`), which work alone reaches. Pure. Source: decisions, "Routes not shown". */
+/** The OpenAPI paths of the attempt API (`attempt-api/server.ts`), which work alone reaches. Pure. Source: decisions, "Routes not shown". */
 import { json, record, described } from '../routes/declared/bodies.js';
 import { INTEGER, OBJECT, route } from './route.js';
 import type { Node } from './schema.js';

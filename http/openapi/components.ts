@@ -1,4 +1,4 @@
-/** Owns the named schemas of the documents: shared shapes (ObjectMeta, ListMeta, Status, DeleteOptions) and each kind's. Pure. */
+/** The named schemas of the documents: shared shapes (ObjectMeta, ListMeta, Status, DeleteOptions) and each kind's. Pure. */
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { metadataSchema } from '../../src/api/metadata.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';

@@ -1,8 +1,8 @@
-/** Owns the OpenAPI paths of routes that are declared and not served yet. Pure. */
+/** The OpenAPI paths of routes that are declared and not served yet. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from '../routes/declared/index.js';
+import { DECLARED_ABSOLUTE, DECLARED_BESIDE, declaredBelow } from '../routes/declared/index.js';
 import { openapiPath, type AbsoluteRoute, type BelowRoute, type BesideRoute } from '../routes/declared/declared.js';
-import { basePath } from './operations.js';
+import { objectPathOf } from './operations.js';
 import { NAME, NAMESPACE } from './parameters.js';
 import { route } from './route.js';
 import type { Node } from './schema.js';
@@ -29,12 +29,9 @@ export function declaredPaths(group: string, kinds: readonly KindDefinition[]): 
   const add = (at: string, of: AbsoluteRoute | BelowRoute | BesideRoute, names: readonly object[]): void => {
     (paths[openapiPath(at)] ??= {})[of.method.toLowerCase()] = operation(of, names);
   };
-  for (const of of DECLARED_BELOW) {
-    const kind = kinds.find(({ plural }) => plural === of.plural);
-    if (kind === undefined) continue;
-    const base = basePath(group, kind);
-    if (kind.scope === 'org') add(`${base}/${of.plural}/{name}/${of.path}`, of, [NAME]);
-    else add(`${base}/namespaces/{namespace}/${of.plural}/{name}/${of.path}`, of, [NAMESPACE, NAME]);
+  for (const kind of kinds) {
+    const place = kind.scope === 'org' ? [NAME] : [NAMESPACE, NAME];
+    for (const of of declaredBelow(kind)) add(`${objectPathOf(group, kind)}/${of.path}`, of, place);
   }
   for (const of of DECLARED_BESIDE) {
     const base = `/apis/${group}/v1/${of.beside}`;

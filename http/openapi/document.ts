@@ -1,4 +1,4 @@
-/** Owns putting documents together: the whole interface, and one per group version as Kubernetes' clients want them. Pure. */
+/** Puts the OpenAPI documents together: the whole interface, and one per group version as Kubernetes' clients want them. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { kindsOf } from '../discovery/legacy.js';
 import { EVENT } from './answers.js';
@@ -21,7 +21,7 @@ const SECURITY: Node = {
   },
 };
 
-/** A document under way. Turning schemas takes a few ms for each kind, so it stops after each for whoever waits. */
+/** A document under way. Turning schemas takes a few ms for each kind, so it lets other requests go on after each. */
 export type Making = Generator<undefined, Node, undefined>;
 
 function* making(

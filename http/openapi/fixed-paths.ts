@@ -1,50 +1,21 @@
-/** Owns the description of the routes beside the kinds: blobs, events, logs, outputs, deliveries, operators, health. Pure. */
+/** The description of the routes beside the kinds: blobs, events, operators, health. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { json, described } from '../routes/declared/bodies.js';
-import { LOG_PARAMETERS, SESSION_LOG_PARAMETERS } from '../routes/declared/logs.js';
+import { json } from '../routes/declared/bodies.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
 import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
 import { attemptPaths } from './attempt-paths.js';
 import { declaredPaths } from './declared-paths.js';
-import { insidePaths } from './inside.js';
-import { portPaths, processPaths } from './inside-live.js';
-import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAME, NAMESPACE } from './parameters.js';
+import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
-import { toolPaths } from './tools.js';
-import { webhookLogPaths } from './webhook-log.js';
-
-const OUTPUT: Node = {
-  type: 'object',
-  required: ['name', 'index', 'size', 'sha256'],
-  properties: {
-    name: described('Name of the output.'),
-    index: described('Index of the Job.', INTEGER),
-    size: described('Bytes.', INTEGER),
-    sha256: described('Digest of the bytes.'),
-    directory: described('It was a directory: the bytes are its tar.zst.', BOOLEAN),
-    time: described('When it was collected.', { type: 'string', format: 'date-time' }),
-    error: described('Why it could not be collected.'),
-  },
-};
+import { subresourcePaths } from './subresources/paths.js';
 
 const EVENTS_SAID = 'Events of the last 30 days, oldest first; as lines of JSON when following.';
-
-function logs(id: string, what: string, parameters: readonly Node[] = LOG_PARAMETERS): Node {
-  return route({
-    id,
-    tag: 'Logs',
-    summary: `Read the output of a ${what}`,
-    parameters: [NAMESPACE as unknown as Node, NAME as unknown as Node, ...parameters],
-    answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
-  });
-}
 
 export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Record<string, Node> {
   const base = `/apis/${group}/v1`;
   const project = `${base}/namespaces/{namespace}`;
   const place = [NAMESPACE as unknown as Node];
-  const object = [...place, NAME as unknown as Node];
   const digest = [...place, path('digest', '`sha256:` and 64 hexadecimal digits.')];
   const events = [
     query('object', 'Events of this object: `<kind>/<name>` or a uid.'),
@@ -61,35 +32,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
   return {
     ...declaredPaths(group, kinds),
     ...attemptPaths(),
-    [`${project}/jobs/{name}/logs`]: { get: logs('readJobLogs', 'Job') },
-    [`${project}/attempts/{name}/logs`]: { get: logs('readAttemptLogs', 'Attempt') },
-    [`${project}/sandboxes/{name}/logs`]: { get: logs('readSandboxLogs', 'Sandbox', SESSION_LOG_PARAMETERS) },
-    [`${project}/workspaces/{name}/logs`]: { get: logs('readWorkspaceLogs', 'Workspace', SESSION_LOG_PARAMETERS) },
-    ...insidePaths(`${project}/sandboxes/{name}`, 'Sandbox'),
-    ...insidePaths(`${project}/workspaces/{name}`, 'Workspace'),
-    ...processPaths(`${project}/sandboxes/{name}`, 'Sandbox'),
-    ...processPaths(`${project}/workspaces/{name}`, 'Workspace'),
-    ...portPaths(`${project}/sandboxes/{name}`),
-    ...toolPaths(`${project}/workspaces/{name}`),
-    [`${project}/jobs/{name}/outputs`]: {
-      get: route({
-        id: 'listJobOutputs',
-        tag: 'Outputs',
-        summary: 'List the collected outputs of a Job',
-        parameters: object,
-        answer: { schema: list(OUTPUT), description: 'All outputs, by index and name.' },
-      }),
-    },
-    [`${project}/jobs/{name}/outputs/{output}`]: {
-      get: route({
-        id: 'readJobOutput',
-        tag: 'Outputs',
-        summary: 'Download an output of a Job',
-        parameters: [...object, path('output', 'Name of the output.'), query('index', 'Index of the Job.', INTEGER)],
-        answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes; directories are tar.zst.' },
-      }),
-    },
-    ...webhookLogPaths(base),
+    ...subresourcePaths(group, kinds),
     [`${project}/blobs`]: {
       post: route({
         id: 'uploadBlob',

@@ -1,5 +1,5 @@
 /**
- * Owns the schema of a merge patch (RFC 7396) of a kind: what its objects hold, with nothing required, `null` wherever a
+ * The schema of a merge patch (RFC 7396) of a kind: what its objects hold, with nothing required, `null` wherever a
  * field may be taken out, and no defaults. Lists are replaced whole, so their elements stay as they are. Pure.
  */
 import { isNode, type Node } from './schema.js';

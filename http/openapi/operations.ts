@@ -1,4 +1,4 @@
-/** Owns the paths that each kind gets from the generic routes. Pure. */
+/** The paths that each kind gets from the generic routes. Pure. */
 import type { KindAction, KindDefinition, Operation } from '../../src/kinds/kind.js';
 import { batchComponent, gvkOf, listComponent, patchComponent } from './components.js';
 import {
@@ -87,8 +87,14 @@ function operation(group: string, kind: KindDefinition, draft: Draft): Node {
   };
 }
 
-export function basePath(group: string, kind: KindDefinition): string {
+function basePath(group: string, kind: KindDefinition): string {
   return kind.group === 'core' ? '/api/v1' : `/apis/${group}/${kind.version}`;
+}
+
+/** Path of one object of the kind. */
+export function objectPathOf(group: string, kind: KindDefinition): string {
+  const base = basePath(group, kind);
+  return `${kind.scope === 'project' ? `${base}/namespaces/{namespace}` : base}/${kind.plural}/{name}`;
 }
 
 export function kindPaths(group: string, kind: KindDefinition): Record<string, Node> {

@@ -1,4 +1,4 @@
-/** Owns the parameters and headers of the generic routes, each described once. Pure. */
+/** The parameters and headers of the generic routes, each described once. Pure. */
 import type { Node } from './schema.js';
 
 interface Parameter {

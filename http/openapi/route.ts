@@ -1,4 +1,4 @@
-/** Owns how a route beside the generic ones is described: its builder, and the small schemas that many of them share. Pure. */
+/** How a route beside the generic ones is described: its builder, and the small schemas that many of them share. Pure. */
 import { failure } from './operations.js';
 import type { Node } from './schema.js';
 

@@ -1,4 +1,4 @@
-/** Owns turning a zod schema into an OpenAPI 3.0 schema: what zod says, less its noise, plus the marks of a kind. Pure. */
+/** Turns a zod schema into an OpenAPI 3.0 schema: what zod says, less its noise, plus the marks of a kind. Pure. */
 import { z } from 'zod';
 
 /** A JSON value of an OpenAPI document. */

@@ -1,5 +1,5 @@
 /**
- * Owns answering `/openapi.json` and `/openapi/v3[/…]`. Documents depend on the program alone: each is made once, on its
+ * Answers `/openapi.json` and `/openapi/v3[/…]`. Documents depend on the program alone: each is made once, on its
  * first request, and then is a Buffer with its hash as ETag (the index names it, and kubectl caches by it for ever).
  * The making takes tenths of a second, a few ms at a time, so that nobody else's request waits for it.
  */
@@ -25,7 +25,7 @@ interface Made {
 
 const compress = promisify<Buffer, Buffer>(gzipWhole);
 
-/** Whoever asks while it is made waits for the same one. */
+/** Requests that come while it is made wait for the same one. */
 function lazily(begin: () => Making): () => Promise<Made> {
   let made: Promise<Made> | undefined;
   return () => (made ??= make(begin()));

@@ -1,4 +1,4 @@
-/** Owns the description of what a webhook receiver is sent. Source: spec, "Events", "Delivery". Pure. */
+/** The description of what a webhook receiver is sent. Source: spec, "Events", "Delivery". Pure. */
 import type { Node } from './schema.js';
 
 const text = (description: string, more: Node = {}): Node => ({ type: 'string', ...more, description });

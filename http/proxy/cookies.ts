@@ -1,5 +1,5 @@
 /**
- * Owns cookies at the proxy: ours stay outside, and those that come from inside hold below the path of their port only, so that one
+ * Cookies at the proxy: ours stay outside, and those that come from inside hold below the path of their port only, so that one
  * box cannot set them for another, or for us. Pure.
  */
 import { BRAND } from '../../src/brand.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what of a message's head passes through the proxy to a port inside, and what does not. Pure; heads are flat lists of name and
+ * What of a message's head passes through the proxy to a port inside, and what does not. Pure; heads are flat lists of name and
  * value as Node gives them (`rawHeaders`), so that order and repeats are kept.
  *
  * Inwards goes nothing that is ours: no key (Authorization, the bearer subprotocol), no cookie that we have set. Outwards

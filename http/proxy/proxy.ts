@@ -1,8 +1,8 @@
 /**
- * Owns passing one request on to a port inside a box, and what answers there back: streamed both ways, at the speed of the slower
+ * Passes one request on to a port inside a box, and what answers there back: streamed both ways, at the speed of the slower
  * side. After a 101 the two connections are joined as they are.
  *
- * Whoever answers is hostile: its head is bounded (MAX_HEAD), it has HEAD_MS for it, and it is never followed, cached or
+ * The program that answers is hostile: its head is bounded (MAX_HEAD), it has HEAD_MS for it, and it is never followed, cached or
  * believed; `headers.ts` says which of its words pass. When it breaks off, so does the answer.
  */
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
@@ -17,7 +17,7 @@ import { joinChunks, refusalOf } from '../small-chunks.js';
 import type { Streams } from '../streams.js';
 import { bodyOf, inwardHeaders, outwardHeaders } from './headers.js';
 import type { Passage } from './references.js';
-import { pipeBothWays } from './splice.js';
+import { pipeBothWays } from '../pipe.js';
 
 export interface ProxyTarget extends Passage {
   connect(signal: AbortSignal): Promise<PortConnection>;

@@ -1,4 +1,4 @@
-/** Owns calling one of a kind's actions: `POST …/{name}/{path}`, decided by the object's machine. */
+/** Calls one of a kind's actions: `POST …/{name}/{path}`, decided by the object's machine. */
 import { refuse } from '../../src/api/refusal.js';
 import type { KindAction, KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';

@@ -1,4 +1,4 @@
-/** Owns how one object is answered, in the form that the client asked for, with its ETag. */
+/** How one object is answered, in the form that the client asked for, with its ETag. */
 import { readVersion } from '../../src/api/encode.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { acceptForm, type Form } from '../accept.js';

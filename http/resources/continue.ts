@@ -1,5 +1,5 @@
 /**
- * Owns the `continue` token: which version the list is true at, the last key that was shown, and how many are left. Opaque to clients and
+ * The `continue` token: which version the list is true at, the last key that was shown, and how many are left. Opaque to clients and
  * checked on return; it grants nothing (org and project come from the request), so it needs no signature.
  */
 import { refuse } from '../../src/api/refusal.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the create of several objects by one body of kind `<Kind>List`, for kinds that allow it (`KindDefinition.batch`).
+ * The create of several objects by one body of kind `<Kind>List`, for kinds that allow it (`KindDefinition.batch`).
  * Every item is rehearsed, and all that is wrong with any of them is told at once, below `items[i]`. A kind whose list is
  * rehearsed only, since its machinery is not built, answers a real create with 501 once all items are good.
  */

@@ -1,4 +1,4 @@
-/** Owns creating an object: the name it gets, and what the URL and the body must agree on. */
+/** Creates an object: the name it gets, and what the URL and the body must agree on. */
 import { generateName } from '../../src/api/names.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';

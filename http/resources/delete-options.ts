@@ -1,5 +1,5 @@
 /**
- * Owns the options of a delete, which may stand in the query or in a body of kind DeleteOptions (kubectl sends the
+ * The options of a delete, which may stand in the query or in a body of kind DeleteOptions (kubectl sends the
  * latter). A body that says something wins over the query, as in Kubernetes.
  */
 import { z } from 'zod';

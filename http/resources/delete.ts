@@ -1,4 +1,4 @@
-/** Owns asking for the deletion of one object. Answered with the object: gone, or with its deletionTimestamp. */
+/** Asks for the deletion of one object. Answered with the object: gone, or with its deletionTimestamp. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf } from '../auth/authorise.js';

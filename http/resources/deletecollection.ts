@@ -1,5 +1,5 @@
 /**
- * Owns deleting all objects of a range that match (deletecollection): a list at one version, then one delete per object,
+ * Deletes all objects of a range that match (deletecollection): a list at one version, then one delete per object,
  * a few at a time. Answered with the list of what was asked to go, sent while it goes: nothing is gathered, and a client
  * that leaves ends it. Objects that go or change their mind meanwhile are skipped; any other refusal ends it (the answer
  * is cut off then, when it has begun), and what was deleted before it stays deleted, as in Kubernetes.

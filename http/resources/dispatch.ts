@@ -1,5 +1,5 @@
 /**
- * Owns which handler serves which target and method of the generic resource routes, and the answers for methods that a
+ * Which handler serves which target and method of the generic resource routes, and the answers for methods that a
  * target does not have. Sets the words for metrics.
  */
 import { refuse } from '../../src/api/refusal.js';

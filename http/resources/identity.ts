@@ -1,4 +1,4 @@
-/** Owns what a body says of its object's own name and project, and what the URL and the body must agree on. */
+/** What a body says of its object's own name and project, and what the URL and the body must agree on. */
 import { refuse } from '../../src/api/refusal.js';
 import { invalid } from './options.js';
 import { isRecord } from './parse.js';

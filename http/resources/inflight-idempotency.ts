@@ -1,5 +1,5 @@
 /**
- * Owns which Idempotency-Keys are being worked on in this process: a second request with a key that is still running is
+ * Which Idempotency-Keys are being worked on in this process: a second request with a key that is still running is
  * 409 RequestInProgress. What was answered before is storage's to replay; this ends with the process, as it should.
  *
  * I10: bounded by the number of requests in flight.

@@ -1,5 +1,5 @@
 /**
- * Owns the query parameters and headers of writes: dryRun, fieldValidation, fieldManager, If-Match, Idempotency-Key.
+ * The query parameters and headers of writes: dryRun, fieldValidation, fieldManager, If-Match, Idempotency-Key.
  * Bad ones are answered as kube-apiserver answers them.
  */
 import { sha256 } from '../../src/api/sha256.js';

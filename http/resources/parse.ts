@@ -1,5 +1,5 @@
 /**
- * Owns what a request body may be: its content type, and its parsing into one plain value with the paths of members
+ * What a request body may be: its content type, and its parsing into one plain value with the paths of members
  * that were given twice. The parsers themselves (JSON and YAML, prototype-safe, surrogate-safe) are `src/api`'s.
  */
 import { parseBody, parseListBody } from '../../src/api/json.js';

@@ -1,4 +1,4 @@
-/** Owns changing a part of an object (PATCH): merge patch (RFC 7386) and JSON patch (RFC 6902); others are 415. */
+/** Changes a part of an object (PATCH): merge patch (RFC 7386) and JSON patch (RFC 6902); others are 415. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, ObjectPatch } from '../../actors/resource-service.js';
 import { addressOf } from '../auth/authorise.js';

@@ -1,5 +1,5 @@
 /**
- * Owns reading the one thing that kubectl sends as protobuf: `kubectl create namespace` (its typed clients for core kinds
+ * Reads the one thing that kubectl sends as protobuf: `kubectl create namespace` (its typed clients for core kinds
  * have used `application/vnd.kubernetes.protobuf` since 1.32 and do not fall back). Name, labels and annotations of a core
  * object are read out of it; its spec and status are not, because a Namespace of ours has none.
  *

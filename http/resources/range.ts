@@ -1,4 +1,4 @@
-/** Owns what a list, watch or deletecollection ranges over, after authorisation. */
+/** What a list, watch or deletecollection ranges over, after authorisation. */
 import { RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller, Range } from '../../actors/resource-service.js';

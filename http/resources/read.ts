@@ -1,4 +1,4 @@
-/** Owns reading one object, and its status (the same object: clients of Kubernetes read it for `.status`). */
+/** Reads one object, and its status (the same object: clients of Kubernetes read it for `.status`). */
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';

@@ -1,4 +1,4 @@
-/** Owns replacing an object by a whole new one (PUT). A missing object is NotFound: PUT does not create. */
+/** Replaces an object by a whole new one (PUT). A missing object is NotFound: PUT does not create. */
 import { refuse } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';

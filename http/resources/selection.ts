@@ -1,5 +1,5 @@
 /**
- * Owns which objects of a range a list or watch shows: label and field selectors, and the projects that the caller may
+ * Which objects of a range a list or watch shows: label and field selectors, and the projects that the caller may
  * see. What the range itself narrows (one name, one project) is not tested again, so that such a watch parses nothing.
  */
 import { RefusalError } from '../../src/api/refusal.js';

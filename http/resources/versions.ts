@@ -1,5 +1,5 @@
 /**
- * Owns what `resourceVersion`, `resourceVersionMatch`, `limit` and `continue` mean together for a list, and
+ * What `resourceVersion`, `resourceVersionMatch`, `limit` and `continue` mean together for a list, and
  * `sendInitialEvents` for a watch. Pure; the table is Kubernetes' own ("API concepts, Resource versions").
  */
 import { badParameter } from '../bad-parameter.js';

@@ -1,4 +1,4 @@
-/** Owns what a list and a watch read alike before they begin: what is ranged over, and in which form it is shown. */
+/** What a list and a watch read alike before they begin: what is ranged over, and in which form it is shown. */
 import type { Caller } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { notAcceptable } from '../errors.js';

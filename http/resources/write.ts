@@ -1,5 +1,5 @@
 /**
- * Owns the common way of every write of one object: options, the running Idempotency-Key, the ask to the object's actor,
+ * The common way of every write of one object: options, the running Idempotency-Key, the ask to the object's actor,
  * and the answer. What each verb adds is in `create`, `replace`, `patch`, `delete` and `action`.
  */
 import { RefusalError, type Refusal } from '../../src/api/refusal.js';

@@ -1,4 +1,4 @@
-/** Owns `…/files/archive` of running Sandboxes and Workspaces: a directory as a tar, and a tar into a directory. Source: decisions, "Routes not shown". */
+/** Serves `…/files/archive` of running objects: a directory as a tar, and a tar into a directory. Source: decisions, "Routes not shown". */
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { FilePlace } from '../../actors/work/files/open.js';

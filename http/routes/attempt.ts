@@ -1,6 +1,6 @@
 /**
- * Owns the answer of the service's ports to calls of the attempt API: it is not theirs. It takes an attempt's own token, and that is
- * taken on the socket inside its work alone (`attempt-api/server.ts`), whoever has it.
+ * Refuses calls of the attempt API on the service's ports. It takes an attempt's own token, and that is
+ * taken on the socket inside its work alone (`attempt-api/server.ts`), whoever sends it.
  */
 import type { Router } from '@koa/router';
 import { refuse } from '../../src/api/refusal.js';

@@ -5,7 +5,7 @@ import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { catalogIsReadOnly, requireScope } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { CollectionRouteTarget } from '../handle.js';
+import type { CollectionRouteTarget } from '../target.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { ServerContext } from '../server-context.js';

@@ -1,4 +1,4 @@
-/** Owns what the body of a command says, of one that is waited for (`exec.ts`) and of a detached one (`processes.ts`). */
+/** What the body of a command says, of one that is waited for (`exec.ts`) and of a detached one (`processes.ts`). */
 import { z } from 'zod';
 import type { Command } from '../../actors/work/commands.js';
 import { parseDuration } from '../../src/api/duration.js';

@@ -1,19 +1,18 @@
 /**
  * Which logs an object's work has, by the names that `container` may have: that of the main program, that of its connections, and those
- * of its init command and sidecars; of a Sandbox or Workspace also those of the processes that clients start in it.
+ * of its init command and sidecars; where clients start processes, also those of the processes.
  */
 import type { ApiObject } from '../../src/api/object.js';
+import { kindByName } from '../../src/kinds/index.js';
 import { badParameter } from '../bad-parameter.js';
 
 /** In front of a process's id. */
 export const OF_PROCESS = 'process-';
 
-/** Kinds in which clients start processes of their own. */
-const SESSIONS: ReadonlySet<string> = new Set(['Sandbox', 'Workspace']);
-
-/** Refuses a name that no log of the owner's work can have. `owner`: a Job, Sandbox or Workspace. */
+/** Refuses a name that no log of the owner's work can have. `owner`: the object whose spec says what runs. */
 export function checkContainer(container: string, owner: ApiObject): void {
-  const isSession = SESSIONS.has(owner.kind);
+  // Clients start processes of their own in it.
+  const isSession = kindByName(owner.kind)?.subresources?.includes('processes') === true;
   if (isSession && container.startsWith(OF_PROCESS)) return;
   const names = containersOf(owner);
   if (names.includes(container)) return;

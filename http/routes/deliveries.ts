@@ -1,5 +1,5 @@
 /**
- * Owns `…/webhookendpoints/{name}/deliveries` (the log, newest first) and `…/deliveries/{id}/replays`.
+ * Serves `…/deliveries` (the log, newest first) and `…/deliveries/{id}/replays`.
  * Source: spec, "Webhook actions".
  */
 import { decodeObject } from '../../src/api/encode.js';
@@ -10,7 +10,7 @@ import { addressOf } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { DeliveryEntry } from '../../storage/webhooks/log.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { replyJson, type Headers } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readWriteOptions } from '../resources/options.js';

@@ -1,4 +1,4 @@
-/** Owns `/docs/errors/{code}`, the page that every error's `docs` points to, and their index. HTML for people, Markdown for who asks for it. */
+/** Serves `/docs/errors/{code}`, the page that every error's `docs` points to, and their index. HTML for people, Markdown for who asks for it. */
 import type { Router, RouterContext } from '@koa/router';
 import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
 import { ERROR_TABLE, type ErrorEntry } from '../../src/api/errors/table.js';

@@ -1,5 +1,5 @@
 /**
- * Owns reading what all interactive routes may be asked with: `epoch=`, to which what is asked for belongs (else the present one),
+ * Reads what all interactive routes may be asked with: `epoch=`, to which what is asked for belongs (else the present one),
  * and `wait=`, how long to wait for the start of what is starting.
  */
 import { parseDuration } from '../../src/api/duration.js';

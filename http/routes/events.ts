@@ -1,5 +1,5 @@
 /**
- * Owns `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
+ * Serves `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
  * `kubectl describe`): an empty list, since our events are not core Events.
  */
 import { badParameter } from '../bad-parameter.js';
@@ -8,7 +8,7 @@ import type { Caller } from '../../actors/resource-service.js';
 import { requireScope } from '../auth/authorise.js';
 import type { EventQuery } from '../../storage/events.js';
 import type { Exchange } from '../exchange.js';
-import type { CollectionRouteTarget } from '../handle.js';
+import type { CollectionRouteTarget } from '../target.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readFlag, readLimit } from '../resources/versions.js';

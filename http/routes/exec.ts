@@ -1,5 +1,5 @@
 /**
- * Owns `POST …/exec` of Sandboxes and Workspaces: a command inside, its input from the body, its output collected into one answer or sent
+ * Serves `POST …/exec`: a command inside, its input from the body, its output collected into one answer or sent
  * as frames while it comes. How a command gets inside is the engine's matter (`Commands`).
  *
  * The command lives as long as its request: who leaves ends it. With frames, a client that reads slowly slows the program
@@ -13,7 +13,7 @@ import type { Execution, ExecEnd } from '../../src/engines/compute/contract/engi
 import { notRunning } from '../../actors/work/attach.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';

@@ -1,5 +1,5 @@
 /**
- * Owns `…/files` of running Sandboxes and Workspaces: bytes with ranges and an ETag that is their SHA-256, entries of a directory, uploads
+ * Serves `…/files` of running objects: bytes with ranges and an ETag that is their SHA-256, entries of a directory, uploads
  * by stream, deletes. How they get in and out is `Files`' matter (`actors/work/files`).
  *
  * Each request is a stream of its own: a slow client slows the program inside that reads or writes, and nobody else (I10). An
@@ -14,7 +14,7 @@ import type { Caller } from '../../actors/resource-service.js';
 import { tagsOf } from '../conditional.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readFlag } from '../resources/versions.js';
 import { replyJson } from '../reply.js';

@@ -1,4 +1,4 @@
-/** Owns the list of the fixed routes, the few for which @koa/router is used. */
+/** The list of the fixed routes, the few for which @koa/router is used. */
 import type Router from '@koa/router';
 import type { ServerContext } from '../server-context.js';
 import { openapiRoutes } from '../openapi/serve.js';

@@ -1,4 +1,4 @@
-/** Owns how output and its end look as lines of JSON: bytes as text where they are UTF-8, and the exit code with its signal. Pure. */
+/** How output and its end look as lines of JSON: bytes as text where they are UTF-8, and the exit code with its signal. Pure. */
 import { isUtf8 } from 'node:buffer';
 
 export const FRAMES = 'application/x-ndjson';

@@ -1,5 +1,5 @@
 /**
- * Owns `…/logs` of Jobs, Attempts, Sandboxes and Workspaces: which log is meant, and streaming its lines with back-pressure.
+ * Serves `…/logs`: which log is meant, and streaming its lines with back-pressure.
  * Where lines come from is the engine's matter (`Logs`).
  */
 import type { Address } from '../../src/api/address.js';
@@ -9,12 +9,13 @@ import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
 import { parseTime, rfc3339Millis } from '../../src/api/time.js';
 import type { Caller } from '../../actors/resource-service.js';
+import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { LogRequest } from '../../actors/work/logs.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readFlag } from '../resources/versions.js';
@@ -42,8 +43,8 @@ export async function serveLogs(
   x.verb = 'logs';
   const address = addressOf(caller, kind, project, name, 'read');
   const owner = decodeObject(await readBytes(context, kind, address));
-  const asked = readLogRequest(x, indexesOf(kind.kind, owner.spec), context.clock());
-  const works = await whatWorks(context, address, owner);
+  const asked = readLogRequest(x, kind.indexes?.(owner) ?? 1, context.clock());
+  const works = await whatWorks(context, kind, address, owner);
   if (works !== undefined) checkContainer(asked.container, works);
   // An Attempt's own names of processes have no epoch.
   const request = works === owner ? ofProcess(asked, owner.metadata.uid) : asked;
@@ -61,7 +62,7 @@ export async function serveLogs(
     if (lines === undefined) {
       // It has waited for work that never began.
       if (x.res.headersSent) return void x.res.end();
-      throw refuse('NotFound', `${kind.kind} "${name}" has no log of ${describe(kind.kind, request)}`, {
+      throw refuse('NotFound', `${kind.kind} "${name}" has no log of ${describe(kind, request)}`, {
         fix: 'Look at the attempts of the object: a log begins when its program starts.',
       });
     }
@@ -72,13 +73,18 @@ export async function serveLogs(
   }
 }
 
-/** The object whose spec says what runs; undefined: that of an Attempt is gone. */
-async function whatWorks(context: ServerContext, address: Address, object: ApiObject): Promise<ApiObject | undefined> {
-  if (object.kind !== 'Attempt') return object;
+/** The object whose spec says what runs: itself, or its owner, when the kind has no plan of work; undefined: the owner is gone. */
+async function whatWorks(
+  context: ServerContext,
+  kind: KindDefinition,
+  address: Address,
+  object: ApiObject,
+): Promise<ApiObject | undefined> {
+  if (kind.workPlan !== undefined) return object;
   const [reference] = object.metadata.ownerReferences ?? [];
   if (reference === undefined) return undefined;
-  const { kind, name, uid } = reference;
-  const at = { ...address, kind, name };
+  const { name, uid } = reference;
+  const at = { ...address, kind: reference.kind, name };
   const body = context.resources.peek(at) ?? (await context.resources.read(at, context.deadlines.current()));
   const owner = body && decodeObject(body);
   return owner?.metadata.uid === uid ? owner : undefined;
@@ -132,16 +138,14 @@ function ofProcess(request: LogRequest, uid: string): LogRequest {
   return { ...request, epoch, container: `${OF_PROCESS}${id}` };
 }
 
-/** How many indexes the object has; 1 for an Attempt. */
-function indexesOf(kind: string, spec: unknown): number {
-  if (kind !== 'Job' || typeof spec !== 'object' || spec === null || !('completions' in spec)) return 1;
-  return typeof spec.completions === 'number' ? spec.completions : 1;
-}
-
-function describe(kind: string, { index, epoch, container }: LogRequest): string {
+function describe(kind: KindDefinition, { index, epoch, container }: LogRequest): string {
   const at = epoch === undefined ? '' : `epoch ${epoch}`;
   const which =
-    kind === 'Job' ? [`index ${index}`, at].filter((word) => word !== '').join(', ') : at === '' ? 'this epoch' : at;
+    kind.indexes !== undefined
+      ? [`index ${index}`, at].filter((word) => word !== '').join(', ')
+      : at === ''
+        ? 'this epoch'
+        : at;
   return container === 'main' ? which : `${which}, container "${container}"`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns `/ops/v1`: what operators see and do. Every route needs `operator:*`, which only keys of the bootstrap org carry.
+ * Serves `/ops/v1`: what operators see and do. Every route needs `operator:*`, which only keys of the bootstrap org carry.
  * Bodies are read by koa-body: they are small, flat and JSON only. Its traps: it leaves `body` undefined without an error
  * for a missing or another content type (answered 415 here), and it reads an empty body as `{}` (the schema decides).
  */

@@ -1,10 +1,10 @@
-/** Owns `…/jobs/{n}/outputs[/{output}]`: the list of all collected outputs, streamed, and the download of one. */
+/** Serves `…/outputs[/{output}]`: the list of all collected outputs, streamed, and the download of one. */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { JSON_TYPE } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
@@ -27,15 +27,15 @@ export async function serveOutputs(
   if (rest.length > 0) throw refuse('NotFound', 'an output has no subpaths');
   if (x.method !== 'GET' && !(x.method === 'HEAD' && output !== undefined)) throw methodNotAllowed(x, ['GET']);
   const address = addressOf(caller, kind, project, name, 'read');
-  const job = decodeObject<{ readonly completions?: number }>(await readBytes(context, kind, address));
-  const { uid } = job.metadata;
+  const owner = decodeObject(await readBytes(context, kind, address));
+  const { uid } = owner.metadata;
   if (output === undefined) {
     x.verb = 'list';
     const unfollow = context.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
     return streamList(x, context.outputs.list(address, uid, x.gone)).finally(unfollow);
   }
   x.verb = 'transfer';
-  const { index } = readLogRequest(x, job.spec.completions ?? 1, context.clock());
+  const { index } = readLogRequest(x, kind.indexes?.(owner) ?? 1, context.clock());
   const entry = OUTPUT_NAME.test(output) ? await context.outputs.find(address, uid, output, index, x.gone) : undefined;
   if (entry === undefined || entry.error !== undefined) {
     const why = entry?.error === undefined ? '' : `: ${entry.error}`;

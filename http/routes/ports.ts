@@ -1,5 +1,5 @@
 /**
- * Owns `…/sandboxes/{n}/ports/{port}/{path}`: any HTTP request, and WebSockets, to a port that a program inside listens on. The path
+ * Serves `…/ports/{port}/{path}`: any HTTP request, and WebSockets, to a port that a program inside listens on. The path
  * and the query reach it as they were sent, but for `epoch=`, which is ours.
  *
  * A page from inside is hostile to the origin that it is shown under: it gets an origin of its own (`sandbox` of the
@@ -9,7 +9,7 @@ import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { proxy } from '../proxy/proxy.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { ServerContext } from '../server-context.js';

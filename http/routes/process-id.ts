@@ -1,5 +1,5 @@
 /**
- * Owns the ids of detached processes as clients see them: opaque, safe in a path, and each names the incarnation and the
+ * The ids of detached processes as clients see them: opaque, safe in a path, and each names the incarnation and the
  * epoch that it belongs to, so that it can be told from one of an epoch that is over (I8). Pure.
  */
 import type { ProcessName } from '../../actors/work/commands.js';

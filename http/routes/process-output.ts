@@ -1,5 +1,5 @@
 /**
- * Owns `GET …/processes/{id}/output`: what a process has written, from the beginning, as frames; when following, until it ends. The
+ * Serves `GET …/processes/{id}/output`: what a process has written, from the beginning, as frames; when following, until it ends. The
  * last frame has the exit code, says that it runs on, or why nothing more is known. A client that reads slowly is waited for.
  */
 import type { Caller } from '../../actors/resource-service.js';

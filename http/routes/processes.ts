@@ -1,5 +1,5 @@
 /**
- * Owns `…/processes`: commands that nobody waits for. They go on when their caller leaves and when the service restarts, until they
+ * Serves `…/processes`: commands that nobody waits for. They go on when their caller leaves and when the service restarts, until they
  * end or their epoch does. An id belongs to one epoch of one object; at any other it is refused with the present epoch (I8).
  *
  * The whole input comes with the start (`stdin`), or it stays open for `POST …/stdin` until `end=true`. I10: a body of input is at
@@ -19,7 +19,7 @@ import { COMMAND_SIGNALS } from '../../src/engines/compute/shared/signals.js';
 import { delay } from '../../actors/wait.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { replyJson } from '../reply.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';

@@ -1,5 +1,5 @@
 /**
- * Owns `GET …/terminal`: a WebSocket with a program on a terminal at its other end. Binary frames are bytes, both ways; a text
+ * Serves `GET …/terminal`: a WebSocket with a program on a terminal at its other end. Binary frames are bytes, both ways; a text
  * frame is `{"resize":{"cols","rows"}}`. The program ends with the connection.
  *
  * The close says how it ended: 1000 with reason `{"exitCode":0}`; else 4000 + the HTTP status of a code, with reason
@@ -23,7 +23,7 @@ import { commandLine } from '../../src/kinds/shapes/program.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { ServerContext } from '../server-context.js';

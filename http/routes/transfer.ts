@@ -1,5 +1,5 @@
 /**
- * Owns sending stored bytes: length, ETag by content, one range, HEAD, and the end when the client leaves.
+ * Sends stored bytes: length, ETag by content, one range, HEAD, and the end when the client leaves.
  * Counted as a stream, so that a drain ends it and a thousand downloads do not take all places in flight.
  */
 import type { ServerResponse } from 'node:http';

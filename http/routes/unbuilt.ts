@@ -1,5 +1,5 @@
 /**
- * Owns the answer of routes that are declared and not served yet: what the built route will refuse is refused already
+ * The answer of routes that are declared and not served yet: what the built route will refuse is refused already
  * (credentials, scope, method, an object that does not exist), and then 501 Unsupported names the route.
  */
 import type { Router } from '@koa/router';
@@ -8,12 +8,12 @@ import type { Caller } from '../../actors/resource-service.js';
 import { admit } from '../auth/admit.js';
 import { addressOf, requireScope } from '../auth/authorise.js';
 import { exchangeOf, type Exchange } from '../exchange.js';
-import type { SubresourceTarget, CollectionRouteTarget } from '../handle.js';
+import type { SubresourceTarget, CollectionRouteTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import type { ServerContext } from '../server-context.js';
 import { matchesDeclared } from './declared/declared.js';
-import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from './declared/index.js';
+import { DECLARED_ABSOLUTE, DECLARED_BESIDE, declaredBelow } from './declared/index.js';
 
 function notServed(method: string, path: string): Error {
   const route = `${method} ${path}`;
@@ -43,10 +43,10 @@ export async function refuseBelow(
 ): Promise<void> {
   const { kind, project, name, below, rest } = target;
   const segments = [below, ...rest];
-  const candidates = DECLARED_BELOW.filter(
-    ({ plural, path }) => plural === kind.plural && matchesDeclared(path, segments),
+  const route = choose(
+    x,
+    declaredBelow(kind).filter(({ path }) => matchesDeclared(path, segments)),
   );
-  const route = choose(x, candidates);
   if (route === undefined) return;
   x.verb = route.verb;
   const address = addressOf(caller, kind, project, name, route.verb);

@@ -1,4 +1,4 @@
-/** Owns taking a body as a stream: the headers that such a body cannot have, the end of an upload that brings nothing, and of its connection when it fails. */
+/** Takes a body as a stream: the headers that such a body cannot have, the end of an upload that brings nothing, and of its connection when it fails. */
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { Exchange } from '../exchange.js';

@@ -1,5 +1,5 @@
 /**
- * Owns who may come in by SSH, read from the Workspace that the user name names. A name that is none, a Workspace that is
+ * Who may log in by SSH, read from the Workspace that the user name names. A name that is none, a Workspace that is
  * not there or has no SSH among its tools, and a wrong key are told apart by nobody outside.
  */
 import type { Address } from '../../src/api/address.js';

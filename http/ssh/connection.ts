@@ -1,5 +1,5 @@
 /**
- * Owns one connection at the SSH door from its first byte to its last: login, channels, and the reasons why it ends. It
+ * One connection of the SSH server from its first byte to its last: login, channels, and the reasons why it ends. It
  * belongs to one Workspace, one key and one epoch; when any of them is over, it is (I8).
  *
  * Only public keys open the door. Reverse forwards, agents and X11 are refused by having no listener.
@@ -109,7 +109,7 @@ export function receive(client: Connection, socket: Socket, deps: VisitDeps): Ss
     channel.once('close', () => streams.delete(channel));
   }
 
-  /** An open connection is somebody at work, whatever goes through it. Source: spec, "Workspace", `idleTimeout`. */
+  /** An open connection counts as activity, whatever goes through it. Source: spec, "Workspace", `idleTimeout`. */
   async function stay({ owner, epoch }: SshPrincipal): Promise<void> {
     if (epoch === undefined) return;
     try {

@@ -1,6 +1,6 @@
 /**
- * Owns what the SSH door needs from the rooms behind it: who may come in, and the ways inside. Declared here by their
- * consumer, so that a test may stand in for the house.
+ * What the SSH server needs from the layers below: who may log in, and the ways into a Workspace. Declared here by their
+ * consumer, so that a test may stand in for them.
  */
 import type { Duplex } from 'node:stream';
 import type { ParsedKey } from 'ssh2';
@@ -26,7 +26,7 @@ export interface SshDeps {
 export interface SshAuthorization {
   /** Undefined: there is no such Workspace, or the key (its public half, in SSH's binary form) does not open it; which one is not said. */
   admit(user: string, key: Uint8Array): Promise<Admitted | undefined>;
-  /** What has become of somebody who was let in. */
+  /** What has become of a client that has logged in. */
   standing(principal: SshPrincipal): Promise<SshAccess>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns a forwarded connection (`ssh -L`, `-D`, `-J`): a channel joined to a port on the loopback of the Workspace. Each direction
+ * A forwarded connection (`ssh -L`, `-D`, `-J`): a channel joined to a port on the loopback of the Workspace. Each direction
  * ends by itself, so that a protocol that half-closes works. Anywhere else than loopback is refused: the way out of a Workspace is its
  * `network`, not this door.
  */
@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
 import { joinChunks } from '../small-chunks.js';
 import type { SshPrincipal, Inside } from './deps.js';
-import { writeWithinWindow } from './pour.js';
+import { writeWithinWindow } from '../pipe.js';
 
 export interface ForwardDeps {
   readonly principal: SshPrincipal;
@@ -20,7 +20,7 @@ export interface ForwardDeps {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 
-/** `accept` is called once somebody answers inside. Never rejects. */
+/** `accept` is called once a program answers inside. Never rejects. */
 export async function forward(
   { destIP, destPort }: Pick<TcpipRequestInfo, 'destIP' | 'destPort'>,
   accept: () => Channel | undefined,

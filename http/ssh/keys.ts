@@ -1,5 +1,5 @@
 /**
- * Owns which public keys open a Workspace: those of `spec.sshKeys`, and when it names none, those of the members of the org
+ * Which public keys open a Workspace: those of `spec.sshKeys`, and when it names none, those of the members of the org
  * who may run commands in Workspaces of the project. Source: spec, "Workspace", `sshKeys`.
  */
 import type { ParsedKey } from 'ssh2';

@@ -1,4 +1,4 @@
-/** Owns reading the members of an org. Anew each time: few logins need them, and orgs are small. */
+/** Reads the members of an org. Anew each time: few logins need them, and orgs are small. */
 import type { ResourceService } from '../../actors/resource-service.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { memberKind } from '../../src/kinds/member/index.js';

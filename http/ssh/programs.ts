@@ -1,4 +1,4 @@
-/** Owns what is run inside for each thing that a client may ask of a session. The image has at least `/bin/sh`. */
+/** What is run inside for each thing that a client may ask of a session. The image has at least `/bin/sh`. */
 
 /** The user's shell when the environment names one that is there, else bash, else sh. */
 const SHELL =

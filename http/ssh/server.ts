@@ -1,5 +1,5 @@
 /**
- * Owns the SSH door: the port, how many may stand at it, and the way from a socket to a connection of the library. Who may
+ * The SSH server: the port, how many connections may be open, and the way from a socket to a connection of the library. Who may
  * come in, and what is behind the door, are `SshDeps`.
  *
  * Bounds (I10) are `SshBounds`; who comes beyond them is closed without a word, as sshd does. Scanners and garbage cost a socket
@@ -21,7 +21,7 @@ import { BOUNDS, type SshBounds, type SshDeps } from './deps.js';
 
 export interface SshServer {
   readonly port: number;
-  /** A Workspace or a Member has changed or is gone: whoever came in by it is looked at again. */
+  /** A Workspace or a Member has changed or is gone: the connections that it let in are checked again. */
   changed(address: Pick<Address, 'org' | 'kind' | 'project' | 'name'>): void;
   /** Ends what is open; the door itself stays. */
   endAll(why: string): void;
@@ -130,7 +130,7 @@ export async function openSshDoor(deps: SshDeps): Promise<SshServer> {
   /** What is to be done once when the keys of a connection are exchanged. */
   const exchanged = new WeakMap<Socket, () => void>();
 
-  /** What is to be done once when somebody is no stranger any more. */
+  /** Called once when a client has logged in. */
   const known = new WeakMap<Socket, () => void>();
 
   function welcome(client: Connection, socket: Socket): void {

@@ -1,5 +1,5 @@
 /**
- * Owns one session of a connection: a shell, a command or a subsystem inside, with or without a terminal. Its input and output
+ * One session of a connection: a shell, a command or a subsystem inside, with or without a terminal. Its input and output
  * flow only as fast as both ends take them.
  *
  * The command ends with its channel. An exit code is told as it is; one that a signal ended has 128 + n, as every shell
@@ -11,7 +11,7 @@ import { isCommandSignal } from '../../src/engines/compute/shared/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import { joinChunks } from '../small-chunks.js';
 import type { SshPrincipal, Inside } from './deps.js';
-import { writeWithinWindow } from './pour.js';
+import { writeWithinWindow } from '../pipe.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';
 import type { Socket } from 'node:net';
 
@@ -38,7 +38,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   const env: Record<string, string> = {};
   let terminal: TerminalSize | undefined;
   let execution: Execution | undefined;
-  /** Set while there is somebody to be told how it ended. */
+  /** Set while a client waits to be told how it ended. */
   let open: ServerChannel | undefined;
   // The channel's own `close` waits until all input is read, which a program may never do.
   const closed = new AbortController();

@@ -1,4 +1,4 @@
-/** Owns how a time span is shown in a table cell: the same words as kubectl's own (`HumanDuration`). Pure. */
+/** How a time span is shown in a table cell: the same words as kubectl's own (`HumanDuration`). Pure. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,5 +1,5 @@
 /**
- * Owns the columns of a kind as kubectl prints them: the kind's own, with Name in front and Age at the end when the kind
+ * The columns of a kind as kubectl prints them: the kind's own, with Name in front and Age at the end when the kind
  * does not say otherwise, and how a row is made from an object. Source: Kubernetes, `meta.k8s.io/v1` Table.
  */
 import type { ApiObject } from '../../src/api/object.js';

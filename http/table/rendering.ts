@@ -1,5 +1,5 @@
 /**
- * Owns the forms in which objects are shown: as stored, as a `Table`, as `PartialObjectMetadata`. A rendering makes one
+ * The forms in which objects are shown: as stored, as a `Table`, as `PartialObjectMetadata`. A rendering makes one
  * document, or the head, the elements and the end of a list, out of stamped bytes. Lists and watches know nothing else
  * of forms. Stored bytes pass through untouched.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns who may use a tool in a browser: links that open one once, and the visits that come of them, known by a cookie.
+ * Who may use a tool in a browser: links that open one once, and the visits that come of them, known by a cookie.
  *
  * A link's value nobody can guess; it is kept by its hash, in the memory of the active process, since it is good once: a restart of the
  * service ends links. A visit's value says all that it means, sealed with a key of this deployment and bound to its place; so visits

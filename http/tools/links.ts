@@ -1,5 +1,5 @@
 /**
- * Owns `POST …/workspaces/{n}/tools/{tool}/links`: a link that opens a browser tool of a running Workspace, once and soon. For `ssh`
+ * Serves `POST …/workspaces/{n}/tools/{tool}/links`: a link that opens a browser tool of a running Workspace, once and soon. For `ssh`
  * the answer is where to go, or that no key would open the door.
  *
  * WorkspaceToolUnavailable: `spec.tools` does not name the tool, or the image has no program for it; NoSSHKey: neither the
@@ -17,7 +17,7 @@ import type { WorkspaceSpec, WorkspaceStatus } from '../../src/kinds/workspace/s
 import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
 import type { Exchange } from '../exchange.js';
-import type { SubresourceTarget } from '../handle.js';
+import type { SubresourceTarget } from '../target.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { parseObject } from '../resources/parse.js';

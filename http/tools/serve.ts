@@ -1,5 +1,5 @@
 /**
- * Owns `/tools/{org}/{project}/{workspace}/{tool}/…`: a tool as its browser sees it. A link begins a visit: it sets a cookie for
+ * Serves `/tools/{org}/{project}/{workspace}/{tool}/…`: a tool as its browser sees it. A link begins a visit: it sets a cookie for
  * this path alone and leads to the tool. Every other request needs the cookie, and the credential behind it must still allow it.
  *
  * What the tool serves is made inside and trusted no further than that: cookies of ours do not reach it, it sets none beyond its
@@ -60,7 +60,7 @@ export async function serveTool(x: Exchange, context: ServerContext): Promise<vo
     await pass(x, context, session, place, onRefused);
   } catch (error) {
     if (!over) throw error;
-    // It has ended since somebody came last. Nothing of this request has been read yet, so it waits for the next start.
+    // The tool has ended since the last request. Nothing of this request has been read yet, so it waits for the next start.
     await context.toolProcesses.ready(session);
     await pass(x, context, session, place, onRefused);
   }
@@ -91,7 +91,7 @@ function pass(
 }
 
 /**
- * A browser sends the cookie whoever makes it ask. Pages of other sites may lead here (and say so), and nothing else: `Sec-Fetch-Site`
+ * A browser sends the cookie with every request, whichever page makes it. Pages of other sites may lead here (and say so), and nothing else: `Sec-Fetch-Site`
  * and `Origin` are written by the browser, not the page. `Referer` is the page's to hide, so a hostile tool that shares an
  * origin with others is not held by it, but by an origin of its own (`toolDomain`) alone.
  */
@@ -144,7 +144,7 @@ function noVisit(): Error {
   });
 }
 
-/** I8: the Workspace of this name is the one that was visited, and still has the tool. Its epoch is told by whoever connects. */
+/** I8: the Workspace of this name is the one that was visited, and still has the tool. `connect` checks its epoch. */
 async function demandTool(context: ServerContext, { owner, uid, tool }: BrowserSession): Promise<void> {
   const body = context.resources.peek(owner) ?? (await context.resources.read(owner, context.deadlines.current()));
   const found = body && decodeObject<WorkspaceSpec>(body);

@@ -1,6 +1,6 @@
 /**
- * Owns where a browser tool is: which Workspace and tool a request means by its path, and the one place (host and path) at which a visit
- * counts. With `toolDomain` each Workspace has a host of its own and is served nowhere else; without, all share the front door's.
+ * Where a browser tool is: which Workspace and tool a request means by its path, and the one place (host and path) at which a visit
+ * counts. With `toolDomain` each Workspace has a host of its own and is served nowhere else; without, all share the service's.
  * Pure.
  */
 import type { Address } from '../../src/api/address.js';

@@ -1,5 +1,5 @@
 /**
- * Owns that a tool runs when somebody comes to it: started on demand, in the background of the Workspace, once.
+ * Starts a browser tool when a request comes for it: on demand, in the background of the Workspace, once.
  *
  * It is no detached process of the API: those keep a Workspace awake, and a tool that nobody looks at must not.
  * I10: MOST tools are remembered as running; one that was forgotten is asked for again, which costs a command.
@@ -97,13 +97,13 @@ export function openToolProcesses(commands: Pick<Commands, 'start' | 'connect'>)
     },
     lost(session) {
       const key = keyOf(session);
-      // Whoever found nobody there before the others: its start is theirs, too.
+      // The first request that found no tool has started it for the others, too.
       if (running.peek(key)?.over) running.delete(key);
     },
   };
 }
 
-/** Whoever leaves does not stop what others may wait for. */
+/** A request that is given up does not stop what others may wait for. */
 const NEVER = new AbortController().signal;
 
 function keyOf({ uid, epoch, tool }: BrowserSession): string {

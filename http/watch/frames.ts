@@ -1,5 +1,5 @@
 /**
- * Owns the bytes of watch events. They are made once per change, type of event and form, and shared by all watchers that
+ * The bytes of watch events. They are made once per change, type of event and form, and shared by all watchers that
  * get this event in this form, whatever they select; a whole tick's frames are joined once for all watchers that see
  * everything of a range, because the hub hands all of them the same array (facts, "HTTP": the cost of a watch is per write).
  *

@@ -1,5 +1,5 @@
 /**
- * Owns the socket side of one watch: ready-made chunks straight to the socket, and the decision that a receiver is too
+ * The socket side of one watch: ready-made chunks straight to the socket, and the decision that a receiver is too
  * slow. `ServerResponse.write` would frame the same bytes again for each of a thousand watchers (three writes and a
  * cork per event); the head and the end of the answer still go through it.
  *

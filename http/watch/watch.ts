@@ -1,5 +1,5 @@
 /**
- * Owns one watch from its request to its end: the initial state, the changes, bookmarks, the timeout.
+ * One watch from its request to its end: the initial state, the changes, bookmarks, the timeout.
  *
  * I4: the initial state is a list at one version; the changes are those above it, as the hub hands them over, in order
  * and each once. A bookmark carries a version up to which everything has been handed over (`stage.settled`).

@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';
+import type { ErrorCode } from '../api/errors/codes.js';
 import type { Cause } from '../api/refusal.js';
 import type { ResourceAmounts } from './amounts.js';
 import type { Machine, SlotRow } from './machine.js';
@@ -74,6 +75,39 @@ export interface KindAction {
   readonly status: number;
 }
 
+/** What an object may have below it beside `status` and actions: `…/{name}/{subresource}`. `http/subresources.ts` serves each. */
+export type Subresource =
+  | 'deliveries'
+  | 'exec'
+  | 'files'
+  | 'logs'
+  | 'outputs'
+  | 'ports'
+  | 'processes'
+  | 'terminal'
+  | 'tools';
+
+/** What is described and answered with 501 so far, in the form that its kind will serve. `http/routes/declared` has the routes. */
+export type UnservedSubresource =
+  | 'answer'
+  | 'archive'
+  | 'calls'
+  | 'checkpoints'
+  | 'files'
+  | 'journal'
+  | 'logs'
+  | 'messages'
+  | 'resolutions'
+  | 'revisions'
+  | 'stages';
+
+/** The codes with which a kind refuses what needs its running work, by the state in which its object is. */
+export interface WorkRefusals {
+  readonly starting: ErrorCode;
+  readonly notRunning: ErrorCode;
+  readonly failed: ErrorCode;
+}
+
 export interface KindDefinition {
   readonly kind: string;
   readonly listKind?: string | undefined;
@@ -111,6 +145,13 @@ export interface KindDefinition {
   /** The object as a patch sees it, where that is not the stored one: a Secret's kept keys. Also what "no change" is measured by. */
   patchBase?(object: ApiObject): ApiObject;
   readonly actions?: readonly KindAction[] | undefined;
+  /** Routes, OpenAPI and upgrades of connections come from these names. */
+  readonly subresources?: readonly Subresource[] | undefined;
+  readonly unservedSubresources?: readonly UnservedSubresource[] | undefined;
+  /** For kinds whose running work is reached from outside (`exec`, `files`, `ports`, …). */
+  readonly workRefusals?: WorkRefusals | undefined;
+  /** For kinds that run their work once per index: how many indexes the object has. Absent: one, which has no number. */
+  indexes?(object: ApiObject): number;
   /**
    * Digests (`sha256:…`) of the blobs that the object needs as it stands now, until a later state names others or its end.
    * They are kept alive so long, however long nothing reads them; one that nobody has stored is kept by nothing, and the

@@ -5,7 +5,7 @@ import { createServer, request } from 'node:https';
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { CURVES, openHandshakes, type Handshakes, type HandshakeTimes } from '../../http/handshakes.js';
-import { makeAuthority, makeServer, type KeyedCertificate } from '../../src/app/tls/make.js';
+import { makeAuthority, makeServer, type KeyedCertificate } from '../../src/app/tls/make-certificates.js';
 import { until } from '../e2e/until.js';
 import { openDoor } from './support/door.js';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import { openCommands } from '../../actors/work/commands.js';
 import type { AttachDeps } from '../../actors/work/attach.js';
 import { wholeDocument } from '../../http/openapi/document.js';
-import { DECLARED_ABSOLUTE, DECLARED_BELOW, DECLARED_BESIDE } from '../../http/routes/declared/index.js';
+import { DECLARED_ABSOLUTE, DECLARED_BESIDE, declaredBelow } from '../../http/routes/declared/index.js';
 import { openapiPath } from '../../http/routes/declared/declared.js';
 import { API_GROUP } from '../../src/brand.js';
 import { KINDS } from '../../src/kinds/index.js';
@@ -24,11 +24,14 @@ interface Case {
   readonly route: string;
 }
 
-const BELOW = DECLARED_BELOW.flatMap(({ method, plural, path, verb }) => {
-  const kind = KINDS.find((candidate) => candidate.plural === plural);
-  if (kind === undefined) return [];
+const BELOW = KINDS.flatMap((kind) => {
+  const { plural } = kind;
   const base = kind.scope === 'org' ? BASE : IN_DEFAULT;
-  return [{ kind, verb, method, path: `${base}/${plural}/a/${filled(path)}`, route: `…/${plural}/{name}/${path}` }];
+  return declaredBelow(kind).map(({ method, path, verb }) => ({
+    ...{ kind, verb, method },
+    path: `${base}/${plural}/a/${filled(path)}`,
+    route: `…/${plural}/{name}/${path}`,
+  }));
 });
 
 const CASES: readonly Case[] = [

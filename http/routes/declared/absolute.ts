@@ -1,5 +1,5 @@
 /**
- * Owns the description of routes outside the API group: the inference data plane, on the shared base and on the base of
+ * The description of routes outside the API group: the inference data plane, on the shared base and on the base of
  * each InferenceEndpoint. Source: decisions, "Inference data plane".
  */
 import { BYTES, list, OBJECT, path } from '../../openapi/route.js';

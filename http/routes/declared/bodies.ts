@@ -1,4 +1,4 @@
-/** Owns the request bodies and answers that several routes share in their descriptions. Pure. */
+/** The request bodies and answers that several routes share in their descriptions. Pure. */
 import { BYTES, INTEGER, TEXT } from '../../openapi/route.js';
 import type { Node } from '../../openapi/schema.js';
 

@@ -1,12 +1,10 @@
-/** Owns the description of calling Functions and of talking to AgentRuns. Source: decisions, "Routes not shown". */
+/** The description of calls, and of the conversation with what runs by itself. Pure. Source: decisions, "Routes not shown". */
 import { BOOLEAN, INTEGER, list, OBJECT, path, query, TEXT } from '../../openapi/route.js';
 import type { Node } from '../../openapi/schema.js';
 import { IDEMPOTENCY_KEY } from '../../openapi/parameters.js';
 import { items, json, record, described } from './bodies.js';
-import type { BelowRoute } from './declared.js';
+import type { DescribeBelow } from './declared.js';
 
-const FUNCTION = { plural: 'functions', tag: 'Function', verb: 'exec' } as const;
-const RUN = { plural: 'agentruns', tag: 'AgentRun' } as const;
 const KEYED: readonly Node[] = [{ ...IDEMPOTENCY_KEY }];
 
 const CALL = record({
@@ -23,23 +21,25 @@ const ANSWER = record({
   answer: described('The whole answer.'),
 });
 
-export const CALL_ROUTES: readonly BelowRoute[] = [
+export const calls: DescribeBelow = (kind) => [
   {
-    ...FUNCTION,
+    tag: kind,
     method: 'POST',
     path: 'calls',
-    id: 'callFunction',
-    summary: 'Call a Function',
+    verb: 'exec',
+    id: `call${kind}`,
+    summary: `Call a ${kind}`,
     parameters: [query('wait', 'Answer when it has ended, or after this long.'), ...KEYED],
     body: json(CALL),
-    answer: { status: 201, schema: OBJECT, description: 'The FunctionCall.' },
+    answer: { status: 201, schema: OBJECT, description: `The ${kind}Call.` },
   },
   {
-    ...FUNCTION,
+    tag: kind,
     method: 'POST',
     path: 'calls/batch',
-    id: 'callFunctionManyTimes',
-    summary: 'Call a Function many times',
+    verb: 'exec',
+    id: `call${kind}ManyTimes`,
+    summary: `Call a ${kind} many times`,
     parameters: KEYED,
     body: {
       required: true,
@@ -51,32 +51,35 @@ export const CALL_ROUTES: readonly BelowRoute[] = [
     answer: { status: 201, schema: record({ group: described('Names the batch.') }), description: 'Queued.' },
   },
   {
-    ...FUNCTION,
+    tag: kind,
     method: 'GET',
     path: 'calls',
     verb: 'read',
-    id: 'listCallsOfFunction',
-    summary: 'List calls of a Function',
+    id: `listCallsOf${kind}`,
+    summary: `List calls of a ${kind}`,
     parameters: [query('group', 'Only those of this batch.')],
-    answer: { schema: list(OBJECT), description: 'FunctionCalls.' },
+    answer: { schema: list(OBJECT), description: `${kind}Calls.` },
   },
   {
-    ...FUNCTION,
+    tag: kind,
     method: 'GET',
     path: 'calls/{id}',
     verb: 'read',
-    id: 'readCallOfFunction',
-    summary: 'Read a call of a Function',
-    parameters: [path('id', 'Name of the FunctionCall.')],
-    answer: { schema: OBJECT, description: 'The FunctionCall.' },
+    id: `readCallOf${kind}`,
+    summary: `Read a call of a ${kind}`,
+    parameters: [path('id', `Name of the ${kind}Call.`)],
+    answer: { schema: OBJECT, description: `The ${kind}Call.` },
   },
+];
+
+export const messages: DescribeBelow = (kind) => [
   {
-    ...RUN,
+    tag: kind,
     method: 'POST',
     path: 'messages',
     verb: 'exec',
-    id: 'sendMessageToAgentRun',
-    summary: 'Send a message to an AgentRun',
+    id: `sendMessageTo${kind}`,
+    summary: `Send a message to an ${kind}`,
     parameters: KEYED,
     body: json(
       record(
@@ -86,32 +89,41 @@ export const CALL_ROUTES: readonly BelowRoute[] = [
     ),
     answer: { status: 201, schema: OBJECT, description: 'Taken.' },
   },
+];
+
+export const answer: DescribeBelow = (kind) => [
   {
-    ...RUN,
+    tag: kind,
     method: 'GET',
     path: 'answer',
     verb: 'read',
-    id: 'readAnswerOfAgentRun',
-    summary: 'Read the whole answer of an AgentRun',
+    id: `readAnswerOf${kind}`,
+    summary: `Read the whole answer of an ${kind}`,
     answer: { schema: ANSWER, description: 'The answer.' },
   },
+];
+
+export const journal: DescribeBelow = (kind) => [
   {
-    ...RUN,
+    tag: kind,
     method: 'GET',
     path: 'journal',
     verb: 'read',
-    id: 'readJournalOfAgentRun',
-    summary: 'Read what an AgentRun has done, step by step',
+    id: `readJournalOf${kind}`,
+    summary: `Read what an ${kind} has done, step by step`,
     parameters: [query('after', 'Steps after this one.'), query('follow', 'Go on until it ends.', BOOLEAN)],
     answer: { schema: list(OBJECT, { continue: TEXT }), description: 'Steps, oldest first; lines when following.' },
   },
+];
+
+export const resolutions: DescribeBelow = (kind) => [
   {
-    ...RUN,
+    tag: kind,
     method: 'POST',
     path: 'resolutions',
     verb: 'exec',
-    id: 'resolveStepOfAgentRun',
-    summary: 'Say what became of a step that an AgentRun cannot tell',
+    id: `resolveStepOf${kind}`,
+    summary: `Say what became of a step that an ${kind} cannot tell`,
     parameters: KEYED,
     body: json(
       record({ step: described('The step.'), outcome: described('What became of it.', {}) }, ['step', 'outcome']),

@@ -1,10 +1,8 @@
-/** Owns the description of routes for data: files of Volumes, checkpoints of Jobs. Source: decisions, "Routes not shown". */
+/** The description of routes for data: files, archives and revisions; checkpoints. Pure. Source: decisions, "Routes not shown". */
 import { BOOLEAN, BYTES, INTEGER, list, query } from '../../openapi/route.js';
 import { CHECKSUM, RAW, record, described, TAR } from './bodies.js';
-import type { BelowRoute } from './declared.js';
+import type { DescribeBelow } from './declared.js';
 
-const VOLUME = { plural: 'volumes', tag: 'Volume' } as const;
-const CHECKPOINTS = { plural: 'jobs', path: 'checkpoints', tag: 'Job' } as const;
 const TIME = { type: 'string', format: 'date-time' };
 
 const REVISION = record({
@@ -23,13 +21,13 @@ const CHECKPOINT = record({
 
 const AT = query('path', 'Path in the Volume.');
 
-export const DATA_ROUTES: readonly BelowRoute[] = [
+export const files: DescribeBelow = (kind) => [
   {
-    ...VOLUME,
+    tag: kind,
     method: 'GET',
     path: 'files',
     verb: 'read',
-    id: 'readFileOfVolume',
+    id: `readFileOf${kind}`,
     summary: 'Read a file of a revision, or list a directory',
     parameters: [
       AT,
@@ -39,58 +37,69 @@ export const DATA_ROUTES: readonly BelowRoute[] = [
     answer: { type: 'application/octet-stream', schema: BYTES, description: 'The bytes.' },
   },
   {
-    ...VOLUME,
+    tag: kind,
     method: 'PUT',
     path: 'files',
     verb: 'write',
-    id: 'writeFileOfVolume',
+    id: `writeFileOf${kind}`,
     summary: 'Write a file: a new revision',
     parameters: [AT, CHECKSUM],
     body: RAW,
     answer: { schema: REVISION, description: 'Committed.' },
   },
   {
-    ...VOLUME,
+    tag: kind,
     method: 'DELETE',
     path: 'files',
     verb: 'write',
-    id: 'deleteFileOfVolume',
+    id: `deleteFileOf${kind}`,
     summary: 'Delete a file or directory: a new revision',
     parameters: [AT],
     answer: { schema: REVISION, description: 'Committed.' },
   },
+];
+
+export const archive: DescribeBelow = (kind) => [
   {
-    ...VOLUME,
+    tag: kind,
     method: 'POST',
     path: 'archive',
     verb: 'write',
-    id: 'uploadArchiveOfVolume',
+    id: `uploadArchiveOf${kind}`,
     summary: 'Upload a tar as one revision',
     body: TAR,
     answer: { status: 201, schema: REVISION, description: 'Committed.' },
   },
+];
+
+export const revisions: DescribeBelow = (kind) => [
   {
-    ...VOLUME,
+    tag: kind,
     method: 'GET',
     path: 'revisions',
     verb: 'read',
-    id: 'listRevisionsOfVolume',
-    summary: 'List the revisions of a Volume',
+    id: `listRevisionsOf${kind}`,
+    summary: `List the revisions of a ${kind}`,
     answer: { schema: list(REVISION), description: 'Newest first.' },
   },
+];
+
+export const checkpoints: DescribeBelow = (kind) => [
   {
-    ...CHECKPOINTS,
+    tag: kind,
     method: 'GET',
+    path: 'checkpoints',
     verb: 'read',
-    id: 'listCheckpointsOfJob',
-    summary: 'List the checkpoints of a Job',
+    id: `listCheckpointsOf${kind}`,
+    summary: `List the checkpoints of a ${kind}`,
     answer: { schema: list(CHECKPOINT), description: 'Newest first.' },
   },
   {
-    ...CHECKPOINTS,
+    tag: kind,
     method: 'POST',
+    path: 'checkpoints',
     verb: 'write',
-    id: 'takeCheckpointOfJob',
+    id: `takeCheckpointOf${kind}`,
     summary: 'Take a checkpoint now',
     answer: { status: 202, schema: CHECKPOINT, description: 'Asked for.' },
   },

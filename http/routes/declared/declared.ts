@@ -1,7 +1,7 @@
 /**
- * Owns what a route that is not served yet says about itself: enough for the OpenAPI document, and enough to refuse a
- * request as the built one will (credentials, scope, method) before it answers 501. Whoever builds a route takes its
- * entry out here and describes it in `http/openapi/fixed-paths.ts`, or keeps the description with what serves it.
+ * What a route that is not served yet says about itself: enough for the OpenAPI document, and enough to refuse a request
+ * as the built one will (credentials, scope, method) before it answers 501. The change that builds a subresource moves its
+ * name in the kind's declaration from `unservedSubresources` to `subresources`, and its description to `http/openapi`.
  */
 import type { AccessVerb } from '../../auth/authorise.js';
 import type { Route } from '../../openapi/route.js';
@@ -12,7 +12,6 @@ type Described = Omit<Route, 'description' | 'open'> & { readonly method: Method
 
 /** `…/{plural}/{name}/{path}`. */
 export interface BelowRoute extends Described {
-  readonly plural: string;
   /** `processes/{id}/stdin`. A last segment `{path+}` stands for any rest. */
   readonly path: string;
   readonly verb: AccessVerb;
@@ -31,6 +30,9 @@ export interface AbsoluteRoute extends Described {
   /** Scope that the caller needs; absent: any credential. */
   readonly scope?: string | undefined;
 }
+
+/** The routes of one subresource of a kind, from the kind's name (`Volume`). */
+export type DescribeBelow = (kind: string) => readonly BelowRoute[];
 
 /** True when the segments fit the template. */
 export function matchesDeclared(template: string, segments: readonly string[]): boolean {

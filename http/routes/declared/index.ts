@@ -1,11 +1,20 @@
-/** Owns the list of all routes that are declared and not served yet. */
+/** The list of all routes that are declared and not served yet. Pure. */
+import type { KindDefinition, UnservedSubresource } from '../../../src/kinds/kind.js';
 import { ABSOLUTE_ROUTES } from './absolute.js';
-import { CALL_ROUTES } from './calls.js';
-import { DATA_ROUTES } from './data.js';
-import type { BelowRoute } from './declared.js';
-import { LOG_ROUTES } from './logs.js';
+import { answer, calls, journal, messages, resolutions } from './calls.js';
+import { archive, checkpoints, files, revisions } from './data.js';
+import type { BelowRoute, DescribeBelow } from './declared.js';
+import { logs, stages } from './logs.js';
 import { WALLET_ROUTES } from './wallet.js';
 
-export const DECLARED_BELOW: readonly BelowRoute[] = [...LOG_ROUTES, ...DATA_ROUTES, ...CALL_ROUTES];
+const BELOW: Readonly<Record<UnservedSubresource, DescribeBelow>> = {
+  ...{ answer, archive, calls, checkpoints, files, journal },
+  ...{ logs, messages, resolutions, revisions, stages },
+};
+
+/** Those below objects of the kind. */
+export function declaredBelow({ kind, unservedSubresources = [] }: KindDefinition): readonly BelowRoute[] {
+  return unservedSubresources.flatMap((name) => BELOW[name](kind));
+}
 
 export { ABSOLUTE_ROUTES as DECLARED_ABSOLUTE, WALLET_ROUTES as DECLARED_BESIDE };

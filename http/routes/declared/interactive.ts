@@ -1,4 +1,4 @@
-/** Owns what the descriptions of the routes inside a running Sandbox or Workspace share (`http/openapi/inside.ts`). Pure. */
+/** What the descriptions of the routes inside a running Sandbox or Workspace share (`http/openapi/subresources`). Pure. */
 import { BOOLEAN, INTEGER, query } from '../../openapi/route.js';
 import { record, described, STRING_MAP, STRINGS } from './bodies.js';
 

@@ -1,8 +1,7 @@
-/** Owns the description of logs: of work whose log is served already, its parameters; of all other work, the routes. */
-import { BOOLEAN, INTEGER, query, TEXT } from '../../openapi/route.js';
+/** The description of logs: of work whose log is served already, its parameters; of all other work, the routes. Pure. */
+import { BOOLEAN, INTEGER, path, query, TEXT } from '../../openapi/route.js';
 import type { Node } from '../../openapi/schema.js';
-import { path } from '../../openapi/route.js';
-import type { BelowRoute } from './declared.js';
+import type { BelowRoute, DescribeBelow } from './declared.js';
 
 const HOW: readonly Node[] = [
   query('follow', 'Go on until the work ends.', BOOLEAN),
@@ -24,29 +23,30 @@ export const LOG_PARAMETERS: readonly Node[] = [
   ...HOW,
 ];
 
-/** Of a Sandbox or Workspace. */
+/** Of work in which clients start processes of their own. */
 export const SESSION_LOG_PARAMETERS: readonly Node[] = [
   query('epoch', 'The newest by default; the last ten are kept.', INTEGER),
   query('container', '`main` by default; `process-` and the id of a detached process; `network`: its connections.'),
   ...HOW,
 ];
 
-function logsOf(plural: string, kind: string, at = 'logs', more: readonly Node[] = []): BelowRoute {
-  return {
-    plural,
-    path: at,
-    verb: 'read',
-    method: 'GET',
-    id: `read${kind}Logs`,
-    tag: 'Logs',
-    summary: `Read the output of a ${kind}`,
-    parameters: [...more, ...LOG_PARAMETERS],
-    answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
-  };
+function logsOf(of: string, at: string, more: readonly Node[] = []): readonly BelowRoute[] {
+  return [
+    {
+      path: at,
+      verb: 'read',
+      method: 'GET',
+      id: `read${of}Logs`,
+      tag: 'Logs',
+      summary: `Read the output of a ${of}`,
+      parameters: [...more, ...LOG_PARAMETERS],
+      answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
+    },
+  ];
 }
 
-export const LOG_ROUTES: readonly BelowRoute[] = [
-  logsOf('functions', 'Function'),
-  logsOf('images', 'Image'),
-  logsOf('pipelines', 'PipelineStage', 'stages/{stage}/logs', [path('stage', 'Name of the stage.')]),
-];
+export const logs: DescribeBelow = (kind) => logsOf(kind, 'logs');
+
+/** Of what runs in stages. */
+export const stages: DescribeBelow = (kind) =>
+  logsOf(`${kind}Stage`, 'stages/{stage}/logs', [path('stage', 'Name of the stage.')]);

@@ -1,4 +1,4 @@
-/** Owns the description of the wallet and its ledger. Source: decisions, "Kinds not detailed". */
+/** The description of the wallet and its ledger. Source: decisions, "Kinds not detailed". */
 import { INTEGER, list, OBJECT, query, TEXT } from '../../openapi/route.js';
 import { record, described } from './bodies.js';
 import type { BesideRoute } from './declared.js';

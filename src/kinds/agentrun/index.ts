@@ -82,6 +82,7 @@ export const agentRunKind: KindDefinition = {
   references: ({ spec }: This) => [catalogReference('Agent', 'spec.agent', spec.agent), ...groupOf(spec)],
   unbuilt: true,
   runsWork: true,
+  unservedSubresources: ['answer', 'journal', 'messages', 'resolutions'],
   machine: plainMachine<AgentRunSpec, AgentRunStatus>(),
 };
 

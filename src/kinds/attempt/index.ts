@@ -51,5 +51,6 @@ export const attemptKind: KindDefinition = {
   blobs: (_attempt, kept?: AttemptPrivate) => [
     ...new Set((kept?.outputs ?? []).flatMap(({ sha256 }) => (sha256 === '' ? [] : sha256))),
   ],
+  subresources: ['logs'],
   machine: attemptMachine,
 };

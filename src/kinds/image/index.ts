@@ -53,6 +53,7 @@ export const imageKind: KindDefinition = {
   blobs: imageBlobs,
   references: imageReferences,
   plainSight: imagePlainSight,
+  unservedSubresources: ['logs'],
   machine: plainMachine<ImageSpec, ImageObjectStatus>(),
 };
 

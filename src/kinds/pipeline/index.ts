@@ -48,5 +48,6 @@ export const pipelineKind: KindDefinition = {
   },
   unbuilt: true,
   runsWork: true,
+  unservedSubresources: ['stages'],
   machine: plainMachine<PipelineSpec, PipelineStatus>(),
 };

@@ -56,6 +56,8 @@ export const sandboxKind: KindDefinition = {
   references: sandboxReferences,
   plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   unsupported: unsupportedFields,
+  subresources: ['exec', 'files', 'logs', 'ports', 'processes', 'terminal'],
+  workRefusals: { starting: 'SandboxStarting', notRunning: 'SandboxNotRunning', failed: 'SandboxFailed' },
   machine: sandboxMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   asks: ({ spec }: This) => floorsOf(spec.resources),

@@ -59,6 +59,7 @@ export const volumeKind: KindDefinition = {
   blobs: revisionBlobs,
   references: volumeReferences,
   unsupported: unsupportedFields,
+  unservedSubresources: ['archive', 'files', 'revisions'],
   machine: volumeMachine,
 };
 

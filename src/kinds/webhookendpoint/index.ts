@@ -56,6 +56,7 @@ export const webhookEndpointKind: KindDefinition = {
     },
   ],
   references: webhookEndpointReferences,
+  subresources: ['deliveries'],
   machine: webhookEndpointMachine,
 };
 

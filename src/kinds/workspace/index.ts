@@ -48,6 +48,8 @@ export const workspaceKind: KindDefinition = {
   blobs: ({ status }: This) => (status.home?.digest === undefined ? [] : [status.home.digest]),
   plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
   unsupported: unsupportedFields,
+  subresources: ['exec', 'files', 'logs', 'processes', 'terminal', 'tools'],
+  workRefusals: { starting: 'WorkspaceStarting', notRunning: 'Conflict', failed: 'Conflict' },
   machine: workspaceMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   asks: ({ spec }: This) => floorsOf(spec.resources),

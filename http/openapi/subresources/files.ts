@@ -1,9 +1,9 @@
-/** Owns the description of the files inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown", Files. */
-import { CHECKSUM, RAW, record, described, TAR } from '../routes/declared/bodies.js';
-import { EPOCH, WAIT } from '../routes/declared/interactive.js';
-import { NAME, NAMESPACE } from './parameters.js';
-import { BOOLEAN, BYTES, INTEGER, query, route, TEXT } from './route.js';
-import type { Node } from './schema.js';
+/** The description of the files inside what runs. Pure. Source: decisions, "Routes not shown", Files. */
+import { CHECKSUM, RAW, record, described, TAR } from '../../routes/declared/bodies.js';
+import { EPOCH, WAIT } from '../../routes/declared/interactive.js';
+import { NAME, NAMESPACE } from '../parameters.js';
+import { BOOLEAN, BYTES, INTEGER, query, route, TEXT } from '../route.js';
+import type { Node } from '../schema.js';
 
 const AT: Node = { name: 'path', in: 'query', required: true, description: 'Absolute path inside.', schema: TEXT };
 const RANGE: Node = { name: 'Range', in: 'header', description: 'One range of bytes: 206 with those.', schema: TEXT };
@@ -46,8 +46,7 @@ const WRITTEN = record(
   ['path', 'type', 'size', 'sha256', 'mode', 'modifiedTime'],
 );
 
-/** `object` is the path of one object of the kind. */
-export function filePaths(object: string, kind: 'Sandbox' | 'Workspace'): Record<string, Node> {
+export function describeFiles(object: string, kind: string): Record<string, Node> {
   const place = [NAMESPACE as unknown as Node, NAME as unknown as Node, AT];
   const when = [EPOCH, WAIT];
   const read = (id: string, summary: string): Node =>

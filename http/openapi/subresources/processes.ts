@@ -1,11 +1,11 @@
-/** Owns the description of processes, terminals and ports inside a running Sandbox or Workspace. Pure. Source: decisions, "Routes not shown". */
-import { json, RAW, record, described, STRINGS } from '../routes/declared/bodies.js';
-import { COMMAND, EPOCH, WAIT } from '../routes/declared/interactive.js';
-import { COMMAND_SIGNALS } from '../../src/engines/compute/shared/signals.js';
-import { TERMINAL_PROTOCOL } from '../routes/terminal.js';
-import { IDEMPOTENCY_KEY, NAME, NAMESPACE } from './parameters.js';
-import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
-import type { Node } from './schema.js';
+/** The description of commands, detached processes and terminals inside what runs. Pure. Source: decisions, "Routes not shown". */
+import { json, RAW, record, described, STRINGS } from '../../routes/declared/bodies.js';
+import { COMMAND, EPOCH, RESULT, WAIT } from '../../routes/declared/interactive.js';
+import { COMMAND_SIGNALS } from '../../../src/engines/compute/shared/signals.js';
+import { TERMINAL_PROTOCOL } from '../../routes/terminal.js';
+import { IDEMPOTENCY_KEY, NAME, NAMESPACE } from '../parameters.js';
+import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from '../route.js';
+import type { Node } from '../schema.js';
 
 const PLACE: readonly Node[] = [{ ...NAMESPACE }, { ...NAME }];
 const ID = path('id', 'Id of the process; it belongs to one epoch.');
@@ -24,20 +24,40 @@ const PROCESS = record(
   ['id', 'command', 'running', 'startTime'],
 );
 
-type Kind = 'Sandbox' | 'Workspace';
+function operation(kind: string, id: string, summary: string, more: Pick<Route, 'answer'> & Partial<Route>): Node {
+  return route({
+    id: `${id}Of${kind}`,
+    tag: kind,
+    summary,
+    ...more,
+    parameters: [...PLACE, ...(more.parameters ?? [])],
+  });
+}
 
-/** `object` is the path of one object of the kind. */
-export function processPaths(object: string, kind: Kind): Record<string, Node> {
-  const of = (id: string, summary: string, more: Pick<Route, 'answer'> & Partial<Route>): Node =>
-    route({ id: `${id}Of${kind}`, tag: kind, summary, ...more, parameters: [...PLACE, ...(more.parameters ?? [])] });
+export function describeExec(object: string, kind: string): Record<string, Node> {
+  return {
+    [`${object}/exec`]: {
+      post: operation(kind, 'runCommand', 'Run a command and wait for its end', {
+        parameters: [EPOCH, WAIT],
+        body: json(COMMAND),
+        answer: {
+          schema: RESULT,
+          description: 'How it ended; frames {stream, data} as lines when application/x-ndjson is accepted.',
+        },
+      }),
+    },
+  };
+}
+
+export function describeProcesses(object: string, kind: string): Record<string, Node> {
   const one = `${object}/processes/{id}`;
   return {
     [`${object}/processes`]: {
-      get: of('listProcesses', 'List the detached processes of this epoch, the newest 100', {
+      get: operation(kind, 'listProcesses', 'List the detached processes of this epoch, the newest 100', {
         parameters: [EPOCH],
         answer: { schema: list(PROCESS), description: 'The processes.' },
       }),
-      post: of('startProcess', 'Start a detached process', {
+      post: operation(kind, 'startProcess', 'Start a detached process', {
         parameters: [EPOCH, WAIT, { ...IDEMPOTENCY_KEY }],
         body: json(COMMAND),
         description:
@@ -46,13 +66,13 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
       }),
     },
     [one]: {
-      get: of('readProcess', 'Read a detached process', {
+      get: operation(kind, 'readProcess', 'Read a detached process', {
         parameters: [ID],
         answer: { schema: PROCESS, description: 'The process.' },
       }),
     },
     [`${one}/output`]: {
-      get: of('readOutput', 'Read what a process has written', {
+      get: operation(kind, 'readOutput', 'Read what a process has written', {
         parameters: [ID, query('follow', 'Go on until it ends.', BOOLEAN)],
         answer: {
           type: 'application/x-ndjson',
@@ -63,7 +83,7 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
       }),
     },
     [`${one}/stdin`]: {
-      post: of('writeStdin', 'Write to the standard input of a process', {
+      post: operation(kind, 'writeStdin', 'Write to the standard input of a process', {
         parameters: [ID, query('end', 'Close the input behind it.', BOOLEAN)],
         body: { ...RAW, required: false },
         answer: {
@@ -75,14 +95,19 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
       }),
     },
     [`${one}/signals`]: {
-      post: of('signalProcess', 'Send a signal to a process and to all that it has started', {
+      post: operation(kind, 'signalProcess', 'Send a signal to a process and to all that it has started', {
         parameters: [ID],
         body: json(record({ signal: described('Which one.', { ...TEXT, enum: [...COMMAND_SIGNALS] }) }, ['signal'])),
         answer: { schema: PROCESS, description: 'Sent.' },
       }),
     },
+  };
+}
+
+export function describeTerminal(object: string, kind: string): Record<string, Node> {
+  return {
     [`${object}/terminal`]: {
-      get: of('openTerminal', 'Open a terminal: a WebSocket', {
+      get: operation(kind, 'openTerminal', 'Open a terminal: a WebSocket', {
         parameters: [
           query('cols', 'Columns, 1 to 1000; 80 by default.', INTEGER),
           query('rows', 'Rows, 1 to 1000; 24 by default.', INTEGER),
@@ -103,29 +128,5 @@ export function processPaths(object: string, kind: Kind): Record<string, Node> {
         },
       }),
     },
-  };
-}
-
-const PROXIED = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'];
-
-/** Any method; WebSockets and other upgrades too. */
-export function portPaths(object: string): Record<string, Node> {
-  const of = (method: string): Node =>
-    route({
-      id: `${method}PortOfSandbox`,
-      tag: 'Sandbox',
-      summary: 'Reach a port inside',
-      description:
-        'The request as it is, without the key; 503 Unavailable when nothing listens there. Cookies and redirects from inside hold below this path.',
-      parameters: [
-        ...PLACE,
-        path('port', 'Port that a program inside listens on, on loopback.'),
-        path('path', 'Path there, with slashes.'),
-        EPOCH,
-      ],
-      answer: { type: '*/*', schema: BYTES, description: 'What the program answers.' },
-    });
-  return {
-    [`${object}/ports/{port}/{path}`]: Object.fromEntries(PROXIED.map((method) => [method, of(method)])),
   };
 }

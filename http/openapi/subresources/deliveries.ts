@@ -1,8 +1,8 @@
-/** Owns the description of the delivery log of WebhookEndpoints (`http/routes/deliveries.ts`). Source: spec, "Webhook actions". Pure. */
-import { record, described } from '../routes/declared/bodies.js';
-import { IDEMPOTENCY_KEY, NAME } from './parameters.js';
-import { INTEGER, list, path, query, route, TEXT } from './route.js';
-import type { Node } from './schema.js';
+/** The description of a log of deliveries (`http/routes/deliveries.ts`). Source: spec, "Webhook actions". Pure. */
+import { record, described } from '../../routes/declared/bodies.js';
+import { IDEMPOTENCY_KEY, NAME } from '../parameters.js';
+import { INTEGER, list, path, query, route, TEXT } from '../route.js';
+import type { Node } from '../schema.js';
 
 const TIME: Node = { type: 'string', format: 'date-time' };
 
@@ -26,16 +26,14 @@ const DELIVERY = record(
   ['id', 'eventType', 'phase', 'attempts', 'time'],
 );
 
-const tag = 'WebhookEndpoint';
 const name = NAME as unknown as Node;
 
-/** `base` is `/apis/{group}/v1`. */
-export function webhookLogPaths(base: string): Record<string, Node> {
-  const deliveries = `${base}/webhookendpoints/{name}/deliveries`;
+export function describeDeliveries(object: string, kind: string): Record<string, Node> {
+  const deliveries = `${object}/deliveries`;
   return {
     [deliveries]: {
       get: route({
-        ...{ id: 'listDeliveriesOfWebhookEndpoint', tag, summary: 'List deliveries of the last 7 days' },
+        ...{ id: `listDeliveriesOf${kind}`, tag: kind, summary: 'List deliveries of the last 7 days' },
         parameters: [
           name,
           query('limit', 'At most so many.', INTEGER),
@@ -50,8 +48,8 @@ export function webhookLogPaths(base: string): Record<string, Node> {
     [`${deliveries}/{id}/replays`]: {
       post: route({
         ...{
-          id: 'replayDeliveryOfWebhookEndpoint',
-          tag,
+          id: `replayDeliveryOf${kind}`,
+          tag: kind,
           summary: 'Deliver the same body again, with a new webhook-id',
         },
         parameters: [name, path('id', 'Id of the delivery.'), { ...IDEMPOTENCY_KEY }],

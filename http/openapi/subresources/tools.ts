@@ -1,24 +1,23 @@
-/** Owns the description of links to the browser tools of a Workspace, and of what is behind them. Pure. */
-import { record, described } from '../routes/declared/bodies.js';
-import { NAME, NAMESPACE } from './parameters.js';
-import { BYTES, path, query, route, TEXT } from './route.js';
-import type { Node } from './schema.js';
+/** The description of links to browser tools, and of what is behind them. Pure. */
+import { record, described } from '../../routes/declared/bodies.js';
+import { NAME, NAMESPACE } from '../parameters.js';
+import { BYTES, path, query, route, TEXT } from '../route.js';
+import type { Node } from '../schema.js';
 
 const PROXIED = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'];
 
-/** `object` is the path of one Workspace. */
-export function toolPaths(object: string): Record<string, Node> {
+export function describeTools(object: string, kind: string): Record<string, Node> {
   const of = (method: string): Node =>
     route({
       id: `${method}Tool`,
-      tag: 'Workspace',
+      tag: kind,
       summary: 'Use a browser tool',
       description:
         'Authenticated by the cookie that a link sets, for this path alone: with `link` the answer is 303. The tool is started when somebody comes. WebSockets too. 409 once the Workspace has been stopped or started anew.',
       parameters: [
         path('org', 'The org.'),
         path('project', 'The project.'),
-        path('name', 'Name of the Workspace.'),
+        path('name', `Name of the ${kind}.`),
         path('tool', '`jupyter` or `vscode`.'),
         path('path', 'Path of the tool, with slashes.'),
         ...(method === 'get' ? [query('link', 'Value of a link.')] : []),
@@ -29,8 +28,8 @@ export function toolPaths(object: string): Record<string, Node> {
   return {
     [`${object}/tools/{tool}/links`]: {
       post: route({
-        id: 'createToolLinkOfWorkspace',
-        tag: 'Workspace',
+        id: `createToolLinkOf${kind}`,
+        tag: kind,
         summary: 'Make a link that opens a tool in a browser, once',
         description:
           'Of a running Workspace. `ssh` answers where to go. 409 WorkspaceToolUnavailable when spec.tools or the image has no such tool, NoSSHKey when neither the Workspace nor a member has a key.',
