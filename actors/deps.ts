@@ -10,7 +10,7 @@ import type { AdmissionDeps } from './admission/admission.js';
 import type { EffectDeps } from './effects/table.js';
 import type { Inputs } from './work/inputs.js';
 import type { ReportDeps } from './work/reports.js';
-import type { OrderDeps } from './work/work-spec.js';
+import type { WorkSpecDeps } from './work/work-spec.js';
 
 export interface Timers {
   arm(timer: StoredTimer): void;
@@ -34,7 +34,7 @@ export interface ActorsDeps {
   readonly endpoints?: PublicEndpoints | undefined;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
-  readonly access?: OrderDeps['access'];
+  readonly access?: WorkSpecDeps['access'];
   readonly keepOutput: ReportDeps['keep'];
   readonly settings: ActorSettings;
   readonly stopping: AbortSignal;

@@ -1,8 +1,8 @@
 /** Opens what carries out the effects of commits: the effect runner and the timers. Connects both to the actors. */
 import type { Address } from '../src/api/address.js';
 import { serviceRequest } from './caller.js';
-import type { ActorsDeps, Timers } from './deps.js';
-import { openEffectRunner, type EffectRunner } from './effects/runner.js';
+import type { ActorsDeps } from './deps.js';
+import { openEffectRunner } from './effects/runner.js';
 import { carryOut, type EffectDeps } from './effects/table.js';
 import type { ObjectsPart } from './open-objects.js';
 import type { WorkPart } from './open-work.js';
@@ -10,19 +10,10 @@ import { recover } from './recovery.js';
 import type { ServiceWrite } from './effects/children.js';
 import type { WriteReply } from './resource-service.js';
 
-export interface EffectsPart {
-  readonly runner: EffectRunner;
-  readonly timers: Timers;
-  /** A write of the service itself. */
-  serviceWrite(address: Address, write: ServiceWrite): Promise<WriteReply>;
-  /** Takes up what was under way; resolves when everything has been activated. */
-  start(): Promise<void>;
-}
-
-export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart): Promise<EffectsPart> {
+export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart) {
   const { kinds, pending, stopping } = deps;
   const { router, afterCommit } = objects;
-  const serviceWrite: EffectsPart['serviceWrite'] = (address, write) =>
+  const serviceWrite = (address: Address, write: ServiceWrite): Promise<WriteReply> =>
     objects.write(address, serviceRequest(address.org, write));
   const effectDeps: EffectDeps = {
     ...work.deps,
@@ -52,7 +43,8 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
     runner,
     timers,
     serviceWrite,
-    async start() {
+    /** Takes up what was under way; resolves when everything has been activated. */
+    async start(): Promise<void> {
       const working = await work.attempts.recall(deps, stopping);
       const unfinished = kinds.filter(({ machine }) => machine.isTerminal).map(({ kind }) => kind);
       await recover({ pending, effects: runner, router, kinds: unfinished, rearmTimers: timers.rearm, stopping });

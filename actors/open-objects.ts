@@ -6,41 +6,27 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { addressKey, type Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { DecisionContext } from '../src/kinds/machine.js';
-import type { Committer } from '../storage/commit/request.js';
-import { openAdmission, type Admission } from './admission/admission.js';
-import { openPause, type PauseSwitch } from './admission/pause.js';
+import { openAdmission } from './admission/admission.js';
+import { openPause } from './admission/pause.js';
 import type { ActorsDeps } from './deps.js';
-import { openHub, type Hub } from './hub/hub.js';
-import { openMessageRouter, type MessageRouter } from './message-router.js';
-import { openNextChange, type NextChange } from './next-change.js';
-import { openReads, type ReadsPart } from './open-reads.js';
+import { openHub } from './hub/hub.js';
+import { openMessageRouter } from './message-router.js';
+import { openNextChange } from './next-change.js';
+import { openReads } from './open-reads.js';
 import { openOrgTurns } from './org-turns.js';
 import { searchObjects } from './reads.js';
-import { openRegistry, type Registry } from './registry.js';
-import { openAfterCommit, type AfterCommitSwitch } from './resource/after-commit.js';
+import { openRegistry } from './registry.js';
+import { openAfterCommit } from './resource/after-commit.js';
 import type { WriteReply, WriteRequest } from './resource-service.js';
 import { submit, type SubmitDeps } from './submit.js';
-import { openSupervision, type Supervision } from './supervision.js';
-import { openActorTree, type ActorTree } from './system.js';
+import { openSupervision } from './supervision.js';
+import { openActorTree } from './system.js';
 
 const RING_CHANGES = 100_000;
 
-export interface ObjectsPart extends ReadsPart {
-  readonly admission: Admission;
-  readonly pause: PauseSwitch;
-  readonly hub: Hub;
-  readonly nextChange: NextChange;
-  readonly committer: Committer;
-  readonly supervision: Supervision;
-  readonly tree: ActorTree;
-  readonly registry: Registry;
-  readonly router: MessageRouter;
-  /** Takes what commits ask for; to be connected at once. */
-  readonly afterCommit: AfterCommitSwitch;
-  write(address: Address, request: WriteRequest): Promise<WriteReply>;
-}
+export type ObjectsPart = Awaited<ReturnType<typeof openObjects>>;
 
-export async function openObjects(deps: ActorsDeps): Promise<ObjectsPart> {
+export async function openObjects(deps: ActorsDeps) {
   const { kinds, clock, stopping } = deps;
   const kindOf = (name: string): KindDefinition | undefined => kinds.find(({ kind }) => kind === name);
   const reads = openReads(deps);
@@ -99,8 +85,9 @@ export async function openObjects(deps: ActorsDeps): Promise<ObjectsPart> {
     ...{ deliver: registry.deliver, paused: pause.current },
   };
   return {
+    /** `afterCommit` takes what commits ask for, and is to be connected at once. */
     ...{ ...reads, admission, pause, hub, nextChange, committer, supervision, tree, registry, afterCommit },
     router: openMessageRouter(registry.deliver, kindOf, clock),
-    write: (address, request) => submit(address, request, submitting),
+    write: (address: Address, request: WriteRequest): Promise<WriteReply> => submit(address, request, submitting),
   };
 }

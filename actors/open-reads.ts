@@ -1,10 +1,9 @@
 /** Opens what reads objects: the cache, and the turns in which single objects, lists and stored answers are read from Postgres. */
 import type { Address } from '../src/api/address.js';
-import type { Objects, Responses } from '../storage/store.js';
-import { openCache, type ObjectCache } from './cache.js';
+import { openCache } from './cache.js';
 import type { ActorsDeps } from './deps.js';
 import { answersInTurns, inTurns, openReadTurns } from './read-turns.js';
-import { readObject, type ListDeps } from './reads.js';
+import { readObject } from './reads.js';
 import { CROWD_OF_LISTS, openSlices } from './slices.js';
 
 /** Lists that read from Postgres at once; the other readers are left to single objects. */
@@ -14,16 +13,7 @@ const SINGLE_READS = 8;
 /** Longest wait of a single read for its place (ms): as for a connection. */
 const SINGLE_READ_WAIT_MS = 5_000;
 
-export interface ReadsPart {
-  readonly cache: ObjectCache;
-  readonly objects: Objects;
-  readonly responses: Responses;
-  /** What lists are read with. */
-  readonly lists: ListDeps;
-  read(address: Address): Promise<Buffer | undefined>;
-}
-
-export function openReads(deps: Pick<ActorsDeps, 'objects' | 'responses' | 'settings'>): ReadsPart {
+export function openReads(deps: Pick<ActorsDeps, 'objects' | 'responses' | 'settings'>) {
   const cache = openCache(deps.settings.cacheBytes);
   const singleRead = openReadTurns({ places: SINGLE_READS, shared: true, waitMs: SINGLE_READ_WAIT_MS });
   const objects = inTurns(deps.objects, singleRead);
@@ -32,7 +22,8 @@ export function openReads(deps: Pick<ActorsDeps, 'objects' | 'responses' | 'sett
     cache,
     objects,
     responses: answersInTurns(deps.responses, singleRead),
+    /** What lists are read with. */
     lists: { cache, objects, slices: openSlices(CROWD_OF_LISTS), turn },
-    read: (address) => readObject(address, { cache, objects }),
+    read: (address: Address): Promise<Buffer | undefined> => readObject(address, { cache, objects }),
   };
 }

@@ -5,25 +5,17 @@ import type { ActorsDeps } from './deps.js';
 import type { WorkDeps } from './effects/work.js';
 import type { ObjectsPart } from './open-objects.js';
 import { openActivity } from './work/activity.js';
-import { openAttempts, type Attempts } from './work/attempts.js';
-import { openCommands, type Commands } from './work/commands.js';
+import { openAttempts } from './work/attempts.js';
+import { openCommands } from './work/commands.js';
 import { openDetached } from './work/detached.js';
-import { openFiles, type Files } from './work/files/open.js';
+import { openFiles } from './work/files/open.js';
 import { openReports, type ReportDelivery } from './work/reports.js';
-import { openRunning, type Running } from './work/running.js';
-import { openTools, type Tools } from './work/tools.js';
+import { openRunning } from './work/running.js';
+import { openTools } from './work/tools.js';
 
-export interface WorkPart {
-  /** What the effects on work use. */
-  readonly deps: WorkDeps;
-  readonly attempts: Attempts;
-  readonly tools: Tools;
-  readonly running: Running;
-  readonly commands: Commands;
-  readonly files: Files;
-}
+export type WorkPart = ReturnType<typeof openWork>;
 
-export function openWork(deps: ActorsDeps, { read, router, nextChange }: ObjectsPart): WorkPart {
+export function openWork(deps: ActorsDeps, { read, router, nextChange }: ObjectsPart) {
   const { kinds, engine, secrets, inputs, access, clock, stopping } = deps;
   const onProblem = deps.observe.problem;
   const attempts = openAttempts();
@@ -59,7 +51,8 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
     });
   const attaching = { ...order, activity, nextChange: nextChange.wait };
   return {
-    deps: { ...order, attempts, reports, deliver, tell: router.tell },
+    /** What the effects on work use. */
+    deps: { ...order, attempts, reports, deliver, tell: router.tell } satisfies WorkDeps,
     attempts,
     tools,
     running: openRunning({ attempts, router, read }),

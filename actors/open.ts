@@ -2,15 +2,17 @@
  * Opens the actors of the process that holds the lease, as three parts of which each uses only those before it: objects, work, effects.
  * Everything in them ends when `stopping` is aborted.
  */
+import type { Address } from '../src/api/address.js';
 import type { Committer } from '../storage/commit/request.js';
 import type { ActorsDeps } from './deps.js';
+import type { ServiceWrite } from './effects/children.js';
 import type { MessageRouter } from './message-router.js';
-import { openEffects, type EffectsPart } from './open-effects.js';
+import { openEffects } from './open-effects.js';
 import { openObjects, type ObjectsPart } from './open-objects.js';
 import { openWork } from './open-work.js';
 import { openOperators, type Operators } from './operators.js';
 import { listObjects } from './reads.js';
-import type { ResourceService } from './resource-service.js';
+import type { ResourceService, WriteReply } from './resource-service.js';
 import { abortable } from './wait.js';
 import type { Commands } from './work/commands.js';
 import type { Files } from './work/files/open.js';
@@ -32,7 +34,7 @@ export interface Actors {
   readonly resources: ResourceService;
   readonly operators: Operators;
   /** A write of the service itself (bootstrap, catalogs). */
-  write: EffectsPart['serviceWrite'];
+  write(address: Address, write: ServiceWrite): Promise<WriteReply>;
   readonly router: MessageRouter;
   /** What browser tools there are inside running Workspaces. */
   readonly tools: Pick<Tools, 'look'>;

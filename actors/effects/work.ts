@@ -9,7 +9,7 @@ import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { fetchInputs, type Inputs } from '../work/inputs.js';
-import { resolveOrder, type OrderDeps } from '../work/work-spec.js';
+import { resolveWorkSpec, type WorkSpecDeps } from '../work/work-spec.js';
 import { workId, type Attempts } from '../work/attempts.js';
 import type { ReportDelivery, Reports } from '../work/reports.js';
 import type { EffectOf, LaterEffectDefinition } from './definition.js';
@@ -24,7 +24,7 @@ import {
   type PoolName,
 } from './outcome.js';
 
-export interface WorkDeps extends OrderDeps {
+export interface WorkDeps extends WorkSpecDeps {
   readonly inputs: Inputs;
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
@@ -114,14 +114,14 @@ export async function startWork(
       if (fetched.outcome === 'Missing') return await failed(fetched.reason, fetched.message);
       return fetched.outcome === 'Later' ? retry(fetched.message) : continueIn('starts');
     }
-    const resolved = await resolveOrder(id, row.address, plan, labels, deps, signal);
+    const resolved = await resolveWorkSpec(id, row.address, plan, labels, deps, signal);
     signal.throwIfAborted();
     switch (resolved.outcome) {
       case 'Missing':
         return await failed(resolved.reason, resolved.message);
       case 'Later':
         return retry(resolved.message);
-      case 'Order': {
+      case 'Resolved': {
         let { spec } = resolved;
         if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
           const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);

@@ -16,7 +16,7 @@ import { isService } from '../caller.js';
 import type { WriteReply, WriteRequest } from '../resource-service.js';
 import { applyMessage, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
-import { notFound, refusalOf } from './outcome.js';
+import { notFound, refusalOf } from './commit-refusals.js';
 import { replay } from './replay.js';
 import type { ActorDeps, Self } from './self.js';
 import { commitDraft } from './commit-draft.js';

@@ -17,9 +17,9 @@ import type { KindDefinition, WorkRefusals } from '../../src/kinds/kind.js';
 import type { WorkPlan } from '../../src/kinds/work.js';
 import type { Activity } from './activity.js';
 import { ATTEMPT, workId } from './attempts.js';
-import { resolveEnvironment, type OrderDeps } from './work-spec.js';
+import { resolveEnvironment, type WorkSpecDeps } from './work-spec.js';
 
-export interface AttachDeps extends OrderDeps {
+export interface AttachDeps extends WorkSpecDeps {
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
   readonly activity: Activity;

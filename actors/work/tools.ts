@@ -14,7 +14,7 @@ import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { BROWSER_TOOLS, type BrowserTool } from '../../src/kinds/workspace/browser-tools.js';
 import type { MessageRouter } from '../message-router.js';
 import { findOwner, type Attempts } from './attempts.js';
-import { resolveEnvironment, type OrderDeps } from './work-spec.js';
+import { resolveEnvironment, type WorkSpecDeps } from './work-spec.js';
 import { searchTools } from './tool-programs.js';
 
 export interface Tools {
@@ -26,7 +26,7 @@ export interface Tools {
   look(uid: string, epoch: number): void;
 }
 
-export interface ToolsDeps extends OrderDeps {
+export interface ToolsDeps extends WorkSpecDeps {
   readonly attempts: Pick<Attempts, 'find'>;
   readonly router: Pick<MessageRouter, 'send'>;
   readonly engine: Pick<ComputeEngine, 'exec'> | undefined;

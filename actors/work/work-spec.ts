@@ -11,7 +11,7 @@ import { Expansion, ExpansionTooLarge } from './expand.js';
 import type { Inputs } from './inputs.js';
 import { missing, openLogins, openSecrets, type Missing, type OpenDeps, type OpenedSecret } from './open-secrets.js';
 
-export interface OrderDeps extends OpenDeps {
+export interface WorkSpecDeps extends OpenDeps {
   readonly inputs: Pick<Inputs, 'stage'>;
   /** By work id; undefined where there is no attempt API. */
   readonly access?: ((work: string) => AttemptAccess | undefined) | undefined;
@@ -24,9 +24,9 @@ export interface AttemptAccess {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export type ResolvedOrder =
+export type ResolvedWorkSpec =
   | {
-      readonly outcome: 'Order';
+      readonly outcome: 'Resolved';
       readonly spec: WorkSpec;
       /** What the work mounts, by Secret. */
       readonly mounted: PinnedVersions;
@@ -41,14 +41,14 @@ const LOG_BYTES = 64 * 1024 * 1024;
 
 type PinnedVersions = Extract<ObjectMessage, { letter: 'SecretsPinned' }>['versions'];
 
-export async function resolveOrder(
+export async function resolveWorkSpec(
   id: string,
   place: Address,
   plan: WorkPlan,
   labels: Readonly<Record<string, string>>,
-  deps: OrderDeps,
+  deps: WorkSpecDeps,
   signal: AbortSignal,
-): Promise<ResolvedOrder> {
+): Promise<ResolvedWorkSpec> {
   const opened = await openSecrets(place, plan, deps);
   if ('outcome' in opened) return opened;
   const registryLogins = await openLogins(place, plan, deps);
@@ -77,7 +77,7 @@ export async function resolveOrder(
     return missing('ExpansionTooLarge', 'with its $(NAME) references expanded, a command or environment is too large');
   }
   return {
-    outcome: 'Order',
+    outcome: 'Resolved',
     spec: {
       id,
       image: plan.image,
@@ -104,7 +104,7 @@ export async function resolveEnvironment(
   place: Address,
   plan: WorkPlan,
   work: string,
-  deps: OrderDeps,
+  deps: WorkSpecDeps,
 ): Promise<{ readonly outcome: 'Environment'; readonly env: Readonly<Record<string, string>> } | Missing> {
   const opened = await openSecrets(place, plan, deps);
   if ('outcome' in opened) return opened;

@@ -5,25 +5,25 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import { openTestDatabase } from '../support/postgres.js';
-import { counterAt, openHouse, ORG, until } from './house.js';
+import { counterAt, openRuntime, ORG, until } from './runtime-fixture.js';
 
 test('a create is answered with what is stored, and a second one of the same name is told so', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  const made = await house.make('one', { note: 'hello' });
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  const made = await runtime.make('one', { note: 'hello' });
   t.is(made.outcome, 'Done');
-  const read = await house.actors.resources.read(counterAt('one'), AbortSignal.timeout(5_000));
+  const read = await runtime.actors.resources.read(counterAt('one'), AbortSignal.timeout(5_000));
   t.deepEqual(read && decodeObject(read), made.outcome === 'Done' ? decodeObject(made.body) : undefined);
-  const again = await house.make('one');
+  const again = await runtime.make('one');
   t.is(again.outcome === 'Refused' && again.refusal.code, 'AlreadyExists');
-  await house.drop();
+  await runtime.drop();
 });
 
 test('concurrent patches of one object are all kept, one version each', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  await house.make('hot');
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  await runtime.make('hot');
   const replies = await Promise.all(
     Array.from({ length: 50 }, (_, i) =>
-      house.write(counterAt('hot'), {
+      runtime.write(counterAt('hot'), {
         verb: 'patch',
         patch: { type: 'merge', patch: { metadata: { labels: { [`k${i}`]: 'v' } } } },
       }),
@@ -31,30 +31,30 @@ test('concurrent patches of one object are all kept, one version each', async (t
   );
   const versions = replies.map((reply) => (reply.outcome === 'Done' ? Number(reply.etag) : 0));
   t.is(new Set(versions).size, 50);
-  const body = await house.actors.resources.read(counterAt('hot'), AbortSignal.timeout(5_000));
+  const body = await runtime.actors.resources.read(counterAt('hot'), AbortSignal.timeout(5_000));
   t.is(body && Object.keys(decodeObject(body).metadata.labels ?? {}).length, 50);
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a letter that a commit asked for arrives exactly once, although its sender is gone by then', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  await house.make('receiver');
-  await Promise.all(Array.from({ length: 20 }, (_, i) => house.make(`sender-${i}`, { tell: 'receiver' })));
-  await until(async () => (await house.status('receiver'))?.['told'] === 20, 'all letters were counted');
-  await until(() => house.actors.health().effects === 0, 'no effect is left');
-  t.is((await house.status('receiver'))?.['told'], 20);
-  await house.drop();
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  await runtime.make('receiver');
+  await Promise.all(Array.from({ length: 20 }, (_, i) => runtime.make(`sender-${i}`, { tell: 'receiver' })));
+  await until(async () => (await runtime.status('receiver'))?.['told'] === 20, 'all letters were counted');
+  await until(() => runtime.actors.health().effects === 0, 'no effect is left');
+  t.is((await runtime.status('receiver'))?.['told'], 20);
+  await runtime.drop();
 });
 
 test('effects and timers that were stored before a crash are carried out by the next process', async (t) => {
   const { url } = await openTestDatabase(t);
-  const first = await openHouse(url);
+  const first = await openRuntime(url);
   await first.make('receiver');
   await first.make('sleeper', { wakeIn: 300 });
   const made = Array.from({ length: 30 }, (_, i) => first.make(`sender-${i}`, { tell: 'receiver' }));
   await Promise.all(made);
   await first.drop();
-  const second = await openHouse(url);
+  const second = await openRuntime(url);
   await until(async () => Number((await second.status('receiver'))?.['told']) >= 30, 'every letter arrived');
   await until(async () => Number((await second.status('sleeper'))?.['timers']) >= 1, 'the timer fired');
   t.pass();
@@ -62,11 +62,11 @@ test('effects and timers that were stored before a crash are carried out by the 
 });
 
 test('an actor that crashes again and again is parked with a condition, its neighbours go on, and an operator frees it', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  await house.make('bad', { crashOn: 'Updated' });
-  await house.make('good');
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  await runtime.make('bad', { crashOn: 'Updated' });
+  await runtime.make('good');
   const poke = (name: string, note: string) =>
-    house.write(counterAt(name), { verb: 'patch', patch: { type: 'merge', patch: { spec: { note } } } });
+    runtime.write(counterAt(name), { verb: 'patch', patch: { type: 'merge', patch: { spec: { note } } } });
   for (let i = 0; i < 6; i += 1) {
     const reply = await poke('bad', `n${i}`);
     t.is(reply.outcome === 'Refused' && reply.refusal.code, 'InternalError');
@@ -74,28 +74,28 @@ test('an actor that crashes again and again is parked with a condition, its neig
   const parked = await poke('bad', 'x');
   t.is(parked.outcome === 'Refused' && parked.refusal.code, 'Unavailable');
   t.is((await poke('good', 'fine')).outcome, 'Done');
-  const status = (await house.status('bad')) as { conditions?: { type: string; status: string; message: string }[] };
+  const status = (await runtime.status('bad')) as { conditions?: { type: string; status: string; message: string }[] };
   const condition = status.conditions?.find(({ type }) => type === 'ActorHealthy');
   t.is(condition?.status, 'False');
   t.true(condition?.message.includes('TypeError'));
   t.false(condition?.message.includes('told to crash'));
-  t.true(house.crashes.some(({ parked: isParked }) => isParked));
-  await house.actors.operators.restartActor(counterAt('bad'));
-  t.is(house.actors.operators.actor(counterAt('bad')).parked, false);
-  const healed = (await house.status('bad')) as { conditions?: { type: string; status: string }[] };
+  t.true(runtime.crashes.some(({ parked: isParked }) => isParked));
+  await runtime.actors.operators.restartActor(counterAt('bad'));
+  t.is(runtime.actors.operators.actor(counterAt('bad')).parked, false);
+  const healed = (await runtime.status('bad')) as { conditions?: { type: string; status: string }[] };
   t.is(healed.conditions?.find(({ type }) => type === 'ActorHealthy')?.status, 'True');
   const afterwards = await poke('bad', 'y');
   t.is(afterwards.outcome === 'Refused' && afterwards.refusal.code, 'InternalError');
-  await house.drop();
+  await runtime.drop();
 });
 
 test('what is parked is listed a page at a time, and is forgotten with its object', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  const { operators } = house.actors;
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  const { operators } = runtime.actors;
   for (const name of ['bad-1', 'bad-2', 'bad-3']) {
-    await house.make(name, { crashOn: 'Updated' });
+    await runtime.make(name, { crashOn: 'Updated' });
     const patch = (note: string) => ({ type: 'merge', patch: { spec: { note } } }) as const;
-    for (let i = 0; i < 6; i += 1) await house.write(counterAt(name), { verb: 'patch', patch: patch(`n${i}`) });
+    for (let i = 0; i < 6; i += 1) await runtime.write(counterAt(name), { verb: 'patch', patch: patch(`n${i}`) });
   }
   const first = operators.parked('Counter', 2);
   t.deepEqual(
@@ -106,22 +106,22 @@ test('what is parked is listed a page at a time, and is forgotten with its objec
   t.deepEqual([rest.items.map(({ address }) => address.name), rest.next], [['bad-3'], undefined]);
   await operators.restartActor(counterAt('bad-1'));
   const crash = { type: 'merge', patch: { spec: { note: 'again' } } } as const;
-  await house.write(counterAt('bad-1'), { verb: 'patch', patch: crash });
+  await runtime.write(counterAt('bad-1'), { verb: 'patch', patch: crash });
   t.is(operators.actor(counterAt('bad-1')).restarts, 1);
-  t.is((await house.write(counterAt('bad-1'), { verb: 'delete', options: {} })).outcome, 'Done');
+  t.is((await runtime.write(counterAt('bad-1'), { verb: 'delete', options: {} })).outcome, 'Done');
   t.is(operators.actor(counterAt('bad-1')).restarts, 0);
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a create that always crashes parks nothing, since there is no object to park', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
   for (let i = 0; i < 7; i += 1) {
-    const reply = await house.make('never', { crashOn: 'Created' });
+    const reply = await runtime.make('never', { crashOn: 'Created' });
     t.is(reply.outcome === 'Refused' && reply.refusal.code, 'InternalError');
   }
-  t.deepEqual(house.actors.operators.parked('Counter', 10), { items: [], next: undefined });
-  t.is((await house.make('never')).outcome, 'Done', 'the name is good for another');
-  await house.drop();
+  t.deepEqual(runtime.actors.operators.parked('Counter', 10), { items: [], next: undefined });
+  t.is((await runtime.make('never')).outcome, 'Done', 'the name is good for another');
+  await runtime.drop();
 });
 
 test('a handler that hangs is seen although its mailbox is empty (I13)', async (t) => {
@@ -130,22 +130,22 @@ test('a handler that hangs is seen although its mailbox is empty (I13)', async (
   const beforeSlots = (): Promise<void> | void => {
     if (hangs) return new Promise((resolve) => (answer = resolve));
   };
-  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1, beforeSlots });
-  await house.make('one');
-  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  const runtime = await openRuntime((await openTestDatabase(t)).url, { passivateAfterMs: 1, beforeSlots });
+  await runtime.make('one');
+  await until(() => runtime.actors.sizes().actors === 0, 'the actor was let go');
   hangs = true;
-  const patched = house.write(counterAt('one'), {
+  const patched = runtime.write(counterAt('one'), {
     verb: 'patch',
     patch: { type: 'merge', patch: { spec: { note: 'x' } } },
   });
-  await until(() => house.actors.health().oldestMessageMs > 50, 'its age is seen');
-  t.is(house.actors.operators.actor(counterAt('one')).mailboxDepth, 0);
-  t.true((house.actors.operators.supervisors().find(({ kind }) => kind === 'Counter')?.oldestMs ?? 0) > 50);
+  await until(() => runtime.actors.health().oldestMessageMs > 50, 'its age is seen');
+  t.is(runtime.actors.operators.actor(counterAt('one')).mailboxDepth, 0);
+  t.true((runtime.actors.operators.supervisors().find(({ kind }) => kind === 'Counter')?.oldestMs ?? 0) > 50);
   hangs = false;
   answer();
   t.is((await patched).outcome, 'Done');
-  await until(() => house.actors.health().oldestMessageMs === 0, 'nothing waits any more');
-  await house.drop();
+  await until(() => runtime.actors.health().oldestMessageMs === 0, 'nothing waits any more');
+  await runtime.drop();
 });
 
 test('storage that does not answer crashes and parks nobody, and letters wait for it', async (t) => {
@@ -153,70 +153,70 @@ test('storage that does not answer crashes and parks nobody, and letters wait fo
   const beforeSlots = (): void => {
     if (away) throw refuse('Unavailable', 'storage did not answer');
   };
-  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1, beforeSlots });
-  await house.make('one');
-  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  const runtime = await openRuntime((await openTestDatabase(t)).url, { passivateAfterMs: 1, beforeSlots });
+  await runtime.make('one');
+  await until(() => runtime.actors.sizes().actors === 0, 'the actor was let go');
   away = true;
   for (let i = 0; i < 10; i += 1) {
     const patch = { type: 'merge', patch: { spec: { note: `n${i}` } } } as const;
-    const reply = await house.write(counterAt('one'), { verb: 'patch', patch });
+    const reply = await runtime.write(counterAt('one'), { verb: 'patch', patch });
     t.is(reply.outcome === 'Refused' && reply.refusal.code, 'Unavailable');
   }
-  await house.make('sender', { tell: 'one' });
-  await until(() => (house.actors.operators.actor(counterAt('one')).mailboxDepth ?? 0) > 0, 'the letter waits');
+  await runtime.make('sender', { tell: 'one' });
+  await until(() => (runtime.actors.operators.actor(counterAt('one')).mailboxDepth ?? 0) > 0, 'the letter waits');
   away = false;
-  await until(async () => (await house.status('one'))?.['told'] === 1, 'the letter arrived');
-  t.deepEqual(house.crashes, []);
-  t.is(house.actors.operators.actor(counterAt('one')).parked, false);
-  await house.drop();
+  await until(async () => (await runtime.status('one'))?.['told'] === 1, 'the letter arrived');
+  t.deepEqual(runtime.crashes, []);
+  t.is(runtime.actors.operators.actor(counterAt('one')).parked, false);
+  await runtime.drop();
 });
 
 test('a book is rebuilt from its rows when a passivated actor wakes', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1 });
-  await house.make('keeper', { slots: 7 });
-  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
-  await house.make('sender', { tell: 'keeper' });
-  await until(async () => (await house.status('keeper'))?.['phase'] === '7', 'the book had its rows again');
-  t.is((await house.status('keeper'))?.['told'], 1);
-  await house.drop();
+  const runtime = await openRuntime((await openTestDatabase(t)).url, { passivateAfterMs: 1 });
+  await runtime.make('keeper', { slots: 7 });
+  await until(() => runtime.actors.sizes().actors === 0, 'the actor was let go');
+  await runtime.make('sender', { tell: 'keeper' });
+  await until(async () => (await runtime.status('keeper'))?.['phase'] === '7', 'the book had its rows again');
+  t.is((await runtime.status('keeper'))?.['told'], 1);
+  await runtime.drop();
 });
 
 test('deleting an owner in the foreground waits for its children, and in the background does not', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
   for (const policy of ['Foreground', 'Background'] as const) {
-    const owner = await house.make(`owner-${policy.toLowerCase()}`);
+    const owner = await runtime.make(`owner-${policy.toLowerCase()}`);
     const uid = owner.outcome === 'Done' ? decodeObject(owner.body).metadata.uid : '';
     const name = `child-${policy.toLowerCase()}`;
     const reference = { apiVersion: 'svc.dev/v1', kind: 'Counter', name: `owner-${policy.toLowerCase()}`, uid };
-    await house.write(counterAt(name), {
+    await runtime.write(counterAt(name), {
       verb: 'create',
       body: { metadata: { name, finalizers: ['example.com/hold'], ownerReferences: [reference] }, spec: {} },
     });
     const owned = counterAt(`owner-${policy.toLowerCase()}`);
-    await house.write(owned, { verb: 'delete', options: { propagationPolicy: policy } });
+    await runtime.write(owned, { verb: 'delete', options: { propagationPolicy: policy } });
     const childGoing = async () => {
-      const body = await house.actors.resources.read(counterAt(name), AbortSignal.timeout(5_000));
+      const body = await runtime.actors.resources.read(counterAt(name), AbortSignal.timeout(5_000));
       return body !== undefined && decodeObject(body).metadata.deletionTimestamp !== undefined;
     };
     await until(childGoing, 'the child is asked to go');
-    const still = await house.actors.resources.read(owned, AbortSignal.timeout(5_000));
+    const still = await runtime.actors.resources.read(owned, AbortSignal.timeout(5_000));
     t.is(still !== undefined, policy === 'Foreground');
-    await house.write(counterAt(name), {
+    await runtime.write(counterAt(name), {
       verb: 'patch',
       patch: { type: 'merge', patch: { metadata: { finalizers: null } } },
     });
     await until(
-      async () => (await house.actors.resources.read(owned, AbortSignal.timeout(5_000))) === undefined,
+      async () => (await runtime.actors.resources.read(owned, AbortSignal.timeout(5_000))) === undefined,
       'the owner is gone',
     );
   }
-  await house.drop();
+  await runtime.drop();
 });
 
 test('the same Idempotency-Key answers with the first response, and a different request under it is refused', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
   const ask = (name: string, fingerprint: string) =>
-    house.write(counterAt(name), {
+    runtime.write(counterAt(name), {
       verb: 'create',
       body: { metadata: { name }, spec: {} },
       idempotency: { key: 'k-1', fingerprint },
@@ -227,29 +227,29 @@ test('the same Idempotency-Key answers with the first response, and a different 
   t.deepEqual(second.outcome === 'Done' && second.body.toString(), first.outcome === 'Done' && first.body.toString());
   const other = await ask('twice', 'f-2');
   t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
-  t.is(await house.status('twice'), undefined);
-  await house.drop();
+  t.is(await runtime.status('twice'), undefined);
+  await runtime.drop();
 });
 
 test('a rehearsed create of a name that is taken is told so, and hides the object from nobody behind it', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url, { passivateAfterMs: 1, cacheBytes: 1 });
-  await house.make('taken');
-  await until(() => house.actors.sizes().actors === 0, 'the actor was let go');
+  const runtime = await openRuntime((await openTestDatabase(t)).url, { passivateAfterMs: 1, cacheBytes: 1 });
+  await runtime.make('taken');
+  await until(() => runtime.actors.sizes().actors === 0, 'the actor was let go');
   const body = { metadata: { name: 'taken' }, spec: {} };
-  const rehearsal = house.write(counterAt('taken'), { verb: 'create', body, dryRun: true });
+  const rehearsal = runtime.write(counterAt('taken'), { verb: 'create', body, dryRun: true });
   const patch = { type: 'merge', patch: { spec: { note: 'there' } } } as const;
-  const patched = house.write(counterAt('taken'), { verb: 'patch', patch });
+  const patched = runtime.write(counterAt('taken'), { verb: 'patch', patch });
   const reply = await rehearsal;
   t.is(reply.outcome === 'Refused' && reply.refusal.code, 'AlreadyExists');
   t.is((await patched).outcome, 'Done');
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a patch that is repeated under its key is answered from the store, also when it changes nothing any more', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  await house.make('one');
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  await runtime.make('one');
   const ask = (note: string, fingerprint: string) =>
-    house.write(counterAt('one'), {
+    runtime.write(counterAt('one'), {
       verb: 'patch',
       patch: { type: 'merge', patch: { spec: { note } } },
       idempotency: { key: 'k-2', fingerprint },
@@ -260,14 +260,14 @@ test('a patch that is repeated under its key is answered from the store, also wh
   t.is(again.outcome === 'Done' && again.etag, first.outcome === 'Done' && first.etag);
   const other = await ask('a', 'f-2');
   t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a patch that changed nothing is not applied by its repeat, although somebody has written since', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  await house.make('one', { note: 'a' });
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  await runtime.make('one', { note: 'a' });
   const ask = (note: string, key?: string) =>
-    house.write(counterAt('one'), {
+    runtime.write(counterAt('one'), {
       verb: 'patch',
       patch: { type: 'merge', patch: { spec: { note } } },
       idempotency: key === undefined ? undefined : { key, fingerprint: note },
@@ -278,18 +278,18 @@ test('a patch that changed nothing is not applied by its repeat, although somebo
   const again = await ask('a', 'k-3');
   t.is(again.outcome === 'Done' && again.replayed, true);
   t.deepEqual(again.outcome === 'Done' && again.body.toString(), first.outcome === 'Done' && first.body.toString());
-  const body = await house.actors.resources.read(counterAt('one'), AbortSignal.timeout(5_000));
+  const body = await runtime.actors.resources.read(counterAt('one'), AbortSignal.timeout(5_000));
   t.like(body && decodeObject(body), { spec: { note: 'b' } });
   const other = await ask('b', 'k-3');
   t.is(other.outcome === 'Refused' && other.refusal.code, 'IdempotencyKeyReused');
-  await house.drop();
+  await runtime.drop();
 });
 
 test('an owner that goes in the foreground does not wait for a child that has another owner', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
   const uids: Record<string, string> = {};
   for (const name of ['first', 'second']) {
-    const made = await house.make(name);
+    const made = await runtime.make(name);
     uids[name] = made.outcome === 'Done' ? decodeObject(made.body).metadata.uid : '';
   }
   const ownerReferences = ['first', 'second'].map((name) => ({
@@ -299,25 +299,25 @@ test('an owner that goes in the foreground does not wait for a child that has an
     uid: uids[name],
   }));
   const body = { metadata: { name: 'shared', ownerReferences }, spec: {} };
-  await house.write(counterAt('shared'), { verb: 'create', body });
-  await house.write(counterAt('first'), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
-  await until(async () => (await house.status('first')) === undefined, 'the owner is gone');
-  const shared = await house.actors.resources.read(counterAt('shared'), AbortSignal.timeout(5_000));
+  await runtime.write(counterAt('shared'), { verb: 'create', body });
+  await runtime.write(counterAt('first'), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
+  await until(async () => (await runtime.status('first')) === undefined, 'the owner is gone');
+  const shared = await runtime.actors.resources.read(counterAt('shared'), AbortSignal.timeout(5_000));
   t.deepEqual(shared && decodeObject(shared).metadata.ownerReferences?.map(({ name }) => name), ['second']);
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a circle of owners, an object that owns itself, and a child in another project hold up no deletion', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
   const elsewhere: Address = { org: ORG, kind: 'Namespace', project: '', name: 'elsewhere' };
-  await house.actors.write(elsewhere, { verb: 'create', body: { metadata: { name: 'elsewhere' } } });
+  await runtime.actors.write(elsewhere, { verb: 'create', body: { metadata: { name: 'elsewhere' } } });
   const uidOf = (reply: WriteReply): string => (reply.outcome === 'Done' ? decodeObject(reply.body).metadata.uid : '');
   const own = (name: string, uid: string) => ({ apiVersion: 'svc.dev/v1', kind: 'Counter', name, uid });
   const names = ['alone', 'first', 'second', 'third', 'near'];
   const uids: Record<string, string> = {};
-  for (const name of names) uids[name] = uidOf(await house.make(name));
+  for (const name of names) uids[name] = uidOf(await runtime.make(name));
   const owned = (name: string, owner: string) =>
-    house.write(counterAt(name), {
+    runtime.write(counterAt(name), {
       verb: 'patch',
       patch: { type: 'merge', patch: { metadata: { ownerReferences: [own(owner, uids[owner] ?? '')] } } },
     });
@@ -331,12 +331,12 @@ test('a circle of owners, an object that owns itself, and a child in another pro
   const far = { ...counterAt('far'), project: 'elsewhere' };
   const body = { metadata: { name: 'far', ownerReferences: [own('near', uids['near'] ?? '')] }, spec: {} };
   const caller = { ...serviceRequest(ORG, { verb: 'create', body }).caller, holder: 'someone' };
-  const refused = await house.write(far, { verb: 'create', body, caller });
+  const refused = await runtime.write(far, { verb: 'create', body, caller });
   t.is(refused.outcome === 'Refused' && refused.refusal.code, 'Invalid');
   t.is(refused.outcome === 'Refused' && refused.refusal.causes?.[0]?.field, 'metadata.ownerReferences[0]');
   t.is(
     (
-      await house.write(counterAt('here'), {
+      await runtime.write(counterAt('here'), {
         verb: 'create',
         body: { ...body, metadata: { ...body.metadata, name: 'here' } },
         caller,
@@ -345,47 +345,47 @@ test('a circle of owners, an object that owns itself, and a child in another pro
     'Done',
   );
   // As an earlier version let it be made.
-  t.is((await house.write(far, { verb: 'create', body })).outcome, 'Done');
+  t.is((await runtime.write(far, { verb: 'create', body })).outcome, 'Done');
   for (const name of ['alone', 'first', 'near'])
-    await house.write(counterAt(name), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
+    await runtime.write(counterAt(name), { verb: 'delete', options: { propagationPolicy: 'Foreground' } });
   for (const address of [...names.map(counterAt), counterAt('here'), far])
     await until(
-      async () => (await house.actors.resources.read(address, AbortSignal.timeout(5_000))) === undefined,
+      async () => (await runtime.actors.resources.read(address, AbortSignal.timeout(5_000))) === undefined,
       `${address.name} is gone`,
     );
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a timer that fires late, for an earlier arming or once more, changes nothing', async (t) => {
   const { url } = await openTestDatabase(t);
-  let house = await openHouse(url);
-  await house.make('w', { wakeIn: 3_600_000 });
-  const [row] = await house.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 1_000, 10);
+  let runtime = await openRuntime(url);
+  await runtime.make('w', { wakeIn: 3_600_000 });
+  const [row] = await runtime.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 1_000, 10);
   const { uid, timer, generation = 0 } = row ?? { uid: '', timer: '' };
   t.true(generation > 0);
   const fire = (of: number) =>
-    house.actors.router.deliver(counterAt('w'), uid, { type: 'TimerFired', timer, generation: of });
+    runtime.actors.router.deliver(counterAt('w'), uid, { type: 'TimerFired', timer, generation: of });
   t.is(await fire(generation - 1), 'Done');
-  t.is((await house.status('w'))?.['timers'], 0);
+  t.is((await runtime.status('w'))?.['timers'], 0);
   // Also where the object was loaded anew, and does not know when it was armed.
-  await house.drop();
-  house = await openHouse(url);
+  await runtime.drop();
+  runtime = await openRuntime(url);
   await fire(generation - 1);
-  t.is((await house.status('w'))?.['timers'], 0);
+  t.is((await runtime.status('w'))?.['timers'], 0);
   await Promise.all([fire(generation), fire(generation)]);
   await fire(generation);
-  t.is((await house.status('w'))?.['timers'], 1);
-  t.deepEqual(await house.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 1_000, 10), []);
-  await house.drop();
+  t.is((await runtime.status('w'))?.['timers'], 1);
+  t.deepEqual(await runtime.store.pending.timersDue(Number.MAX_SAFE_INTEGER / 1_000, 10), []);
+  await runtime.drop();
 });
 
 test('a list is one exact snapshot while objects are written', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  for (let i = 0; i < 20; i += 1) await house.make(`c-${String(i).padStart(2, '0')}`);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  for (let i = 0; i < 20; i += 1) await runtime.make(`c-${String(i).padStart(2, '0')}`);
   const kind = { kind: 'Counter' } as never;
-  const page = await house.actors.resources.list({ range: { org: ORG, kind }, signal: AbortSignal.timeout(5_000) });
-  await house.write(counterAt('c-05'), { verb: 'delete', options: {} });
-  await house.write(counterAt('c-06'), {
+  const page = await runtime.actors.resources.list({ range: { org: ORG, kind }, signal: AbortSignal.timeout(5_000) });
+  await runtime.write(counterAt('c-05'), { verb: 'delete', options: {} });
+  await runtime.write(counterAt('c-06'), {
     verb: 'patch',
     patch: { type: 'merge', patch: { metadata: { labels: { late: 'yes' } } } },
   });
@@ -399,5 +399,5 @@ test('a list is one exact snapshot while objects are written', async (t) => {
     }
   }
   t.is(names.length, 20);
-  await house.drop();
+  await runtime.drop();
 });

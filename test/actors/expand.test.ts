@@ -1,7 +1,7 @@
 import test from 'ava';
 import { assert, property, string } from 'fast-check';
 import { Expansion, ExpansionTooLarge, MOST_TOGETHER } from '../../actors/work/expand.js';
-import { resolveOrder, type OrderDeps } from '../../actors/work/work-spec.js';
+import { resolveWorkSpec, type WorkSpecDeps } from '../../actors/work/work-spec.js';
 import type { PlannedEnv, WorkPlan } from '../../src/kinds/work.js';
 
 const expand = (text: string, variables: Record<string, string> = { A: '1', B_2: 'two', EMPTY: '' }): string =>
@@ -44,7 +44,7 @@ const deps = {
   used: () => undefined,
   now: () => 0,
   inputs: { stage: async () => ({ outcome: 'Later', message: '' }) as const },
-} satisfies OrderDeps;
+} satisfies WorkSpecDeps;
 
 function plan(command: readonly string[], env: readonly PlannedEnv[]): WorkPlan {
   const main = { name: 'main', command, env };
@@ -61,8 +61,8 @@ test('command and env of every process of an order are expanded, each value from
     { name: 'LATE', value: 'late' },
     { name: 'BOTH', value: '$(LATE)/$(EARLY)' },
   ];
-  const resolved = await resolveOrder('id', PLACE, plan(['echo', '$(BOTH)', '$$(LATE)'], env), {}, deps, never());
-  if (resolved.outcome !== 'Order') return t.fail(resolved.outcome);
+  const resolved = await resolveWorkSpec('id', PLACE, plan(['echo', '$(BOTH)', '$$(LATE)'], env), {}, deps, never());
+  if (resolved.outcome !== 'Resolved') return t.fail(resolved.outcome);
   for (const process of [resolved.spec.main, ...resolved.spec.sidecars]) {
     t.deepEqual(process?.command, ['echo', 'late/$(LATE)', '$(LATE)']);
     t.deepEqual(process?.env, { EARLY: '$(LATE)', LATE: 'late', BOTH: 'late/$(LATE)' });
@@ -71,7 +71,7 @@ test('command and env of every process of an order are expanded, each value from
     name: `V${n}`,
     value: n === 0 ? 'xx' : `$(V${n - 1})$(V${n - 1})`,
   }));
-  const refused = await resolveOrder('id', PLACE, plan(['true'], doubling), {}, deps, never());
+  const refused = await resolveWorkSpec('id', PLACE, plan(['true'], doubling), {}, deps, never());
   t.like(refused, { outcome: 'Missing', reason: 'ExpansionTooLarge' });
 });
 

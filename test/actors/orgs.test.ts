@@ -5,16 +5,16 @@ import { createOrg, type OrgDeps } from '../../actors/orgs.js';
 import { refuse } from '../../src/api/refusal.js';
 import { openOrgs } from '../../storage/orgs.js';
 import { openTestDatabase } from '../support/postgres.js';
-import { openHouse, type House } from './house.js';
+import { openRuntime, type RuntimeFixture } from './runtime-fixture.js';
 
-const answersOf = (house: House): OrgDeps['answers'] => ({
-  find: (holder, key) => house.store.responses.find('bootstrap', holder, key),
-  keep: (answer) => house.actors.keepAnswer('bootstrap', answer, 0),
+const answersOf = (runtime: RuntimeFixture): OrgDeps['answers'] => ({
+  find: (holder, key) => runtime.store.responses.find('bootstrap', holder, key),
+  keep: (answer) => runtime.actors.keepAnswer('bootstrap', answer, 0),
 });
 
 test('an org whose making was cut off at any step is made when it is asked for again, with one key', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  const rows = openOrgs(house.store.postgres);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  const rows = openOrgs(runtime.store.postgres);
   let left = 0;
   const mayBreak = (): void => {
     left -= 1;
@@ -31,11 +31,11 @@ test('an org whose making was cut off at any step is made when it is asked for a
       },
     },
     making: new Set(),
-    answers: answersOf(house),
+    answers: answersOf(runtime),
     randomBytes: (length) => randomBytes(length),
     async write(address, write) {
       mayBreak();
-      return house.actors.write(address, write);
+      return runtime.actors.write(address, write);
     },
   };
   const ask = async (steps: number): Promise<string> => {
@@ -51,16 +51,16 @@ test('an org whose making was cut off at any step is made when it is asked for a
   t.is(await ask(100), 'Taken');
   const [made] = await rows.list();
   t.is((await rows.list()).length, 1);
-  const { keys } = await house.store.objects.keys({ org: made?.org ?? '', kind: 'APIKey', limit: 100 });
+  const { keys } = await runtime.store.objects.keys({ org: made?.org ?? '', kind: 'APIKey', limit: 100 });
   t.is(keys.length, 1);
-  await house.drop();
+  await runtime.drop();
 });
 
 test('two who ask for one org at the same time do not both get its key', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  const rows = openOrgs(house.store.postgres);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  const rows = openOrgs(runtime.store.postgres);
   const deps: OrgDeps = {
-    ...{ rows, making: new Set(), write: house.actors.write, answers: answersOf(house) },
+    ...{ rows, making: new Set(), write: runtime.actors.write, answers: answersOf(runtime) },
     randomBytes: (length) => randomBytes(length),
   };
   const outcomes = await Promise.all(
@@ -72,15 +72,15 @@ test('two who ask for one org at the same time do not both get its key', async (
     ),
   );
   t.deepEqual(outcomes.toSorted(), ['Created', 'refused']);
-  await house.drop();
+  await runtime.drop();
 });
 
 test('a request that is sent again under its Idempotency-Key is shown the same key, also when it was cut off', async (t) => {
-  const house = await openHouse((await openTestDatabase(t)).url);
-  const rows = openOrgs(house.store.postgres);
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  const rows = openOrgs(runtime.store.postgres);
   let cut = true;
   const deps: OrgDeps = {
-    ...{ making: new Set(), write: house.actors.write, answers: answersOf(house) },
+    ...{ making: new Set(), write: runtime.actors.write, answers: answersOf(runtime) },
     rows: {
       list: rows.list,
       find: rows.find,
@@ -102,5 +102,5 @@ test('a request that is sent again under its Idempotency-Key is shown the same k
   t.is((await createOrg('acme', deps)).outcome, 'Taken');
   await t.throwsAsync(createOrg('other', deps, { ...keyed, fingerprint: 'g' }), { message: /different request/ });
   t.is((await rows.list()).length, 1);
-  await house.drop();
+  await runtime.drop();
 });

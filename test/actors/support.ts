@@ -1,4 +1,4 @@
-/** Owns the small builders that the tests of the actors room share. */
+/** Small builders that the tests of the actors share. */
 import type { Address } from '../../src/api/address.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 

@@ -1,4 +1,4 @@
-/** Owns the small kinds with which the actors room is tested: one that counts letters, one that crashes when asked. */
+/** Small kinds with which the actors are tested: one that counts messages, one that crashes when asked. */
 import { z } from 'zod';
 import type { ApiObject } from '../../src/api/object.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';

@@ -1,4 +1,4 @@
-/** Owns a whole actors room over a real Postgres, with toy kinds, for the tests of this room. */
+/** All actors over a real Postgres, with toy kinds, for the tests of the actors. */
 import { openActors, type Actors } from '../../actors/open.js';
 import { serviceRequest } from '../../actors/caller.js';
 import type { WriteReply, WriteRequest } from '../../actors/resource-service.js';
@@ -15,7 +15,7 @@ import { openStore, type Store } from '../../storage/open.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { COUNTER } from './toy-kinds.js';
 
-export interface House {
+export interface RuntimeFixture {
   readonly actors: Actors;
   readonly store: Store;
   readonly crashes: { errorClass: string; parked: boolean }[];
@@ -33,7 +33,7 @@ export const counterAt = (name: string): Address => ({ org: ORG, kind: 'Counter'
 const KINDS: readonly KindDefinition[] = [COUNTER, namespaceKind, serviceAccountKind, memberKind, apiKeyKind];
 let holders = 0;
 
-export async function openHouse(
+export async function openRuntime(
   url: string,
   settings: {
     mailboxLimit?: number;
@@ -43,12 +43,12 @@ export async function openHouse(
     /** Throws when storage is to be away for reads of books, waits when it is to hang. */
     beforeSlots?: () => void | Promise<void>;
   } = {},
-): Promise<House> {
+): Promise<RuntimeFixture> {
   const store = await openStore({ url, seal: (_parts, plain) => plain, open: (_parts, sealed) => sealed });
   const stopping = new AbortController();
   holders += 1;
-  const lease = await store.acquire({ holder: `house-${holders}`, ttl: 2_000 }, stopping.signal);
-  const crashes: House['crashes'] = [];
+  const lease = await store.acquire({ holder: `runtime-${holders}`, ttl: 2_000 }, stopping.signal);
+  const crashes: RuntimeFixture['crashes'] = [];
   const actors = await openActors({
     kinds: KINDS,
     clock: store.clock,
@@ -106,7 +106,7 @@ export async function openHouse(
   );
   await actors.start();
 
-  const write: House['write'] = (address, asked) =>
+  const write: RuntimeFixture['write'] = (address, asked) =>
     actors.resources.write(
       address,
       { ...serviceRequest(address.org, asked as never), ...asked } as WriteRequest,
