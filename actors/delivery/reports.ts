@@ -25,7 +25,7 @@ export interface Reports {
 }
 
 export interface ReportsDeps {
-  readonly deliveries: Pick<Deliveries, 'standing'>;
+  readonly deliveries: Pick<Deliveries, 'summarise'>;
   readonly endpoints: Pick<Endpoints, 'get' | 'all'>;
   /** False: not taken now. */
   tell(endpoint: Endpoint, letter: ObjectMessage): Promise<boolean>;
@@ -61,9 +61,9 @@ export function openReports(deps: ReportsDeps): Reports {
     const told = new Set<string>();
     try {
       const lasts = new Map(chosen);
-      const standings = await deps.deliveries.standing([...lasts.keys()]);
+      const summaries = await deps.deliveries.summarise([...lasts.keys()]);
       await Promise.all(
-        standings.map(async ({ endpoint: uid, recent, succeeded, failed }) => {
+        summaries.map(async ({ endpoint: uid, recent, succeeded, failed }) => {
           const endpoint = deps.endpoints.get(uid);
           const letter = { letter: 'DeliveriesSeen', recent, succeeded, failed, last: lasts.get(uid) } as const;
           if (endpoint === undefined || (await deps.tell(endpoint, letter))) told.add(uid);
