@@ -26,7 +26,7 @@ export interface EndpointStatus {
 }
 
 export interface EndpointStatusDeps {
-  readonly deliveries: Pick<Deliveries, 'standing'>;
+  readonly deliveries: Pick<Deliveries, 'summarise'>;
   readonly endpoints: Pick<Endpoints, 'get' | 'all'>;
   /** False: not taken now. */
   tell(endpoint: Endpoint, message: ObjectMessage): Promise<boolean>;
@@ -63,9 +63,9 @@ export function openEndpointStatus(deps: EndpointStatusDeps): EndpointStatus {
     const sent = new Set<string>();
     try {
       const lasts = new Map(chosen);
-      const standings = await deps.deliveries.standing([...lasts.keys()]);
+      const summaries = await deps.deliveries.summarise([...lasts.keys()]);
       await Promise.all(
-        standings.map(async ({ endpoint: uid, recent, succeeded, failed }) => {
+        summaries.map(async ({ endpoint: uid, recent, succeeded, failed }) => {
           const endpoint = deps.endpoints.get(uid);
           const message = { letter: 'DeliveriesSeen', recent, succeeded, failed, last: lasts.get(uid) } as const;
           if (endpoint === undefined || (await deps.tell(endpoint, message))) sent.add(uid);

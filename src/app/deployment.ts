@@ -9,7 +9,7 @@ import { openOrgs } from '../../storage/orgs.js';
 import { BOOTSTRAP_ORG } from '../api/access/role.js';
 import { LOCAL_NODE } from '../kinds/node/local.js';
 import type { LeaderDeps } from './leader.js';
-import { keepCatalog, type Kept } from './catalog/store-catalog.js';
+import { keepCatalog, type CatalogChanges } from './catalog/store-catalog.js';
 import { readCatalog } from './catalog/read-catalog.js';
 import { openReload, logFaults } from './catalog/reload-catalog.js';
 import { listedEntries } from './catalog/usable.js';
@@ -31,7 +31,7 @@ export async function keepDeployment(
   };
   await ensureBootstrapOrg(orgs);
   const capacity = await engine?.facts(stopping);
-  const readAgain = async (): Promise<Kept> => {
+  const readAgain = async (): Promise<CatalogChanges> => {
     const own = capacity?.refusal === undefined ? capacity : undefined;
     const objects = listedEntries(await readCatalog(own, config.catalogDir), config.catalogUnusable);
     return keepCatalog(objects, actors, stopping);

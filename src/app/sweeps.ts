@@ -1,6 +1,6 @@
 /** What the leader clears away all the time: rows and blobs that are past their time. And it rewraps what an earlier master key sealed. */
 import type { Actors } from '../../actors/open.js';
-import { keepHouse, storedSweeps, type Sweep } from '../../storage/housekeeping.js';
+import { runSweeps, storedSweeps, type Sweep } from '../../storage/run-sweeps.js';
 import { rewrapSecrets } from '../../storage/rewrap.js';
 import type { LeaderDeps } from './leader.js';
 
@@ -31,7 +31,7 @@ export function startSweeps(
       overdue: () => blobs.overdueMs(),
     },
   ];
-  void keepHouse(sweeps, { onOverdue: metrics.observe.overdue, onProblem: problem }, stopping);
+  void runSweeps(sweeps, { onOverdue: metrics.observe.overdue, onProblem: problem }, stopping);
   void rewrapSecrets(postgres, keys, stopping).then(({ unreadable }) => {
     if (unreadable > 0) metrics.observe.problem(`${unreadable} secret versions do not open with any master key here`);
   });

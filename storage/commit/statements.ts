@@ -11,7 +11,7 @@ import { writeBlobRefs } from './write-blob-refs.js';
 import { writeCredentials } from './write-credentials.js';
 import { storeEffects } from './write-effects.js';
 import { recordEvents } from './write-events.js';
-import { writeChildren } from './write-owners.js';
+import { writeOwners } from './write-owners.js';
 import { writeSecrets } from './write-secrets.js';
 import { writeSlots } from './write-slots.js';
 import { writeTimers } from './write-timers.js';
@@ -73,7 +73,7 @@ export function sendStatements(
       // I5: in the transaction of the state that asked for them.
       storeEffects(session, entries, versions),
       recordEvents(session, entries, versions),
-      writeChildren(session, entries),
+      writeOwners(session, entries),
       writeBlobRefs(session, entries),
       writeTimers(session, entries),
       writeSlots(session, entries),

@@ -6,7 +6,7 @@ import type { Session } from './session.js';
  * Precondition: the entries are admitted; a deleted object's own row is removed by `delete-objects.ts`.
  * Result: an object whose owners were given is a child of exactly those.
  */
-export async function writeChildren(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
+export async function writeOwners(session: Session, entries: readonly QueuedCommit[]): Promise<void> {
   const changed: unknown[] = [];
   const rows: unknown[] = [];
   for (const { request } of entries) {

@@ -42,8 +42,8 @@ export interface Settlement {
   readonly due?: number | undefined;
 }
 
-/** How one endpoint's receiver stands. */
-export interface Standing {
+/** How the receiver of one endpoint answers. */
+export interface ReceiverSummary {
   readonly endpoint: string;
   /** The latest attempt of each of the latest deliveries, newest delivery first, at most three. */
   readonly recent: readonly { readonly succeeded: boolean; readonly time: number }[];
@@ -72,14 +72,14 @@ export interface Deliveries {
   recordResults(results: readonly Settlement[]): Promise<void>;
   /** What is pending of events up to this version is given up. */
   abandon(org: string, endpoint: string, version: number): Promise<void>;
-  standing(endpoints: readonly string[]): Promise<readonly Standing[]>;
+  summarise(endpoints: readonly string[]): Promise<readonly ReceiverSummary[]>;
 }
 
 /** Rows that one statement gives up: a few hundred ms at most. */
 const ABANDONED_AT_ONCE = 5_000;
 
 type DueRow = [string, string, string, string, number, number, string | null];
-type StandingRow = [string, { succeeded: boolean; time: number }[] | null, number, number];
+type SummaryRow = [string, { succeeded: boolean; time: number }[] | null, number, number];
 
 export function openDeliveries(postgres: Postgres): Deliveries {
   return {
@@ -116,8 +116,8 @@ export function openDeliveries(postgres: Postgres): Deliveries {
         given = await postgres.write(ABANDON, [org, endpoint, version, ABANDONED_AT_ONCE]);
       }
     },
-    async standing(endpoints) {
-      const rows = await postgres.readRows<StandingRow>(STANDING, [endpoints]);
+    async summarise(endpoints) {
+      const rows = await postgres.readRows<SummaryRow>(SUMMARISE, [endpoints]);
       return rows.map(([endpoint, recent, succeeded, failed]) => ({
         ...{ endpoint, recent: recent ?? [], succeeded, failed },
       }));
@@ -196,8 +196,8 @@ WHERE id IN (
 ) AND phase = 'Pending'`,
 };
 
-const STANDING: Statement = {
-  name: 'standing of endpoints',
+const SUMMARISE: Statement = {
+  name: 'summary of endpoints',
   text: `
 SELECT e.endpoint, r.recent, c.succeeded::float8, c.failed::float8
 FROM unnest($1::text[]) AS e(endpoint)

@@ -1,4 +1,4 @@
-/** The catalogs of a running service: seen by every org, written by nobody, and in step with their files after a SIGHUP. */
+/** The catalogs of a running service: seen by every org, written by no client, and in step with their files after a SIGHUP. */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { until } from '../e2e/until.js';
 const FILES = fileURLToPath(new URL('../../../ops/catalog', import.meta.url));
 const IN_SVC = `/apis/${API_GROUP}/v1/namespaces/svc`;
 
-test('catalogs: read at the start, seen by all, written by nobody, read again on SIGHUP, refused when they do not fit', async (t) => {
+test('catalogs: read at the start, seen by all, written by no client, read again on SIGHUP, refused when they do not fit', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'troupe-test-catalog-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   await cp(FILES, directory, { recursive: true });
@@ -84,7 +84,7 @@ test('catalogs: read at the start, seen by all, written by nobody, read again on
   await writeFile(models, 'echo: { contextTokens: none }\nbrand-new: {}\n');
   service.signal('SIGHUP');
   await until(
-    'the bad file is told',
+    'the bad file is reported',
     async () => service.log().includes('models.yaml: echo: spec.contextTokens'),
     20_000,
   );

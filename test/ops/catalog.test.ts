@@ -1,4 +1,4 @@
-/** The catalogs' files: what they list, what is told of those that do not fit, and when they are read again. */
+/** The catalogs' files: what they list, what is reported of those that do not fit, and when they are read again. */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ test('the catalog has every environment, runtime and image that the interface na
   t.true(names(objects, 'Model').includes('echo'));
 });
 
-test('data that does not fit is told whole, a line for each fault, with the file, the entry and the field', async (t) => {
+test('data that does not fit is reported whole, a line for each fault, with the file, the entry and the field', async (t) => {
   const directory = await copy(t);
   await writeFile(join(directory, 'offerings.yaml'), 'gpu-x: { category: TPU, colour: red }\nGPU Y: {}');
   await writeFile(join(directory, 'models.yaml'), 'a: { contextTokens: -1 }\nb: { aliases: [c, c] }');
@@ -114,7 +114,7 @@ test('no two models go by one name, and nothing names what the catalog has not',
   ]);
 });
 
-test('an entry that stands twice is told, since one of them would be lost', async (t) => {
+test('an entry that stands twice is reported, since one of them would be lost', async (t) => {
   const directory = await copy(t);
   await writeFile(join(directory, 'models.yaml'), 'a: {}\na: {}');
   t.deepEqual(await faultsOf(directory), ['models.yaml: a: stands there twice']);

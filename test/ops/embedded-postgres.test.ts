@@ -40,7 +40,7 @@ const asked = async (url: string, sql: string): Promise<Record<string, unknown>[
 };
 
 test.serial(
-  'a first start makes a cluster where nobody else can enter, and the next start finds its data',
+  'a first start makes a cluster that no other user can enter, and the next start finds its data',
   async (t) => {
     const dataDir = await directory(t);
     const log: string[] = [];

@@ -29,10 +29,10 @@ test('every category that the README names exists, and every one that exists is 
   t.deepEqual(named.toSorted(), [...new Set(KINDS.flatMap(({ categories }) => categories))].toSorted());
 });
 
-test('the house plan has every room, and every file that README.md and CONTRIBUTING.md point at is there', (t) => {
-  const plan = [...CONTRIBUTING.matchAll(/^\| `([a-z/]+)` \|/gm)].map(([, room = '']) => room);
-  const rooms = ['actors', 'http', 'storage', 'ops', 'test', ...directories('src').map((name) => `src/${name}`)];
-  t.deepEqual(plan.toSorted(), rooms.toSorted());
+test('the table of folders has every one, and every file that README.md and CONTRIBUTING.md point at is there', (t) => {
+  const plan = [...CONTRIBUTING.matchAll(/^\| `([a-z/]+)` \|/gm)].map(([, folder = '']) => folder);
+  const folders = ['actors', 'http', 'storage', 'ops', 'test', ...directories('src').map((name) => `src/${name}`)];
+  t.deepEqual(plan.toSorted(), folders.toSorted());
   const files = [
     ...`${README}${CONTRIBUTING}`.matchAll(/`((?:src|actors|http|storage|ops|test)\/[\w./-]+)`|\]\(([\w./-]+)\)/g),
   ];

@@ -1,4 +1,4 @@
-/** The port for SSH: where it is taken, people are told, and led to no stranger's server. */
+/** The port for SSH: where it is taken, people get the reason, and are led to no stranger's server. */
 import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -11,7 +11,7 @@ import { masterKey, masterKeys } from '../../storage/envelope/master-key.js';
 import { openStore } from '../../storage/open.js';
 import { openTestDatabase } from '../support/postgres.js';
 
-/** Another program on this port (any free one for 0); one that somebody has already does as well. */
+/** Another program on this port (any free one for 0); one that is taken already does as well. */
 async function taken(t: ExecutionContext, port: number): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {
@@ -43,7 +43,7 @@ test('a default port that is taken is replaced by a free one, to which status.co
   t.regex(String(greeting), /^SSH-2.0/);
 });
 
-test('a chosen port that is taken stays closed, and every Workspace is told why', async (t) => {
+test('a chosen port that is taken stays closed, and every Workspace shows why', async (t) => {
   const port = await taken(t, 0);
   const { server, facts } = await opened(t, { TROUPE_SSH_PORT: String(port) });
   t.is(server, undefined);
@@ -52,7 +52,7 @@ test('a chosen port that is taken stays closed, and every Workspace is told why'
   t.true(facts.sshClosed?.message.includes(String(port)) && facts.sshClosed.message.includes('TROUPE_SSH_PORT'));
 });
 
-test('a port that is turned off is told as that', async (t) => {
+test('a port that is turned off is reported as that', async (t) => {
   t.is((await opened(t, { TROUPE_SSH_PORT: '0' })).facts.sshClosed?.reason, 'TurnedOff');
 });
 

@@ -33,7 +33,7 @@ test('what only the leader can serve is Unavailable before and between leaders, 
   t.is(resources.version(), 2);
 });
 
-test('a use of a credential is noted by the leader, and nobody is refused because there is none', (t) => {
+test('a use of a credential is noted by the leader, and no request is refused because there is none', (t) => {
   const used: string[] = [];
   const facade = openLeaderFacade({} as Store, {} as Blobs);
   const key = { org: 'o', kind: 'APIKey', project: '', name: 'k' };

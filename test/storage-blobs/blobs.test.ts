@@ -75,7 +75,7 @@ test('another project of the org cannot read a blob by its digest, nor learn tha
   t.is((await blobs.head('org', hello, 'b'))?.size, 5);
   t.is(await blobs.used('org'), 5, 'and it counts once');
   await pool.query("UPDATE blob_projects SET project = '' WHERE project = 'a'");
-  t.is((await blobs.head('org', hello, 'c'))?.size, 5, 'what was stored before projects were told apart is for all');
+  t.is((await blobs.head('org', hello, 'c'))?.size, 5, 'what was stored before projects were kept apart is for all');
 });
 
 test('a project that is forgotten can name none of its blobs any more, and the others can', async (t) => {
@@ -139,7 +139,7 @@ test('an upload of the same content from many at once is one file', async (t) =>
   t.is((await files()).length, 1);
 });
 
-test('a refused upload leaves the rest of the stream to whoever answers its sender', async (t) => {
+test('a refused upload leaves the rest of the stream to the handler that answers its sender', async (t) => {
   const { blobs } = await openStore(t);
   const stream = bytes('hello', 'and', 'much', 'more');
   await refusedWith(t, 'FileTooLarge', blobs.put('a', stream, { ...put, limit: 6 }));
@@ -225,7 +225,7 @@ test('a file of holes takes no more of the disk as a blob, and has the same byte
   t.true((await readFile(blob)).equals(await readFile(path)));
 });
 
-test('the sweep removes what nobody refers to or has used for a day, and nothing else', async (t) => {
+test('the sweep removes what nothing refers to and nothing has used for a day, and nothing else', async (t) => {
   const { blobs, pool, files } = await openStore(t);
   const names = ['old', 'kept', 'used', 'young', 'shared'];
   for (const name of names) await blobs.put('a', bytes(name), put);

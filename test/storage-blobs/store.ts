@@ -1,4 +1,4 @@
-/** Owns a blob store under test: a fresh database with the blobs' tables, and a fresh directory. */
+/** A blob store under test: a fresh database with the blobs' tables, and a fresh directory. */
 import type { ExecutionContext } from 'ava';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';

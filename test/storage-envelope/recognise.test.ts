@@ -1,4 +1,4 @@
-/** Which texts are told to hold the value of a Secret, and which by chance look like one. */
+/** Which texts are found to hold the value of a Secret, and which by chance look like one. */
 import test from 'ava';
 import { recognise } from '../../storage/envelope/recognise.js';
 

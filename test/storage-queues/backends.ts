@@ -1,4 +1,4 @@
-/** Owns the two real backends under test: a fresh Postgres database, and a Redis server of its own that can be killed. */
+/** The two real backends under test: a fresh Postgres database, and a Redis server of its own that can be killed. */
 import type { ExecutionContext } from 'ava';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';

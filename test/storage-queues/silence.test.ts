@@ -1,4 +1,4 @@
-/** Packets between a queue and its backend vanish and nobody is told. */
+/** Packets between a queue and its backend vanish, and neither end gets an error. */
 import test from 'ava';
 import { openQueue } from '../../storage/queues/open-queue.js';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const BOUND_MS = 45_000;
 for (const driver of DRIVERS) {
   const run = driver.missing === undefined ? test : test.skip;
   run(
-    `a queue that hears nothing of ${driver.name} refuses jobs in bounded time, and carries them out later`,
+    `a queue that gets no answer from ${driver.name} refuses jobs in bounded time, and carries them out later`,
     async (t) => {
       t.timeout(120_000);
       const { backend } = await driver.open(t);

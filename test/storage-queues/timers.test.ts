@@ -60,7 +60,7 @@ async function start(
     ...more,
   });
   await until(() => timers.state().reachable, 'the first sweep');
-  // A Redis that is still being connected to refuses; that is told, healed, and no concern of the tests.
+  // A Redis that is still being connected to refuses; that is reported, passes, and is no concern of the tests.
   await until(async () => {
     const before = it.errors.length;
     timers.arm(it.timer('probe', 60_000));
@@ -90,7 +90,7 @@ for (const driver of DRIVERS) {
     );
   });
 
-  run(`a cleared timer wakes nobody, and the same name armed again in its own firing does ${on}`, async (t) => {
+  run(`a cleared timer wakes no object, and the same name armed again in its own firing does ${on}`, async (t) => {
     const it = world();
     let timers: Timers | undefined;
     timers = await start(t, it, await driver.open(t), {

@@ -70,7 +70,7 @@ test('its deletion lets its blobs go, without waiting for an upload of the same 
   t.deepEqual(await refs(), ['uid-y a']);
 });
 
-test('a blob of another org, or of nobody, is kept by nothing, and the object is made all the same', async (t) => {
+test('a blob of another org, or of none, is kept by nothing, and the object is made all the same', async (t) => {
   const { f, refs } = await open(t);
   versionOf(await f.committer.commit(insert('x', { blobs: [digest('c'), digest('d'), digest('b')] }), undefined));
   t.deepEqual(await refs(), ['uid-x b']);

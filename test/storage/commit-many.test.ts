@@ -1,4 +1,4 @@
-/** What holds when many commit at once, over two batches in flight. */
+/** What holds when many commit at once, over two batches under way. */
 import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCommitter } from '../../storage/commit/committer.js';
@@ -50,7 +50,7 @@ test('versions are gapless in commit order, and a tailer of the log never sees o
   t.is(await f.store.changes.head(), writers * each);
 });
 
-test('a member that Postgres refuses is alone in that: its neighbours are committed', async (t) => {
+test('a commit that Postgres refuses is alone in that: its neighbours are committed', async (t) => {
   const f = await openFixture(t);
   const bad = { private: '{"text":"\u0000"}' };
   const results = await Promise.all(
@@ -114,7 +114,7 @@ test('with spent and held checked under the lock, no order of concurrent holds p
   t.true(a !== undefined && a.s + a.h <= 10 && a.s + a.h > 9.6, JSON.stringify(a));
   for (const row of accounts) t.true(Math.abs(row.h - row.sum) < 1e-9, 'held is the sum of the holds');
 
-  // Everything is released: nothing stays held, whoever asks next is admitted.
+  // Everything is released: nothing stays held, and the next is admitted.
   const held = results.flatMap((result, i) => (result.outcome === 'Committed' ? [{ i, version: result.version }] : []));
   await Promise.all(
     held.map(async ({ i, version }) => {

@@ -122,7 +122,7 @@ test('an answer without a commit is kept once, sealed, and not by a process whos
   t.is(await f.store.responses.find('o-1', 'h', 'late'), undefined);
 });
 
-test('each refused member of a batch gets its own answer, and its neighbours are committed without a gap', async (t) => {
+test('each refused commit of a batch gets its own answer, and its neighbours are committed without a gap', async (t) => {
   const f = await openFixture(t, { objectsPerOrg: 6 });
   const key = { holder: 'h', key: 'k', fingerprint: 'f', status: 201, headers: {} };
   const taken = insert('taken', { idempotency: { ...key, response: insert('taken').write.body } });

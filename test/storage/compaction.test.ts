@@ -20,7 +20,7 @@ async function rows(f: Fixture): Promise<number[]> {
   return found.map(([version]) => version);
 }
 
-test('changes older than the age go, younger ones stay, and a reader from below is told that it expired', async (t) => {
+test('changes older than the age go, younger ones stay, and a reader from below is answered Expired', async (t) => {
   const f = await openFixture(t);
   await write(f, 10);
   await f.store.postgres.write({

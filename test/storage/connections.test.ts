@@ -1,4 +1,4 @@
-/** Connections that end while somebody has them: the error goes to whoever waits, and nobody else falls with it. */
+/** Connections that end while they are in use: the error goes to the caller that waits, and to no other. */
 import test from 'ava';
 import { openPostgres } from '../../storage/postgres.js';
 import { RefusalError } from '../../src/api/refusal.js';

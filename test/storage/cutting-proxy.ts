@@ -12,7 +12,7 @@ export type Cut =
   | 'commit and away'
   /** As 'answer', and nothing can connect any more. */
   | 'answer and gone'
-  /** COMMIT and all that follows on its connection vanishes, and nobody is told. */
+  /** COMMIT and all that follows on its connection vanishes, and neither end gets an error. */
   | 'silence'
   /** The same, and nothing can connect any more. */
   | 'silence and gone';

@@ -1,4 +1,4 @@
-/** Owns what the tests of this room share: a store on a fresh database, members, a committer that remembers what it published. */
+/** What the tests of storage share: a store on a fresh database, commit requests, a committer that remembers what it published. */
 import type { Address } from '../../src/api/address.js';
 import { encodeObject } from '../../src/api/encode.js';
 import { openCommitter } from '../../storage/commit/committer.js';
@@ -81,7 +81,12 @@ export function bodyOf(of: Address, uid: string, text = ''): Buffer {
   });
 }
 
-export function member(of: Address, uid: string, write: ObjectWrite, more: Partial<CommitRequest> = {}): CommitRequest {
+export function requestOf(
+  of: Address,
+  uid: string,
+  write: ObjectWrite,
+  more: Partial<CommitRequest> = {},
+): CommitRequest {
   return {
     address: of,
     uid,
@@ -105,19 +110,19 @@ export function member(of: Address, uid: string, write: ObjectWrite, more: Parti
 export function insert(name: string, more: Partial<CommitRequest> = {}, text = ''): CommitRequest {
   const of = more.address ?? address(name);
   const uid = more.uid ?? `uid-${name}`;
-  return member(of, uid, { op: 'insert', body: bodyOf(of, uid, text) }, more);
+  return requestOf(of, uid, { op: 'insert', body: bodyOf(of, uid, text) }, more);
 }
 
 export function update(name: string, expected: number, more: Partial<CommitRequest> = {}, text = ''): CommitRequest {
   const of = more.address ?? address(name);
   const uid = more.uid ?? `uid-${name}`;
-  return member(of, uid, { op: 'update', expected, body: bodyOf(of, uid, text) }, more);
+  return requestOf(of, uid, { op: 'update', expected, body: bodyOf(of, uid, text) }, more);
 }
 
 export function remove(name: string, expected: number, more: Partial<CommitRequest> = {}, text = ''): CommitRequest {
   const of = more.address ?? address(name);
   const uid = more.uid ?? `uid-${name}`;
-  return member(of, uid, { op: 'delete', expected, body: bodyOf(of, uid, text) }, more);
+  return requestOf(of, uid, { op: 'delete', expected, body: bodyOf(of, uid, text) }, more);
 }
 
 /** The version, or a failed test. */

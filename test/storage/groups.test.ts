@@ -26,14 +26,14 @@ function groupsOf(waiting: readonly QueuedCommit[]): string[][] {
   return all;
 }
 
-test('an org with thousands that wait holds up a member of another by no group', (t) => {
+test('an org with thousands that wait holds up a commit of another by no group', (t) => {
   const [first = [], second = []] = groupsOf([...many('greedy', 5_000), ...many('modest', 33)]);
   t.is(first.length, 64);
   t.is(first.filter((name) => name.startsWith('modest')).length, 32);
   t.true(second.includes('modest/32'));
 });
 
-test('large members of one org hold up no small one of another, though few wait', (t) => {
+test('large commits of one org hold up no small one of another, though few wait', (t) => {
   const large = Array.from({ length: 30 }, (_, n) => entry('greedy', n, `greedy/${n}`, 3 * 1024 * 1024));
   const [first] = groupsOf([...large, entry('modest', 0)]);
   t.deepEqual(first, ['greedy/0', 'modest/0', 'greedy/1']);
@@ -47,7 +47,7 @@ test('of more orgs than fit into a group none has a second turn before each has 
   t.is(groups.flat().length, 1_501);
 });
 
-test('members of one org keep their order, alone and beside others, and none goes twice', (t) => {
+test('commits of one org keep their order, alone and beside others, and none goes twice', (t) => {
   const alone = many('acme', 200);
   t.deepEqual(groupsOf(alone).flat(), alone.map(nameOf));
   const beside = groupsOf([...alone, ...many('other', 200)]).flat();
@@ -88,19 +88,19 @@ test('whatever waits and is under way, each goes once, and those of one object i
       return entry(org, n, `${org}/${below(20)}`, below(1_024 * 1_024));
     });
     const gone: QueuedCommit[] = [];
-    const flying: QueuedCommit[][] = [];
+    const underWay: QueuedCommit[][] = [];
     let waiting: QueuedCommit[] = [];
-    for (let n = 0; n < coming.length || waiting.length > 0 || flying.length > 0;) {
+    for (let n = 0; n < coming.length || waiting.length > 0 || underWay.length > 0;) {
       const next = below(100);
       waiting.push(...coming.slice(n, n + next));
       n += next;
-      if (flying.length < 2) {
+      if (underWay.length < 2) {
         const { group, left } = groups.take(waiting);
         waiting = left;
         gone.push(...group);
-        if (group.length > 0) flying.push(group);
+        if (group.length > 0) underWay.push(group);
       }
-      if (below(2) === 0) groups.ended(flying.splice(below(flying.length), 1)[0] ?? []);
+      if (below(2) === 0) groups.ended(underWay.splice(below(underWay.length), 1)[0] ?? []);
     }
     t.is(gone.length, coming.length);
     t.is(new Set(gone).size, coming.length);

@@ -73,7 +73,7 @@ test('of many that wait, one takes it', async (t) => {
   t.deepEqual(taken, [1]);
 });
 
-test('a holder whose process is dead is followed at once by its own data directory, and by nobody else', async (t) => {
+test('a holder whose process is dead is followed at once by its own data directory, and by no other', async (t) => {
   const postgres = await openMigrated(t);
   await postgres.write(
     {
@@ -112,7 +112,7 @@ const INSIDE = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child', 
 const withNamespaces = spawnSync('unshare', [...INSIDE, 'true']).status === 0 ? test : test.skip;
 
 withNamespaces('a holder that lives in another pid namespace of this host is not taken for dead', async (t) => {
-  // As two containers with the host's name: the pid that the holder has in its namespace is nobody's here.
+  // As two containers with the host's name: the pid that the holder has in its namespace is that of no process here.
   const program = `
     const { thisProcess } = await import(${JSON.stringify(new URL('../../storage/holder.js', import.meta.url).href)});
     process.stdout.write(JSON.stringify({ ...thisProcess(), pid: 2 ** 22 - 3 }) + '\\n');

@@ -47,7 +47,7 @@ for (const how of ['answer', 'commit', 'answer and away', 'commit and away'] as 
   });
 }
 
-test('a batch that lost its answer and its lease is told what is true: the first is committed, the next is fenced', async (t) => {
+test('a batch that lost its answer and its lease is answered what is true: the first is committed, the next is fenced', async (t) => {
   const f = await openFixture(t);
   const proxy = await openProxy(f.url);
   t.teardown(() => proxy.close());
@@ -182,7 +182,7 @@ test('a version that another has written in between fences the writer: what is b
   t.deepEqual(await f.committer.commit(insert('c'), undefined), { outcome: 'Fenced' });
 });
 
-test('a slow member is alone in that: its neighbours are committed, group by smaller group', async (t) => {
+test('a slow commit is alone in that: its neighbours are committed, group by smaller group', async (t) => {
   const f = await openFixture(t);
   await f.store.postgres.write({
     name: 'slow',

@@ -7,7 +7,7 @@ import { FORMATS } from '../../storage/formats.js';
 import { openObjects } from '../../storage/objects.js';
 import type { Postgres } from '../../storage/postgres.js';
 import type { Objects, Place, StoredObject } from '../../storage/store.js';
-import { address, bodyOf, insert, member, openFixture, remove, update, versionOf } from './fixtures.js';
+import { address, bodyOf, insert, requestOf, openFixture, remove, update, versionOf } from './fixtures.js';
 
 type Step = { readonly project: string; readonly name: string; readonly act: 'put' | 'delete' };
 
@@ -41,7 +41,7 @@ async function play(committer: Committer, org: string, steps: readonly Step[]): 
       old === undefined
         ? ({ op: 'insert', body } as const)
         : ({ op: act === 'delete' ? 'delete' : 'update', body, expected: old.version } as const);
-    const version = versionOf(await committer.commit(member(of, uid, write), old?.body));
+    const version = versionOf(await committer.commit(requestOf(of, uid, write), old?.body));
     now = new Map(now);
     if (act === 'delete') now.delete(key);
     else now.set(key, { uid, body, version });
@@ -136,7 +136,7 @@ test('the keys of a range are true at the version that comes with them, and an e
     ...{ version: 0, count: 0 },
     ...{ keys: [], reached: undefined },
   });
-  // A pair that is always written in one order: whoever sees the second at n sees the first at n - 1.
+  // A pair that is always written in one order: a reader that sees the second at n sees the first at n - 1.
   let first = versionOf(await f.committer.commit(insert('first'), undefined));
   let second = versionOf(await f.committer.commit(insert('second'), undefined));
   const stop = new AbortController();
@@ -211,14 +211,14 @@ test('a page reads a bounded number of rows: at its first and last place, in a c
   const body = bodyOf(address('any'), 'u').toString();
   const LIMIT = 50;
   let asked: { name: string; text: string; values: readonly unknown[] } | undefined;
-  const heard: Postgres = {
+  const recorded: Postgres = {
     ...postgres,
     readRows(statement, values = []) {
       asked = { ...statement, values };
       return postgres.readRows(statement, values);
     },
   };
-  const objects = openObjects(heard);
+  const objects = openObjects(recorded);
   const client = await postgres.pool.connect();
   t.teardown(() => client.release(true));
 

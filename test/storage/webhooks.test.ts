@@ -1,4 +1,4 @@
-/** The rows of webhooks: the outbox in the commit of its event, deliveries made once, settled once, given up and swept. */
+/** The rows of webhooks: the outbox in the commit of its event, deliveries made once, their results recorded once, given up and swept. */
 import test from 'ava';
 import {
   openDeliveries,
@@ -125,13 +125,13 @@ test('an attempt is noted once: a row that has moved on is left alone', async (t
   const [ended] = await log.list('o-1', 'uid-1', undefined, 10);
   t.like(ended, { phase: 'Succeeded', attempts: 2, statusCode: 204, error: undefined, nextAttemptTime: undefined });
   t.deepEqual(await log.list('o-2', 'uid-1', undefined, 10), [], 'another org sees nothing');
-  t.deepEqual(await deliveries.standing(['uid-1', 'uid-2']), [
+  t.deepEqual(await deliveries.summarise(['uid-1', 'uid-2']), [
     { endpoint: 'uid-1', recent: [{ succeeded: true, time: now }], succeeded: 1, failed: 0 },
     { endpoint: 'uid-2', recent: [], succeeded: 0, failed: 0 },
   ]);
 });
 
-test('the standing is that of the three latest deliveries that were attempted', async (t) => {
+test('a summary is that of the three latest deliveries that were attempted', async (t) => {
   const f = await openFixture(t);
   await withEndpoint(f);
   const deliveries = openDeliveries(f.store.postgres);
@@ -143,8 +143,8 @@ test('the standing is that of the three latest deliveries that were attempted', 
       return { id, before: 0, phase, attempt: { at: now + i, status: 0, durationMs: 1 }, due: undefined } as const;
     }),
   );
-  const [standing] = await deliveries.standing(['uid-1']);
-  t.deepEqual(standing, {
+  const [summary] = await deliveries.summarise(['uid-1']);
+  t.deepEqual(summary, {
     endpoint: 'uid-1',
     recent: [4, 3, 2].map((i) => ({ succeeded: false, time: now + i })),
     succeeded: 2,

@@ -3,7 +3,7 @@
  * Files that do not fit are refused whole, and the catalogs stay as they are.
  */
 import type { Log } from '../log.js';
-import type { Kept } from './store-catalog.js';
+import type { CatalogChanges } from './store-catalog.js';
 import { CatalogFault } from './read-catalog.js';
 
 /** Logs the faults of a catalog; false: the error is another one. */
@@ -14,7 +14,7 @@ export function logFaults(error: unknown, log: Pick<Log, 'warn'>): boolean {
 }
 
 /** `read` reads the files and brings the catalogs in step with them. The answer asks for a reading and does not wait. */
-export function openReload(read: () => Promise<Kept>, log: Pick<Log, 'info' | 'warn' | 'error'>): () => void {
+export function openReload(read: () => Promise<CatalogChanges>, log: Pick<Log, 'info' | 'warn' | 'error'>): () => void {
   let running = false;
   let again = false;
   const run = async (): Promise<void> => {

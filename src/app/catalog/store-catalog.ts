@@ -17,7 +17,7 @@ export interface CatalogDeps {
 }
 
 /** How many objects were touched. */
-export interface Kept {
+export interface CatalogChanges {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
@@ -30,7 +30,7 @@ export async function keepCatalog(
   objects: readonly CatalogObject[],
   deps: CatalogDeps,
   signal: AbortSignal,
-): Promise<Kept> {
+): Promise<CatalogChanges> {
   const kept = { added: 0, changed: 0, removed: 0 };
   const gone: (() => Promise<void>)[] = [];
   for (const [, kind] of CATALOG_FILES) {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { RefusalError } from '../../src/api/refusal.js';
-import { keepHouse, storedSweeps } from '../../storage/housekeeping.js';
+import { runSweeps, storedSweeps } from '../../storage/run-sweeps.js';
 import { openResponses } from '../../storage/responses.js';
 import { address, insert, open, openFixture } from './fixtures.js';
 
@@ -45,7 +45,7 @@ test('each round compacts the log, forgets expired keys and old events, and goes
     onOverdue: (sweep: string, ms: number) => void overdue.set(sweep, ms),
     onProblem: (sweep: string, error: unknown) => void problems.push([sweep, error]),
   };
-  const house = keepHouse(sweeps, reports, stop.signal);
+  const sweeping = runSweeps(sweeps, reports, stop.signal);
   const left = async () => {
     const [row] = await f.store.postgres.readRows<[number, number, number]>({
       name: 'left',
@@ -61,7 +61,7 @@ test('each round compacts the log, forgets expired keys and old events, and goes
   while (overdue.size < 5 && performance.now() < deadline) await new Promise(setImmediate);
   t.deepEqual([...overdue.values()], [0, 0, 0, 0, 0]);
   stop.abort();
-  await house;
+  await sweeping;
 });
 
 test('an answer that is no object is given back as it was', async (t) => {
@@ -74,7 +74,7 @@ test('an answer that is no object is given back as it was', async (t) => {
   t.deepEqual((await f.store.responses.find('o-1', 'h', 'k'))?.response, response);
 });
 
-test('a sweep that fails for good holds up no other, and it is told how long its rows have been overdue', async (t) => {
+test('a sweep that fails for good holds up no other, and it is reported how long its rows have been overdue', async (t) => {
   const f = await openFixture(t);
   const event = { event: 'job.x', reason: 'X', message: '', status: '{}' };
   for (let i = 0; i < 12; i += 1) {
@@ -101,7 +101,7 @@ test('a sweep that fails for good holds up no other, and it is told how long its
     responses: f.store.responses,
     changes: { ...f.store.changes, compact: refused },
   }).map((sweep) => (sweep.name === 'credentials' ? { ...sweep, run: refused } : sweep));
-  const house = keepHouse(
+  const sweeping = runSweeps(
     sweeps,
     {
       onOverdue: (sweep, ms) => void overdue.set(sweep, ms),
@@ -124,7 +124,7 @@ test('a sweep that fails for good holds up no other, and it is told how long its
   t.deepEqual([...failed].toSorted(), ['changes', 'credentials']);
   t.true((overdue.get('credentials') ?? 0) > 7_000_000, `${overdue.get('credentials')}`);
   stop.abort();
-  await house;
+  await sweeping;
 });
 
 test('bodies kept for Idempotency-Keys are bounded by bytes: the oldest are forgotten, and their keys are not', async (t) => {

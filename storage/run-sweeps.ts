@@ -35,7 +35,7 @@ export interface SweepReports {
 }
 
 /** Goes round until the signal ends it; the first round of each sweep starts at once. Resolves when the last round has ended. */
-export async function keepHouse(sweeps: readonly Sweep[], reports: SweepReports, signal: AbortSignal): Promise<void> {
+export async function runSweeps(sweeps: readonly Sweep[], reports: SweepReports, signal: AbortSignal): Promise<void> {
   await Promise.all(sweeps.map((sweep) => keepOn(sweep, reports, signal)));
 }
 
@@ -68,7 +68,7 @@ export interface SweepOptions {
   onFloor(floor: number): void;
 }
 
-/** The sweeps of the rows that the active process keeps. */
+/** The sweeps of rows. */
 export function storedSweeps(options: SweepOptions): readonly Sweep[] {
   const { postgres, changes, responses, every = EVERY, eventsKept = EVENTS_KEPT } = options;
   const everyLong = Math.max(every, Math.min(EVERY_LONG, every * 60));
