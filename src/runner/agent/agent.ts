@@ -71,16 +71,16 @@ export class Agent {
   ): Promise<Agent> {
     const path = deps.sockets.next();
     if (deps.zygote !== undefined) {
-      const made = await deps.zygote.make({ box, socket: path, entrances: group?.entrances ?? [] });
+      const made = await deps.zygote.make({ box, socket: path, memberFiles: group?.memberFiles ?? [] });
       return new Agent(made, path, deps.carriesData, onBroken);
     }
-    const entrances = group?.openEntrances() ?? [];
+    const memberFiles = group?.openMemberFiles() ?? [];
     const server = await listening(`${path}.new`);
     try {
       // Closing takes away the name under which it was made.
       renameSync(`${path}.new`, path);
-      const plan = deps.isolation.box(box, deps.program, firstFeed(entrances.length));
-      const holder = await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server));
+      const plan = deps.isolation.box(box, deps.program, firstFeed(memberFiles.length));
+      const holder = await launch(plan, memberFiles, deps.pipes, undefined, descriptorOf(server));
       return new Agent(holder, path, deps.carriesData, onBroken);
     } finally {
       server.close();

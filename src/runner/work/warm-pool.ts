@@ -40,7 +40,7 @@ const QUIET_MS = 15;
 const PAUSE = 2;
 /** From so much on it is a transfer and not the talk of commands (bytes per ms). */
 const MUCH_RELAYED = 20_000;
-/** Somebody waits for the processor in so much of the time: more than the making of spares and what belongs to it cause. */
+/** A program waits for the processor in so much of the time: more than the making of spares and what belongs to it cause. */
 const WANTED = 0.75;
 /** Between two spares beside a transfer, and beside who wants the processor (ms): in the end they are all there, however long it takes. */
 const BESIDE_TRANSFER_MS = 2_000;
@@ -141,7 +141,7 @@ export class WarmPool implements SpareBoxes {
     if (this.closed || this.shapes.size === 0) return;
     this.timer = setTimeout(() => {
       // S3.
-      if (!this.deps.turns.idle) return this.later();
+      if (!this.deps.boxSemaphore.idle) return this.later();
       this.making ??= this.fill().finally(() => (this.making = undefined));
     }, afterMs);
   }
@@ -222,7 +222,7 @@ export class WarmPool implements SpareBoxes {
     shape.ready.push(spare);
     void spare.agent.holder.exited.then(() => {
       const at = shape.ready.indexOf(spare);
-      // Somebody else's by now, or one that ended by itself.
+      // Another work's by now, or one that ended by itself.
       if (at < 0) return;
       shape.ready.splice(at, 1);
       void this.end(spare);
@@ -245,10 +245,10 @@ export class WarmPool implements SpareBoxes {
       const boxPid = await agent.holder.boxPid;
       if (!(await agent.holder.ready) || boxPid === undefined) throw new Error((await agent.holder.exited).error);
       const outward = order.network !== undefined && order.network.egress !== 'Deny';
-      const door = outward ? await deps.outward.endpoints.open(boxPid) : undefined;
-      return { slot, group, agent, boxPid, door };
+      const listener = outward ? await deps.outward.endpoints.open(boxPid) : undefined;
+      return { slot, group, agent, boxPid, listener };
     } catch (error) {
-      await this.clear({ slot, group, agent, door: undefined });
+      await this.clear({ slot, group, agent, listener: undefined });
       throw error;
     }
   }
@@ -263,8 +263,8 @@ export class WarmPool implements SpareBoxes {
   }
 
   /** In the order in which work takes its own apart. */
-  private async clear({ slot, group, agent, door }: ToClear): Promise<void> {
-    door?.close();
+  private async clear({ slot, group, agent, listener }: ToClear): Promise<void> {
+    listener?.close();
     agent?.holder.kill();
     await group?.destroy();
     await agent?.holder.gone();
@@ -279,7 +279,7 @@ interface ToClear {
   readonly slot: ScratchSlot;
   readonly group: Group | undefined;
   readonly agent: Agent | undefined;
-  readonly door: Listening | undefined;
+  readonly listener: Listening | undefined;
 }
 
 /** S2. All that a box is made from. Undefined for work that brings something of its own or that runs a program of its own. */
