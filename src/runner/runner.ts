@@ -32,7 +32,7 @@ import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
 import { mountScratch } from './work/scratch-mount.js';
-import { sparesWithin } from './work/warm-pool.js';
+import { warmBoxesWithin } from './work/warm-pool.js';
 import { Semaphore } from './work/semaphore.js';
 import { Works } from './works.js';
 import { openZygote } from './zygote/open.js';
@@ -125,7 +125,7 @@ export async function openRunner(
     {
       maxLive: settings.maxLive,
       maxKept: settings.maxKept,
-      spares: sparesWithin(
+      spares: warmBoxesWithin(
         { memory: facts.memory, processors: availableParallelism(), zygote: zygote !== undefined },
         settings.spares,
       ),

@@ -52,7 +52,7 @@ export class Agent {
   readonly holder: Launched;
   private readonly path: string;
   private readonly carriesData: boolean;
-  /** Whose box it is now hears of it: a spare one changes hands. */
+  /** The work that has the box now; a warm box changes hands. */
   onBroken: (why: string) => void;
 
   private constructor(holder: Launched, path: string, carriesData: boolean, onBroken: (why: string) => void) {

@@ -11,7 +11,7 @@ import type { Box } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { WireOrder } from '../protocol/messages.js';
-import type { Spare, WorkDeps } from './deps.js';
+import type { WarmBox, WorkDeps } from './deps.js';
 import type { WorkLogs } from './logs.js';
 import { heldProgram, onlyProgram, type BoxProcess } from './box-process.js';
 
@@ -51,7 +51,7 @@ export class BoxPrograms {
   }
 
   /** A box that is there already. */
-  adopt({ group, agent, boxPid, listener }: Spare): void {
+  adopt({ group, agent, boxPid, listener }: WarmBox): void {
     this.group = group;
     this.agent = agent;
     agent.onBroken = this.about.onAgentBroken;

@@ -14,7 +14,7 @@ import type { ScratchSlot, ScratchFiles, Scratch } from './scratch.js';
 import type { Semaphore } from './semaphore.js';
 
 /** A box that was ready before anybody asked (`warm-pool.ts`). */
-export interface Spare {
+export interface WarmBox {
   readonly slot: ScratchSlot;
   readonly group: Group;
   readonly agent: Agent;
@@ -23,10 +23,10 @@ export interface Spare {
   readonly listener: Listening | undefined;
 }
 
-export interface SpareBoxes {
+export interface WarmBoxes {
   /** One of the order's shape, from now on the caller's own; undefined when there is none. */
-  take(spec: WireOrder): Spare | undefined;
-  /** Frees a scratch slot for work; false when no spare holds any. */
+  take(spec: WireOrder): WarmBox | undefined;
+  /** Frees a scratch slot for work; false when no warm box holds any. */
   giveWay(): Promise<boolean>;
 }
 
@@ -45,7 +45,7 @@ export interface WorkDeps {
   /** One for each box that is being made. */
   readonly boxSemaphore: Semaphore;
   /** Boxes that are ready; undefined where none are kept. */
-  readonly spares?: SpareBoxes | undefined;
+  readonly warmPool?: WarmBoxes | undefined;
   /** Bytes that went between this runner and its clients since it began. */
   relayed(): number;
   /** Some command's data goes past this runner now. */
