@@ -26,7 +26,7 @@ export async function openHalfCore(): Promise<HalfCore> {
     throw new Error('no control group for processor time may be written here (neither version): run this part as root');
   }
   const group = await groups.create('attacker', LIMITS);
-  const directories = group.entrances.map((entrance) => dirname(entrance));
+  const directories = group.memberFiles.map((memberFile) => dirname(memberFile));
   for (const [file, weight] of Object.entries(DEFAULT_WEIGHTS)) {
     for (const directory of directories) {
       try {
@@ -39,9 +39,9 @@ export async function openHalfCore(): Promise<HalfCore> {
   return {
     start(program) {
       // A shell enters by itself, before the program has threads that would stay outside.
-      const enter = 'for file in $ENTRANCES; do echo 0 >"$file" || exit 1; done; exec "$@"';
+      const enter = 'for file in $MEMBER_FILES; do echo 0 >"$file" || exit 1; done; exec "$@"';
       return spawn('/bin/sh', ['-c', enter, 'sh', process.execPath, fileURLToPath(program)], {
-        env: { ...process.env, ENTRANCES: group.entrances.join(' ') },
+        env: { ...process.env, MEMBER_FILES: group.memberFiles.join(' ') },
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
     },

@@ -33,7 +33,7 @@ export class ExecSession implements Listener {
   /** The command's data does not come this way. */
   dataElsewhere = false;
   /** The client was told that it started: before that, its end is an answer and no frame. */
-  private told = false;
+  private startSaid = false;
   private untoldRoom = 0;
 
   constructor(socket: Socket) {
@@ -44,7 +44,7 @@ export class ExecSession implements Listener {
   begin(session: Session, ended: Promise<ExecEnd>, onStarted?: () => void): void {
     this.session = session;
     this.onStarted = onStarted;
-    this.told = onStarted === undefined;
+    this.startSaid = onStarted === undefined;
     this.socket.once('close', () => session.drop());
     void ended.then((end) => this.end(end));
     if (this.socket.destroyed) session.drop();
@@ -56,7 +56,7 @@ export class ExecSession implements Listener {
   }
 
   started(): void {
-    this.told = true;
+    this.startSaid = true;
     this.onStarted?.();
   }
 
@@ -104,7 +104,7 @@ export class ExecSession implements Listener {
   }
 
   private end(end: ExecEnd): void {
-    if (this.socket.destroyed || !this.told) return;
+    if (this.socket.destroyed || !this.startSaid) return;
     this.socket.end(encodeFrame(FRAME.end, Buffer.from(JSON.stringify(end))));
   }
 }

@@ -32,7 +32,7 @@ import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
 import { mountScratch } from './work/scratch-mount.js';
-import { sparesWithin } from './work/warm-pool.js';
+import { warmBoxesWithin } from './work/warm-pool.js';
 import { Semaphore } from './work/semaphore.js';
 import { Works } from './works.js';
 import { openZygote } from './zygote/open.js';
@@ -125,7 +125,7 @@ export async function openRunner(
     {
       maxLive: settings.maxLive,
       maxKept: settings.maxKept,
-      spares: sparesWithin(
+      spares: warmBoxesWithin(
         { memory: facts.memory, processors: availableParallelism(), zygote: zygote !== undefined },
         settings.spares,
       ),
@@ -141,7 +141,7 @@ export async function openRunner(
       scratch,
       privateFiles,
       pipes,
-      turns: new Semaphore(BOXES_AT_ONCE),
+      boxSemaphore: new Semaphore(BOXES_AT_ONCE),
       agent:
         agent === undefined
           ? undefined
@@ -161,7 +161,7 @@ export async function openRunner(
       transferring: () => server.transferring,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
-      collect: (order, place) => collectOutputs(order, place, layout.outputs),
+      collect: (order, slot) => collectOutputs(order, slot, layout.outputs),
       report,
     },
     known,
@@ -209,7 +209,7 @@ export async function openRunner(
   await idle(works, server, settings.idleSeconds * 1000, stopping.signal);
   // Who has just hung up may still be counted.
   for (let looks = 0; looks < 10 && server.connections > 0; looks += 1) await delay(10);
-  // What runs ends with this process, and the next runner clears it away; whoever is connected goes on with that one, in the same directories.
+  // What runs ends with this process, and the next runner clears it away; services that are connected go on with that one, in the same directories.
   if (works.liveCount > 0 || server.connections > 0) process.exit(0);
   over.abort();
   report(stopping.signal.aborted ? 'ends: told to, without work' : 'ends: no work and no connection');
@@ -235,7 +235,7 @@ function endReplaced(path: string, layout: Layout, report: (line: string) => voi
   process.exit(0);
 }
 
-/** Takes away what no following runner needs; what cannot go is made again by whoever comes next. */
+/** Takes away what no following runner needs; what cannot go is made again by the next runner. */
 async function leave(layout: Layout, runtimeDir: string): Promise<void> {
   await runTool({ file: 'umount', args: ['--lazy', layout.scratchMount] });
   await rm(runtimeDir, { recursive: true, force: true }).catch(() => undefined);

@@ -76,7 +76,7 @@ export class RunnerServer {
     return new Promise((done, failed) => {
       this.server.once('error', failed);
       this.server.listen(path, () => {
-        // The directory is closed to others already; this is the second lock on the door.
+        // The directory is closed to others already; this is a second check.
         chmodSync(path, 0o600);
         done();
       });

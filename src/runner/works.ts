@@ -59,7 +59,7 @@ export class Works {
   private fenced: number;
   private readonly settings: WorksSettings;
   private readonly deps: WorkDeps;
-  private readonly spares: WarmPool;
+  private readonly warmPool: WarmPool;
   private readonly onState: (state: WorkState) => void;
   private readonly known: JournalContents;
   private journal: Journal | undefined;
@@ -82,8 +82,8 @@ export class Works {
       journalEnd: (state) => this.append({ r: 'end', state }),
       journalSaving: (id, saving) => this.append({ r: 'saving', id, ...saving }),
     };
-    this.spares = new WarmPool(all, settings.spares);
-    this.deps = { ...all, spares: this.spares };
+    this.warmPool = new WarmPool(all, settings.spares);
+    this.deps = { ...all, warmPool: this.warmPool };
     for (const [id, { state, containers, saving }] of known.works) {
       if (saving !== undefined) continue;
       this.entries.set(id, { kind: 'ended', state, containers, cleaned: Promise.resolve(), silent: false });
@@ -102,7 +102,7 @@ export class Works {
 
   /** When there is neither work nor anybody who orders any. */
   close(): Promise<void> {
-    return this.spares.close();
+    return this.warmPool.close();
   }
 
   get epoch(): number {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { KIT_DIR } from '../../src/engines/compute/docker/box-program.js';
+import { BOX_RUNTIME_DIR } from '../../src/engines/compute/docker/box-program.js';
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { computeContract } from './compute-contract.js';
@@ -129,11 +129,12 @@ if (host !== undefined) {
     }
     t.deepEqual(said, ['early\n', 'late\n']);
     // What every box runs by is not written again, under the eyes of those that begin.
-    const kit = async (): Promise<string> => (await successor.ran(work.id, `stat -c '%i %Z' ${KIT_DIR}/box.pl`)).stdout;
-    const before = await kit();
+    const files = async (): Promise<string> =>
+      (await successor.ran(work.id, `stat -c '%i %Z' ${BOX_RUNTIME_DIR}/box.pl`)).stdout;
+    const before = await files();
     const first = order('exit 3');
     t.like(await successor.run(first), { phase: 'Exited', exitCode: 3 });
-    t.is(await kit(), before);
+    t.is(await files(), before);
     await successor.engine.remove(first.id, true, h.patience());
     await h.close();
     await successor.engine.remove(work.id, true, h.patience());

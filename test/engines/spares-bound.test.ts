@@ -1,14 +1,14 @@
 /** How many boxes are kept ready: by the machine, and by use. */
 import test from 'ava';
-import { sparesWithin, used, worth } from '../../src/runner/work/warm-pool.js';
+import { warmBoxesWithin, used, worth } from '../../src/runner/work/warm-pool.js';
 
 const GiB = 2 ** 30;
 
 test('there are no more than the machine bears, and few where each is three processes', (t) => {
-  t.is(sparesWithin({ memory: 64 * GiB, processors: 2, zygote: true }, 128), 128);
-  t.is(sparesWithin({ memory: 64 * GiB, processors: 2, zygote: false }, 128), 16);
-  t.is(sparesWithin({ memory: 1 * GiB, processors: 8, zygote: true }, 128), 6);
-  t.is(sparesWithin({ memory: 64 * GiB, processors: 8, zygote: true }, 0), 0);
+  t.is(warmBoxesWithin({ memory: 64 * GiB, processors: 2, zygote: true }, 128), 128);
+  t.is(warmBoxesWithin({ memory: 64 * GiB, processors: 2, zygote: false }, 128), 16);
+  t.is(warmBoxesWithin({ memory: 1 * GiB, processors: 8, zygote: true }, 128), 6);
+  t.is(warmBoxesWithin({ memory: 64 * GiB, processors: 8, zygote: true }, 0), 0);
 });
 
 test('a shape is worth nothing before its second start, and less again when it is used less', (t) => {

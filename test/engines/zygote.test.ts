@@ -75,7 +75,7 @@ async function open(t: ExecutionContext): Promise<Ground> {
   return {
     dir,
     zygote,
-    make: (box) => zygote.make({ box: { ...PLAIN, ...box }, socket: join(dir, `box-${made++}`), entrances: [] }),
+    make: (box) => zygote.make({ box: { ...PLAIN, ...box }, socket: join(dir, `box-${made++}`), memberFiles: [] }),
   };
 }
 

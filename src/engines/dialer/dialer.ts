@@ -231,7 +231,7 @@ function sendOnce(
       response.once('close', over);
       done({ outcome: 'Answered', response });
     });
-    // Also after the answer: whoever reads the body hears it there.
+    // Also after the answer: the reader of the body hears it there.
     request.on('error', (error) => {
       clearTimeout(connecting);
       clearTimeout(waiting);

@@ -52,7 +52,7 @@ export class Agent {
   readonly holder: Launched;
   private readonly path: string;
   private readonly carriesData: boolean;
-  /** Whose box it is now hears of it: a spare one changes hands. */
+  /** The work that has the box now; a warm box changes hands. */
   onBroken: (why: string) => void;
 
   private constructor(holder: Launched, path: string, carriesData: boolean, onBroken: (why: string) => void) {
@@ -71,16 +71,16 @@ export class Agent {
   ): Promise<Agent> {
     const path = deps.sockets.next();
     if (deps.zygote !== undefined) {
-      const made = await deps.zygote.make({ box, socket: path, entrances: group?.entrances ?? [] });
+      const made = await deps.zygote.make({ box, socket: path, memberFiles: group?.memberFiles ?? [] });
       return new Agent(made, path, deps.carriesData, onBroken);
     }
-    const entrances = group?.openEntrances() ?? [];
+    const memberFiles = group?.openMemberFiles() ?? [];
     const server = await listening(`${path}.new`);
     try {
       // Closing takes away the name under which it was made.
       renameSync(`${path}.new`, path);
-      const plan = deps.isolation.box(box, deps.program, firstFeed(entrances.length));
-      const holder = await launch(plan, entrances, deps.pipes, undefined, descriptorOf(server));
+      const plan = deps.isolation.box(box, deps.program, firstFeed(memberFiles.length));
+      const holder = await launch(plan, memberFiles, deps.pipes, undefined, descriptorOf(server));
       return new Agent(holder, path, deps.carriesData, onBroken);
     } finally {
       server.close();

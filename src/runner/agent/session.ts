@@ -58,8 +58,8 @@ export class Session {
   private paused = false;
   private killed = false;
   /** What is left of the time (ms) for the end of what is killed; since when it runs, and what ends it. */
-  private patience: number;
-  private patientSince = 0;
+  private killTimeLeft: number;
+  private killTimeFrom = 0;
   private killTimer: NodeJS.Timeout | undefined;
   private tellStarted: (started: boolean) => void = () => undefined;
   private tellEnd: (end: SessionEnd) => void = () => undefined;
@@ -71,7 +71,7 @@ export class Session {
     onBroken: (why: string) => void,
     killMs: number = KILL_MS,
   ) {
-    this.patience = killMs;
+    this.killTimeLeft = killMs;
     this.listener = listener;
     this.onBroken = onBroken;
     this.isPort = order.kind === 'port';
@@ -109,7 +109,7 @@ export class Session {
     this.send(FRAME.endOfInput, Buffer.alloc(0));
   }
 
-  /** To all that the command started and that can be told. */
+  /** To all that the command started and that can be found. */
   signal(name: CommandSignal): void {
     this.send(FRAME.signal, Buffer.from(name));
   }
@@ -128,19 +128,19 @@ export class Session {
     if (this.isPort) return this.finish({ end: 'Gone' });
     this.killed = true;
     this.send(FRAME.kill, Buffer.alloc(0));
-    if (!this.paused) this.bePatient();
+    if (!this.paused) this.startKillTimer();
   }
 
-  /** The same where nobody wants to hear of it any more. */
+  /** The same where its output is not wanted any more. */
   drop(): void {
     this.dropping = true;
     this.resume();
     this.kill();
   }
 
-  private bePatient(): void {
-    this.patientSince = performance.now();
-    this.killTimer = setTimeout(() => this.broken('it does not end what it is told to'), this.patience);
+  private startKillTimer(): void {
+    this.killTimeFrom = performance.now();
+    this.killTimer = setTimeout(() => this.broken('it does not end what it is told to'), this.killTimeLeft);
   }
 
   private send(type: number, data: Uint8Array): void {
@@ -194,7 +194,7 @@ export class Session {
     this.socket.pause();
     if (this.killed) {
       clearTimeout(this.killTimer);
-      this.patience -= performance.now() - this.patientSince;
+      this.killTimeLeft -= performance.now() - this.killTimeFrom;
     }
     this.listener.whenReady(() => this.resume());
   }
@@ -203,7 +203,7 @@ export class Session {
     if (!this.paused || this.over) return;
     this.paused = false;
     this.socket.resume();
-    if (this.killed) this.bePatient();
+    if (this.killed) this.startKillTimer();
   }
 
   private endOf(data: Buffer): SessionEnd {

@@ -64,7 +64,7 @@ export interface Plan {
   readonly hostId: number | undefined;
   /** Who may open the output again, as /dev/stdout; undefined: the runner's own user. */
   readonly owner: number | undefined;
-  /** Bytes offered on the descriptors after the status and the group's entrances, in this order. */
+  /** Bytes offered on the descriptors after the status and the group's member files, in this order. */
   readonly feeds: readonly Buffer[];
   /** Paths of files that are offered to read, on the descriptors after the feeds. */
   readonly attachments: readonly string[];

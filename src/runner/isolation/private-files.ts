@@ -86,7 +86,7 @@ export class PrivateFiles {
     if (files.length === 0) return [];
     const directory = join(this.settings.real, slot);
     await mkdir(directory, { recursive: true, mode: 0o755 });
-    // Whatever the umask of whoever started us.
+    // Whatever the umask that this process was started with.
     for (const path of [this.settings.real, directory]) await chmod(path, 0o755);
     const wanted = new Set(files.map(({ source }) => basename(source)));
     for (const name of await readdir(directory)) if (!wanted.has(name)) await rm(join(directory, name));

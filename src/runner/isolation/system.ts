@@ -117,7 +117,7 @@ export async function prepareSystem(
       copyReadable(join('/etc', name), join(etc, name));
     }
     for (const [name, text] of Object.entries(GENERATED)) await writeFile(join(etc, name), text, { mode: 0o644 });
-    // Whatever the umask of whoever started us.
+    // Whatever the umask that this process was started with.
     await chmod(directory, 0o755);
     await chmod(etc, 0o755);
     // Last, so that a copy that was broken off is made again.

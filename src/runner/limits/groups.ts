@@ -13,10 +13,10 @@ import { GONE_MS } from '../process/tree.js';
 const removeDirectory = promisify(rmdir);
 
 export interface Group {
-  /** Files: whoever writes `0` into each of them is inside. At most three. */
-  readonly entrances: readonly string[];
+  /** Files of the groups (`cgroup.procs`): a process that writes `0` into each is inside. At most three. */
+  readonly memberFiles: readonly string[];
   /** The same, open until the group is destroyed. */
-  openEntrances(): readonly number[];
+  openMemberFiles(): readonly number[];
   /** How often the kernel killed something here for want of memory. */
   oomKills(): number;
   /** Another text once something in it has used the processor for a moment (v1 counts from a millisecond on); undefined: nobody counts. */
@@ -63,7 +63,7 @@ const LONG_PERIOD_US = 100_000;
 export const OWN_PROCESSES = 4;
 
 /** Opened when they are first wanted: a zygote's child opens its own. */
-export class Entrances {
+export class MemberFiles {
   readonly paths: readonly string[];
   private opened: readonly number[] | undefined;
 
@@ -77,7 +77,7 @@ export class Entrances {
   }
 
   close(): void {
-    for (const entrance of this.opened ?? []) closeSync(entrance);
+    for (const memberFile of this.opened ?? []) closeSync(memberFile);
     this.opened = [];
   }
 }
@@ -114,8 +114,8 @@ export const noGroups: Groups = {
   enforced: { cpu: false, memory: false, pids: false },
   create: () =>
     Promise.resolve({
-      entrances: [],
-      openEntrances: () => [],
+      memberFiles: [],
+      openMemberFiles: () => [],
       oomKills: () => 0,
       activity: () => undefined,
       processes: () => [],

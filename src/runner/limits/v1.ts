@@ -6,7 +6,7 @@ import { mkdir, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engines/compute/contract/engine.js';
-import { Entrances, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
+import { MemberFiles, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 
 const makeDirectory = promisify(mkdir);
 
@@ -46,7 +46,7 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
   const paths = [...bases.values()].map((base) => join(base, name));
   // By `cgroup.procs` the kernel waits until no process of the whole machine is in the middle of a fork, and lets none begin or end one
   // meanwhile: beside a bomb of processes that stops everybody for tenths of a second. A thread that enters by itself waits for nobody.
-  const entrances = new Entrances(paths, 'tasks');
+  const memberFiles = new MemberFiles(paths, 'tasks');
   // The one step that can wait for others: a group is made under a lock that is held while processes enter groups.
   await Promise.all(paths.map((path) => makeDirectory(path)));
   for (const [controller, base] of bases) {
@@ -63,13 +63,13 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
   }
   const [memory, cpu] = [bases.get('memory'), bases.get('cpu')];
   return {
-    entrances: entrances.paths,
-    openEntrances: () => entrances.open(),
+    memberFiles: memberFiles.paths,
+    openMemberFiles: () => memberFiles.open(),
     oomKills: () => (memory === undefined ? 0 : counter(join(memory, name, 'memory.oom_control'), 'oom_kill')),
     activity: () => (cpu === undefined ? undefined : textOf(join(cpu, name, 'cpu.stat'))),
     processes: () => processesOf(paths),
     destroy: async () => {
-      entrances.close();
+      memberFiles.close();
       await removeEmptied(paths, () => killAll(paths));
     },
   };

@@ -5,7 +5,7 @@ import { mkdir, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engines/compute/contract/engine.js';
-import { Entrances, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
+import { MemberFiles, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 import { counter, groupsUnder, processesOf, textOf, writeWhereKnown, type Controller } from './v1.js';
 
 const makeDirectory = promisify(mkdir);
@@ -44,15 +44,15 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
     write(path, 'cpu.weight', LEAST_WEIGHT);
   }
   if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
-  const entrances = new Entrances([path], 'cgroup.procs');
+  const memberFiles = new MemberFiles([path], 'cgroup.procs');
   return {
-    entrances: entrances.paths,
-    openEntrances: () => entrances.open(),
+    memberFiles: memberFiles.paths,
+    openMemberFiles: () => memberFiles.open(),
     oomKills: () => counter(join(path, 'memory.events'), 'oom_kill'),
     activity: () => textOf(join(path, 'cpu.stat')),
     processes: () => processesOf([path]),
     destroy: async () => {
-      entrances.close();
+      memberFiles.close();
       await removeEmptied([path], () => killAll(path));
     },
   };

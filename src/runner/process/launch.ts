@@ -17,7 +17,7 @@ export interface Exit {
   readonly error: string;
 }
 
-/** Where output goes: a log, or whoever waits for it. */
+/** Where output goes: a log, or a reader. */
 export interface Sink {
   /** False: nothing more is read until `whenReady` calls back. */
   feed(stream: 'stdout' | 'stderr', chunk: Buffer): boolean;
@@ -42,9 +42,9 @@ export interface Launched {
   release(): void;
 }
 
-/** Descriptor of the first feed, after the status and the group's entrances. */
-export function firstFeed(entrances: number): number {
-  return STATUS_FD + 1 + entrances;
+/** Descriptor of the first feed, after the status and the group's member files. */
+export function firstFeed(memberFiles: number): number {
+  return STATUS_FD + 1 + memberFiles;
 }
 
 /** A box whose first process is not known by then is not coming to be. */
@@ -59,7 +59,7 @@ const readBuffer = Buffer.alloc(64 * 1024);
 /** `socket`: descriptor of one that listens, to become descriptor 0 of a holder. */
 export async function launch(
   plan: Plan,
-  entrances: readonly number[],
+  memberFiles: readonly number[],
   pipes: Pipes,
   log: Sink | undefined,
   socket?: number,
@@ -69,9 +69,15 @@ export async function launch(
     discard(out);
     throw error;
   });
-  const stdio: ('ignore' | 'pipe' | number)[] = [socket ?? 'ignore', out.writeEnd, err.writeEnd, 'pipe', ...entrances];
+  const stdio: ('ignore' | 'pipe' | number)[] = [
+    socket ?? 'ignore',
+    out.writeEnd,
+    err.writeEnd,
+    'pipe',
+    ...memberFiles,
+  ];
   for (const _ of plan.feeds) stdio.push('pipe');
-  const [file, args] = insideGroups(plan.file, plan.args, entrances, STATUS_FD + 1, socket === undefined);
+  const [file, args] = insideGroups(plan.file, plan.args, memberFiles, STATUS_FD + 1, socket === undefined);
   let child: ChildProcess;
   const attachments: number[] = [];
   try {
@@ -93,7 +99,7 @@ export async function launch(
   }
   closeSync(out.writeEnd);
   closeSync(err.writeEnd);
-  feed(child, entrances.length, plan.feeds);
+  feed(child, memberFiles.length, plan.feeds);
   const gate = plan.gate === true ? (child.stdio[stdio.length - 1] as Writable | null | undefined) : undefined;
   gate?.on('error', () => undefined);
   // One that ended before it was let through: nobody reads this pipe, so only we can close it, and `close` waits for all of them.
@@ -166,9 +172,9 @@ function endBox(child: ChildProcess, boxPid: Promise<number | undefined>): void 
   });
 }
 
-function feed(child: ChildProcess, entrances: number, feeds: readonly Buffer[]): void {
+function feed(child: ChildProcess, memberFiles: number, feeds: readonly Buffer[]): void {
   feeds.forEach((bytes, index) => {
-    const stream = child.stdio[firstFeed(entrances) + index] as Writable | null | undefined;
+    const stream = child.stdio[firstFeed(memberFiles) + index] as Writable | null | undefined;
     // A child that ended without reading is told of by its exit.
     stream?.on('error', () => undefined);
     stream?.end(bytes);

@@ -11,7 +11,7 @@ import type { Box } from '../isolation/isolation.js';
 import type { Group } from '../limits/groups.js';
 import { firstFeed, launch, type Launched } from '../process/launch.js';
 import type { WireOrder } from '../protocol/messages.js';
-import type { Spare, WorkDeps } from './deps.js';
+import type { WarmBox, WorkDeps } from './deps.js';
 import type { WorkLogs } from './logs.js';
 import { heldProgram, onlyProgram, type BoxProcess } from './box-process.js';
 
@@ -51,19 +51,19 @@ export class BoxPrograms {
   }
 
   /** A box that is there already. */
-  adopt({ group, agent, boxPid, door }: Spare): void {
+  adopt({ group, agent, boxPid, listener }: WarmBox): void {
     this.group = group;
     this.agent = agent;
     agent.onBroken = this.about.onAgentBroken;
     this.launched.push(agent.holder);
     this.pid = boxPid;
-    if (door !== undefined) this.about.egress?.serve(door);
+    if (listener !== undefined) this.about.egress?.serve(listener);
   }
 
   /** Opens the box with an agent that holds it. Undefined: the work is being ended. */
   async openAgent(box: Box, settings: NonNullable<WorkDeps['agent']>): Promise<Opened | undefined> {
     const { deps, isEnding, onAgentBroken } = this.about;
-    const over = await deps.turns.take();
+    const over = await deps.boxSemaphore.take();
     try {
       if (isEnding()) return undefined;
       const agent = await Agent.launch(box, this.group, settings, onAgentBroken);
@@ -82,14 +82,14 @@ export class BoxPrograms {
     const { deps, spec, logs, egress, isEnding } = this.about;
     const log = logs.open(process.name);
     const { command, env } = process;
-    const entrances = this.group?.openEntrances() ?? [];
+    const memberFiles = this.group?.openMemberFiles() ?? [];
     const plan = deps.isolation.box(
       { ...box, gated: egress !== undefined },
       { command, env, workingDir: spec.workingDir },
-      firstFeed(entrances.length),
+      firstFeed(memberFiles.length),
     );
-    const over = await deps.turns.take();
-    const launched = await launch(plan, entrances, deps.pipes, log).catch((error: unknown) => {
+    const over = await deps.boxSemaphore.take();
+    const launched = await launch(plan, memberFiles, deps.pipes, log).catch((error: unknown) => {
       over();
       throw error;
     });

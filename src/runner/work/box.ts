@@ -1,6 +1,6 @@
 /**
  * Makes a box from an order: scratch, mounts, limits. What an order may ask for is checked here, since its paths
- * come from whoever wrote the Job: nothing may be mounted over the system's own directories.
+ * come from the Job's author: nothing may be mounted over the system's own directories.
  */
 import { lstat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -11,7 +11,7 @@ import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { inputParts, stageInputs } from './inputs.js';
-import { ownParts, regionAt, regionsOf, tmpOnDisk, withinPart } from './path-map.js';
+import { ownParts, mappingAt, pathMapOf, tmpOnDisk, withinPart } from './path-map.js';
 import type { ScratchArea, ScratchSlot } from './scratch.js';
 
 export type Prepared =
@@ -90,10 +90,10 @@ function apiOf(apiDirectory: string, slot: ScratchSlot): string {
 /** A working directory among the work's own files need not exist: it is made, as container daemons do. */
 async function makeWorkingDir(spec: WireOrder, slot: ScratchSlot): Promise<void> {
   const wanted = resolve('/', spec.workingDir);
-  const region = regionAt(regionsOf(spec), wanted);
-  if (region.part === undefined || region.part === 'unpacked') return;
-  let path = slot.realPath(region.part);
-  for (const name of withinPart(region, wanted).split('/').filter(Boolean)) {
+  const mapping = mappingAt(pathMapOf(spec), wanted);
+  if (mapping.part === undefined || mapping.part === 'unpacked') return;
+  let path = slot.realPath(mapping.part);
+  for (const name of withinPart(mapping, wanted).split('/').filter(Boolean)) {
     path = join(path, name);
     const found = await lstat(path).catch(() => undefined);
     if (found === undefined) await slot.add(path, 0o755);

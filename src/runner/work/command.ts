@@ -27,7 +27,7 @@ export class RunningCommand {
     this.session = agent.open({ kind: 'command', command, env, workingDir, terminal, data }, listener);
     const expire = (): void => {
       this.timedOut = true;
-      // What it said until now still goes to whoever reads.
+      // What it said until now still goes to its readers.
       this.session.kill();
     };
     const timer =

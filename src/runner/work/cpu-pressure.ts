@@ -8,7 +8,7 @@ const FILE = '/proc/pressure/cpu';
 
 export class CpuPressure {
   private readonly file: string;
-  /** Microseconds that somebody has waited, and when that was read (ms). */
+  /** Microseconds in which a program waited, and when that was read (ms). */
   private before: { readonly waited: number; readonly at: number } | undefined;
 
   constructor(file: string = FILE) {

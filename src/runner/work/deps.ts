@@ -14,19 +14,19 @@ import type { ScratchSlot, ScratchFiles, Scratch } from './scratch.js';
 import type { Semaphore } from './semaphore.js';
 
 /** A box that was ready before anybody asked (`warm-pool.ts`). */
-export interface Spare {
+export interface WarmBox {
   readonly slot: ScratchSlot;
   readonly group: Group;
   readonly agent: Agent;
   readonly boxPid: number;
   /** Where its order wants a way out. */
-  readonly door: Listening | undefined;
+  readonly listener: Listening | undefined;
 }
 
-export interface SpareBoxes {
+export interface WarmBoxes {
   /** One of the order's shape, from now on the caller's own; undefined when there is none. */
-  take(spec: WireOrder): Spare | undefined;
-  /** Frees a place for work; false when no spare holds any. */
+  take(spec: WireOrder): WarmBox | undefined;
+  /** Frees a scratch slot for work; false when no warm box holds any. */
   giveWay(): Promise<boolean>;
 }
 
@@ -43,9 +43,9 @@ export interface WorkDeps {
   readonly agent: AgentDeps | undefined;
   readonly outward: EgressSessionDeps;
   /** One for each box that is being made. */
-  readonly turns: Semaphore;
+  readonly boxSemaphore: Semaphore;
   /** Boxes that are ready; undefined where none are kept. */
-  readonly spares?: SpareBoxes | undefined;
+  readonly warmPool?: WarmBoxes | undefined;
   /** Bytes that went between this runner and its clients since it began. */
   relayed(): number;
   /** Some command's data goes past this runner now. */
@@ -55,7 +55,7 @@ export interface WorkDeps {
   /** This log is complete though the work may go on. */
   onLogEnded(id: string, container: string): void;
   /** Takes the outputs of work of which nothing runs any more. */
-  collect(order: OutputOrder, place: ScratchFiles): Promise<OutputFile[]>;
+  collect(order: OutputOrder, slot: ScratchFiles): Promise<OutputFile[]>;
   /** Resolves when it is on the disk that these files are to be saved, also by a following runner. */
   journalSaving(id: string, saving: UnderSave): Promise<void>;
   /** Resolves when the end is on the disk. */

@@ -13,7 +13,7 @@ import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import { isInside } from '../../engines/compute/shared/is-inside.js';
 import type { ScratchArea, ScratchSlot } from './scratch.js';
-import { mayMount, ownParts, regionAt, withinPart, type Region } from './path-map.js';
+import { mayMount, ownParts, mappingAt, withinPart, type PathMapping } from './path-map.js';
 import { unpack } from './unpack.js';
 
 export type Staged =
@@ -68,7 +68,7 @@ export async function stageInputs(
         source = into.shown;
       }
       const path = resolve('/', input.path);
-      // One inside of another would be mounted along paths of somebody's making.
+      // One inside of another would be mounted along paths that the archive's author made.
       const nested = mounts.some(({ target }) => isInside(target, path) || isInside(path, target));
       if (nested || !mayMount(spec, input.path)) throw new Error('no place for an input');
       mounts.push({ source, target: path, readOnly: input.writable !== true });
@@ -88,15 +88,15 @@ async function directoryFor(
   slot: ScratchSlot,
 ): Promise<{ readonly shown: string; readonly own: boolean }> {
   const path = resolve('/', input.path);
-  const region = regionAt(ownParts(spec), path);
+  const mapping = mappingAt(ownParts(spec), path);
   // Never into the root: what an archive brings would be in the way of the mounts.
-  if (input.writable !== true || region.part === undefined || region.part === 'root') {
+  if (input.writable !== true || mapping.part === undefined || mapping.part === 'root') {
     await slot.add(join(slot.realPath('unpacked'), String(index)));
     return { shown: join(slot.shownPath('unpacked'), String(index)), own: false };
   }
-  const inner = withinPart(region, path);
-  if (await leadsThroughLink(slot, region, path)) throw new Error(THROUGH_LINK);
-  return { shown: join(slot.shownPath(region.part), inner), own: true };
+  const inner = withinPart(mapping, path);
+  if (await leadsThroughLink(slot, mapping, path)) throw new Error(THROUGH_LINK);
+  return { shown: join(slot.shownPath(mapping.part), inner), own: true };
 }
 
 const THROUGH_LINK = 'the way there leads through a link';
@@ -105,17 +105,17 @@ const THROUGH_LINK = 'the way there leads through a link';
 async function throughLinks(spec: WireOrder, slot: ScratchSlot, mounts: readonly Mount[]): Promise<Staged | undefined> {
   const parts = ownParts(spec);
   for (const { target } of mounts) {
-    if (!(await leadsThroughLink(slot, regionAt(parts, target), target))) continue;
+    if (!(await leadsThroughLink(slot, mappingAt(parts, target), target))) continue;
     return { kind: 'failed', reason: 'InputFailed', message: `${target}: ${THROUGH_LINK}` };
   }
   return undefined;
 }
 
 /** An archive may have put a link on the way to this path. */
-async function leadsThroughLink(slot: ScratchSlot, region: Region, path: string): Promise<boolean> {
-  if (region.part === undefined) return false;
-  let real = slot.realPath(region.part);
-  for (const name of withinPart(region, path).split('/').filter(Boolean)) {
+async function leadsThroughLink(slot: ScratchSlot, mapping: PathMapping, path: string): Promise<boolean> {
+  if (mapping.part === undefined) return false;
+  let real = slot.realPath(mapping.part);
+  for (const name of withinPart(mapping, path).split('/').filter(Boolean)) {
     real = join(real, name);
     const found = await lstat(real).catch(() => undefined);
     if (found === undefined) return false;

@@ -1,5 +1,5 @@
 /**
- * Takes outputs from work of which nothing runs any more. What lies there was made by whoever wrote the Job,
+ * Takes outputs from work of which nothing runs any more. What lies there was made by the Job's author,
  * so nothing outside of the work's own parts of the scratch is ever followed, opened or named.
  *
  * A file is taken by a second link to it (no bytes are copied, and the scratch can go); a directory becomes a tar.zst in which
@@ -12,23 +12,23 @@ import { runTool } from '../../engines/compute/shared/tool.js';
 import { pack } from './pack.js';
 import { OutputRoom } from '../../engines/compute/shared/output-room.js';
 import { isInside } from '../../engines/compute/shared/is-inside.js';
-import { regionAt, regionsOf, resolveFrom, withinPart, type OutputOrder, type Region } from './path-map.js';
+import { mappingAt, pathMapOf, resolveFrom, withinPart, type OutputOrder, type PathMapping } from './path-map.js';
 import type { ScratchFiles } from './scratch.js';
 
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
-export async function collectOutputs(order: OutputOrder, place: ScratchFiles, outputs: string): Promise<OutputFile[]> {
+export async function collectOutputs(order: OutputOrder, slot: ScratchFiles, outputs: string): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   const taken: OutputFile[] = [];
   const room = new OutputRoom(order.limits.disk);
   for (const { name, path, vital } of order.outputs) {
     const file = join(directory, name);
     // Collected whether or not the Job asked for it: a program that left nothing there has no such output.
-    if (path === join(order.inside.root, 'outputs') && (await isEmpty(place.realPath('outputs')))) continue;
+    if (path === join(order.inside.root, 'outputs') && (await isEmpty(slot.realPath('outputs')))) continue;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const output = await take(order, place, name, path, file);
+      const output = await take(order, slot, name, path, file);
       room.take(path, output.size, vital);
       taken.push(output);
     } catch (error) {
@@ -52,19 +52,19 @@ async function isEmpty(path: string): Promise<boolean> {
 
 async function take(
   order: OutputOrder,
-  place: ScratchFiles,
+  slot: ScratchFiles,
   name: string,
   path: string,
   file: string,
 ): Promise<OutputFile> {
-  const source = await resolveInside(order, place, path);
+  const source = await resolveInside(order, slot, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
     await pack(source, file);
     return { name, file, size: (await stat(file)).size, directory: true };
   }
   if (!found.isFile()) throw new Error(`${path} is neither a file nor a directory`);
-  // A file of holes can seem endless to whoever reads it.
+  // A file of holes can seem endless to its reader.
   if (found.size > order.limits.disk) throw new Error(`${path} is larger than the work's disk`);
   try {
     await link(source, file);
@@ -80,15 +80,15 @@ async function take(
 }
 
 /** Host path of what `path` names inside the work, with links resolved as the work saw them. Throws when there is nothing. */
-async function resolveInside(order: OutputOrder, place: ScratchFiles, path: string): Promise<string> {
-  const regions = regionsOf(order);
+async function resolveInside(order: OutputOrder, slot: ScratchFiles, path: string): Promise<string> {
+  const pathMap = pathMapOf(order);
   let pending = resolveFrom(order, path).split('/').filter(Boolean);
   let inside = '/';
   let links = 0;
   while (pending.length > 0) {
     const [next, ...rest] = pending as [string, ...string[]];
     const candidate = join(inside, next);
-    const host = hostPath(regions, place, candidate);
+    const host = hostPath(pathMap, slot, candidate);
     const found = host === undefined ? undefined : await lstat(host).catch(() => missing(path));
     if (found?.isSymbolicLink() === true && host !== undefined) {
       links++;
@@ -102,12 +102,12 @@ async function resolveInside(order: OutputOrder, place: ScratchFiles, path: stri
     inside = candidate;
     pending = rest;
   }
-  const host = hostPath(regions, place, inside);
+  const host = hostPath(pathMap, slot, inside);
   if (host === undefined) throw new Error(`${path} leads out of the work's own files`);
   // What the work saw there was mounted: from here it is an empty directory.
   const mounted =
-    regionAt(regions, inside).part === 'root'
-      ? regions.find(({ target }) => target !== inside && isInside(inside, target))
+    mappingAt(pathMap, inside).part === 'root'
+      ? pathMap.find(({ target }) => target !== inside && isInside(inside, target))
       : undefined;
   if (mounted !== undefined) throw new Error(`${path} holds ${mounted.target}, which is not taken with it`);
   return host;
@@ -117,7 +117,7 @@ function missing(path: string): never {
   throw new Error(`${path} does not exist`);
 }
 
-function hostPath(regions: readonly Region[], place: ScratchFiles, inside: string): string | undefined {
-  const region = regionAt(regions, inside);
-  return region.part === undefined ? undefined : join(place.realPath(region.part), withinPart(region, inside));
+function hostPath(pathMap: readonly PathMapping[], slot: ScratchFiles, inside: string): string | undefined {
+  const mapping = mappingAt(pathMap, inside);
+  return mapping.part === undefined ? undefined : join(slot.realPath(mapping.part), withinPart(mapping, inside));
 }

@@ -7,8 +7,8 @@ import type { WireOrder } from '../protocol/messages.js';
 import { isInside } from '../../engines/compute/shared/is-inside.js';
 import type { ScratchArea } from './scratch.js';
 
-/** A path inside, and what lies there unless a longer region holds it. */
-export interface Region {
+/** A path inside, and what lies there unless a longer mapping holds it. */
+export interface PathMapping {
   readonly target: string;
   /** Undefined: not the work's own. */
   readonly part: ScratchArea | undefined;
@@ -44,7 +44,7 @@ const SYSTEM = ['/usr', '/etc', '/proc', '/dev', '/bin', '/sbin', '/lib', '/lib3
 const RESERVED = ['/run', '/var/run', '/var/tmp'];
 
 /** Mounted in this order. */
-export function ownParts(order: LaidOut): readonly Region[] {
+export function ownParts(order: LaidOut): readonly PathMapping[] {
   const { inside } = order;
   const parts: (readonly [string, ScratchArea])[] = [
     ['/', 'root'],
@@ -69,27 +69,27 @@ export function resolveFrom(order: LaidOut, path: string): string {
 }
 
 /** Of these, a writable input that no other part holds is unpacked beside and mounted. */
-export function regionsOf(order: LaidOut): readonly Region[] {
+export function pathMapOf(order: LaidOut): readonly PathMapping[] {
   const parts = ownParts(order);
-  const foreign = (target: string): Region => ({ target, part: undefined, below: '' });
-  const inputs = order.inputs.flatMap((input, index): Region[] => {
+  const foreign = (target: string): PathMapping => ({ target, part: undefined, below: '' });
+  const inputs = order.inputs.flatMap((input, index): PathMapping[] => {
     const target = resolve('/', input.path);
     if (input.writable !== true) return [foreign(target)];
-    return regionAt(parts, target).part === 'root' ? [{ target, part: 'unpacked', below: String(index) }] : [];
+    return mappingAt(parts, target).part === 'root' ? [{ target, part: 'unpacked', below: String(index) }] : [];
   });
   const tmp = tmpOnDisk(order) ? [] : [foreign('/tmp')];
   return [...SYSTEM.map(foreign), foreign(order.inside.secrets), ...tmp, ...inputs, ...parts];
 }
 
-/** The longest that holds the path. `regions` has one for `/`. */
-export function regionAt(regions: readonly Region[], path: string): Region {
-  const holding = regions.filter(({ target }) => isInside(target, path));
-  return holding.reduce((longest, region) => (region.target.length > longest.target.length ? region : longest));
+/** The longest that holds the path. `pathMap` has one for `/`. */
+export function mappingAt(pathMap: readonly PathMapping[], path: string): PathMapping {
+  const holding = pathMap.filter(({ target }) => isInside(target, path));
+  return holding.reduce((longest, mapping) => (mapping.target.length > longest.target.length ? mapping : longest));
 }
 
-/** Path of `path` within the region's part. */
-export function withinPart(region: Region, path: string): string {
-  return join(region.below, relative(region.target, path));
+/** Path of `path` within the mapping's part. */
+export function withinPart(mapping: PathMapping, path: string): string {
+  return join(mapping.below, relative(mapping.target, path));
 }
 
 /** What the order mounts there would hide nothing that the work or the runner relies on. */

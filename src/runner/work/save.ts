@@ -16,25 +16,25 @@ const LAST_PAUSE_MS = 60_000;
 
 export async function saveOutputs(
   order: OutputOrder,
-  place: ScratchFiles,
+  slot: ScratchFiles,
   { collect }: Pick<WorkDeps, 'collect'>,
-  told: { report(saving: NonNullable<WorkState['saving']>): void; readonly abandoned: AbortSignal },
+  control: { report(saving: NonNullable<WorkState['saving']>): void; readonly abandoned: AbortSignal },
 ): Promise<readonly OutputFile[]> {
   // Removed by one who wants nothing of it.
-  if (told.abandoned.aborted) return [];
+  if (control.abandoned.aborted) return [];
   const vital = new Set(order.outputs.filter((output) => output.vital === true).map(({ name }) => name));
-  const slow = setTimeout(() => told.report({}), SLOW_MS);
+  const slow = setTimeout(() => control.report({}), SLOW_MS);
   try {
     let said: string | undefined;
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LAST_PAUSE_MS)) {
-      const outputs = await collectOnce(order, place, collect, vital);
+      const outputs = await collectOnce(order, slot, collect, vital);
       const error = outputs.find((output) => output.vital === true && output.error !== undefined)?.error;
-      if (error === undefined || told.abandoned.aborted) return outputs;
+      if (error === undefined || control.abandoned.aborted) return outputs;
       clearTimeout(slow);
-      if (error !== said) told.report({ error });
+      if (error !== said) control.report({ error });
       said = error;
-      await delay(pause, undefined, { signal: told.abandoned }).catch(() => undefined);
-      if (told.abandoned.aborted) return outputs;
+      await delay(pause, undefined, { signal: control.abandoned }).catch(() => undefined);
+      if (control.abandoned.aborted) return outputs;
     }
   } finally {
     clearTimeout(slow);
@@ -43,12 +43,12 @@ export async function saveOutputs(
 
 async function collectOnce(
   order: OutputOrder,
-  place: ScratchFiles,
+  slot: ScratchFiles,
   collect: WorkDeps['collect'],
   vital: ReadonlySet<string>,
 ): Promise<readonly OutputFile[]> {
   try {
-    const outputs = await collect(order, place);
+    const outputs = await collect(order, slot);
     return outputs.map((output) => (vital.has(output.name) ? { ...output, vital: true } : output));
   } catch (error) {
     if (vital.size === 0) throw error;

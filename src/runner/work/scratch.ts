@@ -3,7 +3,7 @@
  * place's user and closed to everybody else. As root every place has a host user of its own, so that neither files nor processes of two
  * pieces of live work can touch. `real` is where places lie; `shown` is the same directory as their users can reach it.
  *
- * P1 Whoever takes a place finds it as if new. Directories that the work before did not touch are kept, since making and deleting
+ * P1 Work finds its place as if new. Directories that the work before did not touch are kept, since making and deleting
  *    them is dear (file systems search long for an inode while many were just deleted); all others are removed. Untouched
  *    means: the change time is the one from when it was made, which no work can set back; and, since clocks of file systems
  *    tick slowly, only for directories that were AGE_MS old when the place was taken. Of the root, whose skeleton is made

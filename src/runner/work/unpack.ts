@@ -37,7 +37,7 @@ export interface Unpacking {
   readonly signal: AbortSignal;
 }
 
-/** What became of the archive. `message`: what could not be made, in a few lines for whoever owns the work. */
+/** What became of the archive. `message`: what could not be made, in a few lines for the work's owner. */
 export type Unpacked =
   | { readonly outcome: 'Whole' }
   /** What could be made is there. */
@@ -91,9 +91,9 @@ async function extract(unpacking: Unpacking, archive: string, filter: readonly s
   };
   const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C' };
   const command = commandOf(deps, filter);
-  const entrances = group.openEntrances();
-  const plan = deps.isolation.box(box, { command, env, workingDir: '/target' }, firstFeed(entrances.length));
-  const running = await launch(plan, entrances, deps.pipes, undefined);
+  const memberFiles = group.openMemberFiles();
+  const plan = deps.isolation.box(box, { command, env, workingDir: '/target' }, firstFeed(memberFiles.length));
+  const running = await launch(plan, memberFiles, deps.pipes, undefined);
   const end = (): void => running.kill();
   const timer = setTimeout(end, LONGEST_MS);
   signal.addEventListener('abort', end, { once: true });

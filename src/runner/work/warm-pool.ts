@@ -2,9 +2,9 @@
  * Keeps boxes that are ready before they are asked for: work that only wants to be entered, with nothing of its own inside, gets one
  * instead of waiting for its place, its group, its mounts and its agent.
  *
- * S1 A spare is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
- * S2 A spare is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
- * S3 Spares never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
+ * S1 A warm box is used once, by one piece of work, and was never another's: its place is taken and given back like any other.
+ * S2 A warm box is like what its work would have made itself: both are made by the same hands, from orders of the same shape.
+ * S3 Warm boxes never keep work from starting: they are made only while nothing else is being made, and give way when places are few.
  *    While the runner relays much, or others wait for the processor, they are made slowly, since all of them take it for seconds.
  *
  * S4 There are as many of a shape as its use is worth: none before it is ordered a second time, then PER_START for each start of the last
@@ -18,7 +18,7 @@ import type { Listening } from '../../engines/compute/shared/egress/proxy-listen
 import type { Group } from '../limits/groups.js';
 import type { WireOrder } from '../protocol/messages.js';
 import { prepareBox } from './box.js';
-import type { Spare, SpareBoxes, WorkDeps } from './deps.js';
+import type { WarmBox, WarmBoxes, WorkDeps } from './deps.js';
 import { CpuPressure } from './cpu-pressure.js';
 import type { ScratchSlot } from './scratch.js';
 
@@ -31,7 +31,7 @@ const LEAST_STARTS = 2;
 const WINDOW_MS = FORGET_MS / 2;
 /** For each processor: a box that a zygote makes is one process and a third of the work of others, which are three processes. */
 const PER_PROCESSOR = { zygote: 64, other: 8 };
-/** What all spares together may take of the machine's memory, and what one takes (bytes). */
+/** What all warm boxes together may take of the machine's memory, and what one takes (bytes). */
 const MEMORY_SHARE = 1 / 100;
 const MEMORY_EACH = 1.5 * 1024 * 1024;
 /** After the last start, so that a crowd is served first (ms). */
@@ -40,9 +40,9 @@ const QUIET_MS = 15;
 const PAUSE = 2;
 /** From so much on it is a transfer and not the talk of commands (bytes per ms). */
 const MUCH_RELAYED = 20_000;
-/** Somebody waits for the processor in so much of the time: more than the making of spares and what belongs to it cause. */
+/** A program waits for the processor in so much of the time: more than the making of warm boxes and what belongs to it cause. */
 const WANTED = 0.75;
-/** Between two spares beside a transfer, and beside who wants the processor (ms): in the end they are all there, however long it takes. */
+/** Between two warm boxes beside a transfer, and beside who wants the processor (ms): in the end they are all there, however long it takes. */
 const BESIDE_TRANSFER_MS = 2_000;
 const BESIDE_OTHERS_MS = 500;
 /** Between two looks whether it is over (ms). */
@@ -51,7 +51,7 @@ const LOOK_MS = 100;
 interface Shape {
   /** As orders of this shape, without what names one of them. */
   readonly spec: WireOrder;
-  readonly ready: Spare[];
+  readonly ready: WarmBox[];
   /** Starts of the present window, which began at `since`, and of the one before. */
   use: { readonly since: number; readonly now: number; readonly before: number };
 }
@@ -65,7 +65,7 @@ export interface Machine {
 }
 
 /** Of `wanted` so many, for what the machine has. */
-export function sparesWithin({ memory, processors, zygote }: Machine, wanted: number): number {
+export function warmBoxesWithin({ memory, processors, zygote }: Machine, wanted: number): number {
   const perProcessor = zygote ? PER_PROCESSOR.zygote : PER_PROCESSOR.other;
   return Math.min(wanted, Math.floor((memory * MEMORY_SHARE) / MEMORY_EACH), perProcessor * processors);
 }
@@ -83,7 +83,7 @@ export function worth({ now, before }: Shape['use']): number {
   return starts < LEAST_STARTS ? 0 : starts * PER_START;
 }
 
-export class WarmPool implements SpareBoxes {
+export class WarmPool implements WarmBoxes {
   private readonly deps: WorkDeps;
   private readonly most: number;
   private readonly shapes: LRUCache<string, Shape>;
@@ -107,22 +107,22 @@ export class WarmPool implements SpareBoxes {
       ttlAutopurge: true,
       updateAgeOnGet: true,
       dispose: ({ ready }) => {
-        for (const spare of ready.splice(0)) void this.end(spare);
+        for (const warmBox of ready.splice(0)) void this.end(warmBox);
       },
     });
   }
 
   /** Remembers the shape. */
-  take(spec: WireOrder): Spare | undefined {
+  take(spec: WireOrder): WarmBox | undefined {
     const shape = this.shape(spec);
     // S1.
-    const spare = shape?.ready.shift();
+    const warmBox = shape?.ready.shift();
     if (shape !== undefined) {
       shape.use = used(shape.use, this.deps.now());
       for (const needless of shape.ready.splice(this.share(shape))) void this.end(needless);
     }
     this.later();
-    return spare;
+    return warmBox;
   }
 
   private shape(spec: WireOrder): Shape | undefined {
@@ -141,7 +141,7 @@ export class WarmPool implements SpareBoxes {
     if (this.closed || this.shapes.size === 0) return;
     this.timer = setTimeout(() => {
       // S3.
-      if (!this.deps.turns.idle) return this.later();
+      if (!this.deps.boxSemaphore.idle) return this.later();
       this.making ??= this.fill().finally(() => (this.making = undefined));
     }, afterMs);
   }
@@ -149,9 +149,9 @@ export class WarmPool implements SpareBoxes {
   /** S3. */
   async giveWay(): Promise<boolean> {
     for (const { ready } of this.shapes.values()) {
-      const spare = ready.pop();
-      if (spare === undefined) continue;
-      await this.end(spare);
+      const warmBox = ready.pop();
+      if (warmBox === undefined) continue;
+      await this.end(warmBox);
       return true;
     }
     return false;
@@ -174,13 +174,13 @@ export class WarmPool implements SpareBoxes {
     if (rest > 0) return this.later(Math.min(rest, LOOK_MS));
     if (!(await this.hasRoom())) return;
     const began = this.deps.now();
-    const spare = await this.make(shape.spec).catch((error: unknown) => {
-      this.deps.report(`a spare box was not made: ${(error as Error).message}`);
+    const warmBox = await this.make(shape.spec).catch((error: unknown) => {
+      this.deps.report(`a warm box was not made: ${(error as Error).message}`);
     });
-    if (spare === undefined) return;
+    if (warmBox === undefined) return;
     // The shape may have been forgotten meanwhile.
-    if (this.closed || ![...this.shapes.values()].includes(shape)) return this.end(spare);
-    this.keep(shape, spare);
+    if (this.closed || ![...this.shapes.values()].includes(shape)) return this.end(warmBox);
+    this.keep(shape, warmBox);
     const at = this.deps.now();
     this.last = { at, took: at - began };
     this.later(0);
@@ -212,24 +212,24 @@ export class WarmPool implements SpareBoxes {
   private async hasRoom(): Promise<boolean> {
     const shapes = [...this.shapes.values()];
     if (shapes.reduce((sum, { ready }) => sum + ready.length, 0) < this.most) return true;
-    const spare = shapes.find((shape) => shape.ready.length > this.share(shape))?.ready.pop();
-    if (spare === undefined) return false;
-    await this.end(spare);
+    const warmBox = shapes.find((shape) => shape.ready.length > this.share(shape))?.ready.pop();
+    if (warmBox === undefined) return false;
+    await this.end(warmBox);
     return true;
   }
 
-  private keep(shape: Shape, spare: Spare): void {
-    shape.ready.push(spare);
-    void spare.agent.holder.exited.then(() => {
-      const at = shape.ready.indexOf(spare);
-      // Somebody else's by now, or one that ended by itself.
+  private keep(shape: Shape, warmBox: WarmBox): void {
+    shape.ready.push(warmBox);
+    void warmBox.agent.holder.exited.then(() => {
+      const at = shape.ready.indexOf(warmBox);
+      // Another work's by now, or one that ended by itself.
       if (at < 0) return;
       shape.ready.splice(at, 1);
-      void this.end(spare);
+      void this.end(warmBox);
     });
   }
 
-  private async make(like: WireOrder): Promise<Spare | undefined> {
+  private async make(like: WireOrder): Promise<WarmBox | undefined> {
     const { deps } = this;
     if (deps.agent === undefined) return undefined;
     const slot = deps.scratch.take();
@@ -245,26 +245,26 @@ export class WarmPool implements SpareBoxes {
       const boxPid = await agent.holder.boxPid;
       if (!(await agent.holder.ready) || boxPid === undefined) throw new Error((await agent.holder.exited).error);
       const outward = order.network !== undefined && order.network.egress !== 'Deny';
-      const door = outward ? await deps.outward.endpoints.open(boxPid) : undefined;
-      return { slot, group, agent, boxPid, door };
+      const listener = outward ? await deps.outward.endpoints.open(boxPid) : undefined;
+      return { slot, group, agent, boxPid, listener };
     } catch (error) {
-      await this.clear({ slot, group, agent, door: undefined });
+      await this.clear({ slot, group, agent, listener: undefined });
       throw error;
     }
   }
 
   /** Never rejects. */
-  private end(spare: Spare): Promise<void> {
-    const cleared = this.clear(spare)
-      .catch((error: unknown) => this.deps.report(`a spare box does not end: ${(error as Error).message}`))
+  private end(warmBox: WarmBox): Promise<void> {
+    const cleared = this.clear(warmBox)
+      .catch((error: unknown) => this.deps.report(`a warm box does not end: ${(error as Error).message}`))
       .finally(() => this.ending.delete(cleared));
     this.ending.add(cleared);
     return cleared;
   }
 
   /** In the order in which work takes its own apart. */
-  private async clear({ slot, group, agent, door }: ToClear): Promise<void> {
-    door?.close();
+  private async clear({ slot, group, agent, listener }: ToClear): Promise<void> {
+    listener?.close();
     agent?.holder.kill();
     await group?.destroy();
     await agent?.holder.gone();
@@ -279,7 +279,7 @@ interface ToClear {
   readonly slot: ScratchSlot;
   readonly group: Group | undefined;
   readonly agent: Agent | undefined;
-  readonly door: Listening | undefined;
+  readonly listener: Listening | undefined;
 }
 
 /** S2. All that a box is made from. Undefined for work that brings something of its own or that runs a program of its own. */

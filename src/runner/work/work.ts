@@ -26,7 +26,7 @@ import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import { Processes } from './processes.js';
 import { containersOf, isEnterable } from './programs.js';
-import type { Spare, WorkDeps } from './deps.js';
+import type { WarmBox, WorkDeps } from './deps.js';
 import { WorkLogs } from './logs.js';
 import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
 import type { BoxProcess } from './box-process.js';
@@ -244,10 +244,10 @@ export class Work {
     if (deps.refusal !== undefined) return failed('Unavailable', deps.refusal);
     const { refusal } = deps.outward.endpoints;
     if (this.egress !== undefined && refusal !== undefined) return failed('Unavailable', refusal);
-    const spare = deps.spares?.take(spec);
-    if (spare !== undefined) return this.liveInSpare(spare);
+    const warmBox = deps.warmPool?.take(spec);
+    if (warmBox !== undefined) return this.liveInWarmBox(warmBox);
     this.slot = deps.scratch.take();
-    if (this.slot === undefined && (await deps.spares?.giveWay()) === true) this.slot = deps.scratch.take();
+    if (this.slot === undefined && (await deps.warmPool?.giveWay()) === true) this.slot = deps.scratch.take();
     if (this.slot === undefined) return failed('Unavailable', 'no place is free');
     const group = await deps.groups.create(spec.id, spec.limits);
     this.programs.group = group;
@@ -263,10 +263,10 @@ export class Work {
   }
 
   /** The box is there already. */
-  private async liveInSpare(spare: Spare): Promise<Outcome> {
-    const { slot, agent } = spare;
+  private async liveInWarmBox(warmBox: WarmBox): Promise<Outcome> {
+    const { slot, agent } = warmBox;
     this.slot = slot;
-    this.programs.adopt(spare);
+    this.programs.adopt(warmBox);
     // Not waited for: what the box asks before that is known waits for it in the proxy.
     void relayApi(this.spec, this.spec.id, slot, this.deps);
     this.commands = new Commands(agent);

@@ -30,7 +30,7 @@ export async function openZygote(settings: OpenZygote): Promise<Zygote | undefin
 }
 
 async function tryOut(zygote: Zygote, { hostId, trialSocket }: OpenZygote): Promise<string | undefined> {
-  const trial = await zygote.make({ box: trialBox(hostId), socket: trialSocket, entrances: [] });
+  const trial = await zygote.make({ box: trialBox(hostId), socket: trialSocket, memberFiles: [] });
   const timer = setTimeout(() => trial.kill(), TRIAL_MS);
   const ready = await trial.ready;
   clearTimeout(timer);

@@ -41,10 +41,10 @@ export interface Making {
   /** Where the agent of the box is to listen. */
   readonly socket: string;
   /** Files of control groups: a process that writes `0` there is inside. */
-  readonly entrances: readonly string[];
+  readonly memberFiles: readonly string[];
 }
 
-export function encodeMaking(view: SystemView, { box, socket, entrances }: Making): Buffer {
+export function encodeMaking(view: SystemView, { box, socket, memberFiles }: Making): Buffer {
   const { root = '', hostId = '', hostname, rlimits } = box;
   const making = encodeFields([
     socket,
@@ -53,8 +53,8 @@ export function encodeMaking(view: SystemView, { box, socket, entrances }: Makin
     hostname,
     String(rlimits?.processes ?? ''),
     String(rlimits?.data ?? ''),
-    String(entrances.length),
-    ...entrances,
+    String(memberFiles.length),
+    ...memberFiles,
     ...stepsOf(view, box).map((step) =>
       encodeFields(step.map((field) => (Buffer.isBuffer(field) ? field : String(field)))),
     ),

@@ -105,7 +105,7 @@ sub drain_of {
 
 sub is_in { my ($dir, $path) = @_; return $path eq $dir || $dir eq '/' || index($path, "$dir/") == 0 }
 my @SYSTEM = qw(/usr /etc /proc /dev /sys /bin /sbin /lib /lib32 /lib64 /libx32 /run/secrets);
-push @SYSTEM, $KIT;
+push @SYSTEM, $RUNTIME;
 sub make_dir {
   my $path = '';
   for my $name (grep { length } split m{/}, $_[0]) { $path .= "/$name"; mkdir $path, 0755 }

@@ -15,7 +15,7 @@ const SOURCE = [
 ].join('');
 
 /** Where the program and its interpreter lie in every container, read-only. */
-export const KIT_DIR = `/.${BRAND}-kit`;
+export const BOX_RUNTIME_DIR = `/.${BRAND}-kit`;
 
 /** Numbers of system calls, since no module brings them: prctl, clock_gettime, setsid, prlimit64. */
 const CALLS: Readonly<Record<string, readonly [number, number, number, number]>> = {
@@ -27,6 +27,6 @@ const CALLS: Readonly<Record<string, readonly [number, number, number, number]>>
 export function boxProgram(arch: string): string | undefined {
   const calls = CALLS[arch];
   if (calls === undefined) return undefined;
-  const constants = `my $TOO_LONG = '${TOO_LONG}'; my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $KIT) = ('${WORK_ROOT}', '${KIT_DIR}');`;
+  const constants = `my $TOO_LONG = '${TOO_LONG}'; my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $RUNTIME) = ('${WORK_ROOT}', '${BOX_RUNTIME_DIR}');`;
   return `${constants}\n${bareScript(SOURCE)}`;
 }

@@ -16,7 +16,7 @@ import { pack } from 'tar-stream';
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import { EngineRefusal } from '../shared/refusal.js';
-import { boxProgram, KIT_DIR } from './box-program.js';
+import { boxProgram, BOX_RUNTIME_DIR } from './box-program.js';
 import { found, isTaken, removeContainer } from './daemon.js';
 import { LABEL } from './labels.js';
 
@@ -30,14 +30,14 @@ export interface BoxRuntimeVolume {
 
 /** The first words of a container's or an exec's command. */
 export const BOX_RUNTIME_COMMAND: readonly string[] = [
-  `${KIT_DIR}/ld.so`,
+  `${BOX_RUNTIME_DIR}/ld.so`,
   '--library-path',
-  `${KIT_DIR}/lib`,
-  `${KIT_DIR}/perl`,
-  `${KIT_DIR}/box.pl`,
+  `${BOX_RUNTIME_DIR}/lib`,
+  `${BOX_RUNTIME_DIR}/perl`,
+  `${BOX_RUNTIME_DIR}/box.pl`,
 ];
 
-/** The last file of a kit. */
+/** The last file of a box runtime. */
 const WHOLE = 'whole';
 /** Five megabytes are long written by then. */
 const FILLED_MS = 30_000;
@@ -78,16 +78,16 @@ function nameOf(path: string): string {
   return name.startsWith('perl') ? 'perl' : `lib/${name}`;
 }
 
-/** Puts the kit into its volume, if it is not there. `image` is any that the daemon has. Bounded by itself, as many may wait for it. */
+/** Puts the box runtime into its volume, if it is not there. `image` is any that the daemon has. Bounded by itself, as many may wait for it. */
 export async function fillBoxRuntimeVolume(docker: Docker, runtime: BoxRuntimeVolume, image: string): Promise<void> {
   const signal = AbortSignal.timeout(FILL_MS);
-  await docker.createVolume({ Name: runtime.volume, Labels: { [LABEL.kit]: '1' }, abortSignal: signal });
+  await docker.createVolume({ Name: runtime.volume, Labels: { [LABEL.runtime]: '1' }, abortSignal: signal });
   const filler = await onlyFiller(docker, runtime, image, signal);
   try {
-    const whole = await found(filler.infoArchive({ path: `${KIT_DIR}/${WHOLE}`, abortSignal: signal }));
-    // It has no body, and holds its connection until somebody has seen that.
+    const whole = await found(filler.infoArchive({ path: `${BOX_RUNTIME_DIR}/${WHOLE}`, abortSignal: signal }));
+    // It has no body, and holds its connection until that was read.
     whole?.resume();
-    if (whole === undefined) await filler.putArchive(runtime.archive, { path: KIT_DIR, abortSignal: signal });
+    if (whole === undefined) await filler.putArchive(runtime.archive, { path: BOX_RUNTIME_DIR, abortSignal: signal });
   } finally {
     await filler.remove({ force: true, v: true });
   }
@@ -108,9 +108,12 @@ async function onlyFiller(
         Image: image,
         Entrypoint: ['/none'],
         Cmd: [],
-        Labels: { [LABEL.kit]: '1' },
+        Labels: { [LABEL.runtime]: '1' },
         NetworkDisabled: true,
-        HostConfig: { Mounts: [{ Type: 'volume', Source: runtime.volume, Target: KIT_DIR }], NetworkMode: 'none' },
+        HostConfig: {
+          Mounts: [{ Type: 'volume', Source: runtime.volume, Target: BOX_RUNTIME_DIR }],
+          NetworkMode: 'none',
+        },
         abortSignal: signal,
       });
     } catch (error) {

@@ -334,7 +334,7 @@ export class Box {
     const { id, startedAt, endedAt, exitCode, timedOut, command } = record;
     const before = this.processes.get(id);
     if (before?.ended !== undefined) return;
-    // Whoever hears of the end finds the whole log.
+    // A client that hears of the end finds the whole log.
     if (endedAt !== undefined) await this.logs.get(`process-${id}`)?.writer.end();
     const ended = endedAt === undefined ? undefined : { at: endedAt, exitCode, timedOut };
     this.processes.set(id, { id, command: before?.command ?? command, startedAt, ended });

@@ -32,7 +32,7 @@ export class Commands {
     for (const stream of this.entered.keys()) stream.destroy();
   }
 
-  /** Those in a box that goes: a daemon waits for whoever does not read before it lets the container go. */
+  /** Those in a box that goes: a daemon waits for clients that do not read before it lets the container go. */
   endIn(box: Box): void {
     for (const [stream, entered] of this.entered) if (entered === box) stream.destroy();
   }
@@ -128,7 +128,7 @@ export class Commands {
       return answer !== 'NotRunning' && box.running;
     } catch {
       if (this.closed) return false;
-      // Somebody inside may have taken it over.
+      // Work inside may have taken it over.
       const info = await found(box.container.inspect()).catch(() => undefined);
       return info?.State.Running === true && box.running;
     }

@@ -5,7 +5,7 @@
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import { API_DIRECTORY } from '../../../brand.js';
 import type { WorkSpec } from '../contract/engine.js';
-import { KIT_DIR } from './box-program.js';
+import { BOX_RUNTIME_DIR } from './box-program.js';
 import { BOX_RUNTIME_COMMAND } from './box-runtime-volume.js';
 import { LABEL, type Kept } from './labels.js';
 
@@ -22,7 +22,7 @@ export function containerOf(
     readonly name: string;
     readonly cluster: string;
     readonly epoch: number;
-    readonly kit: string;
+    readonly runtimeVolume: string;
     readonly kept: Kept;
     /** What the daemon can bound; it refuses an order for what it cannot. */
     readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
@@ -32,7 +32,9 @@ export function containerOf(
   const { limits } = spec;
   const { enforced, kept } = about;
   const shown = (Source: string, Target: string): MountSettings => ({ Type: 'bind', Source, Target, ReadOnly: true });
-  const Mounts: MountSettings[] = [{ Type: 'volume', Source: about.kit, Target: KIT_DIR, ReadOnly: true }];
+  const Mounts: MountSettings[] = [
+    { Type: 'volume', Source: about.runtimeVolume, Target: BOX_RUNTIME_DIR, ReadOnly: true },
+  ];
   if (spec.apiDirectory !== undefined) Mounts.push(shown(spec.apiDirectory, API_DIRECTORY));
   // Base64 of what is kept of main, and as much again for the others.
   const logFile = Math.max(2 * MiB, Math.ceil((limits.logBytes * 3) / LOG_FILES));

@@ -97,7 +97,7 @@ export class BoxExecution implements Execution {
     try {
       for (const frame of this.reader.read(chunk)) this.receive(frame);
     } catch {
-      // Not what our program says: somebody inside has taken it over.
+      // Not what our program says: work inside has taken it over.
       this.attached.stream.destroy();
     }
     this.buffer.settle();

@@ -19,7 +19,7 @@ import { WORK_ROOT } from '../../../brand.js';
 import type { WorkSpec } from '../contract/engine.js';
 import { isInside } from '../shared/is-inside.js';
 import { findZstd, NO_ZSTD } from '../shared/zstd.js';
-import { KIT_DIR } from './box-program.js';
+import { BOX_RUNTIME_DIR } from './box-program.js';
 
 type Input = WorkSpec['inputs'][number];
 
@@ -39,7 +39,7 @@ const SYSTEM = [
   '/lib32',
   '/lib64',
   '/libx32',
-  KIT_DIR,
+  BOX_RUNTIME_DIR,
 ];
 const RESERVED = ['/run', '/var/run', '/var/tmp'];
 /** Directories of the work: an archive may be unpacked into them, nothing may lie in their place. */
@@ -63,16 +63,16 @@ export async function giveInputs(
       const path = placeOf(input, taken);
       if (!(input.writable === true && OWN.includes(path))) taken.push(path);
       const archive = pack();
-      // An entry that ends too early takes the whole with it; whoever writes the entry hears of it.
+      // An entry that ends too early takes the whole with it; the writer of the entry hears of it.
       archive.on('error', () => undefined);
       const through = (archive as unknown as Readable).pipe(new PassThrough());
       const sent = container.putArchive(through, { path: '/', abortSignal: signal });
-      // A broken archive is told by whoever wrote it, and a daemon that takes no more of it by that one.
+      // The writer reports a broken archive, and the daemon one that it takes no more of.
       let refused: Error | undefined;
       let broken = false;
       sent.catch((error: Error) => {
         if (!broken) refused = error;
-        // Nobody would ever take what waits in it, and whoever writes it would wait for good.
+        // Nobody would ever take what waits in it, and its writer would wait for good.
         through.destroy(error);
       });
       try {
@@ -171,7 +171,7 @@ function writer(archive: Pack, writable: boolean): Put {
   return async (header, content) => {
     const { name, type = 'file', size = 0, linkname, mtime } = header;
     const own = writable ? { uid: 0, gid: 0 } : { uid: READER, gid: READER };
-    // What is the work's own is as it was saved; whoever reads has no other right than everybody's.
+    // What is the work's own is as it was saved; its readers have no other right than all others.
     const bits = (header.mode ?? 0o644) & 0o7777;
     const mode = writable ? bits : (bits & 0o111) === 0 && type !== 'directory' ? 0o444 : 0o555;
     const head = {

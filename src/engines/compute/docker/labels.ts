@@ -15,7 +15,7 @@ export const LABEL = {
   kept: `${BASE}.kept`,
   /** Volumes that stand for a lease epoch which was seen. */
   fence: `${BASE}.fence`,
-  kit: `${BASE}.kit`,
+  runtime: `${BASE}.kit`,
 } as const;
 
 /** What of an order outlives the service in a label: neither commands nor environment. */

@@ -403,7 +403,7 @@ class DockerEngine {
         if (this.closed.signal.aborted) return box.close();
         this.boxes.set(id, box);
         box.follow();
-        // The doors of the service before went with it.
+        // The listeners of the service before went with it.
         if (this.finished.hasApiOf(id))
           await this.egressProxies.relay(this.finished.apiOf(id), this.finished.apiDirectory, id);
         await this.egressProxies

@@ -82,7 +82,7 @@ async function take(
     case 'fifo':
       throw new Error(`${path} is neither a file nor a directory`);
     case 'file':
-      // A file of holes can seem endless to whoever reads it.
+      // A file of holes can seem endless to its reader.
       if (found.size > most) throw new Error(`${path} is larger than the work's disk`);
       break;
     case 'empty':

@@ -9,7 +9,7 @@ import type { PortStart } from '../contract/engine.js';
 import { encodeFrame, FrameReader, MAX_FRAME, STDIN_WINDOW } from '../shared/frames.js';
 import { BOX_FRAME, type AttachedBox } from './frames.js';
 
-/** Resolves when the box has said whether somebody listens. */
+/** Resolves when the box has said whether a program listens. */
 export function openPort(attached: AttachedBox, signal: AbortSignal): Promise<PortStart> {
   return new Promise((done) => {
     const stream = new PortStream(attached, (refused) => {
@@ -25,7 +25,7 @@ export function openPort(attached: AttachedBox, signal: AbortSignal): Promise<Po
       signal.removeEventListener('abort', abort);
       done({ outcome: 'NotRunning' });
     });
-    // Whoever got the stream hears its errors; before that its end is the answer.
+    // The owner of the stream hears its errors; before that its end is the answer.
     stream.on('error', () => undefined);
     if (signal.aborted) abort();
   });

@@ -51,7 +51,7 @@ export class Preparer {
       this.shop.enforced(signal),
       this.shop.isPodman(signal),
     ]);
-    const about = { name, cluster, epoch, kit: runtime.volume, kept, enforced, isPodman };
+    const about = { name, cluster, epoch, runtimeVolume: runtime.volume, kept, enforced, isPodman };
     const options = containerOf({ ...spec, image: image.id }, about);
     const container = await this.create(options, name, signal);
     const broken = async (reason: FaultReason, message: string): Promise<Made> => {
@@ -72,7 +72,7 @@ export class Preparer {
     const box = this.shop.makeBox(container, kept);
     if (unrestored !== undefined) box.noteUnrestored(unrestored);
     try {
-      // In this order: a pipe takes little before somebody reads it. A box that nobody orders anything ends by itself.
+      // In this order: a pipe takes little before it is read. A box that gets no order ends by itself.
       await box.listen();
       await container.start({ abortSignal: signal });
       box.follow();
@@ -96,7 +96,7 @@ export class Preparer {
     } catch (error) {
       if (!isTaken(error)) throw error;
       const old = docker.getContainer(name);
-      // What was ordered is known to whoever asks for it again; this one was made by a service that died, or is just going.
+      // The caller that asks for it again knows what was ordered; this one was made by a service that died, or is just going.
       await removeContainer(old);
       return docker.createContainer({ ...options, abortSignal: signal });
     }

@@ -1,5 +1,5 @@
 /**
- * Knows which images of the daemon came by a login, and who has shown one since. All orgs share the daemon's images; so one that somebody's
+ * Knows which images of the daemon came by a login, and who has shown one since. All orgs share the daemon's images; so one that a
  * login has brought is for others only when their own login, or none, gets it from the registry as well.
  *
  * Ids are kept in a file, for as long as the data directory lives: the daemon keeps the images as long. A pull by a login stands there before

@@ -1,7 +1,7 @@
 /**
  * The registries behind the names of images: which one a name means, whose login is for it, and whether the daemon may be sent there.
  *
- * An image is named by whoever writes a Job, and the daemon asks whatever host stands in the name, from this machine, and tells what it was
+ * An image is named by the Job's author, and the daemon asks whatever host stands in the name, from this machine, and tells what it was
  * answered. So a name that leads to a special address (the machine's own, a neighbour, cloud metadata) is refused here, unless the
  * operator has named that registry. The daemon looks the name up once more and follows where a registry sends it, so this
  * is no pin: what is left is requests, whose answers are not passed on (`images.ts`).

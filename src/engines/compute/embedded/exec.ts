@@ -50,7 +50,7 @@ export class SocketExecution implements Execution {
   private readonly data: DataConnection | undefined;
   private readonly input: Input;
   /** The runner has said how it ended: that its connection closes then means nothing. */
-  private told = false;
+  private endKnown = false;
 
   constructor(socket: Socket, rest: Buffer, window: number, signal: AbortSignal, place?: DataPlace) {
     this.socket = socket;
@@ -75,7 +75,7 @@ export class SocketExecution implements Execution {
     signal.addEventListener('abort', giveUp, { once: true });
     void this.ended.then(() => signal.removeEventListener('abort', giveUp));
     socket.on('data', (chunk: Buffer) => this.read(chunk));
-    const broken = (): void => (this.told ? undefined : this.finish({ end: 'WorkGone' }, signal.aborted));
+    const broken = (): void => (this.endKnown ? undefined : this.finish({ end: 'WorkGone' }, signal.aborted));
     socket.once('close', broken);
     this.read(rest);
     if (socket.destroyed) broken();
@@ -153,7 +153,7 @@ export class SocketExecution implements Execution {
   }
 
   private end(end: ExecEnd): void {
-    this.told = true;
+    this.endKnown = true;
     if (this.data === undefined || end.end !== 'Exited') return this.finish(end, false);
     void this.data.lastOutput().then(() => this.finish(end, false));
   }

@@ -11,7 +11,7 @@ export interface Input {
   write(data: Uint8Array): Promise<void>;
   /** Resolves when all that was written has gone. */
   end(): Promise<void>;
-  /** Nothing more goes; whoever waits goes on. */
+  /** Nothing more goes; waiting writers go on. */
   close(): void;
 }
 

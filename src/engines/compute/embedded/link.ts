@@ -131,7 +131,7 @@ export class Link {
       if (this.state.kind === 'closed') return;
       this.log.warn({ runner }, 'the connection to the runner ended');
       const ready = this.connect();
-      // Whoever waits has its own handling; without a waiter a closing must not count as unhandled.
+      // Each waiter has its own handling; without a waiter a closing must not count as unhandled.
       ready.catch(() => undefined);
       this.state = { kind: 'connecting', ready };
     });

@@ -26,7 +26,7 @@ const LOCK_SECONDS = 10;
 /** Megabytes. A runner holds states and pipes, no output; a small heap also makes its forks cheap. */
 const HEAP = ['--max-old-space-size=192', '--max-semi-space-size=2'];
 
-/** Makes the directories and fixes where things lie. Throws when they are somebody else's. */
+/** Makes the directories and fixes where things lie. Throws when they are another user's. */
 export function placeRunner(
   runnerDir: string,
   clusterId: string,

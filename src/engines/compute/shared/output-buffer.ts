@@ -1,6 +1,6 @@
 /**
  * Holds what a command or port has said and its client has not taken yet, and how it ended: the half of an `Execution` that is the same
- * whatever carries it. The end is told once the last of the output is taken, unless the caller itself gave up.
+ * whatever carries it. The end comes once the last of the output is taken, unless the caller itself gave up.
  *
  * Bounds (I10): at most QUEUE bytes and what one read brought; then the source is paused, and so the program is.
  */

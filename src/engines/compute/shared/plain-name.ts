@@ -70,7 +70,7 @@ export function runtimeRoot(uid: number, xdgRuntimeDir: string | undefined): str
 }
 
 /**
- * Makes a directory, or takes one that is ours already. Throws when somebody else made it, or may write into it: under
+ * Makes a directory, or takes one that is ours already. Throws when another user made it, or may write into it: under
  * /tmp any user could have been there first.
  */
 export function claimDirectory(path: string, mode: number, uid: number): void {

@@ -10,7 +10,7 @@ export interface Tool {
   /** User to run as; undefined: our own. */
   readonly hostId?: number | undefined;
   /** Group of the work that the tool's memory and time count against. */
-  readonly entrances?: readonly number[] | undefined;
+  readonly memberFiles?: readonly number[] | undefined;
   readonly stdin?: number | undefined;
   /** Kills it. */
   readonly signal?: AbortSignal | undefined;
@@ -29,11 +29,11 @@ const MAX_OUTPUT = 1024 * 1024;
 
 /** Never rejects: what could not be started ends with 127. */
 export function runTool(tool: Tool): Promise<ToolEnd> {
-  const entrances = tool.entrances ?? [];
-  const [file, args] = insideGroups(tool.file, tool.args, entrances, 3);
+  const memberFiles = tool.memberFiles ?? [];
+  const [file, args] = insideGroups(tool.file, tool.args, memberFiles, 3);
   return new Promise((done) => {
     const child = spawn(file, args, {
-      stdio: [tool.stdin ?? 'ignore', 'pipe', 'pipe', ...entrances],
+      stdio: [tool.stdin ?? 'ignore', 'pipe', 'pipe', ...memberFiles],
       env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
       cwd: '/',
       killSignal: 'SIGKILL',
@@ -69,12 +69,12 @@ export function asOwner(file: string, args: readonly string[]): Pick<Tool, 'file
 export function insideGroups(
   file: string,
   args: readonly string[],
-  entrances: readonly number[],
+  memberFiles: readonly number[],
   first: number,
   preferred = true,
 ): [string, string[]] {
-  if (entrances.length === 0) return [file, [...args]];
-  const descriptors = entrances.map((_, index) => first + index);
+  if (memberFiles.length === 0) return [file, [...args]];
+  const descriptors = memberFiles.map((_, index) => first + index);
   const script = [
     descriptors.map((descriptor) => `echo 0 >&${descriptor}`).join(' && '),
     ' || exit 126; exec',

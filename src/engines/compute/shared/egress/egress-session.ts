@@ -1,5 +1,5 @@
 /**
- * The outward way of one piece of work, from its door to the proxy process, and its log: container `network`, bounded as those of its
+ * The outward way of one piece of work, from its listener to the proxy process, and its log: container `network`, bounded as those of its
  * programs. Nothing that the work sends passes through this process.
  */
 import type { WorkNetwork } from '../../contract/engine.js';
@@ -35,13 +35,13 @@ export class EgressSession {
     this.serve(await this.deps.endpoints.open(pid));
   }
 
-  /** Through a door that is there already. */
-  serve(door: Listening): void {
-    if (this.closed) return door.close();
-    this.box = this.deps.proxy.open(door, this.network, this.allow, this.log);
+  /** Through a listener that is there already. */
+  serve(listener: Listening): void {
+    if (this.closed) return listener.close();
+    this.box = this.deps.proxy.open(listener, this.network, this.allow, this.log);
   }
 
-  /** Takes the door away and ends what came through it: what is left of the box's network goes with that. Resolves when all
+  /** Takes the listener away and ends what came through it: what is left of the box's network goes with that. Resolves when all
    * of it is in the log. */
   async close(): Promise<void> {
     this.closed = true;

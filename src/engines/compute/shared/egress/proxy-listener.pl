@@ -26,21 +26,21 @@ sub next_line {
 
 sub say_line { syswrite $channel, "$_[0]\n" }
 
-sub door {
-    socket(my $door, AF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    if ($BRING_UP) { ioctl($door, $SET_FLAGS, pack('a16 s x22', 'lo', $UP)) or die "loopback: $!\n" }
+sub listener {
+    socket(my $listener, AF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
+    if ($BRING_UP) { ioctl($listener, $SET_FLAGS, pack('a16 s x22', 'lo', $UP)) or die "loopback: $!\n" }
     # Its address may come a moment later than this.
-    setsockopt($door, 0, $FREEBIND, 1) or die "option: $!\n";
-    bind($door, sockaddr_in($PORT, INADDR_LOOPBACK)) or die "bind: $!\n";
-    listen($door, 511) or die "listen: $!\n";
-    return $door;
+    setsockopt($listener, 0, $FREEBIND, 1) or die "option: $!\n";
+    bind($listener, sockaddr_in($PORT, INADDR_LOOPBACK)) or die "bind: $!\n";
+    listen($listener, 511) or die "listen: $!\n";
+    return $listener;
 }
 
 # struct msghdr with one iovec, and a descriptor as SCM_RIGHTS.
 sub pass {
-    my ($id, $door) = @_;
+    my ($id, $listener) = @_;
     my $text = qq({"cmd":"NODE_HANDLE","type":"net.Native","msg":{"id":$id}}\n);
-    my $control = pack 'Q l l l x4', 20, SOL_SOCKET, 1, fileno $door;
+    my $control = pack 'Q l l l x4', 20, SOL_SOCKET, 1, fileno $listener;
     my $pieces = pack 'P Q', $text, length $text;
     my $message = pack 'Q L x4 P Q P Q l x4', 0, 0, $pieces, 1, $control, length $control, 0;
     syscall($SENDMSG, fileno $channel, $message, 0) == length $text or die "pass: $!\n";
@@ -51,12 +51,12 @@ sub enter {
     return syscall($SETNS, fileno $namespace, $kind) == 0;
 }
 
-sub owned_door {
+sub owned_listener {
     my ($there) = @_;
     my $number = ioctl($there, $GET_USERNS, 0) or die;
     open(my $owner, "<&=", $number + 0) or die;
     enter($owner, $NEWUSER) && enter($there, $NEWNET) or die;
-    return door();
+    return listener();
 }
 
 sub make {
@@ -65,17 +65,17 @@ sub make {
     my @here = stat $home;
     die "it has none of its own\n" if (stat $there)[1] == $here[1];
     if (enter($there, $NEWNET)) {
-        my $door = eval { door() };
+        my $listener = eval { listener() };
         my $error = $@;
         enter($home, $NEWNET) or exit 1;
-        die $error unless $door;
-        return pass($id, $door);
+        die $error unless $listener;
+        return pass($id, $listener);
     }
     die "enter: $!\n" unless $! == $EPERM;
     # Whoever made the user namespace that owns it may enter that, for good.
     my $child = fork // die "fork: $!\n";
     if (!$child) {
-        eval { pass($id, owned_door($there)); 1 } or exit 1;
+        eval { pass($id, owned_listener($there)); 1 } or exit 1;
         exit 0;
     }
     waitpid $child, 0;

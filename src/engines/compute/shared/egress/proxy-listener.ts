@@ -3,10 +3,11 @@
  * it. A socket belongs to the network namespace in which it was made, whichever process has it: so nothing has to run inside, nothing
  * of the work can close or take it, and the box stays without any other way out.
  *
- * Node cannot enter a namespace, and in Perl it takes three system calls. One small program (`proxy-listener.pl`) makes all these sockets. It runs nothing of the work, and enters nothing but the network namespace (without root: also the user
- * namespace that owns it, in a process for that one door).
+ * Node cannot enter a namespace, and in Perl it takes three system calls. One small program (`proxy-listener.pl`) makes all these sockets. It
+ * runs nothing of the work, and enters nothing but the network namespace (without root: also the user namespace that owns it, in a process for
+ * that one socket).
  *
- * Bounds (I10): one door at a time, OPEN_MS for each; what waits is as many as there are boxes that start.
+ * Bounds (I10): one listener at a time, OPEN_MS for each; what waits is as many as there are boxes that start.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ import { PROXY_PORT } from './environment.js';
 
 const SOURCE = bareScript(readFileSync(new URL('proxy-listener.pl', import.meta.url), 'utf8'));
 
-/** Beyond it the program is ended, and the next door is made by a new one. */
+/** Beyond it the program is ended, and the next listener is made by a new one. */
 const OPEN_MS = 10_000;
 
 /** Numbers of system calls that Perl has no word for (`src/runner/isolation/calls.ts` names the tables). */
@@ -37,7 +38,7 @@ export interface ProxyListenerSettings {
 }
 
 interface Waiter {
-  readonly done: (door: Listening) => void;
+  readonly done: (listener: Listening) => void;
   readonly failed: (error: Error) => void;
 }
 
@@ -63,7 +64,7 @@ export class ProxyListeners {
 
   /** In the network namespace of this process, of which the caller knows that it lives. */
   open(pid: number): Promise<Listening> {
-    if (this.closed) return Promise.reject(new Error('no doors are made any more'));
+    if (this.closed) return Promise.reject(new Error('no listeners are made any more'));
     const id = ++this.last;
     return new Promise((resolve, reject) => {
       const late = (): void => {
@@ -77,7 +78,7 @@ export class ProxyListeners {
         act();
       };
       this.waiting.set(id, {
-        done: (door) => settle(() => resolve(door)),
+        done: (listener) => settle(() => resolve(listener)),
         failed: (error) => settle(() => reject(error)),
       });
       this.running().send({ id, pid }, (error) => {
@@ -86,7 +87,7 @@ export class ProxyListeners {
     });
   }
 
-  /** Ends the maker, which would keep this process alive; doors that were made stay. */
+  /** Ends the maker, which would keep this process alive; listeners that were made stay. */
   close(): void {
     this.closed = true;
     this.maker?.kill('SIGKILL');
@@ -111,11 +112,11 @@ export class ProxyListeners {
     maker.once('exit', (code, signal) => gone(`its maker ended (${signal ?? code})`));
     maker.on('message', (message, handle) => {
       const { id, error } = message as { readonly id: number; readonly error?: string };
-      const door = handle as unknown as Listening | undefined;
+      const listener = handle as unknown as Listening | undefined;
       const waiter = this.waiting.get(id);
-      if (waiter === undefined) door?.close();
-      else if (door === undefined) waiter.failed(new Error(`the network of the box could not be made: ${error}`));
-      else waiter.done(door);
+      if (waiter === undefined) listener?.close();
+      else if (listener === undefined) waiter.failed(new Error(`the network of the box could not be made: ${error}`));
+      else waiter.done(listener);
     });
     this.maker = maker;
     return maker;

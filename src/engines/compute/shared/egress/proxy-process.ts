@@ -27,7 +27,7 @@ export interface ProxiedBox {
 }
 
 interface Box {
-  readonly door: Listening;
+  readonly listener: Listening;
   readonly message: ToProxy;
   readonly log: (line: string) => void;
   closed: (() => void) | undefined;
@@ -77,18 +77,18 @@ export class ProxyProcess {
     child.once('error', (error) => this.gone(child, error.message));
     child.once('exit', (code, signal) => this.gone(child, String(signal ?? code)));
     child.on('message', (message) => this.hear(message as FromProxy));
-    for (const [box, { message, door }] of this.boxes) this.tell({ ...message, box } as ToProxy, door);
+    for (const [box, { message, listener }] of this.boxes) this.tell({ ...message, box } as ToProxy, listener);
     for (const [directory, relayed] of this.relays) this.tell({ op: 'relay', directory, ...relayed });
   }
 
   /** Takes the listening socket of a box over. */
-  open(door: Listening, network: WorkNetwork, allow: readonly string[], log: (line: string) => void): ProxiedBox {
+  open(listener: Listening, network: WorkNetwork, allow: readonly string[], log: (line: string) => void): ProxiedBox {
     const box = ++this.last;
     const message: ToProxy = { op: 'open', box, network, allow };
-    const entry: Box = { door, message, log, closed: undefined };
+    const entry: Box = { listener, message, log, closed: undefined };
     this.boxes.set(box, entry);
     if (this.child === undefined) this.start();
-    else this.tell(message, door);
+    else this.tell(message, listener);
     return { close: () => this.closeBox(box, entry) };
   }
 
@@ -114,12 +114,12 @@ export class ProxyProcess {
     this.over = true;
     clearTimeout(this.restart);
     this.child?.kill('SIGKILL');
-    for (const { door } of this.boxes.values()) door.close();
+    for (const { listener } of this.boxes.values()) listener.close();
   }
 
   private async closeBox(box: number, entry: Box): Promise<void> {
     if (this.boxes.get(box) !== entry) return;
-    entry.door.close();
+    entry.listener.close();
     const done = inTime((resolve) => (entry.closed = resolve));
     if (this.child === undefined) entry.closed?.();
     else this.tell({ op: 'close', box });
@@ -141,9 +141,9 @@ export class ProxyProcess {
     }
   }
 
-  private tell(message: ToProxy, door?: Listening): void {
+  private tell(message: ToProxy, listener?: Listening): void {
     // What it never gets it is told again by the next one.
-    if (this.child?.connected === true) this.child.send(message, door as never, undefined, () => undefined);
+    if (this.child?.connected === true) this.child.send(message, listener as never, undefined, () => undefined);
   }
 
   private gone(child: ChildProcess, how: string): void {
