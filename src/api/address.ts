@@ -1,6 +1,6 @@
 /**
- * Owns the address of an object: the one key under which it is stored, routed and cached.
- * The address outlives an incarnation; the `uid` names the incarnation (handles, timers, letters carry it).
+ * The address of an object: the one key under which it is stored, routed and cached.
+ * The address outlives an incarnation; the `uid` names the incarnation (handles, timers, messages carry it).
  *
  * I12: the org is the first part of every address, so nothing can be named without it.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns how complaints about fields are worded: zod's issues and our own checks become causes with Kubernetes' paths,
+ * How complaints about fields are worded: zod's issues and our own checks become causes with Kubernetes' paths,
  * reasons and messages, and causes become the one refusal `Invalid`. A bad value is named only where it helps and is no
  * secret (I11): short scalars, and never below a field that carries values of secrets or environment.
  */

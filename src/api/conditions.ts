@@ -1,4 +1,4 @@
-/** Owns how `status.conditions` change: one condition per type, and a transition time that moves only with the status. */
+/** How `status.conditions` change: one condition per type, and a transition time that moves only with the status. */
 import type { Condition } from './object.js';
 import { rfc3339 } from './time.js';
 

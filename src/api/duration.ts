@@ -1,4 +1,4 @@
-/** Owns durations as text (`0s`, `15m`, `24h`, `1h30m`, `168h`, `500ms`; spec, "Conventions" 2) and as milliseconds. */
+/** Durations as text (`0s`, `15m`, `24h`, `1h30m`, `168h`, `500ms`; spec, "Conventions" 2) and as milliseconds. */
 
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;

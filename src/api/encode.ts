@@ -1,5 +1,5 @@
 /**
- * Owns the stored form of an object: its JSON, encoded once into one Buffer that later serves row, cache, answer and watch.
+ * The stored form of an object: its JSON, encoded once into one Buffer that later serves row, cache, answer and watch.
  *
  * Layout: `{"apiVersion":"…","kind":"…","metadata":{"resourceVersion":` + a hole of 18 bytes + `,"name":…`. The version is
  * known only inside the transaction, so the hole is blank until `stampVersion` writes `"123"` left-aligned into it

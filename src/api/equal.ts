@@ -1,4 +1,4 @@
-/** Owns equality of JSON values: deep, the order of members does not matter, the order of list elements does. */
+/** Equality of JSON values: deep, the order of members does not matter, the order of list elements does. */
 import { isObject } from './safe-value.js';
 
 export function equalJson(one: unknown, other: unknown): boolean {

@@ -1,5 +1,5 @@
 /**
- * Owns what may not change in a spec after create: immutable fields, and raise-only fields (spec, "Conventions" 1).
+ * What may not change in a spec after create: immutable fields, and raise-only fields (spec, "Conventions" 1).
  *
  * Raise-only: a value that is set may only rise. Taking it away is refused too, although no limit is more than any limit:
  * a PUT that merely leaves `maxCostUSD` out would drop a spending cap without a word. Setting one that was not set is

@@ -1,7 +1,7 @@
 /**
- * Owns the way from a body's bytes to a plain value, for JSON and YAML, and every reason to refuse those bytes.
+ * The way from a body's bytes to a plain value, for JSON and YAML, and every reason to refuse those bytes.
  *
- * What comes out is safe for the rest of the house: valid UTF-8, at most 64 levels deep, every number finite, every
+ * What comes out is safe for the rest of the service: valid UTF-8, at most 64 levels deep, every number finite, every
  * string storable as Postgres text (no U+0000, no lone surrogates), and no member named `__proto__`. `constructor` and
  * `prototype` are ordinary names here: they come out as own members, and nobody looks up inherited ones.
  * Does not own the size limit of a body, nor what its fields mean. No refusal quotes a value: it may be a secret (I11).

@@ -1,5 +1,5 @@
 /**
- * Owns `metadata.managedFields`: who set which field, as Kubernetes tracks it for updates. One entry per manager and
+ * `metadata.managedFields`: who set which field, as Kubernetes tracks it for updates. One entry per manager and
  * operation; its `fieldsV1` is a tree of `f:<member>` in which lists are leaves; labels and annotations are tracked by
  * key (`.` stands for the map itself), finalizers by value (`v:"…"`), owners by uid (`k:{"uid":"…"}`). Who changes a field
  * takes it from all others. Writes of the service to `status` are not tracked: they would be most of all commits.

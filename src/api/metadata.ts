@@ -1,5 +1,5 @@
 /**
- * Owns the schemas of `metadata`: what a client may write, and everything that an object shows (spec, "Conventions" 3).
+ * The schemas of `metadata`: what a client may write, and everything that an object shows (spec, "Conventions" 3).
  * Fields that the service owns are taken from a client in any form and ignored, because clients send back what they read.
  */
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 /**
- * Owns what may be a name: of objects, labels, annotations, finalizers and field managers; and generated suffixes.
+ * What may be a name: of objects, labels, annotations, finalizers and field managers; and generated suffixes.
  * Each check answers undefined, or a sentence saying what is wrong in the words that Kubernetes uses.
  */
 

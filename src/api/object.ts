@@ -1,5 +1,5 @@
 /**
- * Owns the shape that every resource object has. What is inside `spec` and `status` belongs to the kind.
+ * The shape that every resource object has. What is inside `spec` and `status` belongs to the kind.
  * Source: spec, "Conventions" 1 to 4.
  */
 

@@ -1,4 +1,4 @@
-/** Owns field paths as causes and warnings write them: `spec.env[3].name`, `metadata.labels[example.com/tier]`. */
+/** Field paths as causes and warnings write them: `spec.env[3].name`, `metadata.labels[example.com/tier]`. */
 
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 

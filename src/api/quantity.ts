@@ -1,5 +1,5 @@
 /**
- * Owns Kubernetes quantities (`500m`, `1.5`, `512Mi`, `10Gi`, `1e3`) and their two readings: thousandths of a core and bytes.
+ * Kubernetes quantities (`500m`, `1.5`, `512Mi`, `10Gi`, `1e3`) and their two readings: thousandths of a core and bytes.
  * Fractions below the unit are rounded up, as Kubernetes does.
  */
 import { Decimal } from 'decimal.js';

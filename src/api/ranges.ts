@@ -1,5 +1,5 @@
 /**
- * Owns sets of indexes kept as intervals, with the compressed text of batch/v1 (`completedIndexes: "1,3-5,7"`).
+ * Sets of indexes kept as intervals, with the compressed text of batch/v1 (`completedIndexes: "1,3-5,7"`).
  *
  * Memory and text grow with the number of gaps, not of indexes. `add`, `delete` and `has` search in O(log intervals);
  * where an interval begins or ends in the middle, the tail of two small arrays is moved.

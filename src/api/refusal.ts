@@ -1,5 +1,5 @@
 /**
- * Owns the one way to say no. A refusal is data: a registered code, a message, causes. The edge turns it into a
+ * The one way to say no. A refusal is data: a registered code, a message, causes. The edge turns it into a
  * Kubernetes `Status` body (spec, "Errors"); the code table gives the HTTP status, the fix and the docs page.
  */
 import type { ErrorCode } from './errors/codes.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what a value from outside may be made of, so that it can be stored, served and merged: strings that Postgres text
+ * What a value from outside may be made of, so that it can be stored, served and merged: strings that Postgres text
  * can hold (no U+0000, no lone surrogates), finite numbers, a bounded depth, and no member named `__proto__`.
  * Complaints give the path and never the value, which may be a secret (I11).
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the zod builders for the value formats that all kinds share (spec, "Conventions" 2). Each keeps the text as the
+ * The zod builders for the value formats that all kinds share (spec, "Conventions" 2). Each keeps the text as the
  * client wrote it, checks it exactly, and carries what OpenAPI needs. Complaints are in the words of field causes
  * (`causes.ts` puts the bad value before them).
  */

@@ -1,4 +1,4 @@
-/** Owns the hash by which credentials and requests are known. */
+/** The hash by which credentials and requests are known. */
 import { createHash, hash } from 'node:crypto';
 
 /** In hex. `crypto.hash` is three times as fast as a Hash object for something short; Node 20.12 and up have it. */

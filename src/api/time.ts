@@ -1,4 +1,4 @@
-/** Owns the text form of moments: RFC 3339 in UTC, from and to milliseconds since the epoch. Reads no clock (I9). */
+/** The text form of moments: RFC 3339 in UTC, from and to milliseconds since the epoch. Reads no clock (I9). */
 
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:Z|([+-])(\d\d):(\d\d))$/;
 

@@ -1,5 +1,5 @@
 /**
- * Owns USD amounts as text. They are exact decimals everywhere (`numeric(20,9)` in Postgres), shown with at least two
+ * USD amounts as text. They are exact decimals everywhere (`numeric(20,9)` in Postgres), shown with at least two
  * decimals and as many more as are not zero (decisions, "Money"). Never a floating point number.
  */
 import { Decimal } from 'decimal.js';

@@ -1,5 +1,5 @@
 /**
- * Owns reading one YAML document (1.2, core schema) as a plain value. Duplicate members are told and not refused, as in
+ * Reading one YAML document (1.2, core schema) as a plain value. Duplicate members are told and not refused, as in
  * JSON; tags of its own, member names that are no plain text, and aliases beyond a bound are refused.
  *
  * The nesting is bounded before the parser sees the text: a parser that runs out of stack can take the whole process

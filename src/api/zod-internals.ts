@@ -1,6 +1,6 @@
 /**
  * All that is used of zod's insides, which its documentation does not promise. `test/api/zod-internals.test.ts` pins each of these, and
- * fails on a version of zod that it was not run with: whoever raises zod runs it and adds the version to `KNOWN_VERSIONS`.
+ * fails on a version of zod that it was not run with: to raise zod, run it and add the version to `KNOWN_VERSIONS`.
  */
 /* oxlint-disable no-underscore-dangle -- zod's own names */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns resource amounts as plain numbers, the form in which capacity is counted. */
+/** Resource amounts as plain numbers, the form in which capacity is counted. */
 
 export interface ResourceAmounts {
   /** Thousandths of a core. */

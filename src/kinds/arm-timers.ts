@@ -1,6 +1,5 @@
 /**
- * Owns the step from the timers that a state wants to those that are armed: what is asked for is only the difference, since
- * each arming is a row. Pure.
+ * Arms the timers that a state wants: only the difference to those that are armed becomes effects, since each arming is a row. Pure.
  */
 import type { CommitEffect } from './effect.js';
 

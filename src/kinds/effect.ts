@@ -49,7 +49,7 @@ export type CommitEffect =
   | { readonly type: 'DeleteSelf' };
 
 export type LaterEffect =
-  /** Put a letter in another object's mailbox. With `uid`, only that incarnation gets it. */
+  /** Put a message in another object's mailbox. With `uid`, only that incarnation gets it. */
   | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly letter: ObjectMessage }
   /** Create an object owned by this one, in the same org and project. One that already exists with this owner is a success. */
   | {
@@ -94,9 +94,9 @@ export type LaterEffect =
    */
   | { readonly type: 'CollectProject'; readonly project: string }
   /**
-   * A Node has lost count of its places (its book starts empty): wake every unfinished Attempt with `Activated`, which
-   * makes it ask again, speak for those that are parked and hold one, then put the letter `PlacesCounted` behind their
-   * letters in the Node's mailbox. `count` names the book; absent: stored before books had names.
+   * A Node has lost count of its places (its side state starts empty): wake every unfinished Attempt with `Activated`, which
+   * makes it ask again, speak for those that are parked and hold one, then put the message `PlacesCounted` behind their
+   * messages in the Node's mailbox. `count` names the side state; absent: stored before they had names.
    */
   | { readonly type: 'CountPlaces'; readonly count?: string | undefined }
   /** A WebhookEndpoint is paused or going: its deliveries of events up to this commit that are still pending are given up. */

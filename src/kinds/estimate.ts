@@ -1,4 +1,4 @@
-/** Owns what work would cost and where it would run: nothing, on this machine, until there are prices. Source: spec, "Conventions" 6. */
+/** What work would cost and where it would run: nothing, on this machine, until there are prices. Source: spec, "Conventions" 6. */
 import { causeLine } from '../api/errors/cause-line.js';
 import { ERROR_TABLE } from '../api/errors/table.js';
 import type { ApiObject } from '../api/object.js';

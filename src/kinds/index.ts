@@ -1,4 +1,4 @@
-/** Owns the list of all kinds. A kind that is not in it does not exist. */
+/** The list of all kinds. A kind that is not in it does not exist. */
 import { agentKind } from './agent/index.js';
 import { agentGroupKind } from './agentgroup/index.js';
 import { agentRunKind } from './agentrun/index.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what one kind declares about itself. All generic machinery (CRUD, list, watch, OpenAPI, discovery, kubectl's
+ * What one kind declares about itself. All generic machinery (CRUD, list, watch, OpenAPI, discovery, kubectl's
  * columns, authorisation, supervision, persistence) is driven by this and by nothing else.
  * Adding a kind is a folder with a schema, a machine and an index that exports one of these.
  */

@@ -1,6 +1,6 @@
 /**
- * Owns what every object does about its own end and its children, whatever its kind: the finalizers of foreground and
- * orphan deletion, and the letters between owner and owned. Pure; the resource actor asks it before the kind's machine.
+ * What every object does about its own end and its children, whatever its kind: the finalizers of foreground and
+ * orphan deletion, and the messages between owner and owned. Pure; the resource actor asks it before the kind's machine.
  * Source: decisions, "Delete"; Kubernetes' garbage collection.
  */
 import type { Address } from '../api/address.js';

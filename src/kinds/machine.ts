@@ -1,13 +1,13 @@
 /**
- * Owns the contract between a kind's behaviour and the actor that runs it.
+ * The contract between a kind's behaviour and the actor that runs it.
  *
  * `decide` is the whole behaviour of a kind: pure, total, and without a clock, ids or randomness of its own (I9).
  * The generic half of a write (metadata, validation, merge, generation, finalizers) is done by `write.ts` before it;
  * `decide` then sees the object with its new spec and says what follows.
  *
- * A machine may keep a *book*: facts that would not fit into `status` (a Job's slots, a Node's queue). The book is read
- * by `decide` and changed only by `apply`, with the changes that a decision carries; a stored book's changes are rows of
- * the decision's commit, another book is rebuilt at activation.
+ * A machine may keep *side state*: facts that would not fit into `status` (a Job's slots, a Node's queue). The side state is read
+ * by `decide` and changed only by `apply`, with the changes that a decision carries; the changes of stored side state are rows of
+ * the decision's commit, other side state is rebuilt at activation.
  */
 import type { Author } from '../api/access/author.js';
 import type { ApiObject } from '../api/object.js';
@@ -36,7 +36,7 @@ export interface PublicEndpoints {
   readonly base: string;
   /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
   readonly toolDomain?: string | undefined;
-  /** Absent: the SSH door is closed, for the reason in `sshClosed`. `hostKey` is a line as in `known_hosts`, without the host. */
+  /** Absent: the SSH server is closed, for the reason in `sshClosed`. `hostKey` is a line as in `known_hosts`, without the host. */
   readonly ssh?: { readonly host: string; readonly port: number; readonly hostKey: string } | undefined;
   /** For a condition: a word, and what it means for those who would come in. */
   readonly sshClosed?: { readonly reason: string; readonly message: string } | undefined;
@@ -67,7 +67,7 @@ export interface Current<Spec, Status, Private> {
   readonly private: Private | undefined;
 }
 
-/** A row of a stored book: `slots(uid, index, epoch, phase, failures, …)`. */
+/** A row of stored side state: `slots(uid, index, epoch, phase, failures, …)`. */
 export interface SlotRow {
   readonly index: number;
   readonly epoch: number;
@@ -97,28 +97,28 @@ export type Decision<Status, Private, Change> =
       /** Merged into `status` of this one answer and stored nowhere: a key's or a token's value. */
       readonly reveal?: Readonly<Record<string, unknown>> | undefined;
     }
-  /** Nothing of it is stored; letters go out at once and are lost in a crash (whoever needs them asks again). */
+  /** Nothing of it is stored; messages go out at once and are lost in a crash (the receiver that needs them asks again). */
   | { readonly outcome: 'Volatile'; readonly changes: readonly Change[]; readonly letters: readonly LaterEffect[] }
   /** A client's write is refused by this kind's own rules; nothing changes. */
   | { readonly outcome: 'Refused'; readonly refusal: Refusal }
   /** Late, repeated or meaningless here: nothing changes. */
   | { readonly outcome: 'Ignored' };
 
-/** How a machine keeps its book. `Change` is a `SlotRow` when the book is stored. */
-export interface SideStateStore<Book, Change> {
-  /** Stored: the changes are rows in `slots`, loaded again at activation. Otherwise the book starts empty each time. */
+/** How a machine keeps its side state. `Change` is a `SlotRow` when the side state is stored. */
+export interface SideStateStore<Side, Change> {
+  /** Stored: the changes are rows in `slots`, loaded again at activation. Otherwise the side state starts empty each time. */
   readonly stored: boolean;
-  open(rows: readonly SlotRow[]): Book;
-  /** Changes the book in place. Called once per decided change, in order. */
-  apply(book: Book, change: Change): void;
+  open(rows: readonly SlotRow[]): Side;
+  /** Changes the side state in place. Called once per decided change, in order. */
+  apply(side: Side, change: Change): void;
 }
 
-export interface Machine<Spec = unknown, Status = unknown, Private = unknown, Book = unknown, Change = unknown> {
-  readonly sideState?: SideStateStore<Book, Change> | undefined;
-  /** `book` is undefined for a kind without one. Must not change it. */
+export interface Machine<Spec = unknown, Status = unknown, Private = unknown, Side = unknown, Change = unknown> {
+  readonly sideState?: SideStateStore<Side, Change> | undefined;
+  /** `side` is undefined for a kind without one. Must not change it. */
   decide(
     current: Current<Spec, Status, Private>,
-    book: Book,
+    side: Side,
     message: Message<Spec, Status>,
     context: DecisionContext,
   ): Decision<Status, Private, Change>;

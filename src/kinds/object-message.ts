@@ -1,16 +1,16 @@
 /**
- * Owns the letters that objects send each other. A letter carries facts, not commands to trust blindly:
+ * The messages that objects send each other. A message carries facts, not commands to trust blindly:
  * the receiver compares them with its own state, so repeats and late arrivals are harmless.
  */
 import type { Address } from '../api/address.js';
 import type { ResourceAmounts } from './amounts.js';
 import type { BrowserTool } from './workspace/browser-tools.js';
 
-/** Who wrote a letter: the incarnation and the version of the state that asked for it. */
+/** Who sent a message: the incarnation and the version of the state that asked for it. */
 export interface MessageSender {
   readonly address: Address;
   readonly uid: string;
-  /** resourceVersion of the sender's commit; 0 for a letter that no commit asked for (it is asked again after a restart). */
+  /** resourceVersion of the sender's commit; 0 for a message that no commit asked for (it is asked again after a restart). */
   readonly version: number;
 }
 
@@ -33,7 +33,7 @@ export type ObjectMessage =
       readonly unrestored?: string | undefined;
       /** Nothing of it runs any more, and it does not end before its vital output is saved, which did not work yet: why. */
       readonly unsaved?: string | undefined;
-      /** It has ended, and nothing of its work is left on any machine. Owners that wait for this get a letter for it (`toldOfProof`). */
+      /** It has ended, and nothing of its work is left on any machine. Owners that wait for this get a message for it (`proofWanted`). */
       readonly gone?: boolean | undefined;
     }
   /** Owner → Attempt: stop, for this reason (`Stopped`, `Suspended`, `Released`, …: spec, Attempt status.reason). */
@@ -49,7 +49,7 @@ export type ObjectMessage =
   | { readonly letter: 'AttemptSuperseded'; readonly epoch: number; readonly by: string }
   /**
    * Effect runner → owner, before the work of this epoch begins: these versions of the Secrets that it mounts are taken, by
-   * Secret. The first letter of an epoch holds; a start that is carried out again takes what was noted then.
+   * Secret. The first message of an epoch holds; a start that is carried out again takes what was noted then.
    */
   | {
       readonly letter: 'SecretsPinned';
@@ -57,7 +57,7 @@ export type ObjectMessage =
       readonly versions: Readonly<Record<string, { readonly version: number; readonly id: string }>>;
     }
   /**
-   * Effect runner → owner, before the work of this epoch begins: its image's name stands for this digest. The first letter holds for
+   * Effect runner → owner, before the work of this epoch begins: its image's name stands for this digest. The first message holds for
    * all epochs: what starts later runs the same image, whatever the name stands for by then.
    */
   | { readonly letter: 'ImagePinned'; readonly epoch: number; readonly digest: string }
@@ -162,7 +162,7 @@ export type ObjectMessage =
       readonly recent: readonly { readonly succeeded: boolean; readonly time: number }[];
       readonly succeeded: number;
       readonly failed: number;
-      /** The latest attempt since the last such letter; `status` 0: no response. */
+      /** The latest attempt since the last such message; `status` 0: no response. */
       readonly last?:
         | { readonly attempt: number; readonly event: string; readonly status: number; readonly time: number }
         | undefined;

@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of kinds that have none of their own: the status stays and deletion lets the object go.
+ * The behaviour of kinds that have none of their own: the status stays and deletion lets the object go.
  * A kind decides its own rules first and falls back to `plain`.
  */
 import type { Refusal } from '../api/refusal.js';
@@ -7,7 +7,7 @@ import { rfc3339 } from '../api/time.js';
 import type { Effect } from './effect.js';
 import type { Current, Decision, Machine, Message } from './machine.js';
 
-/** These kinds keep no book. */
+/** These kinds keep no side state. */
 export type PlainDecision<Status, Private = undefined> = Decision<Status, Private, never>;
 
 type More<Status, Private> = Partial<
@@ -39,7 +39,7 @@ export function isUseNews(status: { readonly lastUsedTime?: string | undefined }
   return time - before >= USE_NOTED_EVERY_MS;
 }
 
-/** What follows from a `Used` letter: `lastUsedTime`, unless it is as good as known already. */
+/** What follows from a `Used` message: `lastUsedTime`, unless it is as good as known already. */
 export function noteUse<Status extends { readonly lastUsedTime?: string | undefined }, Private>(
   current: Current<unknown, Status, Private>,
   time: number,
@@ -66,5 +66,5 @@ export function plain<Spec, Status, Private>(
 
 /** The machine of a kind that has no rules of its own, or whose machinery is not built yet. */
 export function plainMachine<Spec, Status>(): Machine<Spec, Status, undefined, undefined, never> {
-  return { decide: (current, _book, message) => plain(current, message) };
+  return { decide: (current, _side, message) => plain(current, message) };
 }

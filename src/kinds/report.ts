@@ -1,5 +1,5 @@
 /**
- * Owns what an engine reports about work, as the Attempt machine sees it. Every report carries its epoch,
+ * What an engine reports about work, as the Attempt machine sees it. Every report carries its epoch,
  * and a report of an old epoch changes nothing (I8).
  */
 import type { CollectedOutput } from './object-message.js';

@@ -1,4 +1,4 @@
-/** Owns how a kind's group and version are spelled in `apiVersion`, paths and refusals (spec, "Versioning" 1). */
+/** How a kind's group and version are spelled in `apiVersion`, paths and refusals (spec, "Versioning" 1). */
 import { API_GROUP } from '../brand.js';
 import type { KindDefinition } from './kind.js';
 

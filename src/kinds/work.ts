@@ -1,5 +1,5 @@
 /**
- * Owns the plan of one Attempt's work: everything the engine must be given, with secrets and inputs still named, not
+ * The plan of one Attempt's work: everything the engine must be given, with secrets and inputs still named, not
  * resolved. A kind makes it from its spec (pure); the effect runner resolves secrets and inputs and hands it to the engine.
  */
 import type { ResourceAmounts } from './amounts.js';
@@ -43,7 +43,7 @@ export interface WorkPlan {
   readonly image: string;
   /** What that name stood for at first, and must be still. Absent: whatever it stands for now. */
   readonly imageDigest?: string | undefined;
-  /** The owner notes what the image's name stands for before the work begins, by the letter `ImagePinned`. */
+  /** The owner notes what the image's name stands for before the work begins, by the message `ImagePinned`. */
   readonly notesImage?: boolean | undefined;
   /** Secrets of type Registry: who may pull it. */
   readonly pullSecrets?: readonly string[] | undefined;
@@ -56,7 +56,7 @@ export interface WorkPlan {
   readonly sidecars: readonly PlannedProcess[];
   /** Mounted whole: every key as an environment variable and as a 0400 file under /run/secrets/. */
   readonly secrets: readonly SecretRef[];
-  /** The owner notes which versions are mounted before the work begins, by the letter `SecretsPinned`. */
+  /** The owner notes which versions are mounted before the work begins, by the message `SecretsPinned`. */
   readonly notesSecrets?: boolean | undefined;
   readonly workingDir: string;
   /** Home directory inside, of the work's own; the engine's choice when absent. */

@@ -1,4 +1,4 @@
-/** Owns how tests of machines without a book put a message to one: an object, an author and a fixed moment. */
+/** How tests of machines without a side state put a message to one: an object, an author and a fixed moment. */
 import type { Author } from '../../src/api/access/author.js';
 import type { ApiObject, ObjectMeta } from '../../src/api/object.js';
 import type { Effect } from '../../src/kinds/effect.js';

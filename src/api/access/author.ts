@@ -1,6 +1,6 @@
 /**
- * Owns the shape of whoever is behind a write: the name that is shown, and what he could do himself.
- * Whatever he grants to a key, a token or a ServiceAccount is cut to that (spec, "Authentication" 3).
+ * The caller behind a write: the name that is shown, and what the caller may do.
+ * Whatever a caller grants to a key, a token or a ServiceAccount is cut to that (spec, "Authentication" 3).
  */
 
 /** What a holder may do: scope patterns, within projects. */

@@ -1,5 +1,5 @@
 /**
- * Owns what is written down beside a credential's hash, and how it becomes a grant when the credential is used.
+ * What is written down beside a credential's hash, and how it becomes a grant when the credential is used.
  * The row itself (hash, expiry, object) belongs to storage; a value is only ever seen by its first answer.
  */
 import type { Grant } from './author.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the decision who may do what: a grant (scopes within projects), what two grants have in common, and the check.
+ * The decision who may do what: a grant (scopes within projects), what two grants have in common, and the check.
  *
  * A key or token acts with what is common to three things, so it can never do more than its maker:
  * 1. what was written down for it, cut when it was made to what its maker could do then;

@@ -1,5 +1,5 @@
 /**
- * Owns the list of all plurals of the interface, also of kinds that are not built yet: scopes and roles are written in
+ * The list of all plurals of the interface, also of kinds that are not built yet: scopes and roles are written in
  * them, and a key made today keeps its meaning when a kind arrives. `test/kinds/registry` holds the registry to it.
  * Source: spec, "Plurals and operations".
  */

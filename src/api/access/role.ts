@@ -1,4 +1,4 @@
-/** Owns what each member role may do, as scope patterns. Pure tables; `grant.ts` combines them with keys. */
+/** What each member role may do, as scope patterns. Pure tables; `grant.ts` combines them with keys. */
 import { ORG_PLURALS, PROJECT_PLURALS } from './plurals.js';
 import { OPERATOR_SCOPE } from './scope.js';
 

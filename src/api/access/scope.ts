@@ -1,5 +1,5 @@
 /**
- * Owns the grammar of scopes and their algebra: which scope a pattern covers, and what two patterns have in common.
+ * The grammar of scopes and their algebra: which scope a pattern covers, and what two patterns have in common.
  *
  *   scope   = left ":" right
  *   left    = a plural | "inference" | "billing" | "keys" | "operator" | "*"

@@ -1,4 +1,4 @@
-/** Owns the names of the registered error codes. What each means (HTTP status, fix, docs) is in `table.ts`. Source: spec, "Errors". */
+/** The names of the registered error codes. What each means (HTTP status, fix, docs) is in `table.ts`. Source: spec, "Errors". */
 
 export const ERROR_CODES = [
   'AdmissionsPaused',

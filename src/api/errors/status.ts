@@ -1,4 +1,4 @@
-/** Owns the wire form of a refusal: a Kubernetes `Status` with our three extensions (spec, "Errors"). */
+/** The wire form of a refusal: a Kubernetes `Status` with our three extensions (spec, "Errors"). */
 import { causeLine } from './cause-line.js';
 import type { Cause, Refusal } from '../refusal.js';
 import type { ErrorCode } from './codes.js';

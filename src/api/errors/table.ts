@@ -1,5 +1,5 @@
 /**
- * Owns what each registered error code means: HTTP status, the next step for the caller, and the text of its docs page.
+ * What each registered error code means: HTTP status, the next step for the caller, and the text of its docs page.
  * One entry per code of `codes.ts`; the compiler misses none. HTTP statuses are those of decisions, "HTTP status of codes".
  */
 import type { ErrorCode } from './codes.js';

@@ -1,5 +1,5 @@
 /**
- * Owns field selectors: `path=value`, `path==value`, `path!=value`, joined by commas; `\\`, `\,` and `\=` stand for these
+ * Field selectors: `path=value`, `path==value`, `path!=value`, joined by commas; `\\`, `\,` and `\=` stand for these
  * signs in values. Which paths may be asked for belongs to the caller, as a map from path to reader.
  */
 import type { Refusal } from '../refusal.js';

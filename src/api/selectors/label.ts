@@ -1,5 +1,5 @@
 /**
- * Owns label selectors with the whole grammar of Kubernetes: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`,
+ * Label selectors with the whole grammar of Kubernetes: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`,
  * `!a`, `a>1`, `a<1`, joined by commas. A selector is compiled once and then asked for many objects.
  */
 import { checkLabelKey, checkLabelValue } from '../names.js';

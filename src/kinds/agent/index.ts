@@ -1,4 +1,4 @@
-/** Owns the declaration of Agent: the durable definition of a language-model agent, which AgentRuns carry out. */
+/** The declaration of Agent: the durable definition of a language-model agent, which AgentRuns carry out. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

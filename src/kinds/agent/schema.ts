@@ -1,5 +1,5 @@
 /**
- * Owns the fields of an Agent: what its runs are told, which models serve them, and what each may cost.
+ * The fields of an Agent: what its runs are told, which models serve them, and what each may cost.
  * Source: spec, "Agent". A run keeps what its Agent said when it was created, so every field may change.
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns the declaration of AgentGroup: many AgentRuns of one Agent, with limits, dependencies, one cap and one end. */
+/** The declaration of AgentGroup: many AgentRuns of one Agent, with limits, dependencies, one cap and one end. */
 import type { ApiObject } from '../../api/object.js';
 import { costColumn, countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

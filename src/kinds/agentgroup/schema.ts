@@ -1,5 +1,5 @@
 /**
- * Owns the fields of an AgentGroup: many runs of one Agent, with limits, a shared cap and one end; or the evaluation of
+ * The fields of an AgentGroup: many runs of one Agent, with limits, a shared cap and one end; or the evaluation of
  * that Agent on an Environment's tasks. Source: spec, "AgentGroup"; decisions, "Phases". The spec leaves open whether
  * `agent` and `evaluation` may change: they never do, since the members and the pinned digest are of the first ones.
  */

@@ -1,4 +1,4 @@
-/** Owns the fields of an AgentRun: one durable execution of an Agent. Source: spec, "AgentRun"; decisions, "Phases". */
+/** The fields of an AgentRun: one durable execution of an Agent. Source: spec, "AgentRun"; decisions, "Phases". */
 import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { boundedJson } from '../shapes/bounds.js';

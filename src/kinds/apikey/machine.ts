@@ -1,5 +1,5 @@
 /**
- * Owns the life of a key: made once with a value that is shown once, bound to its maker, ended by its expiry or deletion.
+ * The life of a key: made once with a value that is shown once, bound to its maker, ended by its expiry or deletion.
  *
  * A key can never do more than its maker: its scopes and projects are cut here to the maker's, and at each use to those of
  * the member or ServiceAccount that it acts as, and of the member who made it for another (`src/api/access/credential.ts`).
@@ -107,7 +107,7 @@ function create(here: Here, by: Author, context: DecisionContext): PlainDecision
 }
 
 export const apiKeyMachine: Machine<APIKeySpec, APIKeyStatus, undefined, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     const { status } = current.object;
     switch (message.type) {
       case 'Created':

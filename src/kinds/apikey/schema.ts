@@ -1,4 +1,4 @@
-/** Owns the fields of an APIKey. Source: decisions on keys (the spec does not show them). */
+/** The fields of an APIKey. Source: decisions on keys (the spec does not show them). */
 import { z } from 'zod';
 import { zName, zTimestamp } from '../../api/schema.js';
 import { projectNameField, projectsField, scopesField } from '../shapes/names.js';

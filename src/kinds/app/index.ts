@@ -1,4 +1,4 @@
-/** Owns the declaration of App: a group of Functions that is deployed as one. */
+/** The declaration of App: a group of Functions that is deployed as one. */
 import type { ApiObject } from '../../api/object.js';
 import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

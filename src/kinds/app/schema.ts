@@ -1,5 +1,5 @@
 /**
- * Owns the fields of an App: Functions that are deployed together, and when they are called by the clock.
+ * The fields of an App: Functions that are deployed together, and when they are called by the clock.
  * Source: decisions, "Kinds not detailed" and "Phases not named by the spec".
  */
 import { z } from 'zod';

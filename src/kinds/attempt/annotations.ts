@@ -33,7 +33,7 @@ function pair(part: string): [string, string] {
 const PROOF = `${API_GROUP}/proof`;
 
 /** The owner is told with `AttemptChanged` whose `gone` is true. */
-export const toldOfProof: Readonly<Record<string, string>> = { [PROOF]: 'wanted' };
+export const proofWanted: Readonly<Record<string, string>> = { [PROOF]: 'wanted' };
 
 export function wantsProof(annotations: Readonly<Record<string, string>> | undefined): boolean {
   return annotations?.[PROOF] === 'wanted';

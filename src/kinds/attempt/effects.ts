@@ -1,4 +1,4 @@
-/** Owns what an Attempt asks of others: a place, its work, and that its owner hears how it stands. */
+/** What an Attempt asks of others: a place, its work, and that its owner hears how it stands. */
 import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';

@@ -1,4 +1,4 @@
-/** Owns how an Attempt ends: its last phase from what became of the work, and what is left to do after it. */
+/** How an Attempt ends: its last phase from what became of the work, and what is left to do after it. */
 import { rfc3339Millis, parseTime } from '../../api/time.js';
 import type { Effect } from '../effect.js';
 import type { CollectedOutput } from '../object-message.js';

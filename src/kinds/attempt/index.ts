@@ -1,4 +1,4 @@
-/** Owns the declaration of Attempt: one run of one piece of work, read-only for customers. */
+/** The declaration of Attempt: one run of one piece of work, read-only for customers. */
 import type { ApiObject } from '../../api/object.js';
 import { parseTime, rfc3339Millis } from '../../api/time.js';
 import { integerColumn, READ_ONLY, textColumn, wide } from '../declare.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of an Attempt: one epoch of one slot, from the queue to the proof that nothing of it is left.
+ * The behaviour of an Attempt: one epoch of one slot, from the queue to the proof that nothing of it is left.
  *
  *   Queued ──PlaceGranted──▶ Provisioning ──Started──▶ Running ──Exited──▶ Succeeded | Failed | Cancelled
  *     │ StopAttempt, PlaceDenied                          │ Lost                 │ RemoveWork … Removed
@@ -7,7 +7,7 @@
  *   Cancelled | Failed                                  Failed (lost)         place released
  *
  * The place on the Node is kept until the engine has proven that nothing runs any more, and so is the object itself
- * (finalizer). I8: a report or letter of another epoch, or one that the present state does not wait for, changes nothing.
+ * (finalizer). I8: a report or message of another epoch, or one that the present state does not wait for, changes nothing.
  * Being opened again is always safe: it asks for its place, its stop and its removal once more, and all are idempotent.
  */
 import { parseTime, rfc3339Millis } from '../../api/time.js';
@@ -38,7 +38,7 @@ const RETRY_MS = 30_000;
 const OWNER_GONE = 'OwnerGone';
 
 export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     const kept = current.private ?? UNPLACED;
     switch (message.type) {
       case 'Created':
@@ -149,7 +149,7 @@ function granted(
   context: DecisionContext,
 ): AttemptDecision {
   const { status, metadata } = current.object;
-  // The place of one that ended in the queue was given back; a grant that crossed that letter is given back too.
+  // The place of one that ended in the queue was given back; a grant that crossed that message is given back too.
   if (kept.work === 'None' && hasEnded(status.phase)) return volatile([releasePlace()]);
   // The Node says it again until it hears that it was heard.
   if (kept.work === 'Live' || kept.work === 'Going') return volatile(wantPlace(current, true));
@@ -428,7 +428,7 @@ function effectFailed(
       return finish(current, kept, faulty(reason, message), context.now);
     }
     case 'Tell':
-      // An owner that does not exist needs no letter.
+      // An owner that does not exist needs no message.
       if (effect.letter.letter === 'AttemptChanged' && reason === 'NotFound') return IGNORED;
       return retryLater(status, context);
     case 'StopWork':

@@ -1,4 +1,4 @@
-/** Owns the fields of an Attempt. Customers read it and never write it; it never names a provider or a machine. Source: spec, "Attempt". */
+/** The fields of an Attempt. Customers read it and never write it; it never names a provider or a machine. Source: spec, "Attempt". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { costSegments } from '../shapes/status.js';

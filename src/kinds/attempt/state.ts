@@ -1,4 +1,4 @@
-/** Owns what an Attempt keeps beside its status, and the vocabulary of its machine. */
+/** What an Attempt keeps beside its status, and the vocabulary of its machine. */
 import { API_GROUP } from '../../brand.js';
 import type { Address } from '../../api/address.js';
 import type { ApiObject, OwnerReference } from '../../api/object.js';

@@ -4,7 +4,7 @@
  */
 import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
-import { placeAnnotations, toldOfProof } from '../attempt/annotations.js';
+import { placeAnnotations, proofWanted } from '../attempt/annotations.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { floorsOf, type Resources } from '../shapes/resources.js';
@@ -32,7 +32,7 @@ export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): 
     kind: 'Attempt',
     name: attemptName(metadata, index, epoch),
     labels: { ...owner.labels(index), [EPOCH_LABEL]: String(epoch) },
-    annotations: { ...placeAnnotations(floorsOf(spec.resources)), ...(owner.wantsProof ? toldOfProof : {}) },
+    annotations: { ...placeAnnotations(floorsOf(spec.resources)), ...(owner.wantsProof ? proofWanted : {}) },
     spec: { slot: index, epoch },
   };
 }

@@ -1,4 +1,4 @@
-/** Owns the declaration of Budget: a limit on what part of the org may spend. */
+/** The declaration of Budget: a limit on what part of the org may spend. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, integerColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';

@@ -1,4 +1,4 @@
-/** Owns the fields of a Budget. Source: spec, "Budget". */
+/** The fields of a Budget. Source: spec, "Budget". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

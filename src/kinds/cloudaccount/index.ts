@@ -1,4 +1,4 @@
-/** Owns the declaration of CloudAccount: a customer's account at a cloud, observed and never changed. */
+/** The declaration of CloudAccount: a customer's account at a cloud, observed and never changed. */
 import { findCondition } from '../../api/conditions.js';
 import type { ApiObject } from '../../api/object.js';
 import { dateColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';

@@ -1,4 +1,4 @@
-/** Owns the fields of a CloudAccount. Source: spec, "CloudAccount". */
+/** The fields of a CloudAccount. Source: spec, "CloudAccount". */
 import { z } from 'zod';
 import { zDuration, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of Connection: an external system that work may use. */
+/** The declaration of Connection: an external system that work may use. */
 import type { ApiObject } from '../../api/object.js';
 import { dateColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';

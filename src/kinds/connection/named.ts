@@ -1,4 +1,4 @@
-/** Owns what other kinds ask of a Connection that they name: that it leads to something of the right type. */
+/** What other kinds ask of a Connection that they name: that it leads to something of the right type. */
 import type { ApiObject } from '../../api/object.js';
 import type { Reference } from '../kind.js';
 import { named } from '../shapes/references.js';

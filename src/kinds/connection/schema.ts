@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Connection: an external system that work may use, and which of them each type takes.
+ * The fields of a Connection: an external system that work may use, and which of them each type takes.
  * Source: spec, "Connection".
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns the declaration of CreditGrant: credits that the org was given; customers read it only. */
+/** The declaration of CreditGrant: credits that the org was given; customers read it only. */
 import type { ApiObject } from '../../api/object.js';
 import { READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,4 +1,4 @@
-/** Owns the fields of a CreditGrant. Source: decisions, "Kinds not detailed". */
+/** The fields of a CreditGrant. Source: decisions, "Kinds not detailed". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 

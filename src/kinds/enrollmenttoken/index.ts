@@ -1,4 +1,4 @@
-/** Owns the declaration of EnrollmentToken: what a machine shows once to join as a Node. */
+/** The declaration of EnrollmentToken: what a machine shows once to join as a Node. */
 import type { ApiObject } from '../../api/object.js';
 import { textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';

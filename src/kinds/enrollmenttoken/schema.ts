@@ -1,4 +1,4 @@
-/** Owns the fields of an EnrollmentToken. Source: decisions, "Kinds not detailed". */
+/** The fields of an EnrollmentToken. Source: decisions, "Kinds not detailed". */
 import { z } from 'zod';
 import { zDuration, zName, zTimestamp } from '../../api/schema.js';
 

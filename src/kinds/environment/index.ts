@@ -1,4 +1,4 @@
-/** Owns the declaration of Environment: tasks with graders, for evaluation and for reinforcement learning. */
+/** The declaration of Environment: tasks with graders, for evaluation and for reinforcement learning. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the fields of an Environment: a package of tasks and graders, how it was measured, and where answers are graded.
+ * The fields of an Environment: a package of tasks and graders, how it was measured, and where answers are graded.
  * Source: spec, "Environment".
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns the one way to raise an event: its reason comes from the table, so a receiver can rely on both. */
+/** The one way to raise an event: its reason comes from the table, so a receiver can rely on both. */
 import type { CommitEffect } from '../effect.js';
 import { EVENT_TABLE, type EventType } from './table.js';
 

@@ -1,5 +1,5 @@
 /**
- * Owns the list of all event types: what each tells of, and the kind that raises it. A type is `<kind>.<reason>` in lower
+ * The list of all event types: what each tells of, and the kind that raises it. A type is `<kind>.<reason>` in lower
  * case with underscores, and its reason is the same word in camel case; billing events begin with `billing`. Types of
  * kinds that are not built yet are in it too: receivers may ask for them already. Source: spec, "Event types".
  */

@@ -1,4 +1,4 @@
-/** Owns the declaration of Function: deployed Python that warm workers serve. */
+/** The declaration of Function: deployed Python that warm workers serve. */
 import type { ApiObject } from '../../api/object.js';
 import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';

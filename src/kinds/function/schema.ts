@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Function: Python that is deployed once and called many times. All of them may change; a change of
+ * The fields of a Function: Python that is deployed once and called many times. All of them may change; a change of
  * code, image or resources rolls the workers. Source: spec, "Function"; decisions, "Phases not named by the spec".
  */
 import { z } from 'zod';

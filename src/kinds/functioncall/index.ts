@@ -21,7 +21,7 @@ import {
 } from './schema.js';
 
 export const functionCallMachine: Machine<FunctionCallSpec, FunctionCallStatus, undefined, undefined, never> = {
-  decide(current, _book, message) {
+  decide(current, _side, message) {
     const { metadata, spec } = current.object;
     if (message.type === 'Updated' && message.before.spec.state === 'Cancelled' && spec.state !== 'Cancelled') {
       const cause = 'a cancelled call stays cancelled';

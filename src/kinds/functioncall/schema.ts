@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a FunctionCall: one call of a Function, and what it answered.
+ * The fields of a FunctionCall: one call of a Function, and what it answered.
  * Source: decisions, "Kinds not detailed" and "Phases not named by the spec".
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns which catalog images there are. Images that customers build are objects of the kind beside this file. */
+/** Which catalog images there are. Images that customers build are objects of the kind beside this file. */
 import { sha256 } from '../../api/sha256.js';
 import { BRAND } from '../../brand.js';
 

@@ -1,4 +1,4 @@
-/** Owns the declaration of Image: a container image that the service builds. */
+/** The declaration of Image: a container image that the service builds. */
 import type { ApiObject } from '../../api/object.js';
 import { CATALOG_PROJECT } from '../../brand.js';
 import { EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the pinning of an object's work to one image: what the name stood for when the first of it was started is noted in the status,
+ * The pinning of an object's work to one image: what the name stood for when the first of it was started is noted in the status,
  * and everything that starts later runs that, whatever the name stands for by then. Source: spec, "Sandbox" (`image`).
  */
 import type { WorkPlan } from '../work.js';

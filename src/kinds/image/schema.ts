@@ -1,4 +1,4 @@
-/** Owns the fields of an Image: how it is built, and what came of it. Source: spec, "Image". */
+/** The fields of an Image: how it is built, and what came of it. Source: spec, "Image". */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField, statusReason } from '../shapes/status.js';

@@ -1,4 +1,4 @@
-/** Owns one step of the build of an Image: exactly one thing to do. Source: spec, "Image". */
+/** One step of the build of an Image: exactly one thing to do. Source: spec, "Image". */
 import { z } from 'zod';
 import { zAbsolutePath, zDigest, zMap } from '../../api/schema.js';
 import { addIssueUnlessOne, rules } from '../shapes/rules.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of InferenceEndpoint: a named access policy over one model of the catalog. */
+/** The declaration of InferenceEndpoint: a named access policy over one model of the catalog. */
 import type { ApiObject } from '../../api/object.js';
 import { BRAND, CATALOG_PROJECT } from '../../brand.js';
 import {

@@ -1,5 +1,5 @@
 /**
- * Owns the fields of an InferenceEndpoint: a named policy over one model of the catalog, with rate limits, the keys that
+ * The fields of an InferenceEndpoint: a named policy over one model of the catalog, with rate limits, the keys that
  * may call it, and a cap. Source: spec, "InferenceEndpoint".
  */
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * Owns one decision of a Job while it is being made: the book as it is, the slots that this decision changes, and the
- * effects gathered so far. The book itself is not touched; the changes become rows of the decision's commit.
+ * One decision of a Job while it is being made: the table as it is, the slots that this decision changes, and the
+ * effects gathered so far. The table itself is not touched; the changes become rows of the decision's commit.
  */
 import type { ApiObject } from '../../api/object.js';
 import { IndexSet } from '../../api/ranges.js';
@@ -11,7 +11,7 @@ import type { AttemptOwner } from '../attempts/requests.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { JobPhase, JobStatus } from './status.js';
 import type { JobSpec } from './schema.js';
-import type { Slot, SlotBook } from './slots.js';
+import type { Slot, SlotTable } from './slots.js';
 
 export type Job = ApiObject<JobSpec, JobStatus>;
 
@@ -63,7 +63,7 @@ export class JobDraft {
   readonly reminders: LaterEffect[] = [];
   /** Outputs collected by this decision, in order. */
   readonly collected: { readonly slot: Slot; readonly time: number }[] = [];
-  readonly #book: SlotBook;
+  readonly #table: SlotTable;
   readonly #changes = new Map<number, Slot>();
   #active: number;
   #placed: number;
@@ -72,20 +72,20 @@ export class JobDraft {
   #completed: number;
   #next: number;
 
-  constructor(self: Address, job: Job, kept: JobPrivate | undefined, book: SlotBook, now: number) {
+  constructor(self: Address, job: Job, kept: JobPrivate | undefined, table: SlotTable, now: number) {
     const labels = (index: number): Readonly<Record<string, string>> => jobLabels(job.metadata.name, index);
     this.owner = { self, object: job, labels, wantsProof: false };
     this.job = job;
     this.image = job.status.image;
     this.private = kept ?? FRESH;
-    this.#book = book;
+    this.#table = table;
     this.now = now;
-    this.#active = book.active.size;
-    this.#placed = book.placed;
-    this.#failures = book.failures;
-    this.#attempts = book.attempts;
-    this.#completed = book.completed.size;
-    this.#next = book.next;
+    this.#active = table.active.size;
+    this.#placed = table.placed;
+    this.#failures = table.failures;
+    this.#attempts = table.attempts;
+    this.#completed = table.completed.size;
+    this.#next = table.next;
   }
 
   get active(): number {
@@ -113,7 +113,7 @@ export class JobDraft {
   }
 
   slot(index: number): Slot | undefined {
-    return this.#changes.get(index) ?? this.#book.slot(index);
+    return this.#changes.get(index) ?? this.#table.slot(index);
   }
 
   put(slot: Slot): void {
@@ -134,20 +134,20 @@ export class JobDraft {
 
   /** Indexes whose Attempt has not ended, as they are after the changes so far. */
   *activeSlots(): Generator<Slot> {
-    for (const index of this.#book.active) {
+    for (const index of this.#table.active) {
       const slot = this.slot(index);
       if (slot?.phase === 'Active') yield slot;
     }
     for (const slot of this.#changes.values()) {
-      if (slot.phase === 'Active' && !this.#book.active.has(slot.index)) yield slot;
+      if (slot.phase === 'Active' && !this.#table.active.has(slot.index)) yield slot;
     }
   }
 
-  /** Waiting slots: those of the book by their time, then those that this decision made. */
+  /** Waiting slots: those of the table by their time, then those that this decision made. */
   *waitingSlots(): Generator<Slot> {
-    for (const { index } of this.#book.waiting) {
+    for (const { index } of this.#table.waiting) {
       if (this.#changes.has(index)) continue;
-      const slot = this.#book.slot(index);
+      const slot = this.#table.slot(index);
       if (slot !== undefined) yield slot;
     }
     for (const slot of this.#changes.values()) if (slot.phase === 'Waiting') yield slot;
@@ -155,7 +155,7 @@ export class JobDraft {
 
   /** `1,3-5,7`, or undefined when there is none. */
   indexes(phase: 'Succeeded' | 'Failed'): string | undefined {
-    const set = phase === 'Succeeded' ? this.#book.completed : this.#book.failed;
+    const set = phase === 'Succeeded' ? this.#table.completed : this.#table.failed;
     const added = this.changes().filter((slot) => slot.phase === phase);
     if (added.length === 0) return set.text() || undefined;
     // The text has as many parts as there are gaps, which parallelism and backoffLimit bound.

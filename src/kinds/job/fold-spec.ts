@@ -1,5 +1,5 @@
 /**
- * Owns what a Job's machine does with a written spec before it follows it: `activeDeadlineSeconds` becomes `timeout`, and
+ * What a Job's machine does with a written spec before it follows it: `activeDeadlineSeconds` becomes `timeout`, and
  * a cancelled Job stays cancelled. Source: spec, "Job spec".
  */
 import { formatDuration, parseDuration } from '../../api/duration.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of Job: batch work over up to ten thousand indexes. */
+/** The declaration of Job: batch work over up to ten thousand indexes. */
 import { formatDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';

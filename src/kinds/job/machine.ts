@@ -1,8 +1,8 @@
 /**
- * Owns the behaviour of a Job: takes each message into a draft, then lets `reconcile.ts` decide what follows.
+ * The behaviour of a Job: takes each message into a draft, then lets `reconcile.ts` decide what follows.
  *
- * A Job makes one Attempt per index and epoch and hears of it by `AttemptChanged`. Both letters and children are stored
- * effects, so nothing of it is lost in a crash; and since every letter names its epoch and is compared with the slot, one
+ * A Job makes one Attempt per index and epoch and hears of it by `AttemptChanged`. Both messages and children are stored
+ * effects, so nothing of it is lost in a crash; and since every message names its epoch and is compared with the slot, one
  * that is late or repeated changes nothing (I8). When the Job is opened again it asks all its active Attempts how they
  * stand, which heals what a crashed handler has dropped.
  */
@@ -17,7 +17,7 @@ import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
 import { JobDraft, type Ending, type JobPrivate } from './draft.js';
 import { type AttemptChanged, attemptFailed, attemptLost, attemptStopped, attemptSucceeded } from './ended.js';
 import type { JobSpec } from './schema.js';
-import { type Slot, type SlotBook, slotBookKeeper } from './slots.js';
+import { type Slot, type SlotTable, slotTableStore } from './slots.js';
 import { foldSpec } from './fold-spec.js';
 import { reportStatus } from './report-status.js';
 import { reconcile } from './reconcile.js';
@@ -27,14 +27,14 @@ type JobDecision = Decision<JobStatus, JobPrivate, SlotRow>;
 
 const IGNORED: JobDecision = { outcome: 'Ignored' };
 
-export const jobMachine: Machine<JobSpec, JobStatus, JobPrivate, SlotBook, SlotRow> = {
-  sideState: slotBookKeeper,
-  decide(current, book, message, context) {
+export const jobMachine: Machine<JobSpec, JobStatus, JobPrivate, SlotTable, SlotRow> = {
+  sideState: slotTableStore,
+  decide(current, table, message, context) {
     const before = message.type === 'Updated' ? message.before.spec : undefined;
     const folded = foldSpec(current.object.spec, before);
     if (folded.outcome === 'Refused') return folded;
     const job = folded.changed ? { ...current.object, spec: folded.spec } : current.object;
-    const draft = new JobDraft(current.address, job, current.private, book, context.now);
+    const draft = new JobDraft(current.address, job, current.private, table, context.now);
     const taken = take(draft, message);
     if (taken === 'Ignored') return IGNORED;
     const phase = reconcile(draft, taken.ending);

@@ -1,5 +1,5 @@
 /**
- * Owns what one Attempt of a Job runs: the work plan, from the Job's spec alone. Secrets and inputs stay names here; the
+ * What one Attempt of a Job runs: the work plan, from the Job's spec alone. Secrets and inputs stay names here; the
  * effect runner resolves them. Source: spec, "Job spec".
  */
 import { ENV_PREFIX } from '../../brand.js';

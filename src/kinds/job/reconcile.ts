@@ -1,5 +1,5 @@
 /**
- * Owns what a Job does next. Level-based: it looks at the spec, the slots and the time, never at the message that woke the
+ * What a Job does next. Level-based: it looks at the spec, the slots and the time, never at the message that woke the
  * Job, so a repeated, late or lost message changes nothing but when it happens.
  *
  * The order: is the Job over → must it end (cancelled, limits, deadlines) → is it suspended → fill free room with due

@@ -1,4 +1,4 @@
-/** Owns what a Job names and must exist when it is admitted. */
+/** What a Job names and must exist when it is admitted. */
 import type { ApiObject } from '../../api/object.js';
 import { databaseConnection, storeConnection } from '../connection/named.js';
 import type { Reference } from '../kind.js';

@@ -1,4 +1,4 @@
-/** Owns the status that a Job shows: built anew from the draft, so that it cannot drift from the slots. */
+/** The status that a Job shows: built anew from the draft, so that it cannot drift from the slots. */
 import { setCondition } from '../../api/conditions.js';
 import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the spec of a Job: every field of the interface with its limits, and which fields may change after create.
+ * The spec of a Job: every field of the interface with its limits, and which fields may change after create.
  * What of it this service does not carry out yet is in `index.ts`; amounts and defaults are read in `plan.ts` and `ended.ts`.
  * Source: spec, "Job spec"; decisions, "Small points".
  */

@@ -1,5 +1,5 @@
 /**
- * Owns the book of a Job: one slot per index that was ever started, and what is counted over them.
+ * The table of a Job: one slot per index that was ever started, and what is counted over them.
  *
  * Indexes are started in order, so the slots are the indexes below `next` and nothing is kept for those above it. Every
  * change costs the same with 10,000 indexes as with ten: counts move by the difference between the old row and the new
@@ -49,7 +49,7 @@ export interface SlotDetail {
   readonly time?: number | undefined;
 }
 
-/** A row of the book. `failures` counts the customer's failures of this index. */
+/** A row of the table. `failures` counts the customer's failures of this index. */
 export interface Slot extends SlotRow {
   readonly phase: SlotPhase;
   readonly detail: SlotDetail & Readonly<Record<string, unknown>>;
@@ -60,7 +60,7 @@ interface Waiting {
   readonly retryAt: number;
 }
 
-export class SlotBook {
+export class SlotTable {
   readonly #slots = new Map<number, Slot>();
   readonly #active = new Set<number>();
   /** By `retryAt`, then index. */
@@ -187,15 +187,15 @@ function isBefore(a: Waiting, b: Waiting): boolean {
   return a.retryAt < b.retryAt || (a.retryAt === b.retryAt && a.index < b.index);
 }
 
-export const slotBookKeeper: SideStateStore<SlotBook, SlotRow> = {
+export const slotTableStore: SideStateStore<SlotTable, SlotRow> = {
   stored: true,
   open(rows) {
-    const book = new SlotBook();
-    for (const row of rows) book.apply(asSlot(row));
-    return book;
+    const table = new SlotTable();
+    for (const row of rows) table.apply(asSlot(row));
+    return table;
   },
-  apply(book, change) {
-    book.apply(asSlot(change));
+  apply(table, change) {
+    table.apply(asSlot(change));
   },
 };
 

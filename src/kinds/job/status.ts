@@ -1,4 +1,4 @@
-/** Owns the status of a Job. What grows with the number of indexes is in rows, not here. Source: decisions, "Phases not named by the spec". */
+/** The status of a Job. What grows with the number of indexes is in rows, not here. Source: decisions, "Phases not named by the spec". */
 import { z } from 'zod';
 import { zTimestamp } from '../../api/schema.js';
 import { conditionField, cost, estimate } from '../shapes/status.js';

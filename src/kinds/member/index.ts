@@ -1,4 +1,4 @@
-/** Owns the declaration of Member: a person of the org, and what he may do. */
+/** The declaration of Member: a person of the org, and what that person may do. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

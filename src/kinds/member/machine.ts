@@ -1,5 +1,5 @@
 /**
- * Owns the one rule of membership: nobody gives, changes or takes a role that goes beyond what he may do himself.
+ * What a Member does: a caller gives, changes or takes no role that goes beyond what the caller may do.
  * Without it an Admin could make an Owner and act as one.
  */
 import type { Author } from '../../api/access/author.js';
@@ -22,7 +22,7 @@ function beyond(roles: readonly Role[], by: Author | undefined, org: string): Re
 }
 
 export const memberMachine: Machine<MemberSpec, MemberStatus, undefined, undefined, never> = {
-  decide(current, _book, message) {
+  decide(current, _side, message) {
     const { object, address } = current;
     const { role } = object.spec;
     switch (message.type) {

@@ -1,4 +1,4 @@
-/** Owns the fields of a Member. Source: decisions on members and roles (the spec does not show them). */
+/** The fields of a Member. Source: decisions on members and roles (the spec does not show them). */
 import { z } from 'zod';
 import { projectsField } from '../shapes/names.js';
 import { ROLES } from '../../api/access/role.js';

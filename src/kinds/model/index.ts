@@ -1,4 +1,4 @@
-/** Owns the declaration of Model: the read-only catalog of language models, the same for every org. */
+/** The declaration of Model: the read-only catalog of language models, the same for every org. */
 import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, integerColumn, phaseColumn, READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,4 +1,4 @@
-/** Owns the fields of a Model: what it can do, what it costs, and whether anything serves it now. Source: spec, "Model". */
+/** The fields of a Model: what it can do, what it costs, and whether anything serves it now. Source: spec, "Model". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

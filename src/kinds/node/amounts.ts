@@ -1,4 +1,4 @@
-/** Owns the arithmetic of capacity on one machine: what fits, what is left, and how it reads. */
+/** The arithmetic of capacity on one machine: what fits, what is left, and how it reads. */
 import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu } from '../../api/quantity.js';
 import type { ResourceAmounts } from '../amounts.js';
 import type { NodeAmounts } from './schema.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of Node: one machine that runs work, an object of the operator's org. */
+/** The declaration of Node: one machine that runs work, an object of the operator's org. */
 import type { ApiObject } from '../../api/object.js';
 import { countColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

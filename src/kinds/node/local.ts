@@ -1,4 +1,4 @@
-/** Owns the address of the Node that stands for the machine on which the service itself runs work. */
+/** The address of the Node that stands for the machine on which the service itself runs work. */
 import type { Address } from '../../api/address.js';
 
 /** The org of the operator: Nodes are its objects, whoever's work they run. */

@@ -1,33 +1,33 @@
 /**
- * Owns the behaviour of a Node: it gives out the places of one machine.
+ * The behaviour of a Node: it gives out the places of one machine.
  *
- * Places cost no commits: grants are letters that nothing stores, and the book is rebuilt by asking. A grant that is lost in a
- * crash is asked for again by its Attempt; one that outlived the book would be a place that nobody counts; a place is given back only by the Attempt that has proof that its work is gone. So what is
+ * Places cost no commits: grants are messages that nothing stores, and the placements are rebuilt by asking. A grant that is lost in a
+ * crash is asked for again by its Attempt; one that outlived the placements would be a place that nobody counts; a place is given back only by the Attempt that has proof that its work is gone. So what is
  * granted never exceeds the capacity, whatever crashes: until every Attempt has said what it holds, nothing is granted.
  * What the status shows of it is a summary, written every few seconds while something changes.
  */
 import type { Machine } from '../machine.js';
 import { LOCAL_NODE } from './local.js';
-import { PlacementBook, type PlacementChange } from './placement-book.js';
+import { Placements, type PlacementChange } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
 import { IGNORED, Step, type NodeDecision, type NodePrivate, type This } from './step.js';
 
-export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBook, PlacementChange> = {
+export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, Placements, PlacementChange> = {
   sideState: {
     stored: false,
-    open: () => new PlacementBook(),
-    apply: (book, change) => book.apply(change),
+    open: () => new Placements(),
+    apply: (placements, change) => placements.apply(change),
   },
-  decide(current, book, message, context) {
-    const step = new Step(current, book, context.now);
-    // A book that was opened empty has lost count, whatever message found it so.
-    if (book.count === 'Unknown') step.beginCount(context.uid());
+  decide(current, placements, message, context) {
+    const step = new Step(current, placements, context.now);
+    // Placements that were opened empty have lost count, whatever message found them so.
+    if (placements.count === 'Unknown') step.beginCount(context.uid());
     switch (message.type) {
       case 'Created':
       case 'Activated':
         break;
       case 'Updated':
-        step.grant(book.load);
+        step.grant(placements.load);
         step.show();
         break;
       case 'DeletionRequested':
@@ -42,14 +42,14 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, PlacementBo
         step.told(message.from, message.letter);
         break;
       case 'EffectFailed':
-        if (message.effect.type !== 'CountPlaces' || message.effect.count !== book.name) return IGNORED;
+        if (message.effect.type !== 'CountPlaces' || message.effect.count !== placements.name) return IGNORED;
         step.countAgain();
         break;
       case 'Reported':
       case 'Action':
         return IGNORED;
     }
-    return step.conclude();
+    return step.toDecision();
   },
   /** It is opened with the service, which tells it what the machine has. */
   isTerminal: () => false,

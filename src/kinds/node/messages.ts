@@ -1,11 +1,11 @@
-/** Owns what a Node tells those who ask it for a place, and in which words. */
+/** What a Node answers Attempts that ask it for a place, and in which words. */
 import type { ResourceAmounts } from '../amounts.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { LOCAL_OFFERING, LOCAL_REGION } from '../offering/local.js';
 import { LOCAL_NODE } from './local.js';
 import { MAX_PLACES, sayAmounts, type Load } from './amounts.js';
-import type { PlaceRequest } from './placement-book.js';
+import type { PlaceRequest } from './placements.js';
 
 export function granted(request: PlaceRequest): LaterEffect {
   const letter: ObjectMessage = { letter: 'PlaceGranted', offering: LOCAL_OFFERING, regionClass: LOCAL_REGION };

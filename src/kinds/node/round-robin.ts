@@ -1,12 +1,12 @@
 /**
- * Owns who gets a place next: plans grants over a book that it does not change.
+ * Who gets a place next: plans grants over placements that it does not change.
  *
  * A request that does not fit may be passed by smaller ones for as long as it is young; once it has waited for
  * `PATIENCE_MS` it holds the turn, so that room gathers for it and nothing large starves.
  */
 import type { ResourceAmounts } from '../amounts.js';
 import { add, hasRoomFor, NOTHING, type Load } from './amounts.js';
-import type { OrgQueue, PlaceRequest, PlacementBook } from './placement-book.js';
+import type { OrgQueue, PlaceRequest, Placements } from './placements.js';
 
 export const STARVATION_MS = 60_000;
 
@@ -49,14 +49,14 @@ interface OrgTurn {
  * The requests to grant now, in order. `load` is what is in use; `without` has already left and is passed over.
  */
 export function planGrants(
-  book: PlacementBook,
+  placements: Placements,
   load: Load,
   capacity: ResourceAmounts,
   now: number,
   without: string | undefined,
 ): readonly PlaceRequest[] {
   const granted: PlaceRequest[] = [];
-  const orgs = new Turns(openOrgs(book));
+  const orgs = new Turns(openOrgs(placements));
   let used = load;
   let misses = 0;
   for (let org = orgs.next(); org !== undefined; org = orgs.next()) {
@@ -85,8 +85,8 @@ export function planGrants(
   return granted;
 }
 
-function* openOrgs(book: PlacementBook): Generator<OrgTurn> {
-  for (const owners of book.orgs.values()) yield { owners: new Turns(openOwners(owners)) };
+function* openOrgs(placements: Placements): Generator<OrgTurn> {
+  for (const owners of placements.orgs.values()) yield { owners: new Turns(openOwners(owners)) };
 }
 
 function* openOwners(owners: OrgQueue): Generator<OwnerTurn> {

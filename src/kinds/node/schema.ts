@@ -1,4 +1,4 @@
-/** Owns the fields of a Node: one machine that runs work. Source: decisions, "Kinds not detailed". */
+/** The fields of a Node: one machine that runs work. Source: decisions, "Kinds not detailed". */
 import { z } from 'zod';
 import { zQuantity, zTimestamp } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

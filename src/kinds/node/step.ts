@@ -1,5 +1,5 @@
 /**
- * Owns one decision of a Node while it is made: the book as it is, and what this decision changes, sends and shows.
+ * One decision of a Node while it is made: the placements as they are, and what this decision changes, sends and shows.
  */
 import { setCondition } from '../../api/conditions.js';
 import { parseTime, rfc3339 } from '../../api/time.js';
@@ -9,7 +9,7 @@ import type { ObjectMessage, MessageSender } from '../object-message.js';
 import type { Current, Decision } from '../machine.js';
 import { hasRoomFor, MAX_PLACES, NOTHING, showAmounts, take, type Load } from './amounts.js';
 import { denied, granted, neverFits, whyNot } from './messages.js';
-import type { PlacementBook, PlaceRequest, PlacementChange } from './placement-book.js';
+import type { Placements, PlaceRequest, PlacementChange } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
 import { STARVATION_MS, planGrants } from './round-robin.js';
 
@@ -43,7 +43,7 @@ const LOOKED_AT = 1_000;
 
 export class Step {
   readonly #current: This;
-  readonly #book: PlacementBook;
+  readonly #placements: Placements;
   readonly #now: number;
   readonly #changes: PlacementChange[] = [];
   readonly #letters: LaterEffect[] = [];
@@ -55,32 +55,32 @@ export class Step {
   /** When to look whether the machine was heard of. */
   #listenAt: number | undefined;
 
-  constructor(current: This, book: PlacementBook, now: number) {
+  constructor(current: This, placements: Placements, now: number) {
     this.#current = current;
-    this.#book = book;
+    this.#placements = placements;
     this.#now = now;
     this.#status = current.object.status;
     this.#private = current.private ?? {};
   }
 
-  /** `count` is the book's name: an answer to an earlier one, which other letters were put into, does not end this count. */
+  /** `count` is the name of the placements: an answer to earlier ones, which other messages were put into, does not end this count. */
   beginCount(count: string): void {
     this.#changes.push({ change: 'Counting', count, at: this.#now });
     // A process that has just begun has heard nothing yet, however long the one before it is gone.
-    if (this.#book.since === undefined) this.#listenAt = this.#now + SILENT_MS;
+    if (this.#placements.since === undefined) this.#listenAt = this.#now + SILENT_MS;
     this.#effects.push({ type: 'CountPlaces', count }, { type: 'ArmTimer', timer: 'count', at: this.#now + COUNT_MS });
   }
 
   countAgain(): void {
-    const { count, name } = this.#book;
+    const { count, name } = this.#placements;
     if (count === 'Counting' && name !== undefined) this.beginCount(name);
   }
 
   endCount(count: string | undefined): void {
-    if (this.#book.count !== 'Counting' || count !== this.#book.name) return;
+    if (this.#placements.count !== 'Counting' || count !== this.#placements.name) return;
     this.#changes.push({ change: 'Counted' });
     this.#effects.push({ type: 'CancelTimer', timer: 'count' });
-    this.grant(this.#book.load, { counted: true });
+    this.grant(this.#placements.load, { counted: true });
   }
 
   told(from: MessageSender, letter: ObjectMessage): void {
@@ -103,27 +103,27 @@ export class Step {
 
   #wanted({ uid, attempt, owner, since, amounts }: PlaceRequest, held: boolean): void {
     const request: PlaceRequest = { uid, attempt, owner, since, amounts };
-    const book = this.#book;
-    if (book.hasLeft(uid)) return; // overtaken by its own release
+    const placements = this.#placements;
+    if (placements.hasLeft(uid)) return; // overtaken by its own release
     if (held) {
-      if (book.held(uid) === undefined || book.isUnheard(uid)) this.#hold(request, true);
+      if (placements.held(uid) === undefined || placements.isUnheard(uid)) this.#hold(request, true);
       return;
     }
-    if (book.held(uid) !== undefined) {
+    if (placements.held(uid) !== undefined) {
       this.#letters.push(granted(request));
       return;
     }
-    if (book.waits(uid) !== undefined) return;
+    if (placements.waits(uid) !== undefined) return;
     const { capacity } = this.#private;
     // Whoever waits longest and has run out of patience is passed by nobody.
-    const first = book.longestWaiting;
+    const first = placements.longestWaiting;
     const blocked = first !== undefined && this.#now - first.since >= STARVATION_MS && this.#everFits(first);
-    if (!blocked && this.#mayGrant() && capacity !== undefined && hasRoomFor(amounts, book.load, capacity)) {
+    if (!blocked && this.#mayGrant() && capacity !== undefined && hasRoomFor(amounts, placements.load, capacity)) {
       this.#hold(request, false);
       return;
     }
     this.#changes.push({ change: 'Waits', request });
-    if (!this.#everFits(request)) this.#tellWhy(request, book.load);
+    if (!this.#everFits(request)) this.#tellWhy(request, placements.load);
   }
 
   /** `heard`: the Attempt says it; otherwise it is told. */
@@ -138,10 +138,12 @@ export class Step {
   }
 
   #released(uid: string): void {
-    const held = this.#book.held(uid);
-    if (this.#book.hasLeft(uid)) return;
+    const held = this.#placements.held(uid);
+    if (this.#placements.hasLeft(uid)) return;
     this.#changes.push({ change: 'Leaves', uid });
-    this.grant(held === undefined ? this.#book.load : take(this.#book.load, held.amounts), { without: uid });
+    this.grant(held === undefined ? this.#placements.load : take(this.#placements.load, held.amounts), {
+      without: uid,
+    });
   }
 
   #observed(letter: Extract<ObjectMessage, { letter: 'NodeObserved' }>): void {
@@ -163,14 +165,14 @@ export class Step {
     this.#listenAt = this.#now + SILENT_MS;
     this.show();
     this.#showLoad();
-    this.grant(this.#book.load);
+    this.grant(this.#placements.load);
     if (turned) this.#changes.push({ change: 'Untold' });
     this.#sayAgain(turned);
   }
 
   /** Judges how long the machine has said nothing. */
   listen(): void {
-    const heard = Math.max(parseTime(this.#status.lastHeartbeatTime ?? '') ?? 0, this.#book.since ?? this.#now);
+    const heard = Math.max(parseTime(this.#status.lastHeartbeatTime ?? '') ?? 0, this.#placements.since ?? this.#now);
     const silent = this.#now - heard;
     if (silent < SILENT_MS) {
       this.#listenAt = heard + SILENT_MS;
@@ -222,7 +224,7 @@ export class Step {
     return `the machine was last heard of at ${this.#status.lastHeartbeatTime ?? 'no time'}`;
   }
 
-  #mayGrant(counted = this.#book.count === 'Counted'): boolean {
+  #mayGrant(counted = this.#placements.count === 'Counted'): boolean {
     const { refusal, silence, shortage } = this.#private;
     const able = refusal === undefined && silence === undefined && shortage === undefined;
     return counted && able && this.#current.object.spec.unschedulable !== true;
@@ -231,27 +233,27 @@ export class Step {
   /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
   grant(load: Load, but: { readonly without?: string; readonly counted?: boolean } = {}): void {
     const { capacity } = this.#private;
-    if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#book.count === 'Counted')) return;
-    for (const request of planGrants(this.#book, load, capacity, this.#now, but.without)) {
+    if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#placements.count === 'Counted')) return;
+    for (const request of planGrants(this.#placements, load, capacity, this.#now, but.without)) {
       this.#hold(request, false);
     }
   }
 
-  /** Letters may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. `anew`: to all. */
+  /** Messages may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. `anew`: to all. */
   #sayAgain(anew = false): void {
-    for (const { request, at } of this.#book.unheard()) {
+    for (const { request, at } of this.#placements.unheard()) {
       if (this.#now - at >= SUMMARY_MS) this.#letters.push(granted(request));
     }
-    const { load } = this.#book;
+    const { load } = this.#placements;
     let looked = 0;
     let told = 0;
-    for (const request of this.#book.waiting()) {
+    for (const request of this.#placements.waiting()) {
       looked += 1;
       if (looked > LOOKED_AT || told >= TOLD_AT_ONCE) {
         this.#untold = true;
         break;
       }
-      if (!anew && this.#book.wasNotified(request.uid) && this.#everFits(request)) continue;
+      if (!anew && this.#placements.wasNotified(request.uid) && this.#everFits(request)) continue;
       if (this.#now - request.since < SUMMARY_MS) {
         this.#untold = true;
         continue;
@@ -262,7 +264,7 @@ export class Step {
   }
 
   #showLoad(): void {
-    const { load, waitingCount } = this.#book;
+    const { load, waitingCount } = this.#placements;
     this.#status = { ...this.#status, allocated: showAmounts(load, load.places), waiting: waitingCount };
   }
 
@@ -291,7 +293,7 @@ export class Step {
     return whyNot(request, load, { capacity, refusal: cannot, shortage, cordoned });
   }
 
-  conclude(): NodeDecision {
+  toDecision(): NodeDecision {
     this.#armSummary();
     if (this.#listenAt !== undefined) {
       this.#effects.push({ type: 'ArmTimer', timer: 'heartbeat', at: this.#listenAt });
@@ -317,7 +319,7 @@ export class Step {
    * after the last change, and again while somebody waits who has not been told why.
    */
   #armSummary(): void {
-    const { timerArmed, waitingCount, load } = this.#book;
+    const { timerArmed, waitingCount, load } = this.#placements;
     if (this.#changes.length === 0) return;
     const fired = this.#changes.some(({ change }) => change === 'TimerArmed');
     if (timerArmed && !fired) return;

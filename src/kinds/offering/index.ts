@@ -1,4 +1,4 @@
-/** Owns the declaration of Offering: the read-only catalog of capacity, the same for every org. */
+/** The declaration of Offering: the read-only catalog of capacity, the same for every org. */
 import type { ApiObject } from '../../api/object.js';
 import { READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
@@ -8,7 +8,7 @@ import { LOCAL_REGION } from './local.js';
 import { offeringSpec, offeringStatus, type OfferingSpec, type OfferingStatus } from './schema.js';
 
 const offeringMachine: Machine<OfferingSpec, OfferingStatus, undefined, undefined, never> = {
-  decide: (current, _book, message) => plain(current, message),
+  decide: (current, _side, message) => plain(current, message),
 };
 
 type This = ApiObject<OfferingSpec, OfferingStatus>;

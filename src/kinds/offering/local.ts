@@ -1,4 +1,4 @@
-/** Owns how this machine's own capacity reads as an Offering. Pure: amounts come from the engine, prices are free until there is money. */
+/** How this machine's own capacity reads as an Offering. Pure: amounts come from the engine, prices are free until there is money. */
 import type { ResourceAmounts } from '../amounts.js';
 import { formatBytes, formatMilliCpu } from '../../api/quantity.js';
 import type { OfferingSpec } from './schema.js';

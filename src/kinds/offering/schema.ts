@@ -1,4 +1,4 @@
-/** Owns the fields of an Offering: a class of capacity with its price and availability. Source: spec, "Offering". */
+/** The fields of an Offering: a class of capacity with its price and availability. Source: spec, "Offering". */
 import { z } from 'zod';
 import { zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

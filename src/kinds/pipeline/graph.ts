@@ -1,5 +1,5 @@
 /**
- * Owns how the stages of a Pipeline depend on each other: by name, and by the outputs that they take. Pure.
+ * How the stages of a Pipeline depend on each other: by name, and by the outputs that they take. Pure.
  * Every dependency must be a stage, and no stage may wait for itself, through whichever others.
  */
 import type { z } from 'zod';

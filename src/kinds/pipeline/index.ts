@@ -1,4 +1,4 @@
-/** Owns the declaration of Pipeline: Jobs in stages that take each other's outputs. */
+/** The declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';

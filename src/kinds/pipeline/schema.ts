@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Pipeline: Jobs in stages. A stage's Job is its template laid over `defaults`, field by field; a
+ * The fields of a Pipeline: Jobs in stages. A stage's Job is its template laid over `defaults`, field by field; a
  * field that the template has replaces the whole field of the defaults. Source: spec, "Pipeline"; decisions, "Phases".
  * What the spec leaves open: `failurePolicy` is FailFast (no further stage starts) or Continue (only what needs the failed
  * stage is skipped); an unset `maxParallel` lets every stage run that can.

@@ -1,5 +1,5 @@
 /**
- * Owns what each stage of a Pipeline must be: the Job that its template makes over the defaults holds the rules of a Job,
+ * What each stage of a Pipeline must be: the Job that its template makes over the defaults holds the rules of a Job,
  * its inputs have names of their own, and what they take is an output that the other stage has. Pure.
  */
 import type { z } from 'zod';

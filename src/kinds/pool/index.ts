@@ -1,4 +1,4 @@
-/** Owns the declaration of Pool: capacity that a customer brings. */
+/** The declaration of Pool: capacity that a customer brings. */
 import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

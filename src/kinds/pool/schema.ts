@@ -1,4 +1,4 @@
-/** The fields of a Pool. */
+/** The fields of a Pool, and the part of them that a PoolAction may change (when its work goes to the market). Source: spec, "PoolAction". */
 import { z } from 'zod';
 import { zDuration, zQuantity, zTimestamp } from '../../api/schema.js';
 import { MOST_NAMES } from '../shapes/bounds.js';

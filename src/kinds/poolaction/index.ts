@@ -1,4 +1,4 @@
-/** Owns the declaration of PoolAction: what the automation of a Pool proposes; members change its decision only. */
+/** The declaration of PoolAction: what the automation of a Pool proposes; members change its decision only. */
 import type { ApiObject } from '../../api/object.js';
 import { textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,4 +1,4 @@
-/** Owns the fields of a PoolAction. Source: spec, "PoolAction". */
+/** The fields of a PoolAction. Source: spec, "PoolAction". */
 import { z } from 'zod';
 import { zName, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of projects. A project is a core Namespace (`/api/v1/namespaces`) at org level. */
+/** The declaration of projects. A project is a core Namespace (`/api/v1/namespaces`) at org level. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, textColumn } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the life of a project: born with ServiceAccount `default`, and gone only when nothing is left in it.
+ * The life of a project: born with ServiceAccount `default`, and gone only when nothing is left in it.
  *
  * Deletion: a finalizer holds the object while passes of `CollectProject` ask for the deletion of what is there and count
  * what remains. Each answer either ends it (nothing remains) or arms the next pass, so a pass that is lost, repeated or
@@ -78,7 +78,7 @@ function collected(here: Here, remaining: number, context: DecisionContext): Pla
 }
 
 export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     const { address, object } = current;
     const isCatalog = address.name === CATALOG_PROJECT;
     const pass: Effect = { type: 'CollectProject', project: address.name };

@@ -1,4 +1,4 @@
-/** Owns the fields of a project, which is a core Namespace, so that kubectl knows it. */
+/** The fields of a project, which is a core Namespace, so that kubectl knows it. */
 import { z } from 'zod';
 import { conditionField } from '../shapes/status.js';
 

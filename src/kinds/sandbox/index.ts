@@ -1,4 +1,4 @@
-/** Owns the declaration of Sandbox: an isolated container for agents and tools. */
+/** The declaration of Sandbox: an isolated container for agents and tools. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';

@@ -1,12 +1,12 @@
 /**
- * Owns the behaviour of a Sandbox: takes each message into a draft, then lets `reconcile.ts` decide what follows.
+ * The behaviour of a Sandbox: takes each message into a draft, then lets `reconcile.ts` decide what follows.
  *
  *   Pending ─▶ Starting ─▶ Running ─▶ Stopping ─▶ Stopped ─▶ Pending … at the next epoch
  *                 │          │ lost: Recovering ─▶ Running at the next epoch
  *                 ▼          ▼
  *               Failed     Failed            any ─▶ Terminating ─▶ gone
  *
- * It has one Attempt at a time, and hears of it by `AttemptChanged`. Each letter names its epoch and is compared with the
+ * It has one Attempt at a time, and hears of it by `AttemptChanged`. Each message names its epoch and is compared with the
  * Attempt that is live, so one that is late or repeated changes nothing (I8). When the Sandbox is opened again it asks its
  * Attempt how it stands, which heals what a crash has dropped.
  */
@@ -27,7 +27,7 @@ type SandboxDecision = Decision<SandboxStatus, SandboxPrivate, never>;
 const IGNORED: SandboxDecision = { outcome: 'Ignored' };
 
 export const sandboxMachine: Machine<SandboxSpec, SandboxStatus, SandboxPrivate, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);

@@ -1,5 +1,5 @@
 /**
- * Owns what one Attempt of a Sandbox runs: the work plan, from the Sandbox alone. /workspace comes back from the last
+ * What one Attempt of a Sandbox runs: the work plan, from the Sandbox alone. /workspace comes back from the last
  * snapshot and is collected as the next one, under a name that no client can give an output.
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';

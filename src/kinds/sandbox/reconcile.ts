@@ -1,5 +1,5 @@
 /**
- * Owns what a Sandbox does next. Level-based: it looks at the spec, the one Attempt and the time, never at the message that
+ * What a Sandbox does next. Level-based: it looks at the spec, the one Attempt and the time, never at the message that
  * woke the Sandbox, so a repeated, late or lost message changes nothing but when it happens.
  */
 import type { Author } from '../../api/access/author.js';

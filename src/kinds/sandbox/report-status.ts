@@ -1,4 +1,4 @@
-/** Owns the status that a Sandbox shows, from what its decision has come to; and the events that a new phase raises. */
+/** The status that a Sandbox shows, from what its decision has come to; and the events that a new phase raises. */
 import { rfc3339 } from '../../api/time.js';
 import { emit } from '../events/emit.js';
 import { isBusy } from '../single-attempt/activity.js';

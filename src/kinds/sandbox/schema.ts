@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Sandbox: an isolated container that is driven by commands and files.
+ * The fields of a Sandbox: an isolated container that is driven by commands and files.
  * Source: spec, "Sandbox"; decisions, "Small points" (`image` never changes).
  */
 import { z } from 'zod';

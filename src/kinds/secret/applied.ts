@@ -1,5 +1,5 @@
 /**
- * Owns the cleaning of `kubectl apply`'s note. kubectl writes the whole applied object into an annotation, values
+ * The cleaning of `kubectl apply`'s note. kubectl writes the whole applied object into an annotation, values
  * included; what is stored must hold none (I11). What kubectl needs of the note is which keys it set, so that a key that
  * leaves the file leaves the Secret: values become KEPT_VALUE, and `stringData` is noted as `data`, because that is
  * where a later patch can remove it.

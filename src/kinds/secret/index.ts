@@ -1,4 +1,4 @@
-/** Owns the declaration of Secret: versioned key/value data that can be written and mounted, and never read. */
+/** The declaration of Secret: versioned key/value data that can be written and mounted, and never read. */
 import type { ApiObject } from '../../api/object.js';
 import { countColumn, dateColumn, EVERY_OPERATION, integerColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what a Secret does: a write that carries values becomes a new version, sealed in the same commit, and what is
+ * What a Secret does: a write that carries values becomes a new version, sealed in the same commit, and what is
  * stored of it is the names of its keys.
  *
  * I11: the decided object (spec, annotations, status) holds no value; values leave only through `SealSecret`.
@@ -66,7 +66,7 @@ function decideWrite(here: Here, by: Author | undefined, context: DecisionContex
 }
 
 export const secretMachine: Machine<SecretSpec, SecretStatus, SecretSizes, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     switch (message.type) {
       case 'Created':
         return decideWrite(current, message.by, context, true);

@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Secret as they are written. What is stored keeps `type` alone; see `values.ts`.
+ * The fields of a Secret as they are written. What is stored keeps `type` alone; see `values.ts`.
  * No message of a check repeats a value (I11). Source: spec, "Secret".
  */
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 /**
- * Owns what a write says about a Secret's values. Values are write-only, so a write is read as a plan: these keys get new
+ * What a write says about a Secret's values. Values are write-only, so a write is read as a plan: these keys get new
  * values, those keep theirs from the version before, the rest go.
  *
  * - A write without `data` and `stringData` keeps the version as it is.

@@ -1,4 +1,4 @@
-/** Owns the declaration of ServiceAccount: the identity of a project's code and machines. */
+/** The declaration of ServiceAccount: the identity of a project's code and machines. */
 import type { ApiObject } from '../../api/object.js';
 import type { KindDefinition } from '../kind.js';
 import { EVERY_OPERATION, textColumn, wide } from '../declare.js';

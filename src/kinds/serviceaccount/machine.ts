@@ -1,5 +1,5 @@
 /**
- * Owns what a ServiceAccount does: its scopes are cut to its writer's when they are written, and it issues tokens.
+ * What a ServiceAccount does: its scopes are cut to its writer's when they are written, and it issues tokens.
  * A token is bound twice: by the account's scopes at each use, and by what its issuer could do when it was issued; so
  * neither writing an account nor issuing a token lets anybody do more than before (spec, "Authentication" 3).
  */
@@ -58,7 +58,7 @@ function issueToken(
 }
 
 export const serviceAccountMachine: Machine<ServiceAccountSpec, ServiceAccountStatus, undefined, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     const { object } = current;
     switch (message.type) {
       case 'Created':

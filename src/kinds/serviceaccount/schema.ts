@@ -1,4 +1,4 @@
-/** Owns the fields of a ServiceAccount. Source: spec, "ServiceAccount". */
+/** The fields of a ServiceAccount. Source: spec, "ServiceAccount". */
 import { z } from 'zod';
 import { zDuration, zTimestamp } from '../../api/schema.js';
 import { scopesField } from '../shapes/names.js';

@@ -1,5 +1,5 @@
 /**
- * Owns how the shapes that kinds share name other objects: each answers the References of its own fields. `field` is
+ * How the shapes that kinds share name other objects: each answers the References of its own fields. `field` is
  * where the shape stands (`spec.env`). One missing object is one cause, with the path of the very field that names it.
  */
 import { BRAND, CATALOG_PROJECT } from '../../brand.js';

@@ -1,6 +1,6 @@
 /**
- * Owns public keys for SSH, as a line of OpenSSH's `authorized_keys` without options. Source: decisions, "Small points".
- * Keys on security tokens (`sk-…`) and certificates are refused here, since the SSH door could not let their holders in.
+ * A public key for SSH, as a line of OpenSSH's `authorized_keys` without options. Source: decisions, "Small points".
+ * Keys on security tokens (`sk-…`) and certificates are refused here, since the SSH server could not let their holders in.
  */
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import ssh2, { type ParsedKey } from 'ssh2';
@@ -62,8 +62,8 @@ export function readSshKey(line: string): ParsedKey | undefined {
  * Web Key before anything makes a PEM of them: Node ends the process when it is asked about a PEM whose curve or point does not exist.
  */
 function isSound(type: string, blob: Buffer): boolean {
-  const [said, ...fields] = readFields(blob);
-  if (!TYPES.has(type) || said?.toString('latin1') !== type) return false;
+  const [stated, ...fields] = readFields(blob);
+  if (!TYPES.has(type) || stated?.toString('latin1') !== type) return false;
   const jwk = jwkOf(type, fields);
   if (jwk === undefined) return false;
   try {

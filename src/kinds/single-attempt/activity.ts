@@ -1,6 +1,6 @@
 /**
- * Owns when it is busy and when it has been idle for too long. Activity is what somebody asks of it from outside; its
- * main command is none (decisions, "Small points").
+ * When a Sandbox or Workspace is busy, and when it has been idle for too long. Activity is what a client asks of it from outside;
+ * its main command is none (decisions, "Small points").
  */
 import { rfc3339 } from '../../api/time.js';
 import type { ObjectMessage } from '../object-message.js';
@@ -17,7 +17,7 @@ const NEWS_MS = 30_000;
 /** True when it is news. */
 export function noteActivity(draft: SingleAttemptDraft, letter: ActivitySeen): boolean {
   const { live } = draft;
-  // I8: a door that still looks at an earlier epoch keeps nothing awake.
+  // I8: a front door that still looks at an earlier epoch keeps nothing awake.
   if (live?.epoch !== letter.epoch || live.phase !== 'Running' || live.stopping) return false;
   const { activeAt = 0, busyAt } = draft.private;
   const at = Math.min(letter.at, draft.now);

@@ -1,4 +1,4 @@
-/** Owns one decision while it is being made: what the object keeps, what its client asks for, and the effects so far. */
+/** One decision of a Sandbox or Workspace while it is being made: what the object keeps, what its client asks for, and the effects so far. */
 import type { Author } from '../../api/access/author.js';
 import type { Address } from '../../api/address.js';
 import { setCondition } from '../../api/conditions.js';
@@ -17,7 +17,7 @@ import {
   type SingleAttemptStatus,
 } from './state.js';
 
-/** What one kind says of its own sessions. */
+/** What one kind says of its own Attempts. */
 export interface SingleAttemptRules {
   /** Its Attempts carry the object's name by this label. */
   readonly label: string;
@@ -40,7 +40,7 @@ export class SingleAttemptDraft<
   status: Status;
   /** `spec.state`, which an idle stop and the like set as a client would. */
   state: 'Running' | 'Stopped';
-  /** True from the moment in which its deletion is asked for, by whomever. */
+  /** True from the moment in which its deletion is asked for, by its client or by itself. */
   deleting: boolean;
   /** True while something else must come first: nothing is started until then. */
   held = false;

@@ -1,5 +1,5 @@
 /**
- * Owns what the end of the one Attempt means: whether what it was to save was saved, and whether the object stops, fails or is
+ * What the end of the one Attempt means: whether what it was to save was saved, and whether the object stops, fails or is
  * brought back. Source: spec, "States and transitions".
  */
 import { replacementDelay } from '../attempts/back-off.js';

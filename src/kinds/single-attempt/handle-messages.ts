@@ -1,5 +1,5 @@
 /**
- * Owns what is made of what is heard of the one Attempt. Each letter names its epoch and is compared with the Attempt that is
+ * Takes the messages about the one Attempt into the draft. Each names its epoch and is compared with the Attempt that is
  * live, so one that is late or repeated changes nothing (I8). False: it means nothing here, or is known already.
  */
 import { resyncLater } from '../attempts/decision.js';

@@ -1,5 +1,5 @@
 /**
- * Owns how the one Attempt is stopped and how the next one begins. Level-based: it looks at what is wanted, the Attempt and the
+ * How the one Attempt is stopped and how the next one begins. Level-based: it looks at what is wanted, the Attempt and the
  * time, never at the message that woke the object, so a repeated, late or lost message changes nothing but when it happens.
  *
  * I8: there is at most one Attempt that is not proven gone, and the next one is made in the commit that knows the proof.

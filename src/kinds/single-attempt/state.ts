@@ -1,5 +1,5 @@
 /**
- * Owns what a kind keeps that runs at most one Attempt at a time, each for as long as somebody wants it: a Sandbox, a Workspace.
+ * What a kind keeps that runs at most one Attempt at a time, each for as long as its client wants it: a Sandbox, a Workspace.
  * Times are in ms since the epoch. Plain JSON.
  */
 import { API_GROUP } from '../../brand.js';
@@ -71,7 +71,7 @@ export interface SingleAttemptPrivate {
   readonly busyAt?: number | undefined;
 }
 
-/** Whether the Attempt of this epoch is the live one and has not ended. `kept` is a `SessionPrivate`, or absent. */
+/** Whether the Attempt of this epoch is the live one and has not ended. `kept` is a `SingleAttemptPrivate`, or absent. */
 export const isLive: { by(kept: unknown, epoch: number): boolean }['by'] = (
   kept: SingleAttemptPrivate | undefined,
   epoch,

@@ -1,4 +1,4 @@
-/** Owns the declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
+/** The declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
 import { costColumn, EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';

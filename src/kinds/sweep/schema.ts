@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Sweep: a Job's template, the matrix that it is fanned out over, and how many cells run at once.
+ * The fields of a Sweep: a Job's template, the matrix that it is fanned out over, and how many cells run at once.
  * Source: spec, "Sweep"; decisions, "Phases".
  */
 import { z } from 'zod';

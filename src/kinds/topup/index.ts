@@ -1,4 +1,4 @@
-/** Owns the declaration of TopUp: one purchase of credits. It is never changed or deleted. */
+/** The declaration of TopUp: one purchase of credits. It is never changed or deleted. */
 import type { ApiObject } from '../../api/object.js';
 import { textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';

@@ -1,4 +1,4 @@
-/** Owns the fields of a TopUp. Source: spec, "TopUp". */
+/** The fields of a TopUp. Source: spec, "TopUp". */
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of TrainingJob (beta): a model trained or evaluated, one Job per stage. */
+/** The declaration of TrainingJob (beta): a model trained or evaluated, one Job per stage. */
 import type { ApiObject } from '../../api/object.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';

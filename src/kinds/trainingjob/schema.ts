@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a TrainingJob (beta): what is trained or evaluated, by which runtime, on what, and what came of it.
+ * The fields of a TrainingJob (beta): what is trained or evaluated, by which runtime, on what, and what came of it.
  * Source: spec, "Comparison"; decisions, "Kinds not detailed". Beyond them: `data` is where an input of a Job may come
  * from outside; `overrides` are the fields of a Job that its runtime does not own; like a Job's, the fields that say what
  * is done never change.

@@ -1,4 +1,4 @@
-/** Owns the declaration of TrainingRuntime (beta): a trainer's image and the contract of the TrainingJobs that use it. */
+/** The declaration of TrainingRuntime (beta): a trainer's image and the contract of the TrainingJobs that use it. */
 import type { ApiObject } from '../../api/object.js';
 import { CATALOG_PROJECT } from '../../brand.js';
 import { booleanColumn, EVERY_OPERATION, phaseColumn, textColumn, wide } from '../declare.js';

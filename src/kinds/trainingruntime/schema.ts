@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a TrainingRuntime: a trainer's image and the contract that TrainingJobs are made against (beta).
+ * The fields of a TrainingRuntime: a trainer's image and the contract that TrainingJobs are made against (beta).
  * Source: spec, "TrainingRuntime".
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns the declaration of Volume: storage that outlives work. */
+/** The declaration of Volume: storage that outlives work. */
 import type { ApiObject } from '../../api/object.js';
 import { databaseConnection, storeConnection } from '../connection/named.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the lease of a ReadWriteOnce Volume: who may write, and what becomes of what they return.
+ * The lease of a ReadWriteOnce Volume: who may write, and what becomes of what they return.
  *
  * I8: the lease is a uid with a term. It is renewed for a later epoch of the same holder, which is a new term, and from that commit
  * on nothing that an earlier one returns is taken. Asked for twice, it is granted twice; returned twice, it is answered twice.
@@ -118,7 +118,7 @@ function grant(draft: VolumeDraft, { kind, name, uid, term }: Lease, stored: boo
   const { size } = draft.volume.spec;
   const most = size === undefined ? undefined : parseBytes(size);
   const home = newest && refOf(newest);
-  // To whoever has the name: another incarnation gives back what nobody is left to hold.
+  // To the object that has the name now: another incarnation gives back what the one before held.
   draft.tell({ kind, name }, { letter: 'LeaseGranted', uid, term, home, size: most }, stored);
 }
 

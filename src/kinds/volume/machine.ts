@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of a Volume: its one writer (`lease.ts`), the revisions that writers have left, and its end.
+ * The behaviour of a Volume: its one writer (`lease.ts`), the revisions that writers have left, and its end.
  *
  *   Ready ── deletion ─▶ gone once nobody may write any more
  *
@@ -22,13 +22,13 @@ type This = Current<VolumeSpec, VolumeStatus, VolumePrivate>;
 const IGNORED: VolumeDecision = { outcome: 'Ignored' };
 
 export const volumeMachine: Machine<VolumeSpec, VolumeStatus, VolumePrivate, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     const draft = new VolumeDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
     trim(draft);
-    settleTimers(draft);
+    setUnusedTimer(draft);
     report(draft);
-    return conclude(current, draft);
+    return toDecision(current, draft);
   },
 };
 
@@ -78,7 +78,7 @@ function takeFailure(
 }
 
 /** Used once and without a use for long enough since, it goes. */
-function settleTimers(draft: VolumeDraft): void {
+function setUnusedTimer(draft: VolumeDraft): void {
   const { ttlAfterUnused } = draft.volume.spec;
   const ttl = ttlAfterUnused === undefined ? undefined : parseDuration(ttlAfterUnused);
   const { lease, usedAt } = draft.private;
@@ -112,7 +112,7 @@ function report(draft: VolumeDraft): void {
   };
 }
 
-function conclude(current: This, draft: VolumeDraft): VolumeDecision {
+function toDecision(current: This, draft: VolumeDraft): VolumeDecision {
   const held = draft.volume.metadata.finalizers ?? [];
   const others = held.filter((name) => name !== LEASE_FINALIZER);
   const finalizers = draft.private.lease === undefined ? others : [...others, LEASE_FINALIZER];

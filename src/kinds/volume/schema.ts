@@ -1,4 +1,4 @@
-/** Owns the fields of a Volume: named storage of immutable revisions. Source: spec, "Volume". */
+/** The fields of a Volume: named storage of immutable revisions. Source: spec, "Volume". */
 import { z } from 'zod';
 import { zBytes, zDuration, zQuantity, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField, statusReason } from '../shapes/status.js';

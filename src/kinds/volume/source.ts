@@ -1,4 +1,4 @@
-/** Owns where a Volume is filled from: exactly one place. Source: spec, "Volume". */
+/** Where a Volume is filled from: exactly one place. Source: spec, "Volume". */
 import { z } from 'zod';
 import { BUCKET, sha256Hex } from '../shapes/files.js';
 import { gitRef, httpsUrl, isOwnerAndName } from '../shapes/sources.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the body of a delivery: made once per event, the same in each attempt and replay, at most 64 KiB. Pure.
+ * The body of a delivery: made once per event, the same in each attempt and replay, at most 64 KiB. Pure.
  * Source: spec, "Delivery".
  */
 import { rfc3339Millis } from '../../api/time.js';

@@ -1,4 +1,4 @@
-/** Owns the declaration of WebhookEndpoint: where the org's events are posted, signed. */
+/** The declaration of WebhookEndpoint: where the org's events are posted, signed. */
 import { findCondition, isConditionTrue } from '../../api/conditions.js';
 import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, dateColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';

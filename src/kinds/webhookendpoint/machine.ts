@@ -1,5 +1,5 @@
 /**
- * Owns the life of a WebhookEndpoint: its signing secret and that one's rotation, what is given up when it is paused or
+ * The life of a WebhookEndpoint: its signing secret and that one's rotation, what is given up when it is paused or
  * deleted, and what its status says of the receiver. Deliveries themselves are rows, not messages: the sender tells how
  * they stand (`DeliveriesSeen`), at most about once a second, and whatever it says holds then.
  *
@@ -141,7 +141,7 @@ export const webhookEndpointMachine: Machine<
   undefined,
   never
 > = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     switch (message.type) {
       case 'Created':
         return create(current, context);

@@ -1,4 +1,4 @@
-/** Owns which events an endpoint is sent. Pure. Source: spec, "Event types" and "WebhookEndpoint". */
+/** Which events an endpoint is sent. Pure. Source: spec, "Event types" and "WebhookEndpoint". */
 import type { WebhookEndpointSpec } from './schema.js';
 
 export interface EventOrigin {

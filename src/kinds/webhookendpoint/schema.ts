@@ -1,4 +1,4 @@
-/** Owns the fields of a WebhookEndpoint. Source: spec, "WebhookEndpoint" and "Webhook actions". */
+/** The fields of a WebhookEndpoint. Source: spec, "WebhookEndpoint" and "Webhook actions". */
 import { z } from 'zod';
 import { zDuration, zTimestamp } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';

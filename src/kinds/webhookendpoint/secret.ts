@@ -1,4 +1,4 @@
-/** Owns how a signing secret is made and shown: 32 random bytes behind `whsec_`. Source: spec, "Signature". Pure (I9). */
+/** How a signing secret is made and shown: 32 random bytes behind `whsec_`. Source: spec, "Signature". Pure (I9). */
 
 const PREFIX = 'whsec_';
 /** As long as what HMAC-SHA256 makes of it. */

@@ -1,6 +1,6 @@
 /**
- * Owns how a Workspace is reached from outside: its user name at the SSH door, the paths of its tools, and what
- * `status.connect` says of both. Pure; where the doors are is an argument. Source: spec, "Workspace", `status.connect`.
+ * How a Workspace is reached from outside: its user name at the SSH server, the paths of its tools, and what
+ * `status.connect` says of both. Pure; the public endpoints are an argument. Source: spec, "Workspace", `status.connect`.
  *
  * The user name is `<workspace>.<project>`, and for an org other than the bootstrap one `<workspace>.<project>+<org>`.
  * The name of a Workspace may hold dots, a project's and an org's may not, and none of them a plus: so each text names one
@@ -56,7 +56,7 @@ export function toolHost(uid: string, domain: string): string {
   return `${uid}.${domain}`;
 }
 
-/** `status.connect` of a Workspace that runs. Undefined `doors`: nobody said where they are. */
+/** `status.connect` of a Workspace that runs. Undefined `endpoints`: they are not known. */
 export function connectOf(
   where: WorkspaceName & { readonly uid: string },
   tools: WorkspaceSpec['tools'],

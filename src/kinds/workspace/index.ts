@@ -1,4 +1,4 @@
-/** Owns the declaration of Workspace: a development machine. */
+/** The declaration of Workspace: a development machine. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the lease of the Volume that is the home: asked for before each start, given back with the saved files after each end.
+ * The lease of the Volume that is the home: asked for before each start, given back with the saved files after each end.
  *
  * I8: it is for one epoch. An Attempt is made only in the decision that holds the lease for its epoch, and the Volume takes
  * files only from the epoch that holds it.
@@ -88,7 +88,7 @@ export function leaseTimer({ private: { lease } }: WorkspaceDraft): number | und
   }
 }
 
-/** Undefined: the letter is about something else. False: it means nothing here. */
+/** Undefined: the message is about something else. False: it means nothing here. */
 export function takeLeaseLetter(
   draft: WorkspaceDraft,
   letter: ObjectMessage,

@@ -1,5 +1,5 @@
 /**
- * Owns the behaviour of a Workspace: takes each message into a draft, then lets `reconcile.ts` decide what follows.
+ * The behaviour of a Workspace: takes each message into a draft, then lets `reconcile.ts` decide what follows.
  *
  *   Pending ─▶ Starting ─▶ Running ─▶ Stopping ─▶ Stopped ─▶ Pending … at the next epoch
  *      ▲          │           │ lost
@@ -35,7 +35,7 @@ type Heard = Message<WorkspaceSpec, WorkspaceStatus>;
 const IGNORED: WorkspaceDecision = { outcome: 'Ignored' };
 
 export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate, undefined, never> = {
-  decide(current, _book, message, context) {
+  decide(current, _side, message, context) {
     if (isTooSoon(current.object, message, context.now)) return refused(tooSoon(current.object.metadata.name));
     const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
@@ -91,7 +91,7 @@ function takeUpdate(draft: WorkspaceDraft, before: Workspace, by: Author | undef
   if (spec.state === 'Stopped' && before.spec.state === 'Running') draft.stop('Requested', stoppedBy(by));
 }
 
-/** Undefined: the letter is about something else. */
+/** Undefined: the message is about something else. */
 function takeTools(draft: WorkspaceDraft, letter: ObjectMessage): boolean | undefined {
   if (letter.letter !== 'ToolsFound') return undefined;
   const { epoch, tools } = letter;

@@ -1,5 +1,5 @@
 /**
- * Owns what one Attempt of a Workspace runs: the work plan, from the Workspace alone. Nothing is started: it is a machine to
+ * What one Attempt of a Workspace runs: the work plan, from the Workspace alone. Nothing is started: it is a machine to
  * enter. Its home comes back from the Volume's revision and is collected as the next one, under a name that no client can give
  * an output.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns what a Workspace does next. Level-based: it looks at the spec, the schedule, the lease of its home, the one Attempt and the
+ * What a Workspace does next. Level-based: it looks at the spec, the schedule, the lease of its home, the one Attempt and the
  * time, never at the message that woke it, so a repeated, late or lost message changes nothing but when it happens.
  */
 import { formatBytes } from '../../api/quantity.js';

@@ -1,4 +1,4 @@
-/** Owns the status that a Workspace shows, from what its decision has come to. */
+/** The status that a Workspace shows, from what its decision has come to. */
 import type { PublicEndpoints } from '../machine.js';
 import { BROWSER_TOOLS, type BrowserTool } from './browser-tools.js';
 import { connectOf } from './connect.js';

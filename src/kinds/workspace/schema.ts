@@ -1,5 +1,5 @@
 /**
- * Owns the fields of a Workspace: a development machine with SSH, a browser IDE and a notebook.
+ * The fields of a Workspace: a development machine with SSH, a browser IDE and a notebook.
  * That `schedule.readyBy` lies far enough ahead needs the clock and is the machine's. Source: spec, "Workspace".
  */
 import { z } from 'zod';

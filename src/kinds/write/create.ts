@@ -1,5 +1,5 @@
 /**
- * Owns the generic half of a create: from a parsed body to a whole new object with defaults, metadata and the status of
+ * The generic half of a create: from a parsed body to a whole new object with defaults, metadata and the status of
  * its birth. The address is already complete (`nameForCreate`); whether the name is free is for the commit to say.
  */
 import type { Address } from '../../api/address.js';

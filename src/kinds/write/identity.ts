@@ -1,5 +1,5 @@
 /**
- * Owns whether a body speaks of the object that its URL names: apiVersion, kind, name, namespace, and the name of a new
+ * Whether a body speaks of the object that its URL names: apiVersion, kind, name, namespace, and the name of a new
  * object. What is given must match; what is absent is filled from the URL. Mismatches are BadRequest, as in Kubernetes.
  */
 import type { Address } from '../../api/address.js';

@@ -1,4 +1,4 @@
-/** Owns the part of metadata that clients write, and how it changes: labels, annotations, finalizers, owners. */
+/** The part of metadata that clients write, and how it changes: labels, annotations, finalizers, owners. */
 import { equalJson } from '../../api/equal.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import type { ObjectMeta } from '../../api/object.js';

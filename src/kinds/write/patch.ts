@@ -1,5 +1,5 @@
 /**
- * Owns PATCH: applies a merge patch or a JSON patch to the object as a client sees it, and treats the result as the whole
+ * PATCH: applies a merge patch or a JSON patch to the object as a client sees it, and treats the result as the whole
  * desired object. Changes of `status` and of metadata that the service owns come to nothing.
  */
 import { invalid } from '../../api/causes.js';

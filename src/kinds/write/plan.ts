@@ -1,4 +1,4 @@
-/** Owns what is worked out of a kind's definition once, so that a write only walks its own body. */
+/** What is worked out of a kind's definition once, so that a write only walks its own body. */
 import type { z } from 'zod';
 import { compileGuards } from '../../api/immutable.js';
 import type { Guards } from '../../api/immutable.js';

@@ -1,4 +1,4 @@
-/** Owns the conditions that a write sets on the stored object: `If-Match`, `resourceVersion` and `uid`. */
+/** The conditions that a write sets on the stored object: `If-Match`, `resourceVersion` and `uid`. */
 import type { ApiObject } from '../../api/object.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { Target } from './prepared.js';

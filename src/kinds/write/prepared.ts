@@ -1,4 +1,4 @@
-/** Owns what goes into and comes out of the generic half of a write. All of this room is pure (I9): no clock, ids or chance. */
+/** What goes into and comes out of the generic half of a write. All of this room is pure (I9): no clock, ids or chance. */
 import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
 import type { Refusal } from '../../api/refusal.js';

@@ -1,5 +1,5 @@
 /**
- * Owns DELETE: preconditions, what becomes of dependents, and the mark of deletion. An object without finalizers goes at
+ * DELETE: preconditions, what becomes of dependents, and the mark of deletion. An object without finalizers goes at
  * once; one with finalizers stays, marked, until the last of them is gone.
  */
 import { invalid } from '../../api/causes.js';

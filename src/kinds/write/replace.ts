@@ -1,4 +1,4 @@
-/** Owns PUT: the body is the whole desired object, and what it leaves out is taken away. */
+/** PUT: the body is the whole desired object, and what it leaves out is taken away. */
 import type { ApiObject } from '../../api/object.js';
 import type { KindDefinition } from '../kind.js';
 import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';

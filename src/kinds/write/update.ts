@@ -1,5 +1,5 @@
 /**
- * Owns what a replace and a patch have in common: from the current object and the whole desired one to the next state.
+ * What a replace and a patch have in common: from the current object and the whole desired one to the next state.
  * Parts of the desired body that are the current object's own (`===`) are known to be valid and are not read again.
  */
 import type { Address } from '../../api/address.js';

@@ -1,5 +1,5 @@
 /**
- * Owns reading the client's half of a body: metadata and spec against their schemas, with defaults, and the members that
+ * Reading the client's half of a body: metadata and spec against their schemas, with defaults, and the members that
  * nobody knows or that stand there twice. All complaints of one body are collected, so that one answer tells them all.
  */
 import { catalogImages } from '../image/catalog.js';

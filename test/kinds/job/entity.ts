@@ -1,4 +1,4 @@
-/** Owns what the simulated world keeps of one object: its committed state. */
+/** What the simulated world keeps of one object: its committed state. */
 import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import type { SlotRow } from '../../../src/kinds/machine.js';
@@ -8,7 +8,7 @@ export interface Entity {
   readonly uid: string;
   object: ApiObject;
   private: unknown;
-  book: unknown;
+  side: unknown;
   readonly rows: Map<number, SlotRow>;
   version: number;
 }

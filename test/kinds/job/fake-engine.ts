@@ -1,5 +1,5 @@
 /**
- * Owns an engine that runs nothing: work that was started waits until it is told to go on, and then comes to the end that
+ * An engine that runs nothing: work that was started waits until it is told to go on, and then comes to the end that
  * it was born for. Keeps the rules of the real ones: a start is idempotent by id, what was said is said again after a
  * crash, and reports of one piece of work come in order.
  */

@@ -1,5 +1,5 @@
 /**
- * Owns what must hold of a world at every moment (`checkAlways`) and when it has come to rest (`checkAtRest`). Throws, so that a
+ * What must hold of a world at every moment (`checkAlways`) and when it has come to rest (`checkAtRest`). Throws, so that a
  * property test can shrink the story to the shortest one that breaks it.
  */
 import { deepEqual, equal, notEqual, ok } from 'node:assert/strict';
@@ -16,7 +16,7 @@ export function checkAlways(world: World, capacity: ResourceAmounts): void {
   if (job !== undefined) checkCounts(world, job);
   checkHistory(world);
   checkAlone(world);
-  // The Node itself may count a place twice for a moment, when a late letter says what is no longer so; never too few.
+  // The Node itself may count a place twice for a moment, when a late message says what is no longer so; never too few.
   const { load } = world.places;
   ok(load.places >= 0 && load.milliCpu >= 0 && load.memory >= 0, 'a place was given back twice');
   const held = holders(world).map(({ object }) => readPlace(object.metadata.annotations).milliCpu);
@@ -104,10 +104,10 @@ export function checkAtRest(world: World): void {
   } else {
     equal(world.attempts.length, 0, 'Attempts outlived their Job');
   }
-  const book = world.places;
-  equal(book.load.places, 0, 'a place leaked');
-  equal(book.load.milliCpu, 0);
-  equal(book.waitingCount, 0, 'somebody waits for ever');
+  const placements = world.places;
+  equal(placements.load.places, 0, 'a place leaked');
+  equal(placements.load.milliCpu, 0);
+  equal(placements.waitingCount, 0, 'somebody waits for ever');
   equal(world.engine.works.size, 0, 'work was left on the engine');
 }
 

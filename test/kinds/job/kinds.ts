@@ -1,4 +1,4 @@
-/** Owns which machines live in the small world. */
+/** Which machines live in the small world. */
 import type { Address } from '../../../src/api/address.js';
 import { attemptKind } from '../../../src/kinds/attempt/index.js';
 import { jobKind } from '../../../src/kinds/job/index.js';

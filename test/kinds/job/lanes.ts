@@ -1,4 +1,4 @@
-/** Owns which effects wait for each other: those of one object on one target, as in the effect runner. */
+/** Which effects wait for each other: those of one object on one target, as in the effect runner. */
 import { addressKey } from '../../../src/api/address.js';
 import type { LaterEffect } from '../../../src/kinds/effect.js';
 import type { Entity } from './entity.js';

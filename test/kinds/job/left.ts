@@ -1,4 +1,4 @@
-/** Owns what tests ask of an Attempt of the small world: its epoch, whose it is, and whether anything of it may still run. */
+/** What tests ask of an Attempt of the small world: its epoch, whose it is, and whether anything of it may still run. */
 import type { Entity } from './entity.js';
 import { attemptSpecOf, attemptStatusOf, workOf } from './views.js';
 

@@ -1,4 +1,4 @@
-/** Owns typed views of what the world holds untyped: an object's spec and status are its kind's, which its address tells. */
+/** Typed views of what the world holds untyped: an object's spec and status are its kind's, which its address tells. */
 import type { AttemptSpec, AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import { mayStart } from '../../../src/kinds/attempt/index.js';
 import type { ApiObject } from '../../../src/api/object.js';

@@ -1,9 +1,9 @@
 /**
- * Owns a small world for the machines of Job, Attempt and Node: their objects, the stored effects and timers between
+ * A small world for the machines of Job, Attempt and Node: their objects, the stored effects and timers between
  * them, an engine that runs work, and crashes. Nothing in it is real but the machines. What happens next is chosen by the
  * numbers of a tape, so that a property test can shrink a story.
  *
- * It is as unkind as the service may be: lanes run in any order among each other, effects are repeated, letters that
+ * It is as unkind as the service may be: lanes run in any order among each other, effects are repeated, messages that
  * nothing stores are lost in a crash, the engine says everything again after one, and work may ignore being stopped.
  */
 import { addressKey, type Address } from '../../../src/api/address.js';
@@ -16,7 +16,7 @@ import type { JobStatus } from '../../../src/kinds/job/status.js';
 import type { CollectedOutput, ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/index.js';
-import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
+import { Placements } from '../../../src/kinds/node/placements.js';
 import { asRow, isStartable, jobStatusOf } from './views.js';
 import type { Entity } from './entity.js';
 import { kindOf } from './kinds.js';
@@ -39,7 +39,7 @@ export interface WorldRules {
   outputs?(epoch: number, owner: Address): readonly CollectedOutput[];
 }
 
-/** Between two letters of the engine to its Node. */
+/** Between two messages of the engine to its Node. */
 const HEARTBEAT_MS = 60_000;
 
 /** Rows of done effects are deleted in batches: so many per lane may still be there. */
@@ -93,13 +93,13 @@ export class World {
       status: {},
     };
     const object = { ...bare, status: kind.initialStatus(bare) };
-    const book = kind.machine.sideState?.open([]);
+    const side = kind.machine.sideState?.open([]);
     const entity: Entity = {
       address,
       uid,
       object,
       private: undefined,
-      book,
+      side,
       rows: new Map(),
       version: 1,
     };
@@ -122,10 +122,10 @@ export class World {
     return node;
   }
 
-  get places(): PlacementBook {
-    const { book } = this.node;
-    if (!(book instanceof PlacementBook)) throw new TypeError('the node has no book of places');
-    return book;
+  get places(): Placements {
+    const { side } = this.node;
+    if (!(side instanceof Placements)) throw new TypeError('the node has no placements');
+    return side;
   }
 
   /** A client's write of some fields of a Job's spec. Answers false when it is refused. */
@@ -145,7 +145,7 @@ export class World {
     return outcome !== 'Refused';
   }
 
-  /** A letter from outside of this world. */
+  /** A message from outside of this world. */
   send(to: Address, letter: ObjectMessage): void {
     this.#tell(to, undefined, letter, LOCAL_NODE, '', 0);
   }
@@ -176,7 +176,7 @@ export class World {
     if (lane !== undefined) this.#runLane(lane, true);
   }
 
-  /** A letter that nothing stores did not reach anybody: its reader could not commit just then. */
+  /** A message that nothing stores did not reach anybody: its reader could not commit just then. */
   lose(choice: number): void {
     const lanes = [...this.#lanes.values()].filter(([task]) => task?.stored === false);
     const lane = lanes[choice % Math.max(1, lanes.length)];
@@ -212,7 +212,7 @@ export class World {
     const all = this.#all();
     for (const entity of all) {
       const keeper = kindOf(entity.address).machine.sideState;
-      entity.book = keeper?.open(keeper.stored ? [...entity.rows.values()] : []);
+      entity.side = keeper?.open(keeper.stored ? [...entity.rows.values()] : []);
     }
     for (const entity of all) this.#activate(entity);
     this.observe();
@@ -227,7 +227,7 @@ export class World {
         first();
         continue;
       }
-      // The engine's heartbeat: whoever has lost a letter is told again.
+      // The engine's heartbeat: whoever has lost a message is told again.
       this.now += HEARTBEAT_MS;
       this.observe();
       if (this.choices().length > 0) continue;
@@ -246,10 +246,10 @@ export class World {
       uid: () => `uid-${(this.#ids += 1)}`,
       randomBytes: (length: number) => new Uint8Array(length),
     };
-    const decision = machine.decide(current, entity.book, message, moment);
+    const decision = machine.decide(current, entity.side, message, moment);
     switch (decision.outcome) {
       case 'Volatile':
-        for (const change of decision.changes) machine.sideState?.apply(entity.book, change);
+        for (const change of decision.changes) machine.sideState?.apply(entity.side, change);
         for (const effect of decision.letters) this.#store(entity, effect, false);
         break;
       case 'Next':
@@ -278,7 +278,7 @@ export class World {
         entity.rows.set(row.index, row);
         this.history.push({ job: entity.uid, row });
       }
-      machine.sideState?.apply(entity.book, change);
+      machine.sideState?.apply(entity.side, change);
     }
     for (const effect of decision.effects) this.#carry(entity, effect);
     for (const letter of decision.letters ?? []) this.#store(entity, letter, false);
@@ -382,7 +382,7 @@ export class World {
         }
         return;
       case 'CountPlaces':
-        // One activation after another, each with its letters before the next: then the count is complete.
+        // One activation after another, each with its messages before the next: then the count is complete.
         for (const attempt of this.attempts) {
           this.#activate(attempt);
           for (const lane of this.#lanesOf(attempt, LOCAL_NODE)) while (lane.length > 0) this.#runLane(lane, false);

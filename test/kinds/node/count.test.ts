@@ -1,4 +1,4 @@
-/** The count of a Node's places after its book was lost. */
+/** The count of a Node's places after its placements was lost. */
 import test from 'ava';
 import type { Address } from '../../../src/api/address.js';
 import { encodeObject } from '../../../src/api/encode.js';
@@ -10,7 +10,7 @@ import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
 import { nodeMachine } from '../../../src/kinds/node/machine.js';
-import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
+import { Placements } from '../../../src/kinds/node/placements.js';
 
 const JOB: Address = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
 const GiB = 2 ** 30;
@@ -18,7 +18,7 @@ const CAPACITY = { milliCpu: 1_000, memory: GiB, disk: GiB };
 
 /** A Node with one core, over the books of several lives. */
 class Bench {
-  book = new PlacementBook();
+  book = new Placements();
   readonly granted: string[] = [];
   readonly counts: (string | undefined)[] = [];
   #books = 0;
@@ -61,7 +61,7 @@ class Bench {
 test('the answer to a count of an earlier book ends no later one, so that no place is given twice', (t) => {
   const bench = new Bench();
   bench.send({ type: 'Activated' });
-  bench.book = new PlacementBook(); // the actor crashed
+  bench.book = new Placements(); // the actor crashed
   bench.wants('waits', false);
   t.deepEqual(bench.counts, ['book-1', 'book-2']);
   bench.counted('book-1');
@@ -77,7 +77,7 @@ test('the answer to a count of an earlier book ends no later one, so that no pla
 test('the answer that finds an empty book does not end the count that it begins', (t) => {
   const bench = new Bench();
   bench.send({ type: 'Activated' });
-  bench.book = new PlacementBook();
+  bench.book = new Placements();
   bench.counted('book-1');
   bench.wants('waits', false);
   t.deepEqual(bench.granted, []);

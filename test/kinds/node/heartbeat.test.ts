@@ -5,7 +5,7 @@ import { parseTime } from '../../../src/api/time.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
 import { nodeMachine } from '../../../src/kinds/node/machine.js';
-import { PlacementBook } from '../../../src/kinds/node/placement-book.js';
+import { Placements } from '../../../src/kinds/node/placements.js';
 import type { NodeSpec, NodeStatus } from '../../../src/kinds/node/schema.js';
 import { LOST_MS, SILENT_MS, type NodePrivate } from '../../../src/kinds/node/step.js';
 
@@ -15,7 +15,7 @@ const JOB = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
 
 class Bench {
   now = START;
-  book = new PlacementBook();
+  book = new Placements();
   status: NodeStatus = { phase: 'NotReady' };
   kept: NodePrivate | undefined;
   timer: number | undefined;
@@ -147,7 +147,7 @@ test('a machine that goes on speaking is never silent, and a service that was aw
   }
   t.is(bench.ready, 'Ready True EngineReady');
   bench.now += 3_600_000;
-  bench.book = new PlacementBook();
+  bench.book = new Placements();
   // Overdue since long: the first thing that the new process hears.
   bench.send({ type: 'TimerFired', timer: 'heartbeat', generation: 1 });
   t.is(bench.ready, 'Ready True EngineReady');

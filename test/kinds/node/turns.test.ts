@@ -2,7 +2,7 @@ import test from 'ava';
 import { array, assert, nat, property, record } from 'fast-check';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 import { add, hasRoomFor, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
-import { PlacementBook, type PlaceRequest } from '../../../src/kinds/node/placement-book.js';
+import { Placements, type PlaceRequest } from '../../../src/kinds/node/placements.js';
 import { STARVATION_MS, planGrants } from '../../../src/kinds/node/round-robin.js';
 
 const CAPACITY: ResourceAmounts = { milliCpu: 4_000, memory: 1_000, disk: 1_000 };
@@ -23,14 +23,14 @@ function ask(org: string, owner: string, since: number, milliCpu = 1_000): Place
   };
 }
 
-function bookOf(requests: readonly PlaceRequest[]): PlacementBook {
-  const book = new PlacementBook();
+function bookOf(requests: readonly PlaceRequest[]): Placements {
+  const book = new Placements();
   for (const request of requests) book.apply({ change: 'Waits', request });
   return book;
 }
 
 /** Who gets a place when everything fits one after another, as `org/owner`. */
-function order(book: PlacementBook, capacity: ResourceAmounts): string[] {
+function order(book: Placements, capacity: ResourceAmounts): string[] {
   return planGrants(book, NOTHING, capacity, NOW, undefined).map(
     ({ attempt, owner }) => `${attempt.org}/${owner.name}`,
   );
@@ -116,7 +116,7 @@ test('Plans stay within the capacity, and the book counts what it was told', (t)
   t.notThrows(() =>
     assert(
       property(array(asked, { maxLength: 60 }), (asks) => {
-        const book = new PlacementBook();
+        const book = new Placements();
         const alive = new Set<string>();
         for (const { org, owner, since, cpu, leaves } of asks) {
           const request = ask(`o${org}`, `j${owner}`, since, cpu);

@@ -1,4 +1,4 @@
-/** Owns values that many tables of rules need: lists of a length, names at their limits, texts in special forms. */
+/** Values that many tables of rules need: lists of a length, names at their limits, texts in special forms. */
 
 export function many<Value>(count: number, make: (index: number) => Value): Value[] {
   return Array.from({ length: count }, (_, index) => make(index));

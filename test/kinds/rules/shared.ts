@@ -1,5 +1,5 @@
 /**
- * Owns the limits of the shapes that kinds share, told once: a kind's table takes those of the shapes that it uses.
+ * The limits of the shapes that kinds share, told once: a kind's table takes those of the shapes that it uses.
  * Source: spec, "Conventions" 7 to 17.
  */
 import type { Limit } from './table.js';

@@ -1,5 +1,5 @@
 /**
- * Owns how the rules of one kind are told as a table and held against it: both sides of every limit, every immutable,
+ * How the rules of one kind are told as a table and held against it: both sides of every limit, every immutable,
  * raise-only and mutable field. A path is written as in a cause: `spec.lifecycle.idleTimeout`, `spec.env[0].name`.
  */
 import type { ExecutionContext, TestFn } from 'ava';

@@ -1,4 +1,4 @@
-/** Owns what must hold of a Sandbox in a small world, at every moment and at rest. Throws, so that a property test can shrink. */
+/** What must hold of a Sandbox in a small world, at every moment and at rest. Throws, so that a property test can shrink. */
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what must hold of two Workspaces that share one Volume in a small world, at every moment and at rest. Throws, so that a
+ * What must hold of two Workspaces that share one Volume in a small world, at every moment and at rest. Throws, so that a
  * property test can shrink.
  */
 import { deepEqual, equal, ok } from 'node:assert/strict';

@@ -1,11 +1,11 @@
 /**
- * Owns who has a place on a machine and who waits for one, with whose turn it is.
+ * Who has a place on a machine and who waits for one, with whose turn it is.
  *
  * Turns go round the orgs that wait, within an org round its owners, and within one owner by age. Each ring is a Map in
  * which the next one comes first and whoever was served goes to the end, so a grant costs the same with one waiting owner
  * as with ten thousand. An owner's own queue is sorted by age; it is as long as the owner's parallelism.
  *
- * Nothing of it is stored. After a start the book is empty and `counted` is false: the Attempts say what they hold
+ * Nothing of it is stored. After a start the placements are empty and `counted` is false: the Attempts say what they hold
  * (`CountPlaces`), and until all have spoken no place is granted.
  */
 import { addressKey, type Address } from '../../api/address.js';
@@ -37,16 +37,16 @@ export type PlacementChange =
 /**
  * How many of those that left are remembered. An Attempt that has given its place back never asks again, so a request that
  * still comes was overtaken by the release and would hold a place for ever. One that is older than so many others is
- * forgotten: letters are not late by thousands.
+ * forgotten: messages are not late by thousands.
  */
 const REMEMBERED = 10_000;
 
 /** Owners of one org that wait, each with its requests by age; the next turn comes first. */
 export type OrgQueue = Map<string, PlaceRequest[]>;
 
-export class PlacementBook {
+export class Placements {
   count: 'Unknown' | 'Counting' | 'Counted' = 'Unknown';
-  /** Names this book: what was said to one before it does not count here. */
+  /** Names these placements: what was said to earlier ones does not count here. */
   name: string | undefined;
   /** When it was opened, in ms since the epoch: nothing was heard of the machine before. */
   since: number | undefined;
@@ -78,7 +78,7 @@ export class PlacementBook {
     return this.#waiting.size;
   }
 
-  /** Granted and not heard of yet. Letters may be lost, so they are told again. */
+  /** Granted and not heard of yet. Messages may be lost, so they are told again. */
   unheard(): IterableIterator<{ readonly request: PlaceRequest; readonly at: number }> {
     return this.#unheard.values();
   }
