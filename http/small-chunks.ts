@@ -167,6 +167,7 @@ export class MeteredRequest extends IncomingMessage {
 
   /** A refused body leaves the connection to the answer. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    // eslint-disable-next-line no-underscore-dangle -- as Node names it
     if (this.refusal === undefined || this.refusal !== error) super._destroy(error, done);
     else process.nextTick(() => done(this.listenerCount('error') > 0 ? error : null));
   }

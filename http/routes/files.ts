@@ -17,7 +17,7 @@ import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readFlag } from '../resources/versions.js';
-import { replyJson } from '../reply.js';
+import { JSON_TYPE, reply, replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { serveArchive } from './archives.js';
 import { readEpoch, readWait } from './epoch.js';
@@ -26,6 +26,8 @@ import { takeBody } from './upload.js';
 
 type Allows = (caller: Caller) => boolean;
 
+/** Entries of a directory that are written in one slice of the event loop. */
+const SLICE_ENTRIES = 500;
 /** The kernel's own bound of a path. */
 const PATH_BYTES = 4_096;
 
@@ -100,7 +102,13 @@ async function list(x: Exchange, context: ServerContext, place: FilePlace, allow
   try {
     const { entries, truncated } = await context.files.list(place, x.gone);
     const base = place.path.endsWith('/') ? place.path : `${place.path}/`;
-    replyJson(x, 200, { items: entries.map((queued) => told(queued, base)), truncated });
+    const items: string[] = [];
+    for (let at = 0; at < entries.length; at += SLICE_ENTRIES) {
+      await context.resources.slice(place.owner.org);
+      for (const entry of entries.slice(at, at + SLICE_ENTRIES)) items.push(JSON.stringify(told(entry, base)));
+    }
+    const body = `{"items":[${items.join(',')}],"truncated":${truncated}}`;
+    reply(x, 200, body, { 'content-type': JSON_TYPE });
   } finally {
     release();
   }

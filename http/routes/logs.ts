@@ -16,11 +16,11 @@ import { badParameter } from '../bad-parameter.js';
 import type { LogRequest } from '../../actors/work/logs.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
+import { writeLines } from '../line-blocks.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
-import { Outflow } from '../stream.js';
 import { checkContainer, OF_PROCESS } from './containers.js';
 import { parseProcessId } from './process-id.js';
 
@@ -30,6 +30,13 @@ const CONNECTED_MS = 1_000;
 const LONGEST_CONTAINER = 300;
 /** Of `tail`. */
 const MOST_LINES = 1_000_000;
+
+interface LogForm {
+  readonly timestamps: boolean;
+  /** Bytes. */
+  readonly most: number;
+  nextSlice(): Promise<void>;
+}
 
 export async function serveLogs(
   x: Exchange,
@@ -66,7 +73,7 @@ export async function serveLogs(
         fix: 'Look at the attempts of the object: a log begins when its program starts.',
       });
     }
-    await streamLines(x, lines, timestamps, most);
+    await streamLines(x, lines, { timestamps, most, nextSlice: () => context.resources.slice(caller.org) });
   } finally {
     clearTimeout(early);
     release();
@@ -106,26 +113,24 @@ function begin({ res, requestId }: Exchange): void {
 async function streamLines(
   x: Exchange,
   lines: AsyncIterable<LogLine>,
-  timestamps: boolean,
-  most: number,
+  { timestamps, most, nextSlice }: LogForm,
 ): Promise<void> {
-  const { res } = x;
   begin(x);
-  const out = new Outflow(res);
   let left = most;
+  let stamp = { time: Number.NaN, bytes: Buffer.alloc(0) };
+  const bytesOf = ({ time, data }: LogLine): Uint8Array | undefined => {
+    if (left <= 0) return undefined;
+    if (timestamps && stamp.time !== time) stamp = { time, bytes: Buffer.from(`${rfc3339Millis(time)} `) };
+    const line = timestamps ? Buffer.concat([stamp.bytes, data]) : data;
+    left -= line.length;
+    return left < 0 ? line.subarray(0, left) : line;
+  };
   try {
-    for await (const { time, data } of lines) {
-      if (out.closed || res.writableEnded) return;
-      if (left <= 0) break;
-      const stamp = timestamps ? `${rfc3339Millis(time)} ` : '';
-      const line = stamp === '' ? Buffer.from(data) : Buffer.concat([Buffer.from(stamp), data]);
-      left -= line.length;
-      if (!out.write(left < 0 ? line.subarray(0, left) : line)) await out.drained();
-    }
+    if (!(await writeLines(x.res, lines, bytesOf, nextSlice))) return;
   } catch (error) {
     if (!x.abandoned && !x.gone.aborted) throw error;
   }
-  if (!out.closed) res.end();
+  if (!x.res.destroyed) x.res.end();
 }
 
 /** `process-<id>`, by the id that clients have, which names its epoch too. */

@@ -7,11 +7,11 @@ import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
-import type { ProcessState } from '../../src/engines/compute/contract/engine.js';
+import type { LogLine, ProcessState } from '../../src/engines/compute/contract/engine.js';
 import type { Exchange } from '../exchange.js';
 import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
-import { Outflow } from '../stream.js';
+import { writeLines } from '../line-blocks.js';
 import { exitView, FRAMES, line, textOf } from './frames.js';
 
 export async function sendOutput(
@@ -27,7 +27,6 @@ export async function sendOutput(
   const release = context.streams.add(x, { allows, end: () => res.end() });
   try {
     const lines = await context.commands.readProcess(address, process, follow, x.gone);
-    const out = new Outflow(res);
     res.writeHead(200, {
       'content-type': FRAMES,
       'cache-control': 'no-cache, private',
@@ -36,13 +35,11 @@ export async function sendOutput(
     });
     // A follower sees that it is connected before the first line comes.
     res.flushHeaders();
-    for await (const { stream, time, data } of lines) {
-      if (out.closed || res.writableEnded) return;
-      if (!out.write(line({ stream, ...textOf(data), time: rfc3339Millis(time) }))) await out.drained();
-    }
-    if (out.closed || res.writableEnded) return;
+    const frameOf = ({ stream, time, data }: LogLine): Uint8Array =>
+      Buffer.from(line({ stream, ...textOf(data), time: rfc3339Millis(time) }));
+    if (!(await writeLines(res, lines, frameOf, () => context.resources.slice(address.org)))) return;
     const last = line(await lastFrame(look));
-    if (!out.closed && !res.writableEnded) res.end(last);
+    if (!res.destroyed && !res.writableEnded) res.end(last);
   } catch (error) {
     if (!x.abandoned && !x.gone.aborted) throw error;
   } finally {

@@ -151,7 +151,7 @@ function frames(count: number, opcode: number, payload: string): Buffer {
 
 /** Beside the library, which would take a turn for each frame. */
 function wire(socket: WebSocket): Socket {
-  return (socket as unknown as { _socket: Socket })._socket;
+  return Reflect.get(socket, '_socket') as Socket;
 }
 
 test('tiny frames are taken one in a turn of the event loop, and those that wait go on as one piece', async (t) => {

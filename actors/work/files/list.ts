@@ -5,12 +5,15 @@
  * GNU's find says all of it, ended by NULs. Others say it by `stat`, one name after another ended by `//` and a newline,
  * which no name can hold; where links lead is not shown then.
  */
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import type { AttachedWork } from '../attach.js';
 import { runScript } from './box-script.js';
 import { EXIT } from './faults.js';
 
 const MAX_ENTRIES = 10_000;
 const MAX_BYTES = 8 * 1024 * 1024;
+/** That are read in one turn of the event loop. */
+const ENTRIES_PER_TURN = 500;
 
 const LIST = `
 [ -e "$1" ] || exit ${EXIT.missing}
@@ -62,7 +65,7 @@ export async function listDirectory(attached: AttachedWork, path: string, signal
     // Files that go away meanwhile are no fault (1).
     if (!truncated) await script.done([1]);
     const said = Buffer.concat(parts);
-    const all = said[0] === 0x47 ? byFind(said.subarray(1)) : byStat(said.subarray(1));
+    const all = await (said[0] === 0x47 ? byFind(said.subarray(1)) : byStat(said.subarray(1)));
     const entries = all.slice(0, MAX_ENTRIES).toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
     return { entries, truncated: truncated || all.length > MAX_ENTRIES };
   } finally {
@@ -74,9 +77,10 @@ export async function listDirectory(attached: AttachedWork, path: string, signal
 const TYPES: Readonly<Record<string, Entry['type']>> = { f: 'File', d: 'Directory', l: 'Link' };
 
 /** Stops behind MAX_ENTRIES: one more says that there are more. */
-function byFind(said: Buffer): Entry[] {
+async function byFind(said: Buffer): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (let at = 0; at < said.length && entries.length <= MAX_ENTRIES;) {
+    if (entries.length % ENTRIES_PER_TURN === 0) await turnOfLoop();
     const head = said.indexOf(0, at);
     const end = head < 0 ? -1 : said.indexOf(0, head + 1);
     if (end < 0) break;
@@ -96,9 +100,10 @@ function byFind(said: Buffer): Entry[] {
 
 const FORMATS: Readonly<Record<number, Entry['type']>> = { 0o100000: 'File', 0o040000: 'Directory', 0o120000: 'Link' };
 
-function byStat(said: Buffer): Entry[] {
+async function byStat(said: Buffer): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (let at = 0; at < said.length && entries.length <= MAX_ENTRIES;) {
+    if (entries.length % ENTRIES_PER_TURN === 0) await turnOfLoop();
     const end = said.indexOf('//\n', at);
     if (end < 0) break;
     const parts = /^([0-9a-f]{1,8}) (\d{1,16}) (-?\d{1,15}) \.\/([^]+)$/.exec(said.toString('utf8', at, end));

@@ -4,12 +4,15 @@
  * segment that vanishes under a slow reader is told of by a system line, as is what was cut before the first.
  */
 import { open, type FileHandle } from 'node:fs/promises';
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import type { LogLine } from '../../contract/engine.js';
 import { segmentsOf, type Segment } from './append.js';
 import { frameBefore, readFrame, readSegmentHead, SEGMENT_HEAD } from './frame.js';
 
 /** Bytes read at once; every frame fits. */
 const READ = 64 * 1024;
+/** Frames that are walked over in one turn of the event loop: a segment of empty lines has hundreds of thousands. */
+const FRAMES_PER_TURN = 1_000;
 
 /** Where a reader stands. `segment` undefined: nothing was read yet. */
 export class LogReader {
@@ -127,7 +130,13 @@ export class LogReader {
 async function walkBack(segment: Segment, wanted: number): Promise<{ readonly at: number; readonly wanted: number }> {
   const bytes = await readWhole(segment.path);
   let end = SEGMENT_HEAD;
-  for (let frame = readFrame(bytes, end); frame !== undefined; frame = readFrame(bytes, end)) end += frame.size;
+  let walked = 0;
+  const step = (): Promise<void> | undefined => (++walked % FRAMES_PER_TURN === 0 ? turnOfLoop() : undefined);
+  for (let frame = readFrame(bytes, end); frame !== undefined; frame = readFrame(bytes, end)) {
+    end += frame.size;
+    const rest = step();
+    if (rest) await rest;
+  }
   let left = wanted;
   let at = end;
   while (at > SEGMENT_HEAD) {
@@ -140,6 +149,8 @@ async function walkBack(segment: Segment, wanted: number): Promise<{ readonly at
       left--;
     }
     at -= size;
+    const rest = step();
+    if (rest) await rest;
   }
   return { at, wanted: left };
 }
