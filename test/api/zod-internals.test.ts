@@ -53,7 +53,7 @@ test('a value with complaints is read all the same, with its defaults', (t) => {
 
 test('the definition of a schema names its type and its parts, and a bound on length its maximum', (t) => {
   t.is(definitionOf(fields).type, 'object');
-  t.deepEqual(Object.keys((definitionOf(fields)['shape'] ?? {}) as object), ['a', 'b']);
+  t.deepEqual(Object.keys(definitionOf(fields)['shape'] ?? {}), ['a', 'b']);
   const list = definitionOf(z.array(z.string()).min(1).max(7));
   t.is(definitionOf(list['element']).type, 'string');
   t.deepEqual((list['checks'] as readonly unknown[]).map(maximumOf), [undefined, 7]);

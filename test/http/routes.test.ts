@@ -18,10 +18,8 @@ import { at, json, list } from './support/json.js';
 const JOB = `${IN_DEFAULT}/jobs/j`;
 
 async function withJob(door: Door, spec: object): Promise<void> {
-  await door.stage.put(
-    { org: 'acme', kind: 'Job', project: 'default', name: 'j' },
-    object('Job', 'j', 'default', spec),
-  );
+  const address = { org: 'acme', kind: 'Job', project: 'default', name: 'j' };
+  await door.stage.put(address, object('Job', 'j', 'default', spec));
 }
 
 function line(text: string, time = 0): LogLine {
