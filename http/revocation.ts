@@ -18,6 +18,11 @@ export interface Revocable {
   allows(caller: Caller): boolean;
   /** Stops at once whatever the stream does for its client, and says why where that is possible. Absent: it is cut. */
   revoke?(refusal: RefusalError): void;
+  /**
+   * Something has changed from which the credential was read. What the client sends from now on must do nothing before
+   * `checked` resolves, which it does after `revoke` if that is due. It never rejects.
+   */
+  doubt?(checked: Promise<void>): void;
 }
 
 export interface Revocation {
@@ -51,7 +56,8 @@ interface Group {
   readonly open: Set<Open>;
   /** performance.now() of the last answer. */
   checkedAt: number;
-  checking: boolean;
+  /** Resolves when the look-up under way has been acted on; never rejects. */
+  checking: Promise<void> | undefined;
   /** Something changed while it was being asked. */
   stale: boolean;
 }
@@ -59,10 +65,12 @@ interface Group {
 export function openRevocation({ authenticator, clock }: RevocationDeps): Revocation {
   const groups = new Map<string, Group>();
 
-  async function check(group: Group): Promise<void> {
+  function check(group: Group): Promise<void> {
     group.stale = true;
-    if (group.checking) return;
-    group.checking = true;
+    return (group.checking ??= lookUp(group));
+  }
+
+  async function lookUp(group: Group): Promise<void> {
     try {
       while (group.stale) {
         group.stale = false;
@@ -78,7 +86,7 @@ export function openRevocation({ authenticator, clock }: RevocationDeps): Revoca
       else if (performance.now() - group.checkedAt > UNVERIFIED_MS) endAll(group, unverified());
       // Else the next sweep asks again.
     } finally {
-      group.checking = false;
+      group.checking = undefined;
     }
   }
 
@@ -109,7 +117,7 @@ export function openRevocation({ authenticator, clock }: RevocationDeps): Revoca
       if (identity === undefined) throw new Error('a stream was opened without a caller');
       let group = groups.get(identity.sha256);
       if (group === undefined) {
-        group = { identity, open: new Set(), checkedAt: performance.now(), checking: false, stale: false };
+        group = { identity, open: new Set(), checkedAt: performance.now(), checking: undefined, stale: false };
         groups.set(identity.sha256, group);
       }
       const open: Open = { x, stream };
@@ -121,7 +129,11 @@ export function openRevocation({ authenticator, clock }: RevocationDeps): Revoca
     },
     changed(address) {
       const key = addressKey(address);
-      for (const group of groups.values()) if (group.identity.sources.includes(key)) void check(group);
+      for (const group of groups.values()) {
+        if (!group.identity.sources.includes(key)) continue;
+        const checked = check(group);
+        for (const { stream } of group.open) stream.doubt?.(checked);
+      }
     },
     sweep(now) {
       for (const group of groups.values()) {

@@ -68,6 +68,7 @@ export async function serveTerminal(
   let webSocket: WebSocket | undefined;
   let stream: Pick<Stream, 'sweep' | 'end'> = { end: () => x.cut() };
   const revoked = new AbortController();
+  let checked: Promise<void> | undefined;
   const release = context.streams.add(x, {
     allows: stillMay(kind, project, name, 'exec'),
     revoke(why) {
@@ -75,6 +76,9 @@ export async function serveTerminal(
       revoked.abort(why);
       if (webSocket === undefined) x.cut();
       else closeWith(webSocket, why.refusal);
+    },
+    doubt(until) {
+      checked = until;
     },
     sweep: (now) => stream.sweep?.(now),
     end: () => stream.end(),
@@ -86,7 +90,11 @@ export async function serveTerminal(
     if (x.abandoned || revoked.signal.aborted) return;
     webSocket = acceptWebSocket(x, [TERMINAL_PROTOCOL]);
     stream = heartbeat(webSocket);
-    takeInput(webSocket, execution, revoked.signal);
+    const mayType = async (): Promise<boolean> => {
+      await checked;
+      return !revoked.signal.aborted;
+    };
+    takeInput(webSocket, execution, mayType, revoked.signal);
     await sendOutput(webSocket, execution, address);
   } finally {
     release();
@@ -102,8 +110,13 @@ function readSide(x: Exchange, name: string, usual: number): number {
   return Number(text);
 }
 
-function takeInput(webSocket: WebSocket, execution: Execution, revoked: AbortSignal): void {
-  const type = inputOf(webSocket, execution);
+function takeInput(
+  webSocket: WebSocket,
+  execution: Execution,
+  mayType: () => Promise<boolean>,
+  revoked: AbortSignal,
+): void {
+  const type = inputOf(webSocket, execution, mayType);
   webSocket.on('message', (data, binary) => {
     if (revoked.aborted) return;
     const bytes = bytesOf(data);
@@ -115,8 +128,8 @@ function takeInput(webSocket: WebSocket, execution: Execution, revoked: AbortSig
   });
 }
 
-/** Writes one piece at a time to the program; what comes meanwhile is the next piece. */
-function inputOf(webSocket: WebSocket, execution: Execution): (bytes: Buffer) => void {
+/** Writes one piece at a time to the program, each when its client may type; what comes meanwhile is the next piece. */
+function inputOf(webSocket: WebSocket, execution: Execution, mayType: () => Promise<boolean>): (bytes: Buffer) => void {
   let waiting: Buffer[] = [];
   let waitingCost = 0;
   let writtenCost = 0;
@@ -132,6 +145,7 @@ function inputOf(webSocket: WebSocket, execution: Execution): (bytes: Buffer) =>
       writtenCost = waitingCost;
       waiting = [];
       waitingCost = 0;
+      if (!(await mayType())) return;
       await execution.write(piece);
       writtenCost = 0;
       slowDown();
