@@ -17,6 +17,7 @@ const PROTOCOL = new Set(Object.keys(PROTOCOL_TABLE));
 
 /** Places where a code is passed on, and not made up. */
 const PASSED_ON = new Set([
+  'actors/work/attach.ts',
   'http/client-error.ts',
   'http/errors.ts',
   'src/api/errors/status.ts',

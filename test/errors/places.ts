@@ -104,6 +104,10 @@ function placesOf(file: string): Place[] {
       for (const code of texts(argument(node, 0))) found.push({ file, code, how: 'protocol' });
     } else if (node['type'] === 'ObjectExpression') {
       const own = members(node);
+      // The codes of a kind whose work can be reached from outside (`WorkRefusals`).
+      if (own.has('starting') && own.has('notRunning')) {
+        for (const value of own.values()) for (const code of texts(value)) found.push({ file, code, how: 'refusal' });
+      }
       // `code: 'custom'` is an issue of zod, which becomes a cause.
       if (!own.has('code') || !own.has('message') || own.has('path') || own.has('input')) return;
       for (const code of texts(own.get('code'))) if (code !== 'custom') found.push({ file, code, how: 'refusal' });
