@@ -44,7 +44,7 @@ interface Arrival {
   readonly org: string;
 }
 
-export async function openSshDoor(deps: SshDeps): Promise<SshServer> {
+export async function openSshServer(deps: SshDeps): Promise<SshServer> {
   const bounds: SshBounds = { ...BOUNDS, ...deps.bounds };
   const sockets = new Set<Socket>();
   const ofAddress = new Map<string, number>();

@@ -8,7 +8,7 @@ import { SETTINGS, type Config } from '../config.js';
 import type { PublicEndpoints } from '../kinds/machine.js';
 import { openAuthorization } from '../../http/ssh/authorization.js';
 import { membersOf } from '../../http/ssh/members.js';
-import { openSshDoor, type SshServer } from '../../http/ssh/server.js';
+import { openSshServer, type SshServer } from '../../http/ssh/server.js';
 import type { MasterKeys } from '../../storage/envelope/master-key.js';
 import type { Store } from '../../storage/open.js';
 import { serviceKey } from '../../storage/service-keys.js';
@@ -47,7 +47,7 @@ export async function openSsh(
       members: membersOf(resources),
     });
     const openAt = (port: number): Promise<SshServer> =>
-      openSshDoor({ ...{ host: config.host, port, hostKey: hostKey.private, authorization, inside, log } });
+      openSshServer({ ...{ host: config.host, port, hostKey: hostKey.private, authorization, inside, log } });
     const server = await openAt(config.sshPort).catch((error: unknown) => {
       // Only the port that stands in the settings by itself: one that was chosen stands in people's commands and firewalls.
       if (!isTaken(error) || String(config.sshPort) !== SETTINGS.sshPort.default) throw error;

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { Harness, order } from './compute-harness.js';
-import { Ground, setups } from './namespaces-setups.js';
+import { EngineFixture, setups } from './namespaces-setups.js';
 import { descendants, entries, link } from '../support/proc.js';
 
 const CYCLES = Number(process.env['LEFTOVER_CYCLES'] ?? 40);
@@ -16,7 +16,7 @@ const AT_ONCE = 4;
 const SETTLE_MS = 10_000;
 
 /** Everything that could grow, as lines to compare. */
-function census(ground: Ground): readonly string[] {
+function census(ground: EngineFixture): readonly string[] {
   const { layout, settings } = ground.place;
   const runner = ground.runnerPid();
   if (runner === undefined) throw new Error('there is no runner');
@@ -91,7 +91,7 @@ for (const setup of setups) {
   test(title, async (t) => {
     t.timeout(60_000 + CYCLES * 5_000);
     // As many at the end as at the beginning: they follow what is asked for.
-    const ground = Ground.make(setup, { spares: 2 });
+    const ground = EngineFixture.make(setup, { spares: 2 });
     t.teardown(() => ground.clean());
     const h = await Harness.over(await ground.open());
     t.teardown(() => h.close());

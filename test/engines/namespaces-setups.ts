@@ -55,7 +55,7 @@ function lacking(isolation: Setup['isolation']): string | undefined {
 }
 
 /** One data directory with its runner, and what is left on the machine when it is gone. */
-export class Ground {
+export class EngineFixture {
   readonly place: RunnerPlace;
   readonly base: string;
   readonly setup: Setup;
@@ -66,14 +66,14 @@ export class Ground {
     this.place = place;
   }
 
-  static make(setup: Setup, more: Partial<RunnerSettings> = {}): Ground {
+  static make(setup: Setup, more: Partial<RunnerSettings> = {}): EngineFixture {
     // Mode 0700, as under a closed home: no user of any work may enter it.
     const base = mkdtempSync(join(tmpdir(), 'troupe-ground-'));
     if (setup.uid !== own) chownSync(base, setup.uid, setup.uid);
     const settings = runnerSettings
       .omit({ runnerDir: true, runtimeDir: true, runnerId: true })
       .parse({ isolation: setup.isolation, idleSeconds: 20, diskSeconds: 0.2, spares: 4, hidden: [base], ...more });
-    return new Ground(setup, base, placeRunner(join(base, 'runner'), base, settings, setup.uid));
+    return new EngineFixture(setup, base, placeRunner(join(base, 'runner'), base, settings, setup.uid));
   }
 
   open(epoch = 1): Promise<ComputeEngine> {

@@ -5,7 +5,7 @@ import type { Surroundings } from './contract/case.js';
 import { Harness } from './compute-harness.js';
 import { isListed, sleeperOf } from '../support/proc.js';
 import { turns } from '../support/turns.js';
-import { Ground, setups } from './namespaces-setups.js';
+import { EngineFixture, setups } from './namespaces-setups.js';
 
 /** Of all setups together; most cases wait for a process or a clock. */
 const turn = turns(7);
@@ -13,7 +13,7 @@ const turn = turns(7);
 const CASE_MS = 120_000;
 
 interface Stage {
-  readonly ground: Ground;
+  readonly ground: EngineFixture;
   readonly harness: Harness;
   readonly around: Surroundings;
 }
@@ -26,7 +26,7 @@ for (const setup of setups) {
   // One engine for all cases of a setup: they run at the same time and must not meet.
   let resources: Promise<Stage> | undefined;
   const open = async (): Promise<Stage> => {
-    const ground = Ground.make(setup);
+    const ground = EngineFixture.make(setup);
     const engine = await ground.open();
     const facts = await engine.facts(AbortSignal.timeout(10_000));
     const files = ground.files();

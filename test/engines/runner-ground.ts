@@ -1,12 +1,17 @@
 /** Owns tests of a runner on a ground of their own, in every way in which boxes can be made here. */
 import test, { type ExecutionContext } from 'ava';
 import { Harness } from './compute-harness.js';
-import { Ground, setups } from './namespaces-setups.js';
+import { EngineFixture, setups } from './namespaces-setups.js';
 
-type Run = (t: ExecutionContext, ground: Ground, harness: Harness) => Promise<void>;
+type Run = (t: ExecutionContext, ground: EngineFixture, harness: Harness) => Promise<void>;
 
 /** One ground of its own per test: these tests kill runners. Serial, since each wants the machine's attention. */
-export function each(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}, among = setups): void {
+export function each(
+  title: string,
+  run: Run,
+  more: Parameters<typeof EngineFixture.make>[1] = {},
+  among = setups,
+): void {
   for (const setup of among) {
     if (setup.skip !== undefined) {
       test.skip(`${setup.title}: ${title} (${setup.skip})`, (t) => t.pass());
@@ -15,7 +20,7 @@ export function each(title: string, run: Run, more: Parameters<typeof Ground.mak
     test.serial(`${setup.title}: ${title}`, async (t) => {
       t.timeout(180_000);
       // A box that is kept ready would count as left over.
-      const ground = Ground.make(setup, { spares: 0, ...more });
+      const ground = EngineFixture.make(setup, { spares: 0, ...more });
       try {
         const harness = await Harness.over(await ground.open());
         try {
@@ -32,6 +37,6 @@ export function each(title: string, run: Run, more: Parameters<typeof Ground.mak
 }
 
 /** What is the same however boxes are made, and whoever the runner is: in the first way that can be tried here. */
-export function once(title: string, run: Run, more: Parameters<typeof Ground.make>[1] = {}): void {
+export function once(title: string, run: Run, more: Parameters<typeof EngineFixture.make>[1] = {}): void {
   each(title, run, more, setups.filter(({ skip }) => skip === undefined).slice(0, 1));
 }

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
 import { box, order, taken } from './compute-harness.js';
-import type { Ground } from './namespaces-setups.js';
+import type { EngineFixture } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';
 
 each(
@@ -200,7 +200,7 @@ once(
 );
 
 /** As a backup that is put in the place of the directory: logs and journal are there, and no scratch. */
-function restoreInPlace(ground: Ground): void {
+function restoreInPlace(ground: EngineFixture): void {
   const { runnerDir } = ground.place.settings;
   cpSync(runnerDir, `${runnerDir}.backup`, { recursive: true, filter: (from) => !from.includes('/scratch') });
   rmSync(runnerDir, { recursive: true });

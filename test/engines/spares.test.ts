@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { box, type Harness, order, taken } from './compute-harness.js';
-import { type Ground } from './namespaces-setups.js';
+import { type EngineFixture } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';
 
 /** Seconds since the machine began. */
@@ -46,7 +46,7 @@ each(
 );
 
 /** Process ids of the boxes that run or are ready. */
-function boxesOf(ground: Ground): number[] {
+function boxesOf(ground: EngineFixture): number[] {
   const agent = new RegExp(`^process (\\d+) troupe-${ground.place.settings.runnerId}\\s*$`);
   return ground
     .leftOver()

@@ -11,7 +11,7 @@ import type { OutputFile, WorkSpec } from '../../src/engines/compute/contract/en
 import { extractCommand } from '../../src/runner/work/unpack.js';
 import { order, type Harness } from './compute-harness.js';
 import { each, once } from './runner-ground.js';
-import type { Ground } from './namespaces-setups.js';
+import type { EngineFixture } from './namespaces-setups.js';
 
 /** Seeds of trees for each way of making boxes; more of them with TREES=100. */
 const TREES = Number(process.env['TREES'] ?? 2);
@@ -97,7 +97,7 @@ async function saved(h: Harness, seed: number): Promise<string> {
   return outputOf(ended);
 }
 
-function input(ground: Ground, file: string, unpack: 'tar' | 'tar.zst', kept = true): WorkSpec['inputs'] {
+function input(ground: EngineFixture, file: string, unpack: 'tar' | 'tar.zst', kept = true): WorkSpec['inputs'] {
   const at = ground.files();
   const source = join(at, 'archive');
   copyFileSync(file, source);

@@ -26,7 +26,7 @@ import { checkedZygoteSource } from '../../src/runner/zygote/program.js';
 import { stepsOf } from '../../src/runner/zygote/steps.js';
 import type { Zygote } from '../../src/runner/zygote/zygote.js';
 import { box as boxOrder, Harness } from './compute-harness.js';
-import { Ground as Machine, setups, withoutZygote } from './namespaces-setups.js';
+import { EngineFixture as Machine, setups, withoutZygote } from './namespaces-setups.js';
 
 const perl = findProgram('perl');
 const asRoot = process.getuid?.() === 0 && perl !== undefined ? test.serial : test.skip;

@@ -6,10 +6,10 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import ssh2, { type ClientChannel } from 'ssh2';
-import { openSshDoor, type SshServer } from '../../http/ssh/server.js';
+import { openSshServer, type SshServer } from '../../http/ssh/server.js';
 import { newSshKey } from '../../src/app/ssh-key.js';
 import { until } from '../e2e/until.js';
-import { HOST_KEY, openHouse, type House } from './house.js';
+import { HOST_KEY, openHouse, type House } from './ssh-fixture.js';
 import { missingSftpServer, missingSsh, openSshKit, type SshKit } from './ssh.js';
 
 const withSsh = missingSsh === undefined ? test : test.skip;
@@ -23,7 +23,7 @@ let door: SshServer;
 
 const openDoor = (bounds = {}): Promise<SshServer> => {
   const { authorization, inside } = house;
-  return openSshDoor({ host: '127.0.0.1', port: 0, hostKey: HOST_KEY, authorization, inside, log: SILENT, bounds });
+  return openSshServer({ host: '127.0.0.1', port: 0, hostKey: HOST_KEY, authorization, inside, log: SILENT, bounds });
 };
 
 test.before(async () => {
