@@ -113,7 +113,7 @@ export function authenticate(context: ServerContext): Layer {
     }
     gate(x, context);
     if (x.target === undefined) {
-      // A path that does not exist is told to anybody who has a key; without one the answer is Unauthorized.
+      // A client with any key learns that a path does not exist; without one the answer is Unauthorized.
       await admit(x, context, x.req.headers.authorization);
       throw noSuchPath(x);
     }

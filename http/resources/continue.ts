@@ -55,7 +55,7 @@ export function readContinue(token: string, project: string | undefined): PageMa
 
 export function invalidContinue(): Error {
   return refuse('BadRequest', 'continue key is not valid', {
-    causes: [{ field: 'continue', reason: 'FieldValueInvalid', message: 'is no continue of an answer to this list' }],
+    causes: [{ field: 'continue', reason: 'FieldValueInvalid', message: 'is not a continue token of this list' }],
     fix: 'Pass metadata.continue of the previous page unchanged, or list again without continue.',
   });
 }
