@@ -40,6 +40,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     for (const part of opened.toReversed()) await part.close();
   };
 
+  let attemptApi: Awaited<ReturnType<typeof serveAttempts>> | undefined;
   try {
     const tokens = attemptTokens(deps.keys);
     const actors = await openLeaderActors(deps, {
@@ -56,7 +57,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     const orgs = await keepDeployment(deps, actors, stopping);
     await actors.start();
     const directory = engine?.apiDirectory;
-    const attemptApi = directory === undefined ? undefined : await serveAttempts(directory, tokens, actors, log);
+    if (directory !== undefined) attemptApi = await serveAttempts(directory, tokens, actors, log);
     webhooks.start(actors.router);
     startSweeps(deps, actors, stopping);
     const node = engine && observeNode(engine, actors, disk, metrics, stopping);
@@ -90,6 +91,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       },
     };
   } catch (error) {
+    await attemptApi?.close();
     await close();
     throw error;
   }
