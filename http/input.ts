@@ -1,4 +1,4 @@
-/** The check of what a request says that is no object of the API: the body of a call, options, a report of progress. */
+/** Checks the parts of requests that are not API objects: bodies of calls, options, reports of progress. */
 import type { z } from 'zod';
 import { causesOf, TELLING } from '../src/api/causes.js';
 import { causeLine } from '../src/api/errors/cause-line.js';

@@ -1,5 +1,5 @@
 /**
- * Owns how the values of settings are written in the environment, one schema per form. Messages say what would fit;
+ * How the values of settings are written in the environment, one schema per form. Messages say what would fit;
  * the name of the setting is put in front by `src/config.ts`.
  */
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Owns every setting of the service: its name, unit, default and consequence, and the one schema that reads them.
+ * Every setting of the service: its name, unit, default and consequence, and the one schema that reads them.
  * The table below is the documentation (`npm start -- --settings` and `ops/README.md` print it) and the schema at once:
  * a new setting is one more entry. `src/brand.ts` alone reads `TROUPE_API_GROUP` earlier, as a constant; its form is
  * checked here. Nothing else in the service looks into the environment.

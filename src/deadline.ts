@@ -1,5 +1,5 @@
 /**
- * Owns the end that a wait gets when its caller's signal is not enough. The timer holds the controller: a signal of
+ * Ends a wait when its caller's signal is not enough. The timer holds the controller: a signal of
  * `AbortSignal.timeout` that only feeds an `AbortSignal.any` may be collected as garbage, and then nothing ever ends.
  */
 

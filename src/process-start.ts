@@ -1,5 +1,5 @@
 /**
- * Owns how a process is told from another one that was given its number later: by its start time.
+ * Tells a process from another one that was given its number later, by its start time.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';

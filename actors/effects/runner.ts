@@ -48,7 +48,7 @@ export interface EffectRunner {
   readonly tasks: number;
   /**
    * Milliseconds since the last try of the effect that was tried longest ago, or since it came (I13). One that fails again and
-   * again is no older than its back-off; what waits for an operator shows as a parked object and does not count,
+   * again is no older than its back-off; an effect that waits for an operator shows as a parked object and does not count,
    * and neither does what waits for a server elsewhere (a fetch: the dialer ends one that is silent).
    */
   oldestMs(now: number): number;

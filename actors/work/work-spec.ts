@@ -152,7 +152,7 @@ function environment(
       const bytes = opened.find((secret) => secret.name === fromSecret.name)?.values.get(fromSecret.key);
       if (bytes) env[name] = bytes.toString('utf8');
     } else {
-      // What stands above it; what comes from a secret is no text to expand.
+      // A value may refer to variables above it. A secret's value is taken as it is.
       env[name] = expansion.expand(value ?? '', env);
     }
   }

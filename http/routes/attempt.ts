@@ -1,6 +1,6 @@
 /**
- * Refuses calls of the attempt API on the service's ports. It takes an attempt's own token, and that is
- * taken on the socket inside its work alone (`attempt-api/server.ts`), whoever sends it.
+ * Refuses calls of the attempt API on the service's ports. That API takes an attempt's own
+ * token, which is valid only on the socket inside its work (`attempt-api/server.ts`).
  */
 import type { Router } from '@koa/router';
 import { refuse } from '../../src/api/refusal.js';

@@ -1,5 +1,5 @@
 /**
- * Owns what an account is worth and whether a hold fits: the pure half of the money check. The commit runs it under its
+ * Computes what an account is worth and whether a hold fits: the pure half of the money check. The commit runs it under its
  * lock, with the accounts as they are in that very transaction.
  *
  * I7: under Block, spent + held <= limit after every admitted hold. A posting is never refused: what was used was used.

@@ -1,4 +1,4 @@
-/** Owns the posting of lines to accounts. I7: the lines of each posting add up to zero; what does not is not posted. */
+/** Posts lines to accounts. I7: the lines of each posting add up to zero; what does not is not posted. */
 import { emptyAccount, type Accounts } from './account.js';
 import type { Posting } from './posting.js';
 import { USD } from './usd.js';

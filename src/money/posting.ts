@@ -1,5 +1,5 @@
 /**
- * Owns the shapes of double entry. A posting is a set of lines that add up to zero, under a key that is used once (I7).
+ * The shapes of double entry. A posting is a set of lines that add up to zero, under a key that is used once (I7).
  * Amounts are exact decimal strings in USD.
  */
 

@@ -1,4 +1,4 @@
-/** Owns exact arithmetic in USD: enough digits that no sum of `numeric(20,9)` is ever rounded. */
+/** Exact arithmetic in USD: enough digits that no sum of `numeric(20,9)` is ever rounded. */
 import { Decimal } from 'decimal.js';
 
 export const USD = Decimal.clone({ precision: 60 });

@@ -29,8 +29,8 @@ cd "$1" || exit
 exec tar -x -v -o -f -`;
 
 /**
- * Standard input: for each directory its mode, a slash, its path below $1, and NUL. What is no longer a directory keeps its
- * mode. So does what is reached through a link; that is reported as a failure.
+ * Standard input: for each directory its mode, a slash, its path below $1, and NUL. An entry that is no longer a directory
+ * keeps its mode. So does one that is reached through a link, which is reported as a failure.
  */
 const SET_MODES = `
 cd "$1" || exit
