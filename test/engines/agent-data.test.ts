@@ -1,38 +1,17 @@
 /** Data connections at the agent of a box, in orders that only happen now and then: the agent runs here without a box around it. */
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { createConnection, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { encodeOrder } from '../../src/runner/agent/order.js';
 import { Session, type SessionEnd } from '../../src/runner/agent/session.js';
-import { writeAgent } from '../../src/runner/agent/program.js';
 import { until } from '../e2e/until.js';
+import { startAgent } from './agents-alone.js';
 
 /** Connections that wait for their command (`agent.pl`). */
 const EARLY = 16;
 
 const withPerl = spawnSync('perl', ['-e', '']).status === 0 ? test : test.skip;
-
-/** Path of its socket. */
-async function agent(t: ExecutionContext): Promise<string> {
-  const dir = mkdtempSync(join(tmpdir(), 'troupe-agent-'));
-  const path = join(dir, 'socket');
-  const { program, args } = writeAgent(join(dir, 'agent'), 'perl', process.arch, 'troupe-agent-test');
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(`${path}.new`, done));
-  const { _handle: handle } = server as unknown as { readonly _handle: { readonly fd: number } };
-  const child = spawn('perl', [program, ...args], { stdio: [handle.fd, 'ignore', 'inherit'] });
-  // Only the agent takes connections; closing takes away the name under which it was made.
-  renameSync(`${path}.new`, path);
-  server.close();
-  t.teardown(() => {
-    child.kill('SIGKILL');
-    rmSync(dir, { recursive: true, force: true });
-  });
-  return path;
-}
 
 interface Command {
   readonly session: Session;
@@ -97,7 +76,7 @@ function carrier(t: ExecutionContext, path: string, name: string): Carrier {
 const DONE: SessionEnd = { end: 'Exited', exitCode: 0 };
 
 withPerl('a connection that comes before its command is kept for it', async (t) => {
-  const path = await agent(t);
+  const path = await startAgent(t);
   const early = carrier(t, path, 'a');
   // Whoever connects later is heard later.
   t.deepEqual(await command(path, 'true', '').ended, DONE);
@@ -111,7 +90,7 @@ withPerl('a connection that comes before its command is kept for it', async (t) 
 });
 
 withPerl('the end of the input is both its word and the end of what was brought, in either order', async (t) => {
-  const path = await agent(t);
+  const path = await startAgent(t);
   for (const wordFirst of [true, false]) {
     const cat = command(path, 'cat', `${wordFirst}`);
     const { socket, taken, said, over } = carrier(t, path, `${wordFirst}`);
@@ -133,7 +112,7 @@ withPerl('the end of the input is both its word and the end of what was brought,
 withPerl(
   "one connection carries a command's data: whoever comes again waits, and is closed when too many wait",
   async (t) => {
-    const path = await agent(t);
+    const path = await startAgent(t);
     const cat = command(path, 'cat', 'a');
     const first = carrier(t, path, 'a');
     t.true(await first.taken);
@@ -150,7 +129,7 @@ withPerl(
 );
 
 withPerl('input that a command does not take goes nowhere, and keeps nothing of what it says', async (t) => {
-  const path = await agent(t);
+  const path = await startAgent(t);
   const scripts = ['sleep 0.2; head -c 3000000 /dev/zero', 'exec <&-; sleep 0.2; head -c 3000000 /dev/zero'];
   for (const script of scripts) {
     const deaf = command(path, script, script);
@@ -174,7 +153,7 @@ withPerl('input that a command does not take goes nowhere, and keeps nothing of 
 });
 
 withPerl('a command that has ended says its last words to a connection that comes late or reads late', async (t) => {
-  const path = await agent(t);
+  const path = await startAgent(t);
   const marker = `${path}-done`;
   // Less than a pipe holds, so that it ends; then more than pipe and socket do, so that it waits.
   for (const bytes of [60_000, 3_000_000]) {
@@ -195,7 +174,7 @@ withPerl('a command that has ended says its last words to a connection that come
 withPerl(
   'a command that is killed ends though nobody has come for its data, reads it, or is there any more',
   async (t) => {
-    const path = await agent(t);
+    const path = await startAgent(t);
     const ends: SessionEnd[] = [];
     for (const how of ['nobody', 'stuck', 'gone'] as const) {
       const { session, ended } = command(path, 'trap "" PIPE; head -c 3000000 /dev/zero; sleep 600', how);
@@ -217,7 +196,7 @@ withPerl(
 );
 
 withPerl('a connection is closed with its command when nobody wants to hear of that any more', async (t) => {
-  const path = await agent(t);
+  const path = await startAgent(t);
   const { session, ended } = command(path, 'exec sleep 600', 'a');
   const { taken, over } = carrier(t, path, 'a');
   t.true(await taken);

@@ -52,26 +52,31 @@ export interface Dialect {
 const REASONS: Readonly<Record<string, string>> = { D: 'WorkingDirNotFound', C: 'Refused', F: 'SandboxFailed' };
 const ENOENT = 2;
 
+/** Starts `agent.pl` for the length of a test; resolves to the path of its socket. */
+export async function startAgent(t: Pick<ExecutionContext, 'teardown'>): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), 'troupe-agent-'));
+  const path = join(directory, 'socket');
+  const { program, args } = writeAgent(join(directory, 'agent'), 'perl', process.arch, 'troupe-agent-test');
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(`${path}.new`, done));
+  const { _handle: handle } = server as unknown as { readonly _handle: { readonly fd: number } };
+  const child = spawn('perl', [program, ...args], { stdio: [handle.fd, 'ignore', 'inherit'] });
+  // Only the agent takes connections; closing takes away the name under which the socket was made.
+  renameSync(`${path}.new`, path);
+  server.close();
+  t.teardown(() => {
+    child.kill('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return path;
+}
+
 const embedded: Dialect = {
   name: 'agent.pl',
   async open(t, order) {
-    const directory = mkdtempSync(join(tmpdir(), 'troupe-agent-'));
-    const path = join(directory, 'socket');
-    const { program, args } = writeAgent(join(directory, 'agent'), 'perl', process.arch, 'troupe-agent-test');
-    const server = createServer();
-    await new Promise<void>((done) => server.listen(`${path}.new`, done));
-    const { _handle: handle } = server as unknown as { readonly _handle: { readonly fd: number } };
-    const child = spawn('perl', [program, ...args], { stdio: [handle.fd, 'ignore', 'inherit'] });
-    // Only the agent takes connections; closing takes away the name under which the socket was made.
-    renameSync(`${path}.new`, path);
-    server.close();
-    const socket = createConnection(path);
+    const socket = createConnection(await startAgent(t));
     socket.on('error', () => undefined);
-    t.teardown(() => {
-      socket.destroy();
-      child.kill('SIGKILL');
-      rmSync(directory, { recursive: true, force: true });
-    });
+    t.teardown(() => socket.destroy());
     socket.write(
       encodeOrder(
         'port' in order ? { kind: 'port', ...order } : { kind: 'command', env: ENV, workingDir: '/', ...order },
