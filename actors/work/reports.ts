@@ -156,8 +156,12 @@ export function openReports(deps: ReportDeps): Reports {
         const reason = state.reason ?? 'StartFailed';
         return [{ report: 'StartFailed', ...ended, reason, message: state.message ?? '' }];
       }
-      case 'Lost':
-        return [{ report: 'Lost', ...ended, reason: state.reason ?? 'NodeLost', message: state.message ?? '' }];
+      case 'Lost': {
+        const outputs = await keepAll(state, epoch, address, uid);
+        return [
+          { report: 'Lost', ...ended, reason: state.reason ?? 'NodeLost', message: state.message ?? '', outputs },
+        ];
+      }
     }
   }
 

@@ -46,7 +46,12 @@ export type WorkReport =
       readonly reason: string;
       readonly message: string;
     })
-  /** The engine has lost it: runner or machine died. */
-  | (ReportBase & { readonly report: 'Lost'; readonly reason: string; readonly message: string })
+  /** The engine has lost it: runner or machine died. `outputs`: what could still be collected. */
+  | (ReportBase & {
+      readonly report: 'Lost';
+      readonly reason: string;
+      readonly message: string;
+      readonly outputs?: readonly CollectedOutput[] | undefined;
+    })
   /** It is proven that nothing of the work is left running. */
   | (ReportBase & { readonly report: 'Removed' });

@@ -1,7 +1,7 @@
 /**
  * Clears away what a runner that died has left: whatever its journal says was under way is Lost (I8: it is never
- * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line. Work of which nothing ran
- * any more while its vital outputs were being saved is not lost: its place stays until they are.
+ * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line. Vital files are not
+ * lost with it: the place of work that has any stays until they are saved (`work/late-save.ts`), and the work has not ended before.
  *
  * Processes die with their runner; what is looked for here is what was just being started at that moment. They are found by their
  * control groups, by their user ids (as root) and by the marker on their command line.
@@ -9,12 +9,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { WorkState } from '../engines/compute/contract/engine.js';
 import type { JournalContents, JournaledWork } from './journal/format.js';
 import { Journal } from './journal/journal.js';
 import type { Groups } from './limits/groups.js';
 import { appendSystemLine } from '../engines/compute/shared/log/append.js';
 import { GONE_MS } from './process/tree.js';
+import { lostState } from './work/outcome.js';
 import type { Scratch } from './work/scratch.js';
 
 /** More than the reports of the dead runner that its journal may have missed. */
@@ -45,25 +45,18 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
       works.set(id, work);
       continue;
     }
-    if (work.saving !== undefined) {
-      // It had ended, but for its files: those are saved now (`work/late-save.ts`).
+    const late = work.saving !== undefined;
+    if (late) works.set(id, { ...work, state: { ...work.state, sequence: work.state.sequence + MISSED } });
+    if (late && work.saving.end.phase !== 'Lost') {
       deps.report(`${id}: its runner died while it was saved`);
-      works.set(id, { ...work, state: { ...work.state, sequence: work.state.sequence + MISSED } });
       continue;
     }
-    deps.report(`${id}: lost, its runner died`);
+    deps.report(`${id}: lost, its runner died${late ? '; its files are saved now' : ''}`);
     for (const container of work.containers) {
       await appendSystemLine(join(deps.logs, id), container, endedAt, 'the runner died; the work was lost');
     }
-    const state: WorkState = {
-      ...work.state,
-      phase: 'Lost',
-      reason: 'RunnerLost',
-      message: 'the runner died while the work was under way',
-      endedAt,
-      sequence: work.state.sequence + MISSED,
-    };
-    works.set(id, { ...work, state });
+    if (late) continue;
+    works.set(id, { ...work, state: lostState({ ...work.state, sequence: work.state.sequence + MISSED }, endedAt) });
   }
   return { epoch: before.epoch, works };
 }

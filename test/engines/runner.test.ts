@@ -140,6 +140,26 @@ once('files that are still to be saved outlive their runner, and the next one sa
   t.deepEqual(ground.leftOver(), []);
 });
 
+once(
+  'vital files of work that runs outlive the death of its runner, though the work does not',
+  async (t, ground, h) => {
+    const work = box({ outputs: [{ name: 'tree', path: '/workspace', vital: true }] });
+    await h.running(work);
+    await h.ran(work.id, 'echo unsaved >file');
+    process.kill(ground.runnerPid() as number, 'SIGKILL');
+    const ended = await h.ended(work.id);
+    t.like(ended, { phase: 'Lost', reason: 'RunnerLost' });
+    t.true((ended.endedAt ?? 0) >= (ended.startedAt ?? Infinity));
+    const [tree] = ended.outputs ?? [];
+    const text = execFileSync('tar', ['--use-compress-program=zstd', '-xOf', tree?.file ?? '', './file'], {
+      encoding: 'utf8',
+    });
+    t.is(text, 'unsaved\n');
+    await h.engine.remove(work.id, true, h.patience());
+    t.deepEqual(ground.leftOver(), []);
+  },
+);
+
 once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, ground, h) => {
   const { journal } = ground.place.layout;
   // So that the journal has the epoch already.

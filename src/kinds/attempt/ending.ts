@@ -56,6 +56,12 @@ export function judgeExit(exit: Extract<WorkReport, { report: 'Exited' }>, stopp
   return { ...failed('CustomerExit', message), ...shown };
 }
 
+/** What was saved of it counts as if it had been stopped. */
+export function judgeLoss(loss: Extract<WorkReport, { report: 'Lost' }>, stopping: string | undefined): Verdict {
+  const { outputs } = loss;
+  return { ...(stopping !== undefined ? stopped(stopping) : lostCapacity('NodeLost', loss.message)), outputs };
+}
+
 /** `time`: when the work ended, in ms since the epoch. */
 export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): Ended {
   const { status } = current.object;

@@ -17,7 +17,18 @@ import type { Decision, Machine, Message, DecisionContext } from '../machine.js'
 import { LOCAL_OFFERING } from '../offering/local.js';
 import type { WorkReport } from '../report.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
-import { end, failed, faulty, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
+import {
+  end,
+  failed,
+  faulty,
+  judgeExit,
+  judgeLoss,
+  lostCapacity,
+  seconds,
+  stopped,
+  type Ended,
+  type Verdict,
+} from './ending.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
 import { wantsProof } from './annotations.js';
 import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
@@ -282,8 +293,12 @@ function reported(current: This, kept: AttemptPrivate, report: WorkReport, conte
       return finish(current, kept, faulty(reason, message), time);
     }
     default: // Lost
-      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), context.now);
-      return finish(current, kept, lostCapacity('NodeLost', report.message), report.time);
+      return finish(
+        current,
+        kept,
+        judgeLoss(report, kept.stopping),
+        kept.stopping === undefined ? report.time : context.now,
+      );
   }
 }
 

@@ -16,7 +16,7 @@ export type JournalRecord =
   | { readonly r: 'epoch'; readonly epoch: number }
   | { readonly r: 'accept'; readonly id: string; readonly at: number; readonly containers: readonly string[] }
   | { readonly r: 'started'; readonly id: string; readonly at: number; readonly sequence: number }
-  /** Nothing of it runs any more, and its vital outputs are being saved. */
+  /** Its vital outputs are to be saved, also by a following runner: it runs, or nothing of it runs any more. A later one replaces it. */
   | ({ readonly r: 'saving'; readonly id: string } & UnderSave)
   | { readonly r: 'end'; readonly state: WorkState }
   | { readonly r: 'remove'; readonly id: string };
@@ -26,7 +26,7 @@ export interface UnderSave {
   /** Number of the place in which they lie. */
   readonly place: number;
   readonly order: OutputOrder;
-  /** Its last state, but for the outputs. */
+  /** Its last state, but for the outputs; Lost while it runs. */
   readonly end: WorkState;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The saving of what work left under a runner that died meanwhile: its journal says where the files lie and how the work had ended. It goes
- * on as it would have there (`save.ts`), and the work has not ended before that.
+ * The saving of the vital files of work whose runner died: its journal says where they lie and how the work had ended (Lost, where it ran).
+ * It goes on as it would have there (`save.ts`), and the work has not ended before that.
  */
 import type { WorkState } from '../../engines/compute/contract/engine.js';
 import type { JournaledWork, UnderSave } from '../journal/format.js';

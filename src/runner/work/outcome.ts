@@ -70,6 +70,12 @@ function faultOf(
     : { reason, message };
 }
 
+/** The end of work whose runner died. */
+export function lostState(before: WorkState, endedAt: number): WorkState {
+  const message = 'the runner died while the work was under way';
+  return { ...before, phase: 'Lost', reason: 'RunnerLost', message, endedAt };
+}
+
 export function unexpected(error: unknown): Outcome {
   // Of all that is spawned for work, only the command of its order can be that long.
   if ((error as NodeJS.ErrnoException).code === 'E2BIG')

@@ -28,7 +28,7 @@ import { Processes } from './processes.js';
 import { containersOf, isEnterable } from './programs.js';
 import type { WarmBox, WorkDeps } from './deps.js';
 import { WorkLogs } from './logs.js';
-import { failed, lastState, unexpected, type Ending, type Outcome } from './outcome.js';
+import { failed, lastState, lostState, unexpected, type Ending, type Outcome } from './outcome.js';
 import type { BoxProcess } from './box-process.js';
 import { outputOrderOf } from './path-map.js';
 import { saveOutputs } from './save.js';
@@ -203,7 +203,7 @@ export class Work {
       await this.processes?.close();
       this.programs.release();
       if (outcome.kind === 'exited' && this.slot !== undefined && this.spec.outputs.length > 0) {
-        await this.noteSaving(this.slot, lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
+        await this.noteSaving(lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
         outputs = await saveOutputs(this.spec, this.slot, this.deps, {
           report: (saving) => this.report({ saving }),
           abandoned: this.abandoned.signal,
@@ -224,10 +224,10 @@ export class Work {
     }
   }
 
-  /** Should this runner die, the next one saves them before it clears the place. */
-  private async noteSaving(slot: ScratchSlot, end: WorkState): Promise<void> {
-    const { spec, deps } = this;
-    if (!spec.outputs.some(({ vital }) => vital === true)) return;
+  /** Should this runner die, the next one saves its vital files before it clears the place, and `end` is then its end. */
+  private async noteSaving(end: WorkState): Promise<void> {
+    const { spec, deps, slot } = this;
+    if (slot === undefined || !spec.outputs.some(({ vital }) => vital === true)) return;
     this.noted = true;
     await deps
       .journalSaving(spec.id, { place: slot.number, order: outputOrderOf(spec), end })
@@ -344,7 +344,7 @@ export class Work {
 
   /** Until it is stopped, which is its end as meant, or until something else ends the box. */
   private async idle(holder: Launched): Promise<Outcome> {
-    this.report({ phase: 'Running', startedAt: this.deps.now() });
+    this.reportRunning();
     await holder.exited;
     return { kind: 'exited', exitCode: this.ending?.reason === 'Stopped' ? 0 : 128 + 9 };
   }
@@ -356,7 +356,7 @@ export class Work {
       if (!running) return;
       // A stop that came before there was anything to signal.
       if (this.ending !== undefined) this.killBox();
-      if (this.current.phase === 'Preparing') this.report({ phase: 'Running', startedAt: this.deps.now() });
+      if (this.current.phase === 'Preparing') this.reportRunning();
     });
     const end = await part.exited;
     clearTimeout(timer);
@@ -418,6 +418,13 @@ export class Work {
     this.current = state;
     this.onState(state);
     return journaled;
+  }
+
+  /** What it was given lies in its place from here on, and what it makes of that is worth saving should its runner die. */
+  private reportRunning(): void {
+    this.report({ phase: 'Running', startedAt: this.deps.now() });
+    // Not waited for: it stands against the death of the runner as soon as it is written.
+    void this.noteSaving(lostState(this.current, 0));
   }
 
   private report(change: Partial<WorkState>): void {

@@ -55,7 +55,8 @@ export interface WorkSpec {
     readonly path: string;
     /**
      * Its loss is the loss of what was worked on: when it cannot be collected, the work has not ended. Its files stay, and the engine
-     * tries again and again (`saving`) until it can, or until `remove`.
+     * tries again and again (`saving`) until it can, or until `remove`. They are collected from Lost work as well, where its machine still
+     * has them.
      */
     readonly vital?: boolean | undefined;
   }[];
