@@ -1,6 +1,5 @@
 /** Moves bytes between connections that speak no HTTP, with back-pressure: a side is read only as fast as the other one takes it. */
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 
 /**
@@ -36,7 +35,7 @@ export function pipeBothWays(a: Duplex, b: Duplex, onTraffic: () => void): Promi
 export async function writeWithinWindow(
   to: Writable,
   data: Uint8Array,
-  socket: Socket,
+  socket: Duplex,
   gone: AbortSignal,
 ): Promise<boolean> {
   if (gone.aborted || !to.writable) return false;

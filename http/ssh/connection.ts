@@ -5,7 +5,7 @@
  * Only public keys open the door. Reverse forwards, agents and X11 are refused by having no listener.
  * Whatever a client sends may end its own connection and nothing else: errors of the library end here.
  */
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setMaxListeners } from 'node:events';
 import type { AuthContext, Channel, Connection, PublicKeyAuthContext } from 'ssh2';
 import type { SshPrincipal, SshBounds, SshDeps } from './deps.js';
@@ -34,7 +34,7 @@ const LINGER_MS = 2_000;
 const UNREAD_BYTES = 4 * 2 ** 20;
 
 /** `client` and `socket` are the two faces of one connection. */
-export function receive(client: Connection, socket: Socket, deps: VisitDeps): SshConnection {
+export function receive(client: Connection, socket: Duplex, deps: VisitDeps): SshConnection {
   const { authorization, bounds } = deps;
   const ended = new AbortController();
   // One listener per channel, whose number is bounded.

@@ -3,7 +3,6 @@
  * ends by itself, so that a protocol that half-closes works. Anywhere else than loopback is refused: the way out of a Workspace is its
  * `network`, not this door.
  */
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
 import { joinChunks } from '../small-chunks.js';
@@ -13,7 +12,7 @@ import { writeWithinWindow } from '../pipe.js';
 export interface ForwardDeps {
   readonly principal: SshPrincipal;
   readonly inside: Inside;
-  readonly socket: Socket;
+  readonly socket: Duplex;
   readonly gone: AbortSignal;
   onClosed(): void;
 }
@@ -50,7 +49,7 @@ export async function forward(
   join(channel, connected.stream, deps.socket, closed.signal, over);
 }
 
-function join(channel: Channel, inner: Duplex, socket: Socket, gone: AbortSignal, over: () => void): void {
+function join(channel: Channel, inner: Duplex, socket: Duplex, gone: AbortSignal, over: () => void): void {
   joinChunks(channel);
   let open = 2;
   const half = (): void => {

@@ -17,6 +17,7 @@ import type { Address } from '../../src/api/address.js';
 import { networkOf } from '../auth/addresses.js';
 import { add, remove, sizeOf } from '../connections.js';
 import { receive, type SshConnection } from './connection.js';
+import { Intake } from './intake.js';
 import { BOUNDS, type SshBounds, type SshDeps } from './deps.js';
 
 export interface SshServer {
@@ -42,6 +43,8 @@ interface Arrival {
   readonly socket: Socket;
   /** The address, which takes turns here as orgs do elsewhere. */
   readonly org: string;
+  /** Once the library hears of it. */
+  intake?: Intake;
 }
 
 export async function openSshServer(deps: SshDeps): Promise<SshServer> {
@@ -51,7 +54,7 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
   const strangersOfAddress = new Map<string, number>();
   const turns = new OrgRoundRobin<Arrival>(bounds.exchanges, true);
   /** Accepted, and not heard of yet, by their remote end. */
-  const arriving = new Map<string, Socket>();
+  const arriving = new Map<string, Arrival>();
   const visits = new Set<SshConnection>();
   let strangers = 0;
 
@@ -59,13 +62,13 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
   library.on('error', () => undefined);
   library.on('connection', (client: Connection, { ip, port }: ClientInfo) => {
     client.on('error', () => undefined);
-    const socket = arriving.get(remoteEnd(ip, port));
-    if (socket === undefined) {
+    const arrival = arriving.get(remoteEnd(ip, port));
+    if (arrival?.intake === undefined) {
       client.end();
       return;
     }
-    client.once('handshake', () => exchanged.get(socket)?.());
-    welcome(client, socket);
+    client.once('handshake', () => exchanged.get(arrival.socket)?.());
+    welcome(client, arrival.socket, arrival.intake);
   });
 
   function accept(socket: Socket): void {
@@ -84,7 +87,6 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
     sockets.add(socket);
     add(ofAddress, org);
     add(strangersOfAddress, org);
-    arriving.set(key, socket);
     strangers += 1;
     const tooLate = setTimeout(() => socket.destroy(), bounds.loginMs);
     tooLate.unref();
@@ -96,7 +98,8 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
         remove(strangersOfAddress, org);
       }),
     );
-    const arrival = { socket, org };
+    const arrival: Arrival = { socket, org };
+    arriving.set(key, arrival);
     socket.once('close', () => {
       known.get(socket)?.();
       turns.delete(arrival);
@@ -123,7 +126,9 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
       tooLong.unref();
       exchanged.set(socket, over);
       socket.once('close', over);
-      library.injectSocket(socket);
+      arrival.intake = new Intake(socket, arrival.org);
+      // The library knows it for a socket; it uses nothing else of one.
+      library.injectSocket(arrival.intake as unknown as Socket);
     }
   }
 
@@ -133,10 +138,11 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
   /** Called once when a client has logged in. */
   const known = new WeakMap<Socket, () => void>();
 
-  function welcome(client: Connection, socket: Socket): void {
-    const visit = receive(client, socket, {
+  function welcome(client: Connection, socket: Socket, intake: Intake): void {
+    const visit = receive(client, intake, {
       ...{ authorization: deps.authorization, inside: deps.inside, bounds },
       onLogin({ owner }) {
+        intake.loggedIn();
         known.get(socket)?.();
         const { org, project, name } = owner;
         deps.log.info({ org, project, workspace: name, from: socket.remoteAddress }, 'somebody came in by SSH');
@@ -146,7 +152,7 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
     socket.once('close', () => visits.delete(visit));
   }
 
-  const server = createServer({ keepAlive: true }, accept);
+  const server = createServer({ keepAlive: true, allowHalfOpen: true }, accept);
   const port = await new Promise<number>((resolve, reject) => {
     server.once('error', reject);
     server.listen(deps.port, deps.host, () => {

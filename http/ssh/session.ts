@@ -13,12 +13,12 @@ import { joinChunks } from '../small-chunks.js';
 import type { SshPrincipal, Inside } from './deps.js';
 import { writeWithinWindow } from '../pipe.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 export interface SessionDeps {
   readonly principal: SshPrincipal;
   readonly inside: Inside;
-  readonly socket: Socket;
+  readonly socket: Duplex;
   /** Aborted when the connection is to end; its reason, when it is a text, is shown to the client. */
   readonly gone: AbortSignal;
   /** Undefined: come in. Else what a person is told. */
