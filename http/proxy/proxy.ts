@@ -11,6 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Caller } from '../../actors/resource-service.js';
 import type { PortConnection } from '../../actors/work/commands.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { SlicedConnection } from '../../src/engines/sliced-connection.js';
 import { plainSubprotocols } from '../auth/extract-credential.js';
 import type { Exchange } from '../exchange.js';
 import { joinChunks, refusalOf } from '../small-chunks.js';
@@ -28,6 +29,8 @@ export interface ProxyTarget extends Passage {
 }
 
 const MAX_HEAD = 32 * 1024;
+/** Answers `1xx` before the answer itself. */
+const MOST_HINTS = 16;
 const CONNECT_MS = 10_000;
 /** Long enough for a request that waits for something to happen. */
 const HEAD_MS = 10 * 60_000;
@@ -100,7 +103,8 @@ type Answered =
   | { readonly answer: 'Plain'; readonly message: IncomingMessage }
   | { readonly answer: 'Upgraded'; readonly message: IncomingMessage; readonly head: Buffer };
 
-async function pass(x: Exchange, target: ProxyTarget, { stream, touch }: Connected): Promise<void> {
+async function pass(x: Exchange, target: ProxyTarget, { stream: source, touch }: Connected): Promise<void> {
+  const stream = new SlicedConnection(source, x.caller?.org ?? '');
   const asked = ask(x, target, stream);
   const answered = await answerOf(asked, target.port);
   const { message } = answered;
@@ -174,6 +178,10 @@ function answerOf(asked: ClientRequest, port: number): Promise<Answered> {
     asked.once('response', (message) => {
       joinChunks(message);
       done({ answer: 'Plain', message });
+    });
+    let hints = 0;
+    asked.on('information', () => {
+      if ((hints += 1) > MOST_HINTS) asked.destroy();
     });
     asked.once('upgrade', (message, _socket, head) => done({ answer: 'Upgraded', message, head }));
     asked.once('error', (error) => {

@@ -1,102 +1,30 @@
-/** What reaches the SSH library of what clients send: pieces that leave the event loop to others, and no more than its answers allow. */
+/** What an SSH client may send before it is known. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
 import { Intake } from '../../http/ssh/intake.js';
 import { until } from '../e2e/until.js';
 
-async function pair(org: string): Promise<{ client: Socket; intake: Intake; close(): void }> {
+test('a client that has not logged in is cut once it has sent more than a login takes, and one that has is not', async (t) => {
   const server = createServer({ allowHalfOpen: true });
+  t.teardown(() => void server.close());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  client.on('error', () => undefined);
-  const [socket] = (await once(server, 'connection')) as [Socket];
-  server.close();
-  socket.on('error', () => undefined);
-  return { client, intake: new Intake(socket, org), close: () => void [client.destroy(), socket.destroy()] };
-}
-
-function spend(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
-}
-
-test('what costs much is done in pieces, with turns of the loop for others between any two', async (t) => {
-  const { client, intake, close } = await pair('one');
-  t.teardown(close);
-  intake.loggedIn();
-  const sent = Buffer.alloc(1024 * 1024, 'packet');
-  const got: Buffer[] = [];
-  let inOneTurn = 0;
-  let most = 0;
-  intake.on('data', (chunk: Buffer) => {
-    got.push(chunk);
-    spend(1);
-    most = Math.max(most, (inOneTurn += 1));
-    setImmediate(() => (inOneTurn = 0));
-  });
-  client.end(sent);
-  await once(intake, 'end');
-  t.true(Buffer.concat(got).equals(sent));
-  t.is(most, 1);
-  t.true(got.every(({ length }) => length <= 4096));
-});
-
-test('a client that has not logged in is cut once it has sent more than a login takes', async (t) => {
-  const { client, intake, close } = await pair('one');
-  t.teardown(close);
-  let bytes = 0;
-  intake.on('data', ({ length }: Buffer) => (bytes += length));
-  client.resume();
-  client.write(Buffer.alloc(200_000));
-  await until('it is cut', () => client.closed);
-  t.true(bytes > 32_000 && bytes <= 64 * 1024, `${bytes}`);
-});
-
-test('a client that does not read its answers is read no further until it does', async (t) => {
-  const { client, intake, close } = await pair('one');
-  t.teardown(close);
-  intake.loggedIn();
-  let bytes = 0;
-  let written = 0;
-  intake.on('data', ({ length }: Buffer) => {
-    bytes += length;
-    written += length * 40;
-    intake.write(Buffer.alloc(length * 40));
-  });
-  const sent = 2 * 1024 * 1024;
-  client.pause();
-  client.write(Buffer.alloc(sent));
-  await until('answers wait', () => intake.writableNeedDrain);
-  const before = bytes;
-  for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-  t.is(bytes, before);
-  t.true(before < sent);
-  let answered = 0;
-  client.on('data', ({ length }: Buffer) => (answered += length));
-  client.resume();
-  await until('all is answered', () => bytes === sent && answered === written);
-});
-
-test('of many that send much one from elsewhere has every second turn', async (t) => {
-  const many = await Promise.all(Array.from({ length: 5 }, () => pair('many')));
-  const other = await pair('other');
-  t.teardown(() => [...many, other].forEach(({ close }) => close()));
-  const order: string[] = [];
-  const take = ({ intake, client }: Awaited<ReturnType<typeof pair>>): void => {
-    intake.loggedIn();
-    intake.on('data', () => {
-      spend(1);
-      order.push(intake.org);
-    });
-    client.write(Buffer.alloc(40 * 4096));
-  };
-  many.forEach(take);
-  take(other);
-  await until('the other has had its turns', () => order.filter((org) => org === 'other').length >= 40);
-  const first = order.indexOf('other');
-  const meanwhile = order.slice(first, order.lastIndexOf('other')).filter((org) => org === 'many').length;
-  // Some more at reads of its socket.
-  t.true(meanwhile <= 70, `${meanwhile}`);
+  for (const loggedIn of [false, true]) {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.on('error', () => undefined);
+    const [socket] = (await once(server, 'connection')) as [Socket];
+    socket.on('error', () => undefined);
+    const intake = new Intake(socket, '127.0.0.1');
+    t.is(intake.remotePort, client.localPort);
+    if (loggedIn) intake.loggedIn();
+    let bytes = 0;
+    intake.on('data', ({ length }: Buffer) => (bytes += length));
+    client.resume();
+    client.write(Buffer.alloc(200_000));
+    if (loggedIn) await until('all has come', () => bytes === 200_000);
+    else await until('it is cut', () => client.closed);
+    t.true(loggedIn || (bytes > 32_000 && bytes <= 64 * 1024), `${bytes}`);
+    client.destroy();
+  }
 });

@@ -5,9 +5,10 @@
  * Bounds (I10): so many origins, the least recently used one goes; a few idle connections each, closed when they have been
  * idle for a while. What is in use when its turn comes is closed after its last request.
  */
-import { Agent } from 'node:https';
+import type { Agent } from 'node:https';
 import type { SecureContext } from 'node:tls';
 import { LRUCache } from 'lru-cache';
+import { SlicedAgent } from './sliced-agent.js';
 
 const MOST_ORIGINS = 256;
 /** Idle connections kept per origin: as many as deliveries are in hand at once, which may all be for one. Fewer: handshakes. */
@@ -37,7 +38,7 @@ export function openConnectionPool(secureContext: SecureContext | undefined): Co
   });
 
   function make(): Kept {
-    const agent = new Agent({
+    const agent = new SlicedAgent({
       keepAlive: true,
       maxFreeSockets: MOST_IDLE,
       timeout: IDLE_MS,

@@ -13,11 +13,12 @@
 import { once } from 'node:events';
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { Agent, request as httpsRequest } from 'node:https';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { deadline } from '../../deadline.js';
 import { openConnectionPool, type ConnectionPool } from './connection-pool.js';
+import { SlicedAgent, type Checked } from './sliced-agent.js';
 import { allowAddresses, specialAddress, type AllowedAddresses } from './special-addresses.js';
 
 /** Bound for the name, the connection and TLS together (ms). */
@@ -26,6 +27,8 @@ const CONNECT_MS = 10_000;
 const SILENCE_MS = 30_000;
 /** Bytes of an answer's headers. */
 const MOST_HEADER_BYTES = 16 * 1024;
+/** Answers `1xx` before the answer itself. */
+const MOST_HINTS = 16;
 
 export interface DialerOptions {
   /** Special addresses and ranges that may be dialled all the same; none by default. */
@@ -199,31 +202,33 @@ function sendOnce(
   return new Promise((done) => {
     const lent = keep ? bounds.kept.lend(url.origin, addresses) : undefined;
     // A connection of its own for each other request: one that is kept would outlive the check of its address.
-    const agent = lent?.agent ?? new Agent({ keepAlive: false, maxSockets: 1 });
+    const agent = lent?.agent ?? new SlicedAgent({ keepAlive: false, maxSockets: 1 });
     const over = (): void => (lent === undefined ? agent.destroy() : lent.giveBack());
-    const request = httpsRequest(url, {
+    const options: RequestOptions & Checked = {
       method,
       headers: { 'user-agent': 'troupe', ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
       agent,
       signal,
+      addresses,
       lookup: pinned(addresses),
       maxHeaderSize: MOST_HEADER_BYTES,
       ...(bounds.ca === undefined ? {} : { secureContext: bounds.ca }),
-    });
+    };
+    const request = httpsRequest(url, options);
     const connecting = setTimeout(() => request.destroy(new SilenceError()), bounds.connectMs);
     // For the head as a whole: one that comes byte by byte is never silent.
     let waiting: NodeJS.Timeout | undefined;
     request.once('socket', (socket) => {
-      const checkPeer = (): void => {
+      const connected = (): void => {
         clearTimeout(connecting);
         waiting = setTimeout(() => request.destroy(new SilenceError()), bounds.silenceMs);
-        // Cannot happen while `lookup` is honoured; an address that was not checked must not get a byte.
-        if (!addresses.some((address) => sameAddress(address, socket.remoteAddress))) {
-          request.destroy(new Error('the connection went to another address'));
-        }
       };
-      if (request.reusedSocket) checkPeer();
-      else socket.once('secureConnect', checkPeer);
+      if (request.reusedSocket) connected();
+      else socket.once('secureConnect', connected);
+    });
+    let hints = 0;
+    request.on('information', () => {
+      if ((hints += 1) > MOST_HINTS) request.destroy(new Error('too many answers before the answer'));
     });
     request.once('response', (response) => {
       clearTimeout(waiting);
@@ -256,10 +261,6 @@ function pinned(addresses: readonly string[]): LookupFunction {
     else if (first === undefined) answer(new Error('no address'), '');
     else answer(null, first.address, first.family);
   };
-}
-
-function sameAddress(checked: string, actual: string | undefined): boolean {
-  return actual === checked || actual === `::ffff:${checked}`;
 }
 
 class SilenceError extends Error {}

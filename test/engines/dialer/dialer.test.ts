@@ -158,3 +158,19 @@ run('a server that is silent, a name that is not answered and a caller that give
   ending.abort();
   failedWith(t, await waiting, 'Aborted');
 });
+
+run(
+  'answers before the answer are passed over while they are few, and end the request when there is no end of them',
+  async (t) => {
+    const server = await openServer(t, (request, response) => {
+      const hints = Number(request.headers['x-hints']);
+      request.socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(hints));
+      response.end('done');
+    });
+    const dialer = openDialer({ ca: [server.ca], lookup, allow: ['127.0.0.1'] });
+    const ask = (hints: number): Promise<DialResult> =>
+      dialer.dial(`https://files.test:${server.port}/`, { ...get(), headers: { 'x-hints': hints } });
+    t.is(await text(await ask(10)), 'done');
+    failedWith(t, await ask(1_000), 'ConnectionFailed');
+  },
+);
