@@ -145,7 +145,7 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
         intake.loggedIn();
         known.get(socket)?.();
         const { org, project, name } = owner;
-        deps.log.info({ org, project, workspace: name, from: socket.remoteAddress }, 'somebody came in by SSH');
+        deps.log.info({ org, project, workspace: name, from: socket.remoteAddress }, 'SSH login');
       },
     });
     visits.add(visit);
