@@ -1,0 +1,184 @@
+/**
+ * `npm run test:mutation [-- --mutants 300 --seed 1 --minutes 30 --only src/money]`: puts small faults into the pure code, one at a time,
+ * and says how many of them a test notices. What no test notices is listed with its place: a missing test, or a fault that is none.
+ *
+ * A seeded sample, so that two runs of the same code with the same seed try the same faults. Each is tried in a copy of the build, by the
+ * pure tests that import the file, the nearest first; the first that fails is enough. It measures tests, not code: no part of `npm test`.
+ */
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { mutantsOf } from './mutation/mutants.mjs';
+import { HOME, prepare, step } from './prepare.mjs';
+import { openScratch } from './scratch.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    mutants: { type: 'string', default: '300' },
+    seed: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '30' },
+    only: { type: 'string', default: '' },
+  },
+});
+
+/** The pure code. */
+const PURE = [
+  /^src\/(money|api)\//,
+  /^src\/kinds\/[^/]+\/(machine|reconcile|slots|ended|ending|placements|turns)\.js$/,
+  /^src\/kinds\/(attempts|single-attempt)\//,
+  /^actors\/(mailbox|hub\/ring)\.js$/,
+];
+/** Tests that need a server, and so cannot be had for each fault. */
+const IMPURE = /^(storage|http|src\/app)\/|^test\/(e2e|support\/postgres)/;
+const WORKERS = 2;
+/** Test files that are tried first, and after them. */
+const NEAREST = 4;
+const MOST_TESTS = 24;
+/** A fault that makes its tests run longer is noticed. */
+const TRY_MS = 60_000;
+
+const dist = join(HOME, 'dist');
+const filesBelow = (directory) =>
+  readdirSync(directory, { recursive: true })
+    .map(String)
+    .filter((name) => name.endsWith('.js'));
+
+/** What each built file imports of ours. */
+const readImports = (files) => {
+  const importsOf = new Map();
+  for (const file of files) {
+    const found = [...readFileSync(join(dist, file), 'utf8').matchAll(/(?:from|import) ['"](\.[^'"]+)['"]/g)];
+    importsOf.set(
+      file,
+      found.map(([, path]) => resolve('/', dirname(file), path).slice(1)),
+    );
+  }
+  return importsOf;
+};
+
+/** Everything that a file imports, by distance. */
+const distancesFrom = (file, importsOf) => {
+  const distances = new Map([[file, 0]]);
+  for (const [at, distance] of distances) {
+    for (const next of importsOf.get(at) ?? []) if (!distances.has(next)) distances.set(next, distance + 1);
+  }
+  return distances;
+};
+
+/** mulberry32. */
+const openRandom = (seed) => () => {
+  seed = (seed + 0x6d2b79f5) | 0;
+  let bits = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+  bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+  return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+};
+
+const sample = (all, count, random) => {
+  const left = [...all];
+  return Array.from(
+    { length: Math.min(count, left.length) },
+    () => left.splice(Math.floor(random() * left.length), 1)[0],
+  );
+};
+
+/** A copy of the build, in which a fault harms nobody. */
+const copyBuild = (scratch, name) => {
+  const place = join(scratch, name);
+  mkdirSync(place);
+  for (const entry of readdirSync(HOME)) {
+    if (entry !== 'dist' && entry !== '.data' && entry !== '.git') symlinkSync(join(HOME, entry), join(place, entry));
+  }
+  cpSync(dist, join(place, 'dist'), { recursive: true });
+  return place;
+};
+
+/** Resolves to whether all of these tests pass. */
+const pass = (place, tests) =>
+  new Promise((done, fail) => {
+    const ava = join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs');
+    const args = [ava, '--fail-fast', `--timeout=${TRY_MS / 2}ms`, ...tests.map((test) => join('dist', test))];
+    const child = spawn(process.execPath, args, { cwd: place, stdio: 'ignore', detached: true });
+    const late = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), TRY_MS);
+    child.once('error', fail);
+    child.once('exit', (code) => {
+      clearTimeout(late);
+      done(code === 0);
+    });
+  });
+
+const main = async () => {
+  await prepare();
+  const files = ['src', 'actors', 'test', 'storage', 'http'].flatMap((room) =>
+    filesBelow(join(dist, room)).map((file) => join(room, file)),
+  );
+  const importsOf = readImports(files);
+  const tests = files
+    .filter((file) => file.startsWith('test/') && file.endsWith('.test.js'))
+    .map((file) => ({ file, reaches: distancesFrom(file, importsOf) }))
+    .filter(({ reaches }) => ![...reaches.keys()].some((file) => IMPURE.test(file)));
+  const testsOf = (file) =>
+    tests
+      .filter(({ reaches }) => reaches.has(file))
+      .toSorted((one, other) => one.reaches.get(file) - other.reaches.get(file))
+      .slice(0, MOST_TESTS)
+      .map((test) => test.file);
+  const pure = files.filter((file) => PURE.some((part) => part.test(file)) && file.startsWith(options.only));
+  const all = pure.flatMap((file) => mutantsOf(readFileSync(join(dist, file), 'utf8')).map((at) => ({ file, ...at })));
+  const chosen = sample(all, Number(options.mutants), openRandom(Number(options.seed)));
+  process.stdout.write(`${chosen.length} of ${all.length} faults in ${pure.length} files, seed ${options.seed}\n`);
+
+  const scratch = openScratch();
+  try {
+    await tryAll(chosen, testsOf, scratch);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+};
+
+const tryAll = async (chosen, testsOf, scratch) => {
+  const copies = Array.from({ length: WORKERS }, (_, index) => copyBuild(scratch, `copy-${index}`));
+  /** Each copy takes the next one until none is left. */
+  const share = (list, work) => {
+    const queue = [...list];
+    return Promise.all(
+      copies.map(async (copy) => {
+        for (let next = queue.shift(); next !== undefined; next = queue.shift()) await work(next, copy);
+      }),
+    );
+  };
+
+  const broken = new Set();
+  const used = [...new Set(chosen.flatMap(({ file }) => testsOf(file)))];
+  await step(`${used.length} test files without a fault`, () =>
+    share(used, async (test, copy) => {
+      if (!(await pass(copy, [test]))) broken.add(test);
+    }),
+  );
+  for (const test of broken) process.stdout.write(`left out, since it fails by itself here: ${test}\n`);
+
+  const until = performance.now() + Number(options.minutes) * 60_000;
+  const outcomes = [];
+  await share(chosen, async (fault, copy) => {
+    if (performance.now() > until) return;
+    const path = join(copy, 'dist', fault.file);
+    const sound = readFileSync(path, 'utf8');
+    const own = testsOf(fault.file).filter((test) => !broken.has(test));
+    writeFileSync(path, sound.slice(0, fault.start) + fault.text + sound.slice(fault.end));
+    let lives = true;
+    for (const some of [own.slice(0, NEAREST), own.slice(NEAREST)]) {
+      if (lives && some.length > 0) lives = await pass(copy, some);
+    }
+    writeFileSync(path, sound);
+    outcomes.push(lives);
+    if (!lives) return;
+    const words = (text) => text.slice(0, 80).replaceAll(/\s+/g, ' ');
+    process.stdout.write(`lives  ${fault.file}:${fault.line}  ${words(fault.was)} → ${words(fault.text)}\n`);
+  });
+  const killed = outcomes.filter((lives) => !lives).length;
+  process.stdout.write(
+    `\n${killed} of ${outcomes.length} faults were noticed: ${((100 * killed) / outcomes.length).toFixed(1)} %\n`,
+  );
+};
+
+await main();
