@@ -4,7 +4,7 @@ import type { WorkReport } from '../src/kinds/report.js';
 import type { ActorsDeps } from './deps.js';
 import type { WorkDeps } from './effects/work.js';
 import type { ObjectsPart } from './open-objects.js';
-import { openActivity } from './work/activity.js';
+import { openActivity } from './work/report-activity.js';
 import { openAttempts } from './work/attempts.js';
 import { openCommands } from './work/commands.js';
 import { openDetached } from './work/detached.js';

@@ -1,10 +1,9 @@
 /**
  * Counts objects with work under way by kind and phase, over all orgs: for the metrics of the process, which name no org.
- * Walks the partial index of active objects of the kinds that run work, at most MOST of each.
+ * Walks the partial index of active objects of these kinds, at most MOST of each.
  */
 import type { Postgres, Statement } from './postgres.js';
 
-const KINDS = ['Job', 'Attempt', 'Sandbox', 'Workspace'];
 const MOST = 20_000;
 
 export interface CountedPhase {
@@ -14,8 +13,11 @@ export interface CountedPhase {
 }
 
 /** `phase` is `Unknown` while an object has none. */
-export async function countPhases(postgres: Pick<Postgres, 'readRows'>): Promise<readonly CountedPhase[]> {
-  const rows = await postgres.readRows<[string, string, number]>(COUNT, [KINDS, MOST]);
+export async function countPhases(
+  postgres: Pick<Postgres, 'readRows'>,
+  kinds: readonly string[],
+): Promise<readonly CountedPhase[]> {
+  const rows = await postgres.readRows<[string, string, number]>(COUNT, [kinds, MOST]);
   return rows.map(([kind, phase, count]) => ({ kind, phase, count }));
 }
 

@@ -1,6 +1,6 @@
 /**
  * Opens webhooks in the active process: endpoints → dispatcher → sender → results → endpoint status, and the queue in which later
- * attempts wait (`later.ts`). Everything in it ends when `stopping` is aborted.
+ * attempts wait (`retry-queue.ts`). Everything in it ends when `stopping` is aborted.
  */
 import type { Dialer } from '../../src/engines/dialer/dialer.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
@@ -14,7 +14,7 @@ import type { MessageRouter } from '../message-router.js';
 import { openDispatcher } from './dispatcher.js';
 import { openEndpoints } from './endpoints.js';
 import { openKeys } from './keys.js';
-import { openLater } from './later.js';
+import { openRetryQueue } from './retry-queue.js';
 import { openEndpointStatus } from './endpoint-status.js';
 import { openSender, type Sender } from './sender.js';
 import { openDeliveryResults } from './delivery-results.js';
@@ -84,7 +84,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
 
   function begin(router: Pick<MessageRouter, 'send'>): Running {
     const { clock, chance, dialer, deliveries, outbox, epoch, kindOf } = deps;
-    const later = openLater(queue, clock, onProblem);
+    const retries = openRetryQueue(queue, clock, onProblem);
     const results = openDeliveryResults({
       write: (settlements) => deliveries.recordResults(settlements),
       onProblem,
@@ -101,7 +101,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
         if (attempt === undefined) return;
         const number = before + 1;
         status.note(endpoint, { attempt: number, event, status: attempt.status, time: attempt.at });
-        if (due !== undefined) later.add({ id, number, endpoint, due });
+        if (due !== undefined) retries.add({ id, number, endpoint, due });
       },
     });
     const dispatcher = openDispatcher({
@@ -117,7 +117,7 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
         await sender.ended();
         await results.close();
         await status.ended;
-        later.close();
+        retries.close();
       },
     };
   }

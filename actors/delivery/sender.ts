@@ -1,5 +1,5 @@
 /**
- * Makes the attempts at deliveries: which due delivery goes next (`delivery-queue.ts`), what an attempt came to, and what follows.
+ * Makes the attempts at deliveries: which due delivery goes next (`turns.ts`), what an attempt came to, and what follows.
  *
  * The protocol
  * - A row in Postgres that is Pending and due is the truth (I6). New ones come straight from the dispatcher; what does not
@@ -21,7 +21,7 @@ import type { Deliveries, PendingDelivery, Settlement } from '../../storage/webh
 import type { Endpoints } from './endpoints.js';
 import type { Keys } from './keys.js';
 import type { DeliveryResults } from './delivery-results.js';
-import { openDeliveryQueue } from './delivery-queue.js';
+import { openDeliveryTurns } from './turns.js';
 
 const SWEEP_MS = 3_000;
 /** Overdue by less, a delivery is on its way through the dispatcher or the queue (ms). */
@@ -70,7 +70,7 @@ export interface Sender {
 
 export function openSender(deps: SenderDeps): Sender {
   const { endpoints, stopping } = deps;
-  const turns = openDeliveryQueue();
+  const turns = openDeliveryTurns();
   /** Endpoints that have more in storage than fitted. */
   const more = new Set<string>();
   /** Endpoints whose rows are to be read now. */

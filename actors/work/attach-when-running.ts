@@ -1,7 +1,7 @@
-/** Waits for a Sandbox or Workspace that starts: a caller that asks for it is attached as soon as it runs, instead of being refused. */
+/** Waits for an object whose work starts, such as a Sandbox: a caller that asks for it is attached as soon as it runs, instead of being refused. */
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import { attach, type AttachedWork, type AttachDeps } from './attach.js';
+import { attach, refusalsOf, type AttachedWork, type AttachDeps } from './attach.js';
 
 /** The object is read again after this, even without a change (ms). */
 const LOOK_MS = 500;
@@ -20,13 +20,13 @@ export async function attachWhenRunning(
       return await attach(owner, epoch, deps);
     } catch (error) {
       const left = until - deps.now();
-      if (!isStarting(error) || signal.aborted || left <= 0) throw error;
+      if (!isStarting(error, owner.kind) || signal.aborted || left <= 0) throw error;
       await deps.nextChange(owner, Math.min(left, LOOK_MS), signal);
     }
   }
 }
 
-function isStarting(error: unknown): boolean {
-  if (!(error instanceof RefusalError)) return false;
-  return error.refusal.code === 'SandboxStarting' || error.refusal.code === 'WorkspaceStarting';
+function isStarting(error: unknown, kind: string): boolean {
+  const { starting, notRunning } = refusalsOf(kind);
+  return starting !== notRunning && error instanceof RefusalError && error.refusal.code === starting;
 }

@@ -15,7 +15,7 @@ import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js
 import { kindByName } from '../../src/kinds/index.js';
 import type { KindDefinition, WorkRefusals } from '../../src/kinds/kind.js';
 import type { WorkPlan } from '../../src/kinds/work.js';
-import type { Activity } from './activity.js';
+import type { Activity } from './report-activity.js';
 import { ATTEMPT, workId } from './attempts.js';
 import { resolveEnvironment, type WorkSpecDeps } from './work-spec.js';
 
@@ -108,7 +108,7 @@ function wrongEpoch({ kind, name }: Pick<Address, 'kind' | 'name'>, why: string,
 /** Of a kind whose work cannot be reached from outside: the general code. */
 const CONFLICT: WorkRefusals = { starting: 'Conflict', notRunning: 'Conflict', failed: 'Conflict' };
 
-function refusalsOf(kind: string): WorkRefusals {
+export function refusalsOf(kind: string): WorkRefusals {
   return kindByName(kind)?.workRefusals ?? CONFLICT;
 }
 

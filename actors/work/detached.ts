@@ -7,7 +7,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import type { WorkState } from '../../src/engines/compute/contract/engine.js';
-import type { Activity } from './activity.js';
+import type { Activity } from './report-activity.js';
 import { findOwner, type Attempts } from './attempts.js';
 
 export interface Detached {

@@ -8,6 +8,7 @@ import { openLog } from '../../actors/work/logs.js';
 import { attemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { countPhases } from '../../storage/phases.js';
 import { attemptKind } from '../kinds/attempt/index.js';
+import { KINDS } from '../kinds/index.js';
 import type { Leader, LeaderDeps } from './leader.js';
 import { openLeaderActors } from './leader-actors.js';
 import { serveAttempts } from './attempt-api.js';
@@ -19,6 +20,9 @@ import { openOperators } from './operator-api.js';
 import { startSweeps } from './sweeps.js';
 import { openLeaderWebhooks, openDeliveries } from './webhooks.js';
 import { openWorkInputs } from './work-files.js';
+
+/** Whose phases are counted: what runs work, and the work itself. */
+const WORKING = KINDS.filter((kind) => kind.workPlan !== undefined || kind === attemptKind).map(({ kind }) => kind);
 
 export async function openLeader(deps: LeaderDeps): Promise<Leader> {
   const { config, store, lease, blobs, engine, metrics, log } = deps;
@@ -53,7 +57,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     });
     opened.push(actors);
     metrics.follow(actors, webhooks);
-    metrics.work.follow(actors.resources, () => countPhases(store.postgres));
+    metrics.work.follow(actors.resources, () => countPhases(store.postgres, WORKING));
     const orgs = await keepDeployment(deps, actors, stopping);
     await actors.start();
     const directory = engine?.apiDirectory;

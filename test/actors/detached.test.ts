@@ -1,6 +1,6 @@
 /** Detached processes keep their owner awake as long as the engine says that they run, and no longer. */
 import test from 'ava';
-import { openActivity } from '../../actors/work/activity.js';
+import { openActivity } from '../../actors/work/report-activity.js';
 import { openDetached } from '../../actors/work/detached.js';
 import type { Address } from '../../src/api/address.js';
 import { encodeObject } from '../../src/api/encode.js';

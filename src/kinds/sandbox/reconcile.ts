@@ -8,7 +8,7 @@ import { API_GROUP } from '../../brand.js';
 import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { resyncLater, setTimers } from '../attempts/decision.js';
-import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
+import { hasIdledOut, idleAt } from '../single-attempt/idle.js';
 import { soleAttempt } from '../attempts/names.js';
 import { discardAttempt, releaseOutputs, STOP_GRACE_SECONDS } from '../attempts/requests.js';
 import { afterEnd, type AttemptChanged, noteEnd, savedOf } from '../single-attempt/ended.js';

@@ -1,7 +1,7 @@
 /** The status that a Sandbox shows, from what its decision has come to; and the events that a new phase raises. */
 import { rfc3339 } from '../../api/time.js';
 import { emit } from '../events/emit.js';
-import { isBusy } from '../single-attempt/activity.js';
+import { isBusy } from '../single-attempt/idle.js';
 import { createdAt, maxLifetimeMs, type SandboxDraft } from './state.js';
 import type { SandboxPhase, SandboxStatus } from './schema.js';
 

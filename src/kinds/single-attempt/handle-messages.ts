@@ -7,7 +7,7 @@ import { soleAttempt } from '../attempts/names.js';
 import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
-import { noteActivity } from './activity.js';
+import { noteActivity } from './idle.js';
 import type { SingleAttemptDraft } from './draft.js';
 import { attemptLost, type AttemptChanged } from './ended.js';
 import type { Live } from './state.js';

@@ -6,7 +6,7 @@ import { formatBytes } from '../../api/quantity.js';
 import { parseTime } from '../../api/time.js';
 import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
 import { resyncLater, setTimers } from '../attempts/decision.js';
-import { hasIdledOut, idleAt } from '../single-attempt/activity.js';
+import { hasIdledOut, idleAt } from '../single-attempt/idle.js';
 import { afterEnd, type AttemptChanged, noteEnd, savedOf } from '../single-attempt/ended.js';
 import { mayStart, restStopped, startAttempt, startsAt, stopLive } from '../single-attempt/start-stop.js';
 import type { Live } from '../single-attempt/state.js';

@@ -6,9 +6,9 @@ import {
   AT_ONCE_PER_ENDPOINT,
   AT_ONCE_PER_ORG,
   LEAST_PER_ORG,
-  openDeliveryQueue,
-  type DeliveryQueue,
-} from '../../../actors/delivery/delivery-queue.js';
+  openDeliveryTurns,
+  type DeliveryTurns,
+} from '../../../actors/delivery/turns.js';
 import type { PendingDelivery } from '../../../storage/webhooks/deliveries.js';
 
 function delivery(endpoint: string, id: string, body = '{}', org = 'o-1'): PendingDelivery {
@@ -27,7 +27,7 @@ const steps = fc.array(
 test('in any order of offers, takes and ends the bounds hold, and each delivery goes out once', (t) => {
   fc.assert(
     fc.property(steps, (all) => {
-      const turns = openDeliveryQueue();
+      const turns = openDeliveryTurns();
       const offered = new Set<string>();
       const out: PendingDelivery[] = [];
       const perEndpoint = (endpoint: string) => out.filter((one) => one.endpoint === endpoint).length;
@@ -68,7 +68,7 @@ test('in any order of offers, takes and ends the bounds hold, and each delivery 
 });
 
 test('an endpoint with many goes to the end of the line after each', (t) => {
-  const turns = openDeliveryQueue();
+  const turns = openDeliveryTurns();
   for (let i = 0; i < 100; i += 1) turns.offer(delivery('many', `m${i}`));
   turns.offer(delivery('few', 'f0'));
   turns.offer(delivery('few', 'f1'));
@@ -77,7 +77,7 @@ test('an endpoint with many goes to the end of the line after each', (t) => {
 });
 
 test('a full line leaves deliveries in storage, by number and by size, and one endpoint cannot fill it for others', (t) => {
-  const turns = openDeliveryQueue();
+  const turns = openDeliveryTurns();
   let taken = 0;
   while (turns.offer(delivery('many', `m${taken}`)) === 'Taken') taken += 1;
   t.is(taken, 1_000);
@@ -88,13 +88,13 @@ test('a full line leaves deliveries in storage, by number and by size, and one e
   t.is(count, 128);
 });
 
-function takeAll(turns: DeliveryQueue): PendingDelivery[] {
+function takeAll(turns: DeliveryTurns): PendingDelivery[] {
   const taken: PendingDelivery[] = [];
   for (let next = turns.take(); next !== undefined; next = turns.take()) taken.push(next);
   return taken;
 }
 
-function endAll(turns: DeliveryQueue, all: readonly PendingDelivery[], answered: boolean): void {
+function endAll(turns: DeliveryTurns, all: readonly PendingDelivery[], answered: boolean): void {
   for (const one of all) {
     turns.free(one, answered);
     turns.forget(one);
@@ -102,7 +102,7 @@ function endAll(turns: DeliveryQueue, all: readonly PendingDelivery[], answered:
 }
 
 test('receivers that do not answer lose places down to one, so that many of them leave room; answers give them back', (t) => {
-  const turns = openDeliveryQueue();
+  const turns = openDeliveryTurns();
   for (let e = 0; e < 8; e += 1)
     for (let i = 0; i < 100; i += 1) turns.offer(delivery(`dead${e}`, `d${e}-${i}`, '{}', `o-${e % 2}`));
   const first = takeAll(turns);
@@ -118,7 +118,7 @@ test('receivers that do not answer lose places down to one, so that many of them
 });
 
 test('an org with a thousand receivers that do not answer fills its own share, and another gets its turns and its room', (t) => {
-  const turns = openDeliveryQueue();
+  const turns = openDeliveryTurns();
   let n = 0;
   const flood = (): void => {
     for (let e = 0; e < 980; e += 1)

@@ -6,7 +6,7 @@
  * - `id` names one epoch of one Attempt; nothing of one id is visible to another (files, processes, environment, secrets).
  * - Every report is repeated by `list` after a restart of the service: running and finished work is adopted (never lost).
  * - Secrets stay out of journals, logs, reports and errors (I11).
- * - Orders carry the service's lease epoch; an engine obeys only the highest that it has seen.
+ * - Orders carry the service's lease epoch; an engine that can fence (`epochSeen`) obeys only the highest that it has seen.
  */
 
 import type { Duplex } from 'node:stream';
@@ -277,7 +277,7 @@ export interface ComputeEngine {
   readonly name: string;
   /** Which images its work may name: those of the catalog, or any reference. */
   readonly images: Images;
-  /** A directory of the engine's making that it can show to work (`WorkOrder.apiDirectory`); undefined: it has none. */
+  /** A directory of the engine's making that it can show to work (`WorkSpec.apiDirectory`); undefined: it has none. */
   readonly apiDirectory?: string | undefined;
   facts(signal: AbortSignal): Promise<EngineFacts>;
   /**

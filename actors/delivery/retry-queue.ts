@@ -11,14 +11,18 @@ const AT_ONCE = 500;
 /** Attempts that fail together are put in together (ms). */
 const GROUP_MS = 20;
 
-export interface Later {
+export interface RetryQueue {
   /** `due` in ms on the clock of `now`. */
   add(attempt: { readonly id: string; readonly number: number; readonly endpoint: string; readonly due: number }): void;
   close(): void;
 }
 
-export function openLater(queue: Pick<Queue, 'add'>, now: () => number, onProblem: (message: string) => void): Later {
-  let waiting: Parameters<Later['add']>[0][] = [];
+export function openRetryQueue(
+  queue: Pick<Queue, 'add'>,
+  now: () => number,
+  onProblem: (message: string) => void,
+): RetryQueue {
+  let waiting: Parameters<RetryQueue['add']>[0][] = [];
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 

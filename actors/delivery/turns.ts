@@ -27,7 +27,7 @@ const MOST_CHARACTERS_PER_ENDPOINT = 8 * 2 ** 20;
 /** Endpoints and orgs of which it is remembered that they do not answer; the longest unused is given all its places again. */
 const MOST_SLOWED = 4_096;
 
-export interface DeliveryQueue {
+export interface DeliveryTurns {
   /** `Full`: not taken. A delivery that is known already is not taken twice. */
   offer(delivery: PendingDelivery): 'Taken' | 'Known' | 'Full';
   /** The next one to send, which has a place from now on; undefined while none may go. */
@@ -64,7 +64,7 @@ interface Share {
   readonly ready: Set<string>;
 }
 
-export function openDeliveryQueue(): DeliveryQueue {
+export function openDeliveryTurns(): DeliveryTurns {
   const queues = new Map<string, Queue>();
   const shares = new Map<string, Share>();
   /** Orgs that may go next, in the order of their turns. */

@@ -1,6 +1,6 @@
 /** What of brief activity is told, and when. */
 import test from 'ava';
-import { openActivity } from '../../actors/work/activity.js';
+import { openActivity } from '../../actors/work/report-activity.js';
 import type { Address } from '../../src/api/address.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { until } from '../e2e/until.js';

@@ -1,6 +1,6 @@
 /** Later attempts wait in the queue, and wake their endpoint when they are due. */
 import test from 'ava';
-import { openLater } from '../../../actors/delivery/later.js';
+import { openRetryQueue } from '../../../actors/delivery/retry-queue.js';
 import { openQueue } from '../../../storage/queues/open-queue.js';
 import { until } from '../../e2e/until.js';
 import { DRIVERS } from '../../storage-queues/backends.js';
@@ -32,19 +32,19 @@ for (const driver of DRIVERS) {
       );
       const problems: string[] = [];
       let away = true;
-      const later = openLater(
+      const retries = openRetryQueue(
         { add: (jobs) => (away ? Promise.reject(new Error('away')) : queue.add(jobs)) },
         Date.now,
         (problem) => problems.push(problem),
       );
-      later.add({ id: 'msg_0', number: 1, endpoint: 'lost', due: Date.now() });
+      retries.add({ id: 'msg_0', number: 1, endpoint: 'lost', due: Date.now() });
       await until('it is told', () => problems.length === 1);
       away = false;
       const due = Date.now() + 400;
-      later.add({ id: 'msg_1', number: 1, endpoint: 'one', due });
-      later.add({ id: 'msg_1', number: 2, endpoint: 'two', due: due - 300 });
+      retries.add({ id: 'msg_1', number: 1, endpoint: 'one', due });
+      retries.add({ id: 'msg_1', number: 2, endpoint: 'two', due: due - 300 });
       await until('both are woken', () => woken.length === 2);
-      later.close();
+      retries.close();
       t.deepEqual(
         woken.map(({ endpoint }) => endpoint),
         ['two', 'one'],
