@@ -39,7 +39,7 @@ export async function countPlaces(
   }
   // What the Attempts tell comes first, or places would be given out that are taken.
   await deps.messagesSent(row.address);
-  return deps.router.tell(row, row.address, row.uid, { letter: 'PlacesCounted', count });
+  return deps.router.tell(row, row.address, row.uid, { type: 'PlacesCounted', count });
 }
 
 async function tellForParked(

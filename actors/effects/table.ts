@@ -30,7 +30,7 @@ const EFFECTS: { readonly [Type in Effect['type']]: Definition<Type> } = {
     when: 'later',
     pool: 'general',
     laneOf: ({ to }) => addressKey(to),
-    run: (row, { to, uid, letter }, { tell }) => tell(row, to, uid, letter),
+    run: (row, { to, uid, message }, { tell }) => tell(row, to, uid, message),
   },
   CreateChild: createChildEffect,
   DeleteChild: deleteChildEffect,

@@ -83,7 +83,7 @@ function decideKind(
       return decision.refusal;
     case 'Volatile':
       for (const change of decision.changes) machine.sideState?.apply(draft.sideState, change);
-      draft.volatile.push(...decision.letters);
+      draft.volatile.push(...decision.volatile);
       return undefined;
     case 'Next': {
       draft.object = {
@@ -106,7 +106,7 @@ function decideKind(
         if (machine.sideState?.stored) draft.slots.push(change as SlotRow);
       }
       for (const effect of decision.effects) take(draft, effect, context);
-      draft.volatile.push(...(decision.letters ?? []));
+      draft.volatile.push(...(decision.volatile ?? []));
       return undefined;
     }
   }

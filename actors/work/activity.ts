@@ -40,7 +40,7 @@ interface Going {
 }
 
 export interface ActivityDeps {
-  tell(to: Address, uid: string, letter: ObjectMessage): void;
+  tell(to: Address, uid: string, message: ObjectMessage): void;
   now(): number;
   readonly stopping: AbortSignal;
 }
@@ -48,7 +48,7 @@ export interface ActivityDeps {
 export function openActivity({ tell, now, stopping }: ActivityDeps): Activity {
   const all = new Map<string, Going>();
   const say = ({ owner, uid, epoch }: Going, busy: boolean, at: number): void =>
-    tell(owner, uid, { letter: 'ActivitySeen', epoch, at, busy });
+    tell(owner, uid, { type: 'ActivitySeen', epoch, at, busy });
   const repeat = setInterval(() => {
     for (const going of all.values()) if (going.count > 0) say(going, true, now());
   }, REPEAT_MS);

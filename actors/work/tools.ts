@@ -41,7 +41,7 @@ interface Entry {
   looks: 'No' | 'Waits' | 'Now' | 'NowAndAgain';
 }
 
-type ToolsFound = Extract<ObjectMessage, { letter: 'ToolsFound' }>;
+type ToolsFound = Extract<ObjectMessage, { type: 'ToolsFound' }>;
 
 const AT_ONCE = 4;
 /** The end of a command that only looks, ms: `jupyter lab --version` takes seconds. */
@@ -100,8 +100,8 @@ export function openTools(deps: ToolsDeps): Tools {
     entry.of = keyOf(owner.uid, epoch);
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
-    const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
-    const taken = await deps.router.send(owner.address, owner.uid, letter);
+    const message: ToolsFound = { type: 'ToolsFound', epoch, tools };
+    const taken = await deps.router.send(owner.address, owner.uid, message);
     if (taken !== 'Done' && taken !== 'Absent') throw new Error('the Workspace has not taken what was found');
   }
 

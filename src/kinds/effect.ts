@@ -50,7 +50,7 @@ export type CommitEffect =
 
 export type LaterEffect =
   /** Put a message in another object's mailbox. With `uid`, only that incarnation gets it. */
-  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly letter: ObjectMessage }
+  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly message: ObjectMessage }
   /** Create an object owned by this one, in the same org and project. One that already exists with this owner is a success. */
   | {
       readonly type: 'CreateChild';

@@ -134,6 +134,11 @@ run('data of the version before is taken over whole: what ended is there, what r
   t.is(textAt(await object(`${JOBS}/cancelled`), 'status', 'phase'), 'Cancelled');
   const received = await hook.until('both deliveries have come', (all) => all.length >= 2, PHASE_MS);
   t.deepEqual(received.map(({ id }) => id).toSorted(), pending);
+  t.deepEqual(
+    await rows(`SELECT name FROM objects WHERE private ~ '"(heard|turning|told)":'`),
+    [],
+    'names of format 1',
+  );
   await until(
     'every effect that was stored is done',
     async () => (await rows(`SELECT body FROM effects WHERE version <= ${highest}`)).length === 0,

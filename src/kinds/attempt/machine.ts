@@ -52,7 +52,7 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
       case 'TimerFired':
         return timerFired(current, kept, message.timer, context);
       case 'MessageReceived':
-        return told(current, kept, message.letter, context);
+        return takeMessage(current, kept, message.content, context);
       case 'Reported':
         if (message.report.epoch !== current.object.spec.epoch) return IGNORED; // I8
         return reported(current, kept, message.report, context);
@@ -72,14 +72,14 @@ function next(change: {
   readonly status: AttemptStatus;
   readonly private?: AttemptPrivate;
   readonly effects?: readonly Effect[];
-  readonly letters?: readonly LaterEffect[];
+  readonly volatile?: readonly LaterEffect[];
   readonly finalizers?: readonly string[];
 }): Written {
   return { outcome: 'Next', effects: [], ...change };
 }
 
-function volatile(letters: readonly LaterEffect[]): AttemptDecision {
-  return letters.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], letters };
+function volatile(messages: readonly LaterEffect[]): AttemptDecision {
+  return messages.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], volatile: messages };
 }
 
 function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): Written {
@@ -103,40 +103,45 @@ function updated(current: This, kept: AttemptPrivate, context: DecisionContext):
     : next({ status });
 }
 
-function told(current: This, kept: AttemptPrivate, letter: ObjectMessage, context: DecisionContext): AttemptDecision {
+function takeMessage(
+  current: This,
+  kept: AttemptPrivate,
+  message: ObjectMessage,
+  context: DecisionContext,
+): AttemptDecision {
   const { spec, status } = current.object;
-  switch (letter.letter) {
+  switch (message.type) {
     case 'PlaceGranted':
-      return granted(current, kept, letter, context);
+      return granted(current, kept, message, context);
     case 'PlaceDenied':
-      return denied(current, kept, letter, context);
+      return denied(current, kept, message, context);
     case 'StopAttempt':
-      return letter.epoch === spec.epoch ? stop(current, kept, letter, context) : IGNORED; // I8
+      return message.epoch === spec.epoch ? stop(current, kept, message, context) : IGNORED; // I8
     case 'DropAttempt':
-      return letter.epoch === spec.epoch ? drop(current, kept, letter.graceSeconds, context) : IGNORED; // I8
+      return message.epoch === spec.epoch ? drop(current, kept, message.graceSeconds, context) : IGNORED; // I8
     case 'AttemptAsked':
-      return letter.epoch === spec.epoch ? volatile(tellOwner(current, status, kept)) : IGNORED;
+      return message.epoch === spec.epoch ? volatile(tellOwner(current, status, kept)) : IGNORED;
     case 'OutputsTaken': {
-      if (letter.epoch !== spec.epoch || !hasEnded(status.phase) || kept.outputs === undefined) return IGNORED;
+      if (message.epoch !== spec.epoch || !hasEnded(status.phase) || kept.outputs === undefined) return IGNORED;
       const { outputs: _taken, ...rest } = kept;
       return next({ status, private: rest, effects: [{ type: 'ReleaseBlobs' }] });
     }
     case 'ProgressMade':
-      return progressed(current, letter);
+      return progressed(current, message);
     case 'AttemptSuperseded':
-      if (letter.epoch !== spec.epoch || status.supersededBy === letter.by) return IGNORED;
-      return next({ status: { ...status, supersededBy: letter.by } });
+      if (message.epoch !== spec.epoch || status.supersededBy === message.by) return IGNORED;
+      return next({ status: { ...status, supersededBy: message.by } });
     default:
       return IGNORED;
   }
 }
 
 /** What an older epoch says means nothing (I8), and neither does what comes after the end. */
-function progressed(current: This, letter: Extract<ObjectMessage, { letter: 'ProgressMade' }>): AttemptDecision {
+function progressed(current: This, message: Extract<ObjectMessage, { type: 'ProgressMade' }>): AttemptDecision {
   const { spec, status } = current.object;
-  const { completed, total } = letter;
+  const { completed, total } = message;
   const lives = status.phase === 'Provisioning' || status.phase === 'Running';
-  if (letter.epoch !== spec.epoch || !lives) return IGNORED;
+  if (message.epoch !== spec.epoch || !lives) return IGNORED;
   const { progress } = status;
   if (progress?.completed === completed && progress.total === total) return IGNORED;
   return next({ status: { ...status, progress: { stage: progress?.stage, completed, total } } });
@@ -145,7 +150,7 @@ function progressed(current: This, letter: Extract<ObjectMessage, { letter: 'Pro
 function granted(
   current: This,
   kept: AttemptPrivate,
-  letter: Extract<ObjectMessage, { letter: 'PlaceGranted' }>,
+  message: Extract<ObjectMessage, { type: 'PlaceGranted' }>,
   context: DecisionContext,
 ): AttemptDecision {
   const { status, metadata } = current.object;
@@ -161,9 +166,9 @@ function granted(
     progress: { stage: 'Starting' },
     placement: {
       interruptible: false,
-      offering: letter.offering,
+      offering: message.offering,
       rateUSDPerHour: '0.00',
-      regionClass: letter.regionClass,
+      regionClass: message.regionClass,
       warmReuse: false,
     },
     timings: { ...status.timings, acquiredTime: rfc3339Millis(context.now) },
@@ -174,41 +179,41 @@ function granted(
     private: after,
     finalizers: [...(metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER), WORK_FINALIZER],
     effects: [...startWork(current), ...tellOwner(current, granting, after)],
-    letters: wantPlace(current, true),
+    volatile: wantPlace(current, true),
   });
 }
 
 function denied(
   current: This,
   kept: AttemptPrivate,
-  letter: Extract<ObjectMessage, { letter: 'PlaceDenied' }>,
+  message: Extract<ObjectMessage, { type: 'PlaceDenied' }>,
   context: DecisionContext,
 ): AttemptDecision {
   const { status } = current.object;
   if (status.phase !== 'Queued') return IGNORED;
-  if (letter.final) return finish(current, kept, failed('CapacityUnavailable', letter.reason), context.now);
-  if (kept.message === letter.reason) return IGNORED;
+  if (message.final) return finish(current, kept, failed('CapacityUnavailable', message.reason), context.now);
+  if (kept.message === message.reason) return IGNORED;
   const waiting: AttemptStatus = {
     ...status,
     reason: 'WaitingForCapacity',
-    placement: { explain: { rejected: [{ offeringClass: LOCAL_OFFERING, reason: letter.reason }] } },
+    placement: { explain: { rejected: [{ offeringClass: LOCAL_OFFERING, reason: message.reason }] } },
   };
-  const after: AttemptPrivate = { ...kept, message: letter.reason, since: context.now };
+  const after: AttemptPrivate = { ...kept, message: message.reason, since: context.now };
   return next({ status: waiting, private: after, effects: tellOwner(current, waiting, after) });
 }
 
 function stop(
   current: This,
   kept: AttemptPrivate,
-  letter: Extract<ObjectMessage, { letter: 'StopAttempt' }>,
+  message: Extract<ObjectMessage, { type: 'StopAttempt' }>,
   context: DecisionContext,
 ): AttemptDecision {
   const { status } = current.object;
-  if (status.phase === 'Queued') return finish(current, kept, stopped(letter.reason), context.now);
+  if (status.phase === 'Queued') return finish(current, kept, stopped(message.reason), context.now);
   // An owner that asks an ended Attempt to stop has not heard of the end.
   if (hasEnded(status.phase)) return volatile(tellOwner(current, status, kept));
   if (kept.stopping !== undefined) return IGNORED;
-  return beginStop(current, kept, letter.reason, letter.graceSeconds, context);
+  return beginStop(current, kept, message.reason, message.graceSeconds, context);
 }
 
 function beginStop(
@@ -429,7 +434,7 @@ function effectFailed(
     }
     case 'Tell':
       // An owner that does not exist needs no message.
-      if (effect.letter.letter === 'AttemptChanged' && reason === 'NotFound') return IGNORED;
+      if (effect.message.type === 'AttemptChanged' && reason === 'NotFound') return IGNORED;
       return retryLater(status, context);
     case 'StopWork':
     case 'RemoveWork':

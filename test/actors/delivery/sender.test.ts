@@ -152,8 +152,8 @@ run('an endpoint is told about once per round how it stands, and again when it c
   const reports = openEndpointStatus({
     deliveries,
     endpoints: { get: () => one, all: () => [one] },
-    tell(_, letter) {
-      told.push(letter);
+    tell(_, message) {
+      told.push(message);
       return Promise.resolve(refusals-- <= 0);
     },
     onProblem: (message) => t.fail(message),
@@ -167,5 +167,5 @@ run('an endpoint is told about once per round how it stands, and again when it c
   stopping.abort();
   await reports.ended;
   const recent = [{ succeeded: false, time: attempt.at }];
-  t.deepEqual(told, [told[1], { letter: 'DeliveriesSeen', recent, succeeded: 0, failed: 1, last }]);
+  t.deepEqual(told, [told[1], { type: 'DeliveriesSeen', recent, succeeded: 0, failed: 1, last }]);
 });

@@ -65,7 +65,7 @@ function turn(world: World, number: number): void {
   else if (kind === 15) client(world, pick);
   else if (kind === 14) {
     const epoch = (seen(world)?.kept?.epoch ?? 1) - (pick % 3 === 0 ? 1 : 0);
-    world.send(BOX, { letter: 'ActivitySeen', epoch, at: world.now, busy: pick % 2 === 0 });
+    world.send(BOX, { type: 'ActivitySeen', epoch, at: world.now, busy: pick % 2 === 0 });
   } else if (kind === 13) world.lose(pick);
   else {
     const choices = world.choices();
@@ -235,7 +235,7 @@ test('What is deleted does not wait for files that nobody can want any more', (t
 test('The idle time begins anew with all that is asked of it, and does not run while something is under way', (t) => {
   const world = plain(['stay'], { idleTimeout: '2m' });
   const begun = world.now;
-  const say = (busy: boolean): void => world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy });
+  const say = (busy: boolean): void => world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy });
   world.now = begun + 60_000;
   say(true);
   t.is(seen(world)?.status.activity, 'Busy');
@@ -272,32 +272,32 @@ test('Brief commands, of which only the ends are told, each begin the idle time 
   const begun = world.now;
   for (const seconds of [20, 25, 49]) {
     world.now = begun + seconds * 1_000;
-    world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: false });
+    world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy: false });
     t.is(seen(world)?.status.activity, 'Idle');
   }
   const last = world.now;
   // Late: it changes nothing.
-  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: begun + 25_000, busy: false });
+  world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: begun + 25_000, busy: false });
   while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
   t.is(world.now - last, 60_000);
 });
 
 test('What was under way and is not said again has ended with its front door', (t) => {
   const world = plain(['stay'], { idleTimeout: '1m' });
-  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
+  world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
   const said = world.now;
   while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
   t.is(world.now - said, 180_000);
 });
 
-test('A letter of an earlier epoch keeps nothing awake', (t) => {
+test('A message of an earlier epoch keeps nothing awake', (t) => {
   const world = plain(['stay', 'stay']);
   world.change(BOX, { state: 'Stopped' });
   run(world);
   world.change(BOX, { state: 'Running' });
   run(world);
   const before = seen(world);
-  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
+  world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
   t.deepEqual(seen(world), before);
 });
 

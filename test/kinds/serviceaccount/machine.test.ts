@@ -82,7 +82,7 @@ test('an account under deletion issues no token, nor does nobody get one', (t) =
 
 test('use is noted at most once a minute', (t) => {
   const from = { address: { org: 'o-1', kind: 'ServiceAccount', project: 'a', name: 'one' }, uid: 'uid-0', version: 0 };
-  const used = (time: number) => ({ type: 'MessageReceived', from, letter: { letter: 'Used', time } }) as const;
+  const used = (time: number) => ({ type: 'MessageReceived', from, content: { type: 'Used', time } }) as const;
   const first = decided(serviceAccountKind, at(account({})), used(NOW));
   t.deepEqual(first.object.status, { lastUsedTime: '2026-01-02T03:04:05Z' });
   t.is(ask(serviceAccountKind, first, used(NOW + 30_000), momentAt()).outcome, 'Ignored');

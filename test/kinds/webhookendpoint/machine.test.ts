@@ -21,14 +21,14 @@ const rotate = (stored: Stored, previousSecretTTL: string, now = NOW): Next =>
 
 function seen(
   results: readonly boolean[],
-  more: Partial<Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>> = {},
+  more: Partial<Extract<ObjectMessage, { type: 'DeliveriesSeen' }>> = {},
 ): Message {
   const recent = results.map((succeeded, i) => ({ succeeded, time: NOW - i * 1_000 }));
   const from = { address: { org: 'o-1', kind: 'WebhookEndpoint', project: '', name: 'one' }, uid: 'uid-0', version: 0 };
   return {
     type: 'MessageReceived',
     from,
-    letter: { letter: 'DeliveriesSeen', recent, succeeded: 1, failed: 2, ...more },
+    content: { type: 'DeliveriesSeen', recent, succeeded: 1, failed: 2, ...more },
   };
 }
 

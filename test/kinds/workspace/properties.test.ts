@@ -252,7 +252,7 @@ test('Equal files are no new revision, and no more are kept than are wanted', (t
 test('Idle for idleTimeout it stops with its home saved, and something under way keeps it awake', (t) => {
   const world = plain(['stay'], { idleTimeout: '10m' });
   const say = (busy: boolean): void =>
-    world.send(DESKS[0] ?? HOME, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy });
+    world.send(DESKS[0] ?? HOME, { type: 'ActivitySeen', epoch: 1, at: world.now, busy });
   const begun = world.now;
   for (let minute = 1; minute <= 30; minute += 1) {
     world.now = begun + minute * 60_000;
