@@ -1,5 +1,5 @@
 /**
- * Owns what a contract case needs of an engine under test: orders with sensible defaults, waiting for states, reading logs.
+ * What a contract case needs of an engine under test: orders with sensible defaults, waiting for states, reading logs.
  * Every id is used once, so cases may share one engine and run at the same time.
  */
 import { setMaxListeners } from 'node:events';

@@ -1,4 +1,4 @@
-/** Owns tests of a runner on a ground of their own, in every way in which boxes can be made here. */
+/** Runs tests with a runner of their own each, in every way in which boxes can be made on this machine. */
 import test, { type ExecutionContext } from 'ava';
 import { Harness } from './compute-harness.js';
 import { EngineFixture, setups } from './namespaces-setups.js';

@@ -1,4 +1,4 @@
-/** Owns how each code that the service can answer with so far is raised over HTTP: against a whole service, or at its front door. */
+/** Raises each code that the service can answer with so far over HTTP: against a whole service, or against its HTTP layers alone. */
 import { Client as Database } from 'pg';
 import { openCommands } from '../../actors/work/commands.js';
 import { openFiles } from '../../actors/work/files/open.js';

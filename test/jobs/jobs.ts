@@ -1,6 +1,6 @@
 /**
- * Owns what black-box tests of Jobs share: a service, Jobs posted to it under their test's name, and their ends, which one
- * watch for all of them tells.
+ * What black-box tests of Jobs share: a service, Jobs posted to it under their test's name, and their ends, which one watch
+ * reports for all of them.
  */
 import { type Client, listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { startRunning, type Running, type Setup } from '../e2e/running.js';

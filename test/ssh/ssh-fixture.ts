@@ -1,4 +1,4 @@
-/** Owns a stand-in for the house behind the SSH door: commands run as processes of this machine, ports are its own. */
+/** Stands for what is behind the SSH server: commands run as processes of this machine, ports are its own. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';

@@ -1,4 +1,4 @@
-/** Owns running OpenSSH's own clients in tests: keys made on the spot, nothing read from or written to the user's home. */
+/** Runs OpenSSH's own clients in tests: keys made on the spot, nothing read from or written to the user's home. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Owns making a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
+ * Makes a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
  * speaks the previous protocol, a journal in the previous form. And, the other way, as a newer one would.
  */
 import { PROTOCOL_VERSIONS } from '../../src/runner/protocol/messages.js';

@@ -1,4 +1,4 @@
-/** Owns a front door over a MapStage for tests: one org with an Owner, a Viewer of one project, and a second org. */
+/** An HTTP server over an in-memory store for tests: one org with an Owner, a Viewer of one project, and a second org. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
 import { Registry } from 'prom-client';

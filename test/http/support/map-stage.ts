@@ -1,5 +1,5 @@
 /**
- * Owns a Stage over a Map, for tests of the front door alone: versions in write order, the changes log whole, watchers
+ * A ResourceService over a Map, for tests of the HTTP layers alone: versions in write order, the changes log whole, watchers
  * served in the next turn. It validates nothing and knows no machine; what objects mean is tested elsewhere.
  */
 import { addressKey, type Address } from '../../../src/api/address.js';

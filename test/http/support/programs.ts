@@ -1,4 +1,4 @@
-/** Owns what stands inside a box in tests of the front door: programs on real sockets of this machine, and executions by script. */
+/** Stands for what runs inside a box in tests of the HTTP layers: programs on real sockets of this machine, and executions by script. */
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Commands } from '../../../actors/work/commands.js';
