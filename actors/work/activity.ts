@@ -6,7 +6,7 @@
  * Each message may be a commit, so short activities are reported together: a beginning once it has lasted BRIEF_MS, and an end once
  * nothing has followed for REST_MS.
  *
- * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the front door.
+ * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the HTTP and SSH servers.
  */
 import type { Address } from '../../src/api/address.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';

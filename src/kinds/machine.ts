@@ -32,7 +32,7 @@ export interface DecisionContext {
 
 /** Where this deployment is reached from outside: for people to read in a status, never for deciding. */
 export interface PublicEndpoints {
-  /** URL of the front door without a path: `https://127.0.0.1:8443`. */
+  /** URL of the HTTP server without a path: `https://127.0.0.1:8443`. */
   readonly base: string;
   /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
   readonly toolDomain?: string | undefined;

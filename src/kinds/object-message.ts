@@ -62,14 +62,14 @@ export type ObjectMessage =
    */
   | { readonly type: 'ImagePinned'; readonly epoch: number; readonly digest: string }
   /**
-   * Front door → Sandbox: at `at` (ms since the epoch) something ran in it or was asked of it; `busy`: and is under way still.
+   * HTTP or SSH server → Sandbox: at `at` (ms since the epoch) something ran in it or was asked of it; `busy`: and is under way still.
    * Said when the first thing begins, when the last one has ended, and every minute between: a busy one that is not
-   * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).
+   * repeated for three minutes lapses, so that a server which dies keeps nothing awake. Of another epoch: means nothing (I8).
    */
   | { readonly type: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
   /** Service → Workspace: the browser tools that there are programs for inside now. Of another epoch: means nothing (I8). */
   | { readonly type: 'ToolsFound'; readonly epoch: number; readonly tools: readonly BrowserTool[] }
-  /** Front door → Attempt: its work says how far it has come, in units of its own. */
+  /** Attempt API → Attempt: its work says how far it has come, in units of its own. */
   | {
       readonly type: 'ProgressMade';
       readonly epoch: number;

@@ -63,7 +63,10 @@ export function box(more: Partial<WorkSpec> = {}): WorkSpec {
 }
 
 /** Waits until the command has printed so much that the word is in it; the output goes on behind what brought it. */
-export async function said(execution: Execution, word: string): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
+export async function printed(
+  execution: Execution,
+  word: string,
+): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
   const output = execution.output[Symbol.asyncIterator]();
   let text = '';
   while (!text.includes(word)) {

@@ -68,7 +68,7 @@ export class EngineFixture {
 
   static make(setup: Setup, more: Partial<RunnerSettings> = {}): EngineFixture {
     // Mode 0700, as under a closed home: no user of any work may enter it.
-    const base = mkdtempSync(join(tmpdir(), 'troupe-ground-'));
+    const base = mkdtempSync(join(tmpdir(), 'troupe-engine-'));
     if (setup.uid !== own) chownSync(base, setup.uid, setup.uid);
     const settings = runnerSettings
       .omit({ runnerDir: true, runtimeDir: true, runnerId: true })

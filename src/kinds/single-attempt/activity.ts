@@ -17,7 +17,7 @@ const NEWS_MS = 30_000;
 /** True when it is news. */
 export function noteActivity(draft: SingleAttemptDraft, message: ActivitySeen): boolean {
   const { live } = draft;
-  // I8: a front door that still looks at an earlier epoch keeps nothing awake.
+  // I8: a server that still looks at an earlier epoch keeps nothing awake.
   if (live?.epoch !== message.epoch || live.phase !== 'Running' || live.stopping) return false;
   const { activeAt = 0, busyAt } = draft.private;
   const at = Math.min(message.at, draft.now);

@@ -1,7 +1,7 @@
 /**
  * A small world for the machines of Job, Attempt and Node: their objects, the stored effects and timers between
  * them, an engine that runs work, and crashes. Nothing in it is real but the machines. What happens next is chosen by the
- * numbers of a tape, so that a property test can shrink a story.
+ * numbers of a scenario, so that a property test can shrink it.
  *
  * It is as unkind as the service may be: lanes run in any order among each other, effects are repeated, messages that
  * nothing stores are lost in a crash, the engine says everything again after one, and work may ignore being stopped.
@@ -21,7 +21,7 @@ import { asRow, isStartable, jobStatusOf } from './views.js';
 import type { Entity } from './entity.js';
 import { kindOf } from './kinds.js';
 import { laneOf, type Task } from './lanes.js';
-import { FakeEngine, type Fate, type Said, type Work } from './fake-engine.js';
+import { FakeEngine, type Fate, type PendingReport, type Work } from './fake-engine.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 
@@ -478,7 +478,7 @@ export class World {
     this.engine.goOn(work, this.now);
   }
 
-  #report(said: Said): void {
+  #report(said: PendingReport): void {
     const first = this.engine.take(said);
     if (first === undefined) return;
     const attempt = this.entities.get(addressKey(first.work.attempt));

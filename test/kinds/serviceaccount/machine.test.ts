@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Author } from '../../../src/api/access/author.js';
 import { bearerHash } from '../../../src/kinds/serviceaccount/machine.js';
 import { serviceAccountKind } from '../../../src/kinds/serviceaccount/index.js';
-import { ask, at, decided, NOW, objectOf, owner, refusalOf, momentAt } from '../decide.js';
+import { ask, at, decided, NOW, objectOf, owner, refusalOf, contextAt } from '../decide.js';
 
 const developer: Author = {
   name: 'dev@example.org',
@@ -85,6 +85,6 @@ test('use is noted at most once a minute', (t) => {
   const used = (time: number) => ({ type: 'MessageReceived', from, content: { type: 'Used', time } }) as const;
   const first = decided(serviceAccountKind, at(account({})), used(NOW));
   t.deepEqual(first.object.status, { lastUsedTime: '2026-01-02T03:04:05Z' });
-  t.is(ask(serviceAccountKind, first, used(NOW + 30_000), momentAt()).outcome, 'Ignored');
-  t.is(ask(serviceAccountKind, first, used(NOW + 61_000), momentAt()).outcome, 'Next');
+  t.is(ask(serviceAccountKind, first, used(NOW + 30_000), contextAt()).outcome, 'Ignored');
+  t.is(ask(serviceAccountKind, first, used(NOW + 61_000), contextAt()).outcome, 'Next');
 });

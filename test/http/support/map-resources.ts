@@ -16,7 +16,7 @@ import type {
   WriteRequest,
 } from '../../../actors/resource-service.js';
 
-export interface MapStage extends ResourceService {
+export interface MapResources extends ResourceService {
   /** Puts an object in place as the service would, without a caller. */
   put(address: Address, object: ApiObject): Promise<number>;
   /** Everything at or below this version is forgotten. */
@@ -42,7 +42,7 @@ function inRange(range: Range, address: Address): boolean {
   );
 }
 
-export function openMapStage(): MapStage {
+export function openMapResources(): MapResources {
   const log: CommittedChange[] = [];
   const current = new Map<string, { address: Address; body: Buffer; version: number }>();
   const live = new Set<Live>();
