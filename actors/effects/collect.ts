@@ -22,14 +22,12 @@ const LOOK = 16;
 const MOST_ABOVE = 1_000;
 
 export const collectChildrenEffect: LaterEffectDefinition<'CollectChildren', ChildrenDeps> = {
-  when: 'later',
   pool: 'general',
   laneOf: () => 'children',
   run: collectChildren,
 };
 
 export const collectProjectEffect: LaterEffectDefinition<'CollectProject', ChildrenDeps> = {
-  when: 'later',
   pool: 'general',
   laneOf: () => 'project',
   run: collectProject,

@@ -22,7 +22,6 @@ export interface CountDeps {
 }
 
 export const countPlacesEffect: LaterEffectDefinition<'CountPlaces', Omit<CountDeps, 'messagesSent'>> = {
-  when: 'later',
   pool: 'general',
   laneOf: (_effect, asking) => addressKey(asking),
   run: (row, effect, deps, { messagesSent }) => countPlaces(row, effect, { ...deps, messagesSent }),

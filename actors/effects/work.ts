@@ -42,7 +42,6 @@ const overrules = ({ epoch }: EffectOf<'StopWork' | 'RemoveWork'>, earlier: Late
   earlier.type === 'StartWork' && earlier.epoch === epoch;
 
 export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
-  when: 'later',
   pool: 'starts',
   laneOf,
   async run(row, effect, deps, { signal, pool }) {
@@ -53,7 +52,6 @@ export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
 };
 
 export const stopWorkEffect: LaterEffectDefinition<'StopWork', WorkDeps> = {
-  when: 'later',
   pool: 'ends',
   laneOf,
   overrules,
@@ -64,7 +62,6 @@ export const stopWorkEffect: LaterEffectDefinition<'StopWork', WorkDeps> = {
 };
 
 export const removeWorkEffect: LaterEffectDefinition<'RemoveWork', WorkDeps> = {
-  when: 'later',
   pool: 'ends',
   laneOf,
   overrules,

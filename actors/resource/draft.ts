@@ -10,7 +10,7 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
-import { isLater } from '../effects/table.js';
+import { isLater } from '../effects/commit-effects.js';
 
 export interface Draft {
   readonly address: Address;

@@ -9,7 +9,7 @@
 import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
-import { isLater } from '../../../actors/effects/table.js';
+import { isLater } from '../../../actors/effects/commit-effects.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
