@@ -167,7 +167,7 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
       for (const visit of visits) {
         const owner = visit.principal?.owner;
         if (owner?.org !== org) continue;
-        if (kind === 'Workspace' && (owner.project !== project || owner.name !== name)) continue;
+        if (kind === owner.kind && (owner.project !== project || owner.name !== name)) continue;
         void visit.reconsider();
       }
     },
