@@ -10,32 +10,33 @@
  * (finalizer). I8: a report or message of another epoch, or one that the present state does not wait for, changes nothing.
  * Being opened again is always safe: it asks for its place, its stop and its removal once more, and all are idempotent.
  */
-import { parseTime, rfc3339Millis } from '../../api/time.js';
+import { rfc3339Millis } from '../../api/time.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
-import type { Decision, Machine, Message, DecisionContext } from '../machine.js';
+import type { Machine, Message, DecisionContext } from '../machine.js';
 import { LOCAL_OFFERING } from '../offering/local.js';
-import type { WorkReport } from '../report.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
-import { end, failed, faulty, judgeExit, lostCapacity, seconds, stopped, type Ended, type Verdict } from './ending.js';
+import { failed, faulty, finish, stopped } from './ending.js';
+import { takeReport } from './reports.js';
 import { hasEnded, type AttemptSpec, type AttemptStatus } from './schema.js';
-import { wantsProof } from './annotations.js';
-import { ownerOf, UNPLACED, WORK_FINALIZER, type AttemptPrivate, type This } from './state.js';
-
-type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;
-type Written = Extract<AttemptDecision, { outcome: 'Next' }>;
-
-const IGNORED: AttemptDecision = { outcome: 'Ignored' };
+import {
+  IGNORED,
+  next,
+  ownerOf,
+  UNPLACED,
+  UNSAVED_MS,
+  volatile,
+  WORK_FINALIZER,
+  type AttemptDecision,
+  type AttemptPrivate,
+  type This,
+  type Written,
+} from './state.js';
 
 /** Beyond the grace, how long the end of stopped work may take to be reported before it is removed by force. */
 const STOP_SLACK_MS = 30_000;
-/** A deletion waits so long for what could not be saved. */
-const UNSAVED_MS = 60_000;
 /** Between tries of what failed: removing work, asking the Node, telling the owner. */
 const RETRY_MS = 30_000;
-
-/** The start found that there is nobody any more to run it for. */
-const OWNER_GONE = 'OwnerGone';
 
 export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate, undefined, never> = {
   decide(current, _side, message, context) {
@@ -50,12 +51,12 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
       case 'Activated':
         return again(current, kept);
       case 'TimerFired':
-        return timerFired(current, kept, message.timer, context);
+        return timerFired(current, kept, message.timer);
       case 'MessageReceived':
         return takeMessage(current, kept, message.content, context);
       case 'Reported':
         if (message.report.epoch !== current.object.spec.epoch) return IGNORED; // I8
-        return reported(current, kept, message.report, context);
+        return takeReport(current, kept, message.report, context);
       case 'EffectFailed':
         return effectFailed(current, kept, message, context);
       default:
@@ -67,24 +68,6 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
     return hasEnded(status.phase) && (acquiredTime === undefined || deletionProvenTime !== undefined);
   },
 };
-
-function next(change: {
-  readonly status: AttemptStatus;
-  readonly private?: AttemptPrivate;
-  readonly effects?: readonly Effect[];
-  readonly volatile?: readonly LaterEffect[];
-  readonly finalizers?: readonly string[];
-}): Written {
-  return { outcome: 'Next', effects: [], ...change };
-}
-
-function volatile(messages: readonly LaterEffect[]): AttemptDecision {
-  return messages.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], volatile: messages };
-}
-
-function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): Written {
-  return next(end(current, kept, verdict, time) satisfies Ended);
-}
 
 function created(current: This, context: DecisionContext): AttemptDecision {
   const { object } = current;
@@ -267,113 +250,6 @@ function removeLive(current: This, kept: AttemptPrivate, status: AttemptStatus):
   return next({ status, private: after, effects: [removeWork(current, true), ...cancel] });
 }
 
-function reported(current: This, kept: AttemptPrivate, report: WorkReport, context: DecisionContext): AttemptDecision {
-  const { status } = current.object;
-  if (report.report === 'Removed') return removed(current, kept, report.time);
-  if (kept.work !== 'Live' || hasEnded(status.phase)) return IGNORED;
-  switch (report.report) {
-    case 'Prepared':
-      return IGNORED; // comes again with `Started`; alone it is not worth a commit
-    case 'Started':
-      return started(current, kept, report);
-    case 'Saving':
-      return saving(current, kept, report.error, context);
-    case 'Exited':
-      return finish(current, kept, judgeExit(report, kept.stopping), report.time);
-    case 'StartFailed': {
-      const { reason, message, time } = report;
-      if (reason === OWNER_GONE) return abandon(current, kept, message, time);
-      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), time);
-      return finish(current, kept, faulty(reason, message), time);
-    }
-    default: // Lost
-      if (kept.stopping !== undefined) return finish(current, kept, stopped(kept.stopping), context.now);
-      return finish(current, kept, lostCapacity('NodeLost', report.message), report.time);
-  }
-}
-
-/** It was made while its owner went, so that nobody collects it: it goes by itself. */
-function abandon(current: This, kept: AttemptPrivate, message: string, time: number): AttemptDecision {
-  const ended = end(current, kept, failed(OWNER_GONE, message), time);
-  return next({ ...ended, effects: [...ended.effects, removeWork(current, true), { type: 'DeleteSelf' }] });
-}
-
-function started(
-  current: This,
-  kept: AttemptPrivate,
-  report: Extract<WorkReport, { report: 'Started' }>,
-): AttemptDecision {
-  const { status } = current.object;
-  if (status.phase !== 'Provisioning') return IGNORED;
-  const acquired = parseTime(status.timings?.acquiredTime ?? '') ?? report.time;
-  const running: AttemptStatus = {
-    ...status,
-    phase: 'Running',
-    progress: { ...status.progress, stage: 'Running' },
-    timings: {
-      ...status.timings,
-      ...(report.preparedAt !== undefined && { registeredTime: rfc3339Millis(report.preparedAt) }),
-      commandStartedTime: rfc3339Millis(report.time),
-      bootSeconds: seconds(acquired, report.time),
-    },
-  };
-  const after: AttemptPrivate = { ...kept, since: report.time, unrestored: report.unrestored };
-  return next({ status: running, private: after, effects: tellOwner(current, running, after) });
-}
-
-/**
- * It takes as long as it takes: nothing is removed by force while it goes on. Only one that is deleted does not wait for what
- * cannot be saved.
- */
-function saving(
-  current: This,
-  kept: AttemptPrivate,
-  error: string | undefined,
-  context: DecisionContext,
-): AttemptDecision {
-  if (kept.saving !== undefined && (error === undefined || kept.saving.error === error)) return IGNORED;
-  const { status, metadata } = current.object;
-  const after: AttemptPrivate = { ...kept, saving: { error } };
-  const effects: Effect[] = error === undefined ? [] : [...tellOwner(current, status, after)];
-  const going = error !== undefined && metadata.deletionTimestamp !== undefined;
-  if (going) effects.push({ type: 'ArmTimer', timer: 'stop', at: context.now + UNSAVED_MS });
-  else if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
-  return next({ status, private: after, effects });
-}
-
-/** The proof: the place is free, and a deletion need not wait any longer. */
-function removed(current: This, kept: AttemptPrivate, time: number): AttemptDecision {
-  if (kept.work !== 'Live' && kept.work !== 'Going') return IGNORED;
-  const { metadata, status: before } = current.object;
-  // Work that is gone without having ended was lost, or stopped by force.
-  const ended = hasEnded(before.phase)
-    ? { status: before, private: kept, effects: [] }
-    : end(current, { ...kept, work: 'Gone' }, unreported(kept), time);
-  const finished = parseTime(ended.status.timings?.finishedTime ?? '') ?? time;
-  const status: AttemptStatus = {
-    ...ended.status,
-    timings: {
-      ...ended.status.timings,
-      deletionProvenTime: rfc3339Millis(time),
-      teardownSeconds: seconds(finished, time),
-    },
-  };
-  const after: AttemptPrivate = { ...ended.private, work: 'Gone' };
-  const release = hasEnded(before.phase) ? [releasePlace()] : [];
-  // An end that is told only now says so itself.
-  const proof = hasEnded(before.phase) && wantsProof(metadata.annotations) ? tellOwner(current, status, after) : [];
-  return next({
-    status,
-    private: after,
-    finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
-    effects: [...ended.effects, ...release, ...proof],
-  });
-}
-
-function unreported(kept: AttemptPrivate): Verdict {
-  return kept.stopping === undefined ? lostCapacity('NodeLost', 'the work is gone') : stopped(kept.stopping);
-}
-
 /** Everything that the present state still needs from others, said once more. */
 function reminders(current: This, kept: AttemptPrivate): readonly LaterEffect[] {
   const { status } = current.object;
@@ -396,7 +272,7 @@ function again(current: This, kept: AttemptPrivate): AttemptDecision {
   return volatile(reminders(current, kept));
 }
 
-function timerFired(current: This, kept: AttemptPrivate, timer: string, _moment: DecisionContext): AttemptDecision {
+function timerFired(current: This, kept: AttemptPrivate, timer: string): AttemptDecision {
   const { status } = current.object;
   switch (timer) {
     case 'stop':
