@@ -7,7 +7,6 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { listAt, objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
@@ -17,7 +16,8 @@ import { until } from '../e2e/until.js';
 import { SMALL, sh } from '../jobs/jobs.js';
 import { keepDoneEffects, withDatabase } from './older.js';
 
-const FOLDER = fileURLToPath(new URL('../../../test/upgrade/data/', import.meta.url));
+const folder = process.argv[2];
+if (folder === undefined) throw new Error('usage: make-data FOLDER');
 const run = promisify(execFile);
 
 async function made(answer: Promise<Answer>): Promise<void> {
@@ -129,15 +129,15 @@ try {
   await withDatabase(service, (database) =>
     database.query('DROP TRIGGER keep_done ON effects; DROP FUNCTION keep_row'),
   );
-  await mkdir(FOLDER, { recursive: true });
+  await mkdir(folder, { recursive: true });
   const options = { maxBuffer: 64 * 1024 * 1024 };
   const dump = ['--no-owner', '--no-privileges', '--inserts', service.databaseUrl];
   const { stdout } = await run(process.env['PG_DUMP'] ?? 'pg_dump', dump, options);
   // What is for psql alone.
   const sql = stdout.replaceAll(/^\\.*\n/gm, '');
-  await writeFile(join(FOLDER, 'database.sql.gz'), gzipSync(`-- killed at ${Date.now()}\n${sql}`, { level: 9 }));
+  await writeFile(join(folder, 'database.sql.gz'), gzipSync(`-- killed at ${Date.now()}\n${sql}`, { level: 9 }));
   const files = ['id', 'admin.key', 'blobs', 'runner/id', 'runner/journal.jsonl', 'runner/logs'];
-  await run('tar', ['-C', service.dataDir, '-czf', join(FOLDER, 'files.tar.gz'), ...files]);
+  await run('tar', ['-C', service.dataDir, '-czf', join(folder, 'files.tar.gz'), ...files]);
 } finally {
   await service.close();
 }
