@@ -21,7 +21,7 @@ export interface MessageRouter {
 }
 
 /** Messages of a lease: their sender waits for an answer, so it gets `EffectFailed` when there is no receiver. Others need no reader. */
-const WAITS: ReadonlySet<ObjectMessage['letter']> = new Set([
+const WAITS: ReadonlySet<ObjectMessage['type']> = new Set([
   'LeaseWanted',
   'LeaseReturned',
   'LeaseGranted',
@@ -51,15 +51,15 @@ export function openMessageRouter(
 
   return {
     deliver,
-    send: (to, uid, letter) =>
-      deliver(to, uid, { type: 'MessageReceived', from: { address: to, uid, version: 0 }, letter }),
-    async tell(row, to, uid, letter) {
+    send: (to, uid, message) =>
+      deliver(to, uid, { type: 'MessageReceived', from: { address: to, uid, version: 0 }, content: message }),
+    async tell(row, to, uid, message) {
       const from = { address: row.address, uid: row.uid, version: Math.max(0, row.version) };
-      switch (await deliver(to, uid, { type: 'MessageReceived', from, letter })) {
+      switch (await deliver(to, uid, { type: 'MessageReceived', from, content: message })) {
         case 'Done':
           return DONE;
         case 'Absent':
-          return WAITS.has(letter.letter)
+          return WAITS.has(message.type)
             ? { outcome: 'Failed', reason: 'NotFound', message: `${to.kind} "${to.name}" does not exist` }
             : DONE;
         case 'Parked':

@@ -27,7 +27,7 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
   const order = {
     ...{ kinds, engine, secrets, inputs, access, read, now: clock },
     // Lost in a crash, like any use that is not noted yet.
-    used: (address: Address, uid: string): void => void router.send(address, uid, { letter: 'Used', time: clock() }),
+    used: (address: Address, uid: string): void => void router.send(address, uid, { type: 'Used', time: clock() }),
   };
   const detached = openDetached({ attempts, activity, read, onProblem });
   const tools = openTools({ ...order, attempts, router, stopping, onProblem });

@@ -4,8 +4,8 @@ import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/resource-service.js';
 import type { Exchange } from './exchange.js';
 import { checkQueryNames } from './query-names.js';
-import { serveBelow, serveCollection, serveObject } from './resources/dispatch.js';
-import { refuseBelow } from './routes/unbuilt.js';
+import { serveSubresource, serveCollection, serveObject } from './resources/dispatch.js';
+import { refuseSubresource } from './routes/unbuilt.js';
 import type { ServerContext } from './server-context.js';
 import type { CollectionRouteTarget, SubresourceTarget, Targets } from './target.js';
 
@@ -76,13 +76,13 @@ export async function serveTarget(x: Exchange, deps: HandleDeps): Promise<void> 
     case 'object':
       return serveObject(x, context, caller, target);
     case 'below': {
-      if (await serveBelow(x, context, caller, target)) return;
+      if (await serveSubresource(x, context, caller, target)) return;
       const found = deps.subresources.get(`${target.kind.plural}/${target.below}`);
       if (found !== undefined) {
         if (x.hasQuery) checkQueryNames(target.below, x.query, x.url);
         return found.serve(x, context, caller, target);
       }
-      await refuseBelow(x, context, caller, target);
+      await refuseSubresource(x, context, caller, target);
       throw noSuchPath(x);
     }
     case 'extra': {

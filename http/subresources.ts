@@ -20,7 +20,7 @@ import { serveOutputs } from './routes/outputs.js';
 import { servePorts } from './routes/ports.js';
 import { serveProcesses } from './routes/processes.js';
 import { serveTerminal } from './routes/terminal.js';
-import { BESIDE, refuseBeside } from './routes/unbuilt.js';
+import { UNSERVED_COLLECTION_ROUTES, refuseCollectionRoute } from './routes/unbuilt.js';
 import { serveLinks } from './tools/links.js';
 
 const HANDLERS: Readonly<Record<Subresource, ServeSubresource>> = {
@@ -47,12 +47,12 @@ export function openSubresources(kinds: readonly KindDefinition[]): Subresources
 }
 
 const refuseUnserved: ServeCollectionRoute = async (x, _context, caller, target) => {
-  refuseBeside(x, caller, target);
+  refuseCollectionRoute(x, caller, target);
   throw noSuchPath(x);
 };
 
 export const COLLECTION_ROUTES: CollectionRoutes = new Map([
-  ...[...BESIDE].map((name) => [`v1/${name}`, refuseUnserved] as const),
+  ...[...UNSERVED_COLLECTION_ROUTES].map((name) => [`v1/${name}`, refuseUnserved] as const),
   ['v1/blobs', serveBlobs] as const,
   ['v1/events', serveEvents] as const,
   ['core/events', serveEvents] as const,

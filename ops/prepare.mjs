@@ -1,5 +1,5 @@
 /**
- * Owns what must be done in a fresh clone before anything of it can run: the right Node, the packages, the build.
+ * Makes a fresh clone ready to run: checks for the right Node, the packages, the build.
  * Plain JavaScript without dependencies, because it runs before there are any.
  */
 import { spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * Owns the directory in which a test run keeps what it makes (clusters, data directories, boxes), and what is left of runs that were killed.
+ * Makes the directory in which a test run keeps its files (clusters, data directories, boxes), and clears what killed runs have left.
  *
  * It is in memory where the system has a place for that with enough room: what tests make is thrown away, and a file system on a
  * disk may need more time for tens of thousands of small files that come and go than all that is tested with them. A TMPDIR that is

@@ -113,7 +113,7 @@ export const masterKeys = z.string().transform((text, context): readonly Buffer[
 });
 
 /** Port to listen on; 0 any free one; `off` none. */
-export const doorPort = (what: string): z.ZodType<number | 'off', string> =>
+export const listenerPort = (what: string): z.ZodType<number | 'off', string> =>
   z.string().transform((text, context): number | 'off' => {
     if (text === '0') return 'off';
     if (text === 'any') return 0;

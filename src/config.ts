@@ -14,7 +14,7 @@ import {
   bytes,
   compute,
   dnsName,
-  doorPort,
+  listenerPort,
   images,
   integer,
   masterKeys,
@@ -77,7 +77,7 @@ export const SETTINGS = {
     'TROUPE_TLS_PORT',
     'port',
     '8443',
-    doorPort('TLS'),
+    listenerPort('TLS'),
     'Port for HTTPS; 0 turns TLS off, `any` takes any free one. kubectl needs it: it sends no token over plain HTTP.',
   ),
   tlsCert: setting(
@@ -92,7 +92,7 @@ export const SETTINGS = {
     'TROUPE_SSH_PORT',
     'port',
     '2222',
-    doorPort('SSH'),
+    listenerPort('SSH'),
     'Port on HOST for SSH into Workspaces; 0 closes it, `any` takes any free one. Only public keys that a Workspace or a member of its org names open it. When the default port is taken, any free one is used; another one that is taken stays closed. The log and each Workspace say so.',
   ),
   publicUrl: setting(

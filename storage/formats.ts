@@ -29,8 +29,8 @@ const asItWas = (value: unknown): unknown => value;
 
 /** Format 0 is what was written before the first release. */
 export const FORMATS: Formats = {
-  effects: { current: 1, steps: { 0: answerNobody } },
-  private: { current: 1, steps: { 0: asItWas } },
+  effects: { current: 2, steps: { 0: answerNobody, 1: nameMessages } },
+  private: { current: 2, steps: { 0: asItWas, 1: namePrivate } },
   slots: { current: 1, steps: { 0: asItWas } },
   timers: { current: 1, steps: { 0: asItWas } },
 };
@@ -39,13 +39,44 @@ export const FORMATS: Formats = {
 function answerNobody(stored: unknown): unknown {
   if (!Array.isArray(stored)) return stored;
   return stored.map((effect: unknown) =>
-    typeof effect === 'object' && effect !== null && 'type' in effect && effect.type === 'CollectChildren'
-      ? { answer: false, ...effect }
-      : effect,
+    isRecord(effect) && effect['type'] === 'CollectChildren' ? { answer: false, ...effect } : effect,
   );
 }
 
-/** As a newer program writes them. */
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Effects 1 → 2: the message of a `Tell` was its `letter`, and so was the type of the message. */
+function nameMessages(stored: unknown): unknown {
+  if (!Array.isArray(stored)) return stored;
+  return stored.map((effect: unknown) => {
+    if (!isRecord(effect) || effect['type'] !== 'Tell') return effect;
+    const { letter, ...rest } = effect;
+    if (!isRecord(letter)) return effect;
+    const { letter: type, ...message } = letter;
+    return { ...rest, message: { type, ...message } };
+  });
+}
+
+/** Private state 1 → 2: of Sandboxes and Workspaces, whose `live.heard` and `turning.told` have other names. */
+function namePrivate(stored: unknown): unknown {
+  if (!isRecord(stored)) return stored;
+  const { live, turning, ...rest } = stored;
+  return {
+    ...rest,
+    ...(live !== undefined && { live: renamed(live, 'heard', 'acknowledged') }),
+    ...(turning !== undefined && { transition: renamed(turning, 'told', 'reported') }),
+  };
+}
+
+function renamed(value: unknown, from: string, to: string): unknown {
+  if (!isRecord(value) || !(from in value)) return value;
+  const { [from]: kept, ...rest } = value;
+  return { ...rest, [to]: kept };
+}
+
+/** What this program writes. */
 export const CURRENT_FORMAT = {
   effects: FORMATS.effects.current,
   private: FORMATS.private.current,

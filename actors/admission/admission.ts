@@ -109,7 +109,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       if (refusal) return refusal;
     }
     const target = { kind: address.kind, name: address.name };
-    const shown = kind.plainSight ? await checkPlaintextSecrets(kind, address, object, deps) : [];
+    const shown = kind.plaintextSecretCheck ? await checkPlaintextSecrets(kind, address, object, deps) : [];
     const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
     const causes = [...missing, ...shown, ...checkDials(kind, object, before, deps)];
     if (causes.length === 0) return undefined;
@@ -134,7 +134,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
 
   return {
     check(kind, address, object, before) {
-      const namesNone = !kind.plainSight && !kind.references && !kind.dials;
+      const namesNone = !kind.plaintextSecretCheck && !kind.references && !kind.dials;
       if (namesNone && (!entersProject(kind, before) || isActive(address))) return undefined;
       return lookUp(kind, address, object, before);
     },

@@ -25,7 +25,7 @@ export async function checkPlaintextSecrets(
   object: ApiObject,
   { read, secrets }: PlaintextSecretsDeps,
 ): Promise<readonly Cause[]> {
-  const seen = kind.plainSight?.(object);
+  const seen = kind.plaintextSecretCheck?.(object);
   if (seen === undefined || seen.texts.length === 0 || seen.secrets.length === 0) return [];
   const texts = seen.texts.map(({ text }) => text);
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);

@@ -16,7 +16,7 @@ const AT_ONCE = 200;
 /** The counts are kept to within ten minutes. */
 const COUNTS_EVERY_MS = 10 * 60_000;
 
-type Seen = Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>;
+type Seen = Extract<ObjectMessage, { type: 'DeliveriesSeen' }>;
 export type LastAttempt = NonNullable<Seen['last']>;
 
 export interface EndpointStatus {
@@ -67,7 +67,7 @@ export function openEndpointStatus(deps: EndpointStatusDeps): EndpointStatus {
       await Promise.all(
         summaries.map(async ({ endpoint: uid, recent, succeeded, failed }) => {
           const endpoint = deps.endpoints.get(uid);
-          const message = { letter: 'DeliveriesSeen', recent, succeeded, failed, last: lasts.get(uid) } as const;
+          const message = { type: 'DeliveriesSeen', recent, succeeded, failed, last: lasts.get(uid) } as const;
           if (endpoint === undefined || (await deps.tell(endpoint, message))) sent.add(uid);
         }),
       );

@@ -33,7 +33,6 @@ export type ServiceWrite =
   | { readonly verb: 'delete'; readonly options: DeleteOptions };
 
 export const createChildEffect: LaterEffectDefinition<'CreateChild', ChildrenDeps> = {
-  when: 'later',
   pool: 'general',
   // The same as of a message to it: a message to a child comes after the child was made.
   laneOf: ({ kind, name, project }, asking) =>
@@ -42,7 +41,6 @@ export const createChildEffect: LaterEffectDefinition<'CreateChild', ChildrenDep
 };
 
 export const deleteChildEffect: LaterEffectDefinition<'DeleteChild', ChildrenDeps> = {
-  when: 'later',
   pool: 'general',
   laneOf: ({ kind, name }, asking) => addressKey({ ...asking, kind, name }),
   run: deleteChild,

@@ -22,14 +22,12 @@ const LOOK = 16;
 const MOST_ABOVE = 1_000;
 
 export const collectChildrenEffect: LaterEffectDefinition<'CollectChildren', ChildrenDeps> = {
-  when: 'later',
   pool: 'general',
   laneOf: () => 'children',
   run: collectChildren,
 };
 
 export const collectProjectEffect: LaterEffectDefinition<'CollectProject', ChildrenDeps> = {
-  when: 'later',
   pool: 'general',
   laneOf: () => 'project',
   run: collectProject,
@@ -87,7 +85,7 @@ async function lookAgain(collection: Collection): Promise<EffectOutcome> {
 }
 
 function tellGone(row: StoredEffects, deps: ChildrenDeps): Promise<EffectOutcome> {
-  return deps.tell(row, row.address, row.uid, { letter: 'ChildrenGone' });
+  return deps.tell(row, row.address, row.uid, { type: 'ChildrenGone' });
 }
 
 interface Released {
@@ -198,7 +196,7 @@ export async function collectProject(
   if (outcomes.worst.outcome !== 'Done') return outcomes.worst;
   // I12: before the name is free. Nothing is left that would store another.
   if (remaining === 0) await deps.forgetBlobs(org, effect.project);
-  return deps.tell(row, row.address, row.uid, { letter: 'ProjectCollected', project: effect.project, remaining });
+  return deps.tell(row, row.address, row.uid, { type: 'ProjectCollected', project: effect.project, remaining });
 }
 
 /** Runs all, a few side by side, and answers the worst that came of them. */

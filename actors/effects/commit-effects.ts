@@ -1,5 +1,8 @@
-/** Effects that become rows of the very transaction of the state that asked for them (I5): nothing is left to do afterwards. */
-import type { CommitEffect } from '../../src/kinds/effect.js';
+/**
+ * The table of effects that become rows of the very transaction of the state that asked for them (I5): nothing is left to do
+ * afterwards. Pure. Every other effect is a later one.
+ */
+import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { CommitRequest, EventRow, TimerWrite } from '../../storage/commit/request.js';
 import type { EffectOf } from './definition.js';
 
@@ -25,57 +28,57 @@ export interface CommitContext {
   nextGeneration(): number;
 }
 
-export interface CommitEffectDefinition<Type extends CommitEffect['type']> {
-  readonly when: 'commit';
-  readonly addRows: (rows: CommitRows, effect: EffectOf<Type>, context: CommitContext) => void;
-}
+type AddRows<Type extends CommitEffect['type']> = (
+  rows: CommitRows,
+  effect: EffectOf<Type>,
+  context: CommitContext,
+) => void;
 
-export const COMMIT_EFFECTS: { readonly [Type in CommitEffect['type']]: CommitEffectDefinition<Type> } = {
-  Emit: atCommit(({ events }, { event, reason, message }, { status }) => {
+const COMMIT_EFFECTS: { readonly [Type in CommitEffect['type']]: AddRows<Type> } = {
+  Emit: ({ events }, { event, reason, message }, { status }) => {
     events.push({ event, reason, message, status: eventStatus(status) });
-  }),
-  ArmTimer: atCommit(({ timers }, { timer, at }, context) => {
+  },
+  ArmTimer: ({ timers }, { timer, at }, context) => {
     timers.push({ op: 'arm', timer, generation: context.nextGeneration(), at });
-  }),
-  CancelTimer: atCommit(({ timers }, { timer }) => {
+  },
+  CancelTimer: ({ timers }, { timer }) => {
     timers.push({ op: 'clear', timer, generation: Number.MAX_SAFE_INTEGER });
-  }),
+  },
   // Sealed before, since values that are kept have to be read.
-  SealSecret: atCommit(() => undefined),
-  DropSecretVersions: atCommit((rows, { below }) => {
+  SealSecret: () => undefined,
+  DropSecretVersions: (rows, { below }) => {
     rows.dropSecretsBelow = below;
-  }),
-  GrantCredential: atCommit(({ credentials }, { sha256, expires, detail }) => {
+  },
+  GrantCredential: ({ credentials }, { sha256, expires, detail }) => {
     credentials.push({ sha256, expires, detail });
-  }),
-  RevokeCredentials: atCommit((rows) => {
+  },
+  RevokeCredentials: (rows) => {
     rows.revokeCredentials = true;
-  }),
-  ReleaseBlobs: atCommit((rows, _effect, { gone }) => {
+  },
+  ReleaseBlobs: (rows, _effect, { gone }) => {
     rows.blobs = gone ? undefined : [];
-  }),
-  PlaceHold: atCommit(({ holds }, { hold }) => {
+  },
+  PlaceHold: ({ holds }, { hold }) => {
     holds.push(hold);
-  }),
-  ReleaseHold: atCommit(({ releases }, { key }) => {
+  },
+  ReleaseHold: ({ releases }, { key }) => {
     releases.push(key);
-  }),
-  Post: atCommit(({ postings }, { posting }) => {
+  },
+  Post: ({ postings }, { posting }) => {
     postings.push(posting);
-  }),
+  },
   // Has set `deletionTimestamp` in the draft.
-  DeleteSelf: atCommit(() => undefined),
+  DeleteSelf: () => undefined,
 };
 
-function atCommit<Type extends CommitEffect['type']>(
-  add: CommitEffectDefinition<Type>['addRows'],
-): CommitEffectDefinition<Type> {
-  return { when: 'commit', addRows: add };
+/** From the table, where every CommitEffect has its entry and nothing else has one. */
+export function isLater(effect: Effect): effect is LaterEffect {
+  return !(effect.type in COMMIT_EFFECTS);
 }
 
 export function addRows(rows: CommitRows, effect: CommitEffect, context: CommitContext): void {
   // The key of an entry and the type of its effect are the same, which is more than the compiler sees of a union.
-  const add = COMMIT_EFFECTS[effect.type].addRows as CommitEffectDefinition<CommitEffect['type']>['addRows'];
+  const add = COMMIT_EFFECTS[effect.type] as AddRows<CommitEffect['type']>;
   add(rows, effect, context);
 }
 

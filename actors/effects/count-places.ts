@@ -22,7 +22,6 @@ export interface CountDeps {
 }
 
 export const countPlacesEffect: LaterEffectDefinition<'CountPlaces', Omit<CountDeps, 'messagesSent'>> = {
-  when: 'later',
   pool: 'general',
   laneOf: (_effect, asking) => addressKey(asking),
   run: (row, effect, deps, { messagesSent }) => countPlaces(row, effect, { ...deps, messagesSent }),
@@ -39,7 +38,7 @@ export async function countPlaces(
   }
   // What the Attempts tell comes first, or places would be given out that are taken.
   await deps.messagesSent(row.address);
-  return deps.router.tell(row, row.address, row.uid, { letter: 'PlacesCounted', count });
+  return deps.router.tell(row, row.address, row.uid, { type: 'PlacesCounted', count });
 }
 
 async function tellForParked(

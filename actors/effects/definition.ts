@@ -26,7 +26,6 @@ export interface EffectTry {
 }
 
 export interface LaterEffectDefinition<Type extends LaterEffect['type'], Deps> {
-  readonly when: 'later';
   /** Where its first try runs. */
   readonly pool: PoolName;
   /** Effects of one object in the same lane keep their order; other lanes do not wait for them. `asking` is the object. */

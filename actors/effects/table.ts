@@ -1,12 +1,11 @@
 /**
- * The table of all effects: when each happens, and what carries it out. Whether an effect is stored for later, its lane and its pool
- * are read from here, so a type of `Effect` without an entry does not compile.
+ * The table of the effects that are carried out after their commit: the lane and the pool of each, and what carries it out. A type of
+ * `LaterEffect` without an entry does not compile. Effects that become rows of the commit: `commit-effects.ts`.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
-import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
+import type { LaterEffect } from '../../src/kinds/effect.js';
 import { createChildEffect, deleteChildEffect, type ChildrenDeps } from './children.js';
 import { collectChildrenEffect, collectProjectEffect } from './collect.js';
-import { COMMIT_EFFECTS, type CommitEffectDefinition } from './commit-effects.js';
 import { countPlacesEffect, type CountDeps } from './count-places.js';
 import type { EffectTask, EffectTry, LaterEffectDefinition } from './definition.js';
 import { DONE, type EffectStep, type PoolName } from './outcome.js';
@@ -18,19 +17,11 @@ export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'mes
   abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
 }
 
-type Definition<Type extends Effect['type']> = Type extends LaterEffect['type']
-  ? LaterEffectDefinition<Type, EffectDeps>
-  : Type extends CommitEffect['type']
-    ? CommitEffectDefinition<Type>
-    : never;
-
-const EFFECTS: { readonly [Type in Effect['type']]: Definition<Type> } = {
-  ...COMMIT_EFFECTS,
+const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<Type, EffectDeps> } = {
   Tell: {
-    when: 'later',
     pool: 'general',
     laneOf: ({ to }) => addressKey(to),
-    run: (row, { to, uid, letter }, { tell }) => tell(row, to, uid, letter),
+    run: (row, { to, uid, message }, { tell }) => tell(row, to, uid, message),
   },
   CreateChild: createChildEffect,
   DeleteChild: deleteChildEffect,
@@ -41,7 +32,6 @@ const EFFECTS: { readonly [Type in Effect['type']]: Definition<Type> } = {
   RemoveWork: removeWorkEffect,
   CountPlaces: countPlacesEffect,
   AbandonDeliveries: {
-    when: 'later',
     pool: 'general',
     laneOf: () => 'deliveries',
     async run({ address, uid, version }, _effect, { abandonDeliveries }) {
@@ -50,10 +40,6 @@ const EFFECTS: { readonly [Type in Effect['type']]: Definition<Type> } = {
     },
   },
 };
-
-export function isLater(effect: Effect): effect is LaterEffect {
-  return EFFECTS[effect.type].when === 'later';
-}
 
 export function carryOut({ row, effect }: EffectTask, deps: EffectDeps, attempt: EffectTry): Promise<EffectStep> {
   return definitionOf(effect).run(row, effect, deps, attempt);

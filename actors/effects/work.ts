@@ -42,7 +42,6 @@ const overrules = ({ epoch }: EffectOf<'StopWork' | 'RemoveWork'>, earlier: Late
   earlier.type === 'StartWork' && earlier.epoch === epoch;
 
 export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
-  when: 'later',
   pool: 'starts',
   laneOf,
   async run(row, effect, deps, { signal, pool }) {
@@ -53,7 +52,6 @@ export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
 };
 
 export const stopWorkEffect: LaterEffectDefinition<'StopWork', WorkDeps> = {
-  when: 'later',
   pool: 'ends',
   laneOf,
   overrules,
@@ -64,7 +62,6 @@ export const stopWorkEffect: LaterEffectDefinition<'StopWork', WorkDeps> = {
 };
 
 export const removeWorkEffect: LaterEffectDefinition<'RemoveWork', WorkDeps> = {
-  when: 'later',
   pool: 'ends',
   laneOf,
   overrules,
@@ -127,14 +124,14 @@ export async function startWork(
           const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message);
           const { digest } = image;
-          const message: ObjectMessage = { letter: 'ImagePinned', epoch: effect.epoch, digest };
+          const message: ObjectMessage = { type: 'ImagePinned', epoch: effect.epoch, digest };
           const sent = await deps.tell(row, effect.owner, effect.ownerUid, message);
           if (sent.outcome !== 'Done') return sent;
           spec = { ...spec, imageDigest: digest };
         }
         // Before the work begins: a start that is carried out again finds what this one has taken.
         if (plan.notesSecrets === true && plan.secrets.length > 0) {
-          const message: ObjectMessage = { letter: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
+          const message: ObjectMessage = { type: 'SecretsPinned', epoch: effect.epoch, versions: resolved.mounted };
           const sent = await deps.tell(row, effect.owner, effect.ownerUid, message);
           if (sent.outcome !== 'Done') return sent;
         }

@@ -10,7 +10,7 @@ import type { KindDefinition } from '../../src/kinds/kind.js';
 import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
-import { isLater } from '../effects/table.js';
+import { isLater } from '../effects/commit-effects.js';
 
 export interface Draft {
   readonly address: Address;
@@ -83,7 +83,7 @@ function decideKind(
       return decision.refusal;
     case 'Volatile':
       for (const change of decision.changes) machine.sideState?.apply(draft.sideState, change);
-      draft.volatile.push(...decision.letters);
+      draft.volatile.push(...decision.volatile);
       return undefined;
     case 'Next': {
       draft.object = {
@@ -106,7 +106,7 @@ function decideKind(
         if (machine.sideState?.stored) draft.slots.push(change as SlotRow);
       }
       for (const effect of decision.effects) take(draft, effect, context);
-      draft.volatile.push(...(decision.letters ?? []));
+      draft.volatile.push(...(decision.volatile ?? []));
       return undefined;
     }
   }

@@ -6,7 +6,7 @@
  * Each message may be a commit, so short activities are reported together: a beginning once it has lasted BRIEF_MS, and an end once
  * nothing has followed for REST_MS.
  *
- * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the front door.
+ * I10: one entry (and one timer) per object in which something runs; what runs is bounded by the streams of the HTTP and SSH servers.
  */
 import type { Address } from '../../src/api/address.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
@@ -40,7 +40,7 @@ interface Going {
 }
 
 export interface ActivityDeps {
-  tell(to: Address, uid: string, letter: ObjectMessage): void;
+  tell(to: Address, uid: string, message: ObjectMessage): void;
   now(): number;
   readonly stopping: AbortSignal;
 }
@@ -48,7 +48,7 @@ export interface ActivityDeps {
 export function openActivity({ tell, now, stopping }: ActivityDeps): Activity {
   const all = new Map<string, Going>();
   const say = ({ owner, uid, epoch }: Going, busy: boolean, at: number): void =>
-    tell(owner, uid, { letter: 'ActivitySeen', epoch, at, busy });
+    tell(owner, uid, { type: 'ActivitySeen', epoch, at, busy });
   const repeat = setInterval(() => {
     for (const going of all.values()) if (going.count > 0) say(going, true, now());
   }, REPEAT_MS);

@@ -41,7 +41,7 @@ export function openRunning({ attempts, router, read }: RunningDeps): Running {
       const found = await find(work);
       if (found === undefined) return 'Gone';
       const { address, uid, epoch } = found;
-      const delivery = await router.send(address, uid, { letter: 'ProgressMade', epoch, completed, total });
+      const delivery = await router.send(address, uid, { type: 'ProgressMade', epoch, completed, total });
       return delivery === 'Done' ? 'Noted' : 'Later';
     },
   };

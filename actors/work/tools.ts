@@ -1,5 +1,5 @@
 /**
- * Tells a Workspace which browser tools there are programs for inside, so that its status shows those and no others. It looks when the
+ * Tells an object of a kind with tools (a Workspace) which browser tools there are programs for inside, so that its status shows those and no others. It looks when the
  * engine says that the work runs (after a restart of the service the engine says so again), and when a link to a tool was made: programs
  * can be installed in a Workspace that runs. Looking does not count as activity of the Workspace's user.
  *
@@ -41,7 +41,7 @@ interface Entry {
   looks: 'No' | 'Waits' | 'Now' | 'NowAndAgain';
 }
 
-type ToolsFound = Extract<ObjectMessage, { letter: 'ToolsFound' }>;
+type ToolsFound = Extract<ObjectMessage, { type: 'ToolsFound' }>;
 
 const AT_ONCE = 4;
 /** The end of a command that only looks, ms: `jupyter lab --version` takes seconds. */
@@ -95,14 +95,15 @@ export function openTools(deps: ToolsDeps): Tools {
 
   async function tellFound(work: string, entry: Entry, signal: AbortSignal): Promise<void> {
     const owner = await findOwner(work, deps.attempts, deps.read);
-    if (owner?.address.kind !== 'Workspace') return;
+    const kind = deps.kinds.find((each) => each.kind === owner?.address.kind);
+    if (owner === undefined || !kind?.subresources?.includes('tools')) return;
     const { epoch } = owner;
     entry.of = keyOf(owner.uid, epoch);
     const tools = await find(work, owner.address, epoch, signal);
     if (tools === undefined) return;
-    const letter: ToolsFound = { letter: 'ToolsFound', epoch, tools };
-    const taken = await deps.router.send(owner.address, owner.uid, letter);
-    if (taken !== 'Done' && taken !== 'Absent') throw new Error('the Workspace has not taken what was found');
+    const message: ToolsFound = { type: 'ToolsFound', epoch, tools };
+    const taken = await deps.router.send(owner.address, owner.uid, message);
+    if (taken !== 'Done' && taken !== 'Absent') throw new Error('the object has not taken what was found');
   }
 
   /** Undefined: it does not run any more. */

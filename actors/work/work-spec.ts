@@ -39,7 +39,7 @@ const PIDS_LIMIT = 1_024;
 /** Log kept per process of one piece of work. */
 const LOG_BYTES = 64 * 1024 * 1024;
 
-type PinnedVersions = Extract<ObjectMessage, { letter: 'SecretsPinned' }>['versions'];
+type PinnedVersions = Extract<ObjectMessage, { type: 'SecretsPinned' }>['versions'];
 
 export async function resolveWorkSpec(
   id: string,

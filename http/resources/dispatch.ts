@@ -113,7 +113,7 @@ export async function serveObject(
 }
 
 /** `…/{name}/status` and the kind's actions; false when nothing of that name is below objects of this kind. */
-export async function serveBelow(
+export async function serveSubresource(
   x: Exchange,
   context: ServerContext,
   caller: Caller,

@@ -105,7 +105,7 @@ async function list(x: Exchange, context: ServerContext, place: FilePlace, allow
     const items: string[] = [];
     for (let at = 0; at < entries.length; at += SLICE_ENTRIES) {
       await context.resources.slice(place.owner.org);
-      for (const entry of entries.slice(at, at + SLICE_ENTRIES)) items.push(JSON.stringify(told(entry, base)));
+      for (const entry of entries.slice(at, at + SLICE_ENTRIES)) items.push(JSON.stringify(wireEntry(entry, base)));
     }
     const body = `{"items":[${items.join(',')}],"truncated":${truncated}}`;
     reply(x, 200, body, { 'content-type': JSON_TYPE });
@@ -114,7 +114,10 @@ async function list(x: Exchange, context: ServerContext, place: FilePlace, allow
   }
 }
 
-function told({ name, type, size, mode, modified, target }: Entry, base: string): Readonly<Record<string, unknown>> {
+function wireEntry(
+  { name, type, size, mode, modified, target }: Entry,
+  base: string,
+): Readonly<Record<string, unknown>> {
   return { name, path: base + name, type, size, mode, modifiedTime: rfc3339(modified), target };
 }
 

@@ -13,7 +13,7 @@ import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import type { ServerContext } from '../server-context.js';
 import { matchesDeclared } from './declared/declared.js';
-import { DECLARED_ABSOLUTE, DECLARED_BESIDE, declaredBelow } from './declared/index.js';
+import { DECLARED_ABSOLUTE, DECLARED_COLLECTION_ROUTES, declaredSubresources } from './declared/index.js';
 
 function notServed(method: string, path: string): Error {
   const route = `${method} ${path}`;
@@ -35,7 +35,7 @@ function choose<R extends { readonly method: string }>(x: Exchange, candidates: 
 }
 
 /** Comes back when nothing is declared at this path. */
-export async function refuseBelow(
+export async function refuseSubresource(
   x: Exchange,
   context: ServerContext,
   caller: Caller,
@@ -45,7 +45,7 @@ export async function refuseBelow(
   const segments = [below, ...rest];
   const route = choose(
     x,
-    declaredBelow(kind).filter(({ path }) => matchesDeclared(path, segments)),
+    declaredSubresources(kind).filter(({ path }) => matchesDeclared(path, segments)),
   );
   if (route === undefined) return;
   x.verb = route.verb;
@@ -56,11 +56,13 @@ export async function refuseBelow(
 }
 
 /** `/apis/{group}/v1/wallet`. Comes back when nothing is declared at this path. */
-export function refuseBeside(x: Exchange, caller: Caller, target: CollectionRouteTarget): void {
+export function refuseCollectionRoute(x: Exchange, caller: Caller, target: CollectionRouteTarget): void {
   if (target.project !== undefined) return;
   const route = choose(
     x,
-    DECLARED_BESIDE.filter(({ beside, path }) => beside === target.name && matchesDeclared(path, target.rest)),
+    DECLARED_COLLECTION_ROUTES.filter(
+      ({ beside, path }) => beside === target.name && matchesDeclared(path, target.rest),
+    ),
   );
   if (route === undefined) return;
   x.verb = 'get';
@@ -69,7 +71,9 @@ export function refuseBeside(x: Exchange, caller: Caller, target: CollectionRout
 }
 
 /** Names that stand beside the kinds in `/apis/{group}/v1`. */
-export const BESIDE: ReadonlySet<string> = new Set(DECLARED_BESIDE.map(({ beside }) => beside));
+export const UNSERVED_COLLECTION_ROUTES: ReadonlySet<string> = new Set(
+  DECLARED_COLLECTION_ROUTES.map(({ beside }) => beside),
+);
 
 /** The routes outside the API group. */
 export function unbuiltRoutes(router: Router, context: ServerContext): void {

@@ -2,7 +2,7 @@
  * One connection of the SSH server from its first byte to its last: login, channels, and the reasons why it ends. It
  * belongs to one Workspace, one key and one epoch; when any of them is over, it is (I8).
  *
- * Only public keys open the door. Reverse forwards, agents and X11 are refused by having no listener.
+ * A client logs in by a public key only. Reverse forwards, agents and X11 are refused by having no listener.
  * Whatever a client sends may end its own connection and nothing else: errors of the library end here.
  */
 import type { Duplex } from 'node:stream';
@@ -21,7 +21,7 @@ export interface SshConnection {
   end(why: string): void;
 }
 
-export interface VisitDeps extends Pick<SshDeps, 'authorization' | 'inside'> {
+export interface SshConnectionDeps extends Pick<SshDeps, 'authorization' | 'inside'> {
   readonly bounds: SshBounds;
   onLogin(principal: SshPrincipal): void;
 }
@@ -34,7 +34,7 @@ const LINGER_MS = 2_000;
 const UNREAD_BYTES = 4 * 2 ** 20;
 
 /** `client` and `socket` are the two faces of one connection. */
-export function receive(client: Connection, socket: Duplex, deps: VisitDeps): SshConnection {
+export function receive(client: Connection, socket: Duplex, deps: SshConnectionDeps): SshConnection {
   const { authorization, bounds } = deps;
   const ended = new AbortController();
   // One listener per channel, whose number is bounded.

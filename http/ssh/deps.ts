@@ -40,7 +40,7 @@ export interface SshPrincipal {
   readonly owner: Address;
   /** Of the Workspace. */
   readonly uid: string;
-  /** Public half of the key that opened the door. */
+  /** Public half of the key by which the client has logged in. */
   readonly key: Uint8Array;
   /** I8: the only epoch that this connection may enter. Undefined: nothing ran when it was made. */
   readonly epoch: number | undefined;

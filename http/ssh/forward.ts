@@ -1,7 +1,7 @@
 /**
  * A forwarded connection (`ssh -L`, `-D`, `-J`): a channel joined to a port on the loopback of the Workspace. Each direction
  * ends by itself, so that a protocol that half-closes works. Anywhere else than loopback is refused: the way out of a Workspace is its
- * `network`, not this door.
+ * `network`, not this server.
  */
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';

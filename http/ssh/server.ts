@@ -1,6 +1,6 @@
 /**
  * The SSH server: the port, how many connections may be open, and the way from a socket to a connection of the library. Who may
- * come in, and what is behind the door, are `SshDeps`.
+ * log in, and what they reach, are `SshDeps`.
  *
  * Bounds (I10) are `SshBounds`; who comes beyond them is closed without a word, as sshd does. Scanners and garbage cost a socket
  * for at most `loginMs`.
@@ -24,7 +24,7 @@ export interface SshServer {
   readonly port: number;
   /** A Workspace or a Member has changed or is gone: the connections that it let in are checked again. */
   changed(address: Pick<Address, 'org' | 'kind' | 'project' | 'name'>): void;
-  /** Ends what is open; the door itself stays. */
+  /** Ends what is open; the server itself goes on. */
   endAll(why: string): void;
   close(): Promise<void>;
 }
@@ -165,7 +165,7 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
     for (const visit of visits) void visit.reconsider();
   }, bounds.checkMs);
   checking.unref();
-  server.on('error', (error) => deps.log.warn({ error: error.name }, 'the SSH door'));
+  server.on('error', (error) => deps.log.warn({ error: error.name }, 'the SSH server'));
 
   return {
     port,
@@ -173,7 +173,7 @@ export async function openSshServer(deps: SshDeps): Promise<SshServer> {
       for (const visit of visits) {
         const owner = visit.principal?.owner;
         if (owner?.org !== org) continue;
-        if (kind === 'Workspace' && (owner.project !== project || owner.name !== name)) continue;
+        if (kind === owner.kind && (owner.project !== project || owner.name !== name)) continue;
         void visit.reconsider();
       }
     },

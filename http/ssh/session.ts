@@ -45,7 +45,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   const leave = (): void => {
     const { reason }: { readonly reason: unknown } = deps.gone;
     // At once: the connection does not wait for the end of what runs.
-    finish({ status: NO_EXIT, told: typeof reason === 'string' ? reason : undefined });
+    finish({ status: NO_EXIT, message: typeof reason === 'string' ? reason : undefined });
     closed.abort();
   };
   deps.gone.addEventListener('abort', leave, { once: true });
@@ -101,17 +101,17 @@ export function serveSession(session: Session, deps: SessionDeps): void {
     finish(
       await carryOut(channel, command).catch((error: unknown) => ({
         status: NO_EXIT,
-        told: error instanceof RefusalError ? error.refusal.message : 'the command failed inside the service',
+        message: error instanceof RefusalError ? error.refusal.message : 'the command failed inside the service',
       })),
     );
   }
 
   /** Only the first end counts. */
-  function finish({ status, told }: Exit): void {
+  function finish({ status, message }: Exit): void {
     const channel = open;
     open = undefined;
     if (channel === undefined) return;
-    if (told !== undefined && channel.writable) channel.stderr.write(`${told}\r\n`);
+    if (message !== undefined && channel.writable) channel.stderr.write(`${message}\r\n`);
     channel.exit(status);
     channel.end();
   }
@@ -119,7 +119,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
   async function carryOut(channel: ServerChannel, command: readonly string[]): Promise<Exit> {
     const obstacle = await deps.obstacle();
     const { epoch, owner } = deps.principal;
-    if (obstacle !== undefined || epoch === undefined) return { status: NO_EXIT, told: obstacle };
+    if (obstacle !== undefined || epoch === undefined) return { status: NO_EXIT, message: obstacle };
     const started = await deps.inside.start(owner, { command, env, terminal, epoch }, closed.signal);
     execution = started;
     // It may have changed while the command was being started.
@@ -152,7 +152,7 @@ function feed(channel: ServerChannel, execution: Execution, onTerminal: boolean)
 interface Exit {
   readonly status: number;
   /** For a person, on the error output. */
-  readonly told?: string | undefined;
+  readonly message?: string | undefined;
 }
 
 function exitOf(end: ExecEnd): Exit {
@@ -160,9 +160,9 @@ function exitOf(end: ExecEnd): Exit {
     case 'Exited':
       return { status: end.exitCode };
     case 'NotExecuted':
-      return { status: end.reason === 'CommandNotFound' ? 127 : 126, told: end.message };
+      return { status: end.reason === 'CommandNotFound' ? 127 : 126, message: end.message };
     case 'WorkGone':
-      return { status: NO_EXIT, told: 'the Workspace has stopped' };
+      return { status: NO_EXIT, message: 'the Workspace has stopped' };
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Serves `POST …/workspaces/{n}/tools/{tool}/links`: a link that opens a browser tool of a running Workspace, once and soon. For `ssh`
- * the answer is where to go, or that no key would open the door.
+ * the answer is where to go, or that no key would be let in.
  *
  * WorkspaceToolUnavailable: `spec.tools` does not name the tool, or the image has no program for it; NoSSHKey: neither the
  * Workspace nor a member has a key. Source: spec, "Workspace", `connect`; the route is ours.
@@ -84,7 +84,7 @@ async function bySsh(
   }
   // Refuses unless it runs.
   (await context.commands.stay(address, undefined)).leave();
-  if (connect?.ssh === undefined) throw unavailable(address, 'the SSH door of this service is closed', ASK_OPERATOR);
+  if (connect?.ssh === undefined) throw unavailable(address, 'the SSH server of this service is closed', ASK_OPERATOR);
   return { url: `ssh://${sshUser(address)}@${connect.ssh.host ?? ''}` };
 }
 
@@ -128,7 +128,7 @@ async function programOf(
 }
 
 const ADD_TOOL = 'Add the tool to spec.tools and restart the Workspace.';
-const ASK_OPERATOR = 'Use another tool of the Workspace, or ask the operator of this service to open its SSH door.';
+const ASK_OPERATOR = 'Use another tool of the Workspace, or ask the operator of this service to open its SSH server.';
 
 function unavailable(address: Address, why: string, fix: string): Error {
   const message = `there is no such tool in Workspace "${address.name}": ${why}`;

@@ -1,5 +1,5 @@
 /**
- * Owns the lean HTTP/1.1 client of the benchmarks: keep-alive over plain sockets, one request at a time per connection,
+ * The lean HTTP/1.1 client of the benchmarks: keep-alive over plain sockets, one request at a time per connection,
  * no headers parsed but the two that say how long a body is. The load generator shares two cores with what it
  * measures, so what it does not do counts as much as what it does.
  */

@@ -1,4 +1,4 @@
-/** Owns what a part hands back: figures with their unit and, where one was set, their target. */
+/** What a part of the benchmarks answers: figures with their unit and, where one was set, their target. */
 import type { Service, ServiceOptions } from './service.js';
 
 export interface Figure {

@@ -1,4 +1,4 @@
-/** Owns the reading of CPU profiles: which functions the time was spent in, by their own time. */
+/** Reads CPU profiles: in which functions the time was spent, by their own time. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Owns closed-loop load: so many connections, each with one request under way, for so long. */
+/** Makes closed-loop load: so many connections, each with one request under way, for so long. */
 import { openConnection, type Connection } from './client.js';
 import { round, Sample } from './numbers.js';
 import type { Service } from './service.js';

@@ -1,4 +1,4 @@
-/** Owns what the machine does by itself, in the same minutes as what is measured: these machines differ by half from hour to hour. */
+/** Measures what the machine does by itself, in the same minutes as the rest: these machines differ by half from hour to hour. */
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Owns the run of the benchmarks: which parts, on which services, and what is done with their figures. The load comes
+ * Runs the benchmarks: chooses the parts and their services, and reports the figures. The load comes
  * from this process, the service runs in another (`service.ts`); they share the machine.
  */
 import { mkdtemp } from 'node:fs/promises';

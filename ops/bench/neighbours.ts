@@ -1,5 +1,5 @@
 /**
- * Owns the question whether the machine was ours while we measured: what other programs used of it. A figure that was
+ * Measures what other programs used of the machine meanwhile. A figure that was
  * taken beside a busy neighbour says little, so the share is shown and kept with each part.
  */
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Owns what a row of measurements is reduced to. */
+/** Reduces a row of measurements to percentiles and the like. */
 
 /** Grows as needed; 8 bytes per value. */
 export class Sample {

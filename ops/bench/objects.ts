@@ -1,4 +1,4 @@
-/** Owns the objects that are measured: 2 KB as sent, of text that does not compress away. */
+/** Makes the objects that are measured: 2 KB as sent, of text that does not compress away. */
 import { createHash } from 'node:crypto';
 import { API_GROUP } from '../../src/brand.js';
 

@@ -1,5 +1,5 @@
 /**
- * Owns how figures are shown and kept: a table on the screen, `results.json`, where a part replaces its earlier self, and
+ * Shows figures and keeps them: a table on the screen, `results.json`, where a part replaces its earlier self, and
  * the same figures in README.md between its two marks, so that nobody copies numbers by hand.
  */
 import { readFile, writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Owns the service under measurement: the real program in a process of its own, on a data directory that is thrown
+ * Starts and stops the service under measurement: the real program in a process of its own, on a data directory that is thrown
  * away, with everything on that is on by default (authentication, effects, events, metrics, embedded Postgres).
  */
 import { spawn, type ChildProcess } from 'node:child_process';

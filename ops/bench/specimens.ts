@@ -1,5 +1,5 @@
 /**
- * Owns one spec of every kind that clients write, as a person would write it who uses most of its fields. What is left of
+ * One spec of every kind that clients write, as a person would write it who uses most of its fields. What is left of
  * 2 KB is filled with an annotation. A Pipeline repeats the fields of a Job for each stage, so it is the largest.
  */
 import { Buffer } from 'node:buffer';

@@ -1,6 +1,6 @@
 /**
- * Owns the sending and taking of large bodies by a client that costs next to nothing, for the reason that `client.ts` names: it sends the same
- * bytes again and again, and reads into the same ones.
+ * Sends and receives large bodies by a client that costs next to nothing, for the reason that `client.ts` names: it sends the same
+ * bytes again and again, and reads into the same buffer.
  */
 import type { Socket } from 'node:net';
 import { HEAD_END, headOf, openSocket, type Head } from './client.js';

@@ -1,5 +1,5 @@
 /**
- * Owns the far end of the webhook measurements: an https server in a process of its own that verifies each delivery, takes
+ * The receiver of the webhook measurements: an https server in a process of its own that verifies each delivery, takes
  * it, and notes when it came. Started by `parts/webhooks.ts`, which asks for what has come so far.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';

@@ -99,7 +99,7 @@ export function openMetrics({ log, version, pool, active }: MetricsOptions): Met
       overdue: (sweep, ms) => overdue.set({ sweep }, seconds(ms)),
       problem(message) {
         problems.inc();
-        log.warn({ message }, 'a problem behind the front door');
+        log.warn({ message }, 'a problem of the HTTP server');
       },
     },
     followDisk(disk) {

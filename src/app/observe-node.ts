@@ -27,9 +27,9 @@ export function observeNode(
     const { name, milliCpu, memory, isolation, refusal } = facts;
     const capacity = { milliCpu, memory, disk: facts.disk };
     const shortage = disk.shortage();
-    const letter = { letter: 'NodeObserved', engine: name, isolation, capacity, refusal, shortage } as const;
+    const message = { type: 'NodeObserved', engine: name, isolation, capacity, refusal, shortage } as const;
     const from = { address: LOCAL_NODE, uid: '', version: 0 };
-    await router.deliver(LOCAL_NODE, undefined, { type: 'MessageReceived', from, letter });
+    await router.deliver(LOCAL_NODE, undefined, { type: 'MessageReceived', from, content: message });
   }
   const look = (): void =>
     void report().catch((error: unknown) => {

@@ -84,7 +84,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       behind: () => workBehind(actors, webhooks),
       engineFacts: () => node?.facts(),
       onCredentialUse(address, uid) {
-        void actors.router.send(address, uid, { letter: 'Used', time: store.clock() });
+        void actors.router.send(address, uid, { type: 'Used', time: store.clock() });
       },
       onToolLink: (uid, epoch) => actors.tools.look(uid, epoch),
       newOwnerKey: () => bootstrapKey(orgs),

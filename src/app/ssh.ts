@@ -62,7 +62,7 @@ export async function openSsh(
     return { server, facts: { ssh: { host, port: server.port, hostKey: hostKey.public } } };
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';
-    log.warn({ reason, setting: SETTING }, 'the SSH door stays closed');
+    log.warn({ reason, setting: SETTING }, 'the SSH server stays closed');
     return isTaken(error)
       ? closed(
           'PortTaken',

@@ -1,12 +1,13 @@
 /**
  * What a machine may ask of the world. Effects are data: a machine returns them, it never carries one out. Each type has its entry in
- * `actors/effects/table.ts`, which says how it is carried out.
+ * a table, which says how it is carried out.
  *
  * Two families, by when they happen:
  * - `CommitEffect`: rows written in the very transaction of the state that asked (I5). Nothing is left to do afterwards.
+ *   Its table is `actors/effects/commit-effects.ts`.
  * - `LaterEffect`: stored in that transaction, carried out after it by the effect runner on the owner; at least once,
  *   in version order per object and target, idempotent by its key (`uid`, version, position).
- *   One that fails past its retries returns to its object as an `EffectFailed` message.
+ *   One that fails past its retries returns to its object as an `EffectFailed` message. Its table is `actors/effects/table.ts`.
  */
 import type { Address } from '../api/address.js';
 import type { ObjectMessage } from './object-message.js';
@@ -50,7 +51,7 @@ export type CommitEffect =
 
 export type LaterEffect =
   /** Put a message in another object's mailbox. With `uid`, only that incarnation gets it. */
-  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly letter: ObjectMessage }
+  | { readonly type: 'Tell'; readonly to: Address; readonly uid?: string | undefined; readonly message: ObjectMessage }
   /** Create an object owned by this one, in the same org and project. One that already exists with this owner is a success. */
   | {
       readonly type: 'CreateChild';

@@ -165,7 +165,7 @@ export interface KindDefinition {
   /** URLs of the spec that the service itself connects to. One that can never be reached is refused when it is written. */
   dials?(object: ApiObject): readonly { readonly field: string; readonly url: string }[];
   /** For kinds whose work gets Secrets: no value of them may stand in its plain text (SecretValueInEnv). */
-  plainSight?(object: ApiObject): PlaintextSecretCheck;
+  plaintextSecretCheck?(object: ApiObject): PlaintextSecretCheck;
   /** It runs Attempts (or will): its name becomes a label value of theirs, so it has at most 63 characters. */
   readonly runsWork?: boolean | undefined;
   /**

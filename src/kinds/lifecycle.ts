@@ -25,7 +25,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
   const { deletionTimestamp, finalizers = [], uid } = object.metadata;
   const foreground = finalizers.includes(FOREGROUND_FINALIZER);
   const orphan = finalizers.includes(ORPHAN_FINALIZER);
-  if (message.type === 'MessageReceived' && message.letter.letter === 'ChildrenGone') {
+  if (message.type === 'MessageReceived' && message.content.type === 'ChildrenGone') {
     const rest = finalizers.filter((name) => name !== FOREGROUND_FINALIZER && name !== ORPHAN_FINALIZER);
     return { finalizers: rest.length === finalizers.length ? undefined : rest, effects: [], consumed: true };
   }
@@ -42,7 +42,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
       return { finalizers: undefined, effects: [collect], consumed: false };
     case 'MessageReceived':
       // A child has gone: look again whether it was the last one.
-      if (message.letter.letter !== 'ChildGone') return NOTHING;
+      if (message.content.type !== 'ChildGone') return NOTHING;
       return { finalizers: undefined, effects: [{ ...collect, again: true }], consumed: false };
     case 'EffectFailed':
       // Some child could not be asked for so long that the effect came back. What owns it waits until none is left.
@@ -56,11 +56,11 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
 /** What follows when the object's row goes: what it owned is collected, and its owners hear of it. */
 export function onDeleted(address: Address, object: ApiObject): LaterEffect[] {
   const { uid, ownerReferences = [] } = object.metadata;
-  const letters = ownerReferences.map((owner): LaterEffect => ({
+  const messages = ownerReferences.map((owner): LaterEffect => ({
     type: 'Tell',
     to: { org: address.org, kind: owner.kind, project: address.project, name: owner.name },
     uid: owner.uid,
-    letter: { letter: 'ChildGone', uid, kind: address.kind },
+    message: { type: 'ChildGone', uid, kind: address.kind },
   }));
-  return [{ type: 'CollectChildren', uid, orphan: false, answer: false }, ...letters];
+  return [{ type: 'CollectChildren', uid, orphan: false, answer: false }, ...messages];
 }

@@ -32,7 +32,7 @@ export interface DecisionContext {
 
 /** Where this deployment is reached from outside: for people to read in a status, never for deciding. */
 export interface PublicEndpoints {
-  /** URL of the front door without a path: `https://127.0.0.1:8443`. */
+  /** URL of the HTTP server without a path: `https://127.0.0.1:8443`. */
   readonly base: string;
   /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
   readonly toolDomain?: string | undefined;
@@ -54,7 +54,7 @@ export type Message<Spec = unknown, Status = unknown> =
   /** The actor has loaded this object after a start, a crash or passivation. Reconcile: ask again for what may be lost. */
   | { readonly type: 'Activated' }
   | { readonly type: 'TimerFired'; readonly timer: string; readonly generation: number }
-  | { readonly type: 'MessageReceived'; readonly from: MessageSender; readonly letter: ObjectMessage }
+  | { readonly type: 'MessageReceived'; readonly from: MessageSender; readonly content: ObjectMessage }
   /** The engine says something about this Attempt's work. */
   | { readonly type: 'Reported'; readonly report: WorkReport }
   /** A later effect failed past its retries. */
@@ -92,13 +92,13 @@ export type Decision<Status, Private, Change> =
       readonly annotations?: Readonly<Record<string, string>> | undefined;
       readonly effects: readonly Effect[];
       /** Sent after the commit and stored nowhere, as those of `Volatile`: what a restart makes untrue, such as a granted place. */
-      readonly letters?: readonly LaterEffect[] | undefined;
+      readonly volatile?: readonly LaterEffect[] | undefined;
       readonly changes?: readonly Change[] | undefined;
       /** Merged into `status` of this one answer and stored nowhere: a key's or a token's value. */
       readonly reveal?: Readonly<Record<string, unknown>> | undefined;
     }
   /** Nothing of it is stored; messages go out at once and are lost in a crash (the receiver that needs them asks again). */
-  | { readonly outcome: 'Volatile'; readonly changes: readonly Change[]; readonly letters: readonly LaterEffect[] }
+  | { readonly outcome: 'Volatile'; readonly changes: readonly Change[]; readonly volatile: readonly LaterEffect[] }
   /** A client's write is refused by this kind's own rules; nothing changes. */
   | { readonly outcome: 'Refused'; readonly refusal: Refusal }
   /** Late, repeated or meaningless here: nothing changes. */

@@ -17,7 +17,7 @@ export interface MessageSender {
 export type ObjectMessage =
   /** Attempt → owner: my phase is now this. */
   | {
-      readonly letter: 'AttemptChanged';
+      readonly type: 'AttemptChanged';
       readonly slot: number;
       readonly epoch: number;
       readonly phase: 'Queued' | 'Provisioning' | 'Running' | 'Succeeded' | 'Failed' | 'Cancelled';
@@ -37,22 +37,22 @@ export type ObjectMessage =
       readonly gone?: boolean | undefined;
     }
   /** Owner → Attempt: stop, for this reason (`Stopped`, `Suspended`, `Released`, …: spec, Attempt status.reason). */
-  | { readonly letter: 'StopAttempt'; readonly epoch: number; readonly reason: string; readonly graceSeconds: number }
+  | { readonly type: 'StopAttempt'; readonly epoch: number; readonly reason: string; readonly graceSeconds: number }
   /**
    * Owner → Attempt, when the owner goes for good: nothing of you is wanted any more. Without a grace it ends at once and nothing is
    * saved, and the Attempt goes once nothing of it is left.
    */
-  | { readonly letter: 'DropAttempt'; readonly epoch: number; readonly graceSeconds: number }
+  | { readonly type: 'DropAttempt'; readonly epoch: number; readonly graceSeconds: number }
   /** Owner → Attempt: tell me (`AttemptChanged`) how you stand. Sent when the owner is opened again. */
-  | { readonly letter: 'AttemptAsked'; readonly epoch: number }
+  | { readonly type: 'AttemptAsked'; readonly epoch: number }
   /** Owner → Attempt whose capacity was lost: this Attempt has taken your slot. */
-  | { readonly letter: 'AttemptSuperseded'; readonly epoch: number; readonly by: string }
+  | { readonly type: 'AttemptSuperseded'; readonly epoch: number; readonly by: string }
   /**
    * Effect runner → owner, before the work of this epoch begins: these versions of the Secrets that it mounts are taken, by
    * Secret. The first message of an epoch holds; a start that is carried out again takes what was noted then.
    */
   | {
-      readonly letter: 'SecretsPinned';
+      readonly type: 'SecretsPinned';
       readonly epoch: number;
       readonly versions: Readonly<Record<string, { readonly version: number; readonly id: string }>>;
     }
@@ -60,63 +60,63 @@ export type ObjectMessage =
    * Effect runner → owner, before the work of this epoch begins: its image's name stands for this digest. The first message holds for
    * all epochs: what starts later runs the same image, whatever the name stands for by then.
    */
-  | { readonly letter: 'ImagePinned'; readonly epoch: number; readonly digest: string }
+  | { readonly type: 'ImagePinned'; readonly epoch: number; readonly digest: string }
   /**
-   * Front door → Sandbox: at `at` (ms since the epoch) something ran in it or was asked of it; `busy`: and is under way still.
+   * HTTP or SSH server → Sandbox: at `at` (ms since the epoch) something ran in it or was asked of it; `busy`: and is under way still.
    * Said when the first thing begins, when the last one has ended, and every minute between: a busy one that is not
-   * repeated for three minutes lapses, so that a front door which dies keeps nothing awake. Of another epoch: means nothing (I8).
+   * repeated for three minutes lapses, so that a server which dies keeps nothing awake. Of another epoch: means nothing (I8).
    */
-  | { readonly letter: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
+  | { readonly type: 'ActivitySeen'; readonly epoch: number; readonly at: number; readonly busy: boolean }
   /** Service → Workspace: the browser tools that there are programs for inside now. Of another epoch: means nothing (I8). */
-  | { readonly letter: 'ToolsFound'; readonly epoch: number; readonly tools: readonly BrowserTool[] }
-  /** Front door → Attempt: its work says how far it has come, in units of its own. */
+  | { readonly type: 'ToolsFound'; readonly epoch: number; readonly tools: readonly BrowserTool[] }
+  /** Attempt API → Attempt: its work says how far it has come, in units of its own. */
   | {
-      readonly letter: 'ProgressMade';
+      readonly type: 'ProgressMade';
       readonly epoch: number;
       readonly completed: number;
       readonly total?: number | undefined;
     }
   /** Owner → Attempt that has ended: I keep what I want of your outputs now; let go of all of them. */
-  | { readonly letter: 'OutputsTaken'; readonly epoch: number }
+  | { readonly type: 'OutputsTaken'; readonly epoch: number }
   /**
    * Writer → Volume: I ask for the lease, or, holding it, I renew it for a later epoch; `attempt` is the Attempt that will write.
    * `term` counts the leases that this writer has asked for, one for each epoch at least. The holder is known by uid and term, so
    * what an earlier epoch returns commits nothing any more (I8).
    */
-  | { readonly letter: 'LeaseWanted'; readonly term: number; readonly epoch: number; readonly attempt: string }
+  | { readonly type: 'LeaseWanted'; readonly term: number; readonly epoch: number; readonly attempt: string }
   /**
    * Volume → writer: it is yours for this term; who has another uid returns it. `home`: the newest revision; absent: the Volume is
    * empty. `size`: most bytes of one.
    */
   | {
-      readonly letter: 'LeaseGranted';
+      readonly type: 'LeaseGranted';
       readonly uid: string;
       readonly term: number;
       readonly home?: RevisionRef | undefined;
       readonly size?: number | undefined;
     }
   /** Volume → writer: not now. One whose reason may pass is sent `LeaseFree` when it has. */
-  | { readonly letter: 'LeaseDenied'; readonly term: number; readonly reason: string; readonly message: string }
+  | { readonly type: 'LeaseDenied'; readonly term: number; readonly reason: string; readonly message: string }
   /** Volume → a writer that was denied: ask again. */
-  | { readonly letter: 'LeaseFree' }
+  | { readonly type: 'LeaseFree' }
   /**
    * Writer → Volume: I write no more. `saved` becomes the newest revision, if the lease is mine for this term. `of`: uid of the Volume
    * that has granted it; absent: none has yet.
    */
   | {
-      readonly letter: 'LeaseReturned';
+      readonly type: 'LeaseReturned';
       readonly uid: string;
       readonly term: number;
       readonly of?: string | undefined;
       readonly saved?: SavedFiles | undefined;
     }
   /** Volume → writer, the answer: `committed` names the revision that is newest now; absent: nothing of yours was taken. */
-  | { readonly letter: 'LeaseEnded'; readonly term: number; readonly committed?: RevisionRef | undefined }
+  | { readonly type: 'LeaseEnded'; readonly term: number; readonly committed?: RevisionRef | undefined }
   /** Volume → the holder of its lease: somebody waits; do you still hold it? One with another uid, or who does not, returns it. */
-  | { readonly letter: 'LeaseChecked'; readonly uid: string; readonly term: number }
+  | { readonly type: 'LeaseChecked'; readonly uid: string; readonly term: number }
   /** Attempt → Node: I ask for a place, or I say that I have one. Asked again after every restart of either side. */
   | {
-      readonly letter: 'PlaceWanted';
+      readonly type: 'PlaceWanted';
       readonly owner: Address;
       readonly ownerUid: string;
       /** When the Attempt began to wait, in ms since the epoch: age decides within one owner. */
@@ -126,14 +126,14 @@ export type ObjectMessage =
       readonly held: boolean;
     }
   /** Node → Attempt: the place is yours until you release it. */
-  | { readonly letter: 'PlaceGranted'; readonly offering: string; readonly regionClass: string }
+  | { readonly type: 'PlaceGranted'; readonly offering: string; readonly regionClass: string }
   /** Node → Attempt: not yet, and why. */
-  | { readonly letter: 'PlaceDenied'; readonly reason: string; readonly final: boolean }
+  | { readonly type: 'PlaceDenied'; readonly reason: string; readonly final: boolean }
   /** Attempt → Node: my work is proven gone, the place is free. */
-  | { readonly letter: 'PlaceReleased' }
+  | { readonly type: 'PlaceReleased' }
   /** Runtime → Node: what the engine of this machine has now. Told at start, on every change and about once a minute. */
   | {
-      readonly letter: 'NodeObserved';
+      readonly type: 'NodeObserved';
       readonly engine: string;
       readonly isolation: string;
       /** What work may use of the machine. */
@@ -146,19 +146,19 @@ export type ObjectMessage =
       readonly addresses?: readonly string[] | undefined;
     }
   /** Effect runner → Node, the answer to the `CountPlaces` of this name: every Attempt that holds a place has said so. */
-  | { readonly letter: 'PlacesCounted'; readonly count?: string | undefined }
+  | { readonly type: 'PlacesCounted'; readonly count?: string | undefined }
   /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
-  | { readonly letter: 'ChildrenGone' }
+  | { readonly type: 'ChildrenGone' }
   /** Child → owner: I no longer exist. */
-  | { readonly letter: 'ChildGone'; readonly uid: string; readonly kind: string }
+  | { readonly type: 'ChildGone'; readonly uid: string; readonly kind: string }
   /** Answer of a `CollectProject` pass, from the object to itself: so many objects are still in the project. */
-  | { readonly letter: 'ProjectCollected'; readonly project: string; readonly remaining: number }
+  | { readonly type: 'ProjectCollected'; readonly project: string; readonly remaining: number }
   /**
    * Sender → WebhookEndpoint: how its deliveries stand now. `recent` is the latest attempt of each of the latest deliveries,
    * newest delivery first, at most three; the counts are those of 24 hours. Times in ms since the epoch.
    */
   | {
-      readonly letter: 'DeliveriesSeen';
+      readonly type: 'DeliveriesSeen';
       readonly recent: readonly { readonly succeeded: boolean; readonly time: number }[];
       readonly succeeded: number;
       readonly failed: number;
@@ -168,7 +168,7 @@ export type ObjectMessage =
         | undefined;
     }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
-  | { readonly letter: 'Used'; readonly time: number };
+  | { readonly type: 'Used'; readonly time: number };
 
 /** A revision of a Volume, and the blob that it is. */
 export interface RevisionRef {

@@ -36,7 +36,7 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
   // Read only now: nobody is left who could write it.
   const before = await Journal.read(journal);
   for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
-  const unsaved = [...before.works.values()].flatMap(({ saving }) => (saving === undefined ? [] : [saving.place]));
+  const unsaved = [...before.works.values()].flatMap(({ saving }) => (saving === undefined ? [] : [saving.slot]));
   await deps.scratch.clear(unsaved);
   const works = new Map<string, JournaledWork>();
   const endedAt = Date.now();

@@ -103,7 +103,7 @@ CREATE TABLE timers (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX timers_due ON timers (due_at);
 
--- Stored books (src/kinds/machine.ts): one row per slot of a kind that runs work.
+-- Stored side state (src/kinds/machine.ts): one row per slot of a kind that runs work.
 CREATE TABLE slots (
   uid text COLLATE "C" NOT NULL,
   index bigint NOT NULL,

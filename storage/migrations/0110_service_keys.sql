@@ -1,5 +1,5 @@
 -- apply: before the lease
--- Keys by which others know this deployment, such as the host key of its SSH door: made once, the same for every process.
+-- Keys by which others know this deployment, such as the host key of its SSH server: made once, the same for every process.
 -- `sealed` is an envelope as of a secret version (storage/envelope/values.ts).
 CREATE TABLE service_keys (
   name   text PRIMARY KEY,

@@ -36,11 +36,11 @@ test('concurrent patches of one object are all kept, one version each', async (t
   await runtime.drop();
 });
 
-test('a letter that a commit asked for arrives exactly once, although its sender is gone by then', async (t) => {
+test('a message that a commit asked for arrives exactly once, although its sender is gone by then', async (t) => {
   const runtime = await openRuntime((await openTestDatabase(t)).url);
   await runtime.make('receiver');
   await Promise.all(Array.from({ length: 20 }, (_, i) => runtime.make(`sender-${i}`, { tell: 'receiver' })));
-  await until(async () => (await runtime.status('receiver'))?.['told'] === 20, 'all letters were counted');
+  await until(async () => (await runtime.status('receiver'))?.['told'] === 20, 'all messages were counted');
   await until(() => runtime.actors.health().effects === 0, 'no effect is left');
   t.is((await runtime.status('receiver'))?.['told'], 20);
   await runtime.drop();
@@ -55,7 +55,7 @@ test('effects and timers that were stored before a crash are carried out by the 
   await Promise.all(made);
   await first.drop();
   const second = await openRuntime(url);
-  await until(async () => Number((await second.status('receiver'))?.['told']) >= 30, 'every letter arrived');
+  await until(async () => Number((await second.status('receiver'))?.['told']) >= 30, 'every message arrived');
   await until(async () => Number((await second.status('sleeper'))?.['timers']) >= 1, 'the timer fired');
   t.pass();
   await second.drop();
@@ -148,7 +148,7 @@ test('a handler that hangs is seen although its mailbox is empty (I13)', async (
   await runtime.drop();
 });
 
-test('storage that does not answer crashes and parks nobody, and letters wait for it', async (t) => {
+test('storage that does not answer crashes and parks nobody, and messages wait for it', async (t) => {
   let away = false;
   const beforeSlots = (): void => {
     if (away) throw refuse('Unavailable', 'storage did not answer');
@@ -163,9 +163,9 @@ test('storage that does not answer crashes and parks nobody, and letters wait fo
     t.is(reply.outcome === 'Refused' && reply.refusal.code, 'Unavailable');
   }
   await runtime.make('sender', { tell: 'one' });
-  await until(() => (runtime.actors.operators.actor(counterAt('one')).mailboxDepth ?? 0) > 0, 'the letter waits');
+  await until(() => (runtime.actors.operators.actor(counterAt('one')).mailboxDepth ?? 0) > 0, 'the message waits');
   away = false;
-  await until(async () => (await runtime.status('one'))?.['told'] === 1, 'the letter arrived');
+  await until(async () => (await runtime.status('one'))?.['told'] === 1, 'the message arrived');
   t.deepEqual(runtime.crashes, []);
   t.is(runtime.actors.operators.actor(counterAt('one')).parked, false);
   await runtime.drop();

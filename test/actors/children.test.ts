@@ -82,8 +82,8 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
     },
     quiet: unused,
     forgetBlobs: unused,
-    async tell(_row, _to, _uid, letter) {
-      told.push(letter.letter);
+    async tell(_row, _to, _uid, message) {
+      told.push(message.type);
       return { outcome: 'Done' };
     },
   };
@@ -152,7 +152,7 @@ test('more children than are read at once are all asked', async (t) => {
   t.true([...world.there.values()].every(({ body }) => decodeObject(body).metadata.deletionTimestamp !== undefined));
 });
 
-test('a child in another project, whose letter would not arrive, is asked to go and not waited for', async (t) => {
+test('a child in another project, whose message would not arrive, is asked to go and not waited for', async (t) => {
   const world = worldOf(1, () => true);
   for (const child of world.there.values()) child.project = 'elsewhere';
   await collectChildren(row, collect(), world.deps);

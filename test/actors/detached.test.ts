@@ -35,9 +35,9 @@ function attempt(owned: boolean): Buffer {
 function open(t: { teardown(release: () => void): void }, owned = true) {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
-  const told: { to: Address; uid: string; letter: ObjectMessage }[] = [];
+  const told: { to: Address; uid: string; message: ObjectMessage }[] = [];
   const activity = openActivity({
-    tell: (to, uid, letter) => void told.push({ to, uid, letter }),
+    tell: (to, uid, message) => void told.push({ to, uid, message }),
     now: () => 5,
     stopping: stop.signal,
   });
@@ -51,7 +51,7 @@ function open(t: { teardown(release: () => void): void }, owned = true) {
   });
   const say = (processes: number | undefined, sequence: number, phase: WorkState['phase'] = 'Running', id = 'a-1.2') =>
     detached.note({ id, phase, sequence, processes });
-  const busy = (): boolean[] => told.map(({ letter }) => letter.letter === 'ActivitySeen' && letter.busy);
+  const busy = (): boolean[] => told.map(({ message }) => message.type === 'ActivitySeen' && message.busy);
   return { told, activity, detached, say, busy };
 }
 
@@ -60,7 +60,7 @@ test('the owner hears of the first and of the end of the last, at its epoch, and
   say(undefined, 1);
   say(1, 2);
   await until('it is told', () => told.length === 1);
-  t.deepEqual(told[0], { to: BOX, uid: 's-1', letter: { letter: 'ActivitySeen', epoch: 2, at: 5, busy: true } });
+  t.deepEqual(told[0], { to: BOX, uid: 's-1', message: { type: 'ActivitySeen', epoch: 2, at: 5, busy: true } });
   say(2, 3);
   say(1, 4);
   say(1, 4);

@@ -11,7 +11,7 @@ import { THING } from './support.js';
 export const tell = (name: string): LaterEffect => ({
   type: 'Tell',
   to: { ...THING, name },
-  letter: { letter: 'ChildrenGone' },
+  message: { type: 'ChildrenGone' },
 });
 
 export const row = (version: number, ...effects: LaterEffect[]): StoredEffects => ({

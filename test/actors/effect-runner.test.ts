@@ -143,7 +143,7 @@ test('hundreds of effects that wait for a parked object hold up nobody else', as
   t.is(runner.tasks, 600, 'each asks by itself whether its target is back');
 });
 
-test('letters to parked objects fill no memory, and are delivered in order when the objects are back', async (t) => {
+test('messages to parked objects fill no memory, and are delivered in order when the objects are back', async (t) => {
   const stored: StoredEffects[] = [];
   let parked = true;
   const order = new Map<string, number[]>();
@@ -169,7 +169,7 @@ test('letters to parked objects fill no memory, and are delivered in order when 
     [...order].reduce((sum, [lane, { length }]) => sum + (lane.endsWith('free') ? length : 0), 0),
     count,
   );
-  t.deepEqual(done, [], 'rows stay in storage while a letter of theirs waits');
+  t.deepEqual(done, [], 'rows stay in storage while a message of theirs waits');
   t.is(runner.oldestMs(Date.now() + 60_000), 0, 'what waits for an operator does not count as stuck');
   parked = false;
   // What comes while they are read again goes behind them.
@@ -187,7 +187,7 @@ test('letters to parked objects fill no memory, and are delivered in order when 
     );
 });
 
-test('an object that is parked again while its letters are being read loses none of them', async (t) => {
+test('an object that is parked again while its messages are being read loses none of them', async (t) => {
   const stored: StoredEffects[] = [];
   let taken = 0;
   let parked = true;
@@ -213,7 +213,7 @@ test('an object that is parked again while its letters are being read loses none
   t.is(runner.tasks, 0);
 });
 
-test('a letter to a child waits until the child was made', async (t) => {
+test('a message to a child waits until the child was made', async (t) => {
   let made = false;
   const order: string[] = [];
   const { runner, done } = bench(async ({ effect }) => {

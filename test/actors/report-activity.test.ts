@@ -7,14 +7,14 @@ import { until } from '../e2e/until.js';
 
 const BOX: Address = { org: 'o', kind: 'Sandbox', project: 'default', name: 'box' };
 
-type Seen = Extract<ObjectMessage, { letter: 'ActivitySeen' }>;
+type Seen = Extract<ObjectMessage, { type: 'ActivitySeen' }>;
 
 function open(t: { teardown(release: () => void): void }) {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
   const told: Seen[] = [];
-  const tell = (_to: Address, _uid: string, letter: ObjectMessage): void => {
-    if (letter.letter === 'ActivitySeen') told.push(letter);
+  const tell = (_to: Address, _uid: string, message: ObjectMessage): void => {
+    if (message.type === 'ActivitySeen') told.push(message);
   };
   const activity = openActivity({ tell, now: () => performance.now(), stopping: stop.signal });
   return { told, begin: () => activity.begin(BOX, 's-1', 1) };

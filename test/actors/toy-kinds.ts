@@ -35,12 +35,12 @@ const counter: Machine = {
     if (spec.crashOn === message.type) throw new TypeError('told to crash');
     switch (message.type) {
       case 'Created': {
-        const letters: LaterEffect[] = spec.tell
+        const messages: LaterEffect[] = spec.tell
           ? [
               {
                 type: 'Tell',
                 to: { ...current.address, name: spec.tell },
-                letter: { letter: 'ChildGone', uid: '', kind: '' },
+                message: { type: 'ChildGone', uid: '', kind: '' },
               },
             ]
           : [];
@@ -50,7 +50,7 @@ const counter: Machine = {
           phase: 'A',
           failures: 0,
         }));
-        const made = next({ told: 0, timers: 0 }, letters, slots);
+        const made = next({ told: 0, timers: 0 }, messages, slots);
         if (made.outcome !== 'Next' || spec.wakeIn === undefined) return made;
         return {
           ...made,

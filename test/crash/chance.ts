@@ -1,4 +1,4 @@
-/** Owns repeatable chance for tests: the same seed, the same choices. (mulberry32) */
+/** Repeatable chance for tests: the same seed, the same choices. (mulberry32) */
 
 export interface Chance {
   /** From 0 up to but not including `below`. */

@@ -1,5 +1,5 @@
 /**
- * Owns the Jobs of the crash test: small indexed ones whose every index writes one line and ends, posted all the time;
+ * The Jobs of the crash test: small indexed ones whose every index writes one line and ends, posted all the time;
  * and the judgement, once all have ended, that each index had exactly one success and each replacement a higher epoch.
  */
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,5 +1,5 @@
 /**
- * Owns the writers of the crash test. Each has names of its own, so it knows what must be there: it creates, patches and
+ * The writers of the crash test. Each has names of its own, so it knows what must be there: it creates, patches and
  * deletes, one request at a time, and remembers each acknowledged version.
  *
  * A request whose answer was lost has an unknown fate. Half of the writers send it again under the same Idempotency-Key,

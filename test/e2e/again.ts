@@ -1,5 +1,5 @@
 /**
- * Owns the pauses of a client that tries again: each twice the last, as those of real clients are. By the dozen they would otherwise take a
+ * The pauses of a client that tries again: each twice the last, as those of real clients are. By the dozen they would otherwise take a
  * processor from a service that starts.
  */
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,5 +1,5 @@
 /**
- * Owns the HTTP client of black-box tests: JSON over fetch, with the bearer key. It knows nothing of the service's code,
+ * The HTTP client of black-box tests: JSON over fetch, with the bearer key. It knows nothing of the service's code,
  * so that a test sees what a user sees.
  */
 import { DEFAULT_API_GROUP } from '../../src/brand.js';

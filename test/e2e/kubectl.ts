@@ -1,4 +1,4 @@
-/** Owns running kubectl in tests, and whether there is one that is new enough (1.32). */
+/** Runs kubectl in tests, and says whether there is one that is new enough (1.32). */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Owns finding the processes that a service has left on its data, for tests of what is left and for clearing up. */
+/** Finds the processes that a service has left on its data, for tests of what is left and for clearing up. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -1,5 +1,5 @@
 /**
- * Owns a running service for black-box tests: a process of its own, started as a user starts it, which a test may kill,
+ * Runs a service for black-box tests: a process of its own, started as a user starts it, which a test may kill,
  * stop, continue and start again on the same data.
  */
 import { spawn, type ChildProcess } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Owns waiting in tests: for a condition, with a deadline, never for a time. */
+/** Waits in tests: for a condition, with a deadline, never for a time. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Between two looks, in ms: short against what is waited for, long against a request. */

@@ -1,5 +1,5 @@
 /**
- * Owns a watcher as a careful client writes one: it lists once, then watches, and whenever the stream ends for whatever
+ * A watcher as a careful client writes one: it lists once, then watches, and whenever the stream ends for whatever
  * reason it resumes at the last version it read. It never lists again, so a change that the service forgets stays
  * forgotten, and everything it ever saw is kept in order for the test to judge.
  */

@@ -3,7 +3,7 @@
  * box, closes the engine, says `closed`, and does nothing else: it ends when nothing of the engine is left.
  */
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
-import { box, Harness, order, said } from './compute-harness.js';
+import { box, Harness, order, printed } from './compute-harness.js';
 
 const [dir = '', clusterId = ''] = process.argv.slice(2);
 const host = process.env['DOCKER_TEST_HOST'];
@@ -13,7 +13,7 @@ const h = await Harness.over(await openDockerEngine({ dir, clusterId, leaseEpoch
 const under = (promise: Promise<unknown>): void => void promise.catch(() => undefined);
 
 const held = await h.running(box());
-await said(await h.exec(held.id, 'echo ready; exec sleep 600'), 'ready');
+await printed(await h.exec(held.id, 'echo ready; exec sleep 600'), 'ready');
 const env = { PATH: '/usr/bin:/bin' };
 const detached = { work: held.id, id: 'p', command: ['sleep', '600'], env, workingDir: '/' };
 await h.engine.startProcess(detached, h.patience());

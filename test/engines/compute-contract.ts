@@ -1,5 +1,5 @@
 /**
- * Owns the contract of every compute engine, as a table of cases: what work sees, what it cannot see, how it ends, what it leaves.
+ * The contract of every compute engine, as a table of cases: what work sees, what it cannot see, how it ends, what it leaves.
  * An engine's own test file runs the table over each way in which the engine can be set up; see `namespaces.test.ts`.
  */
 import type { ContractCase } from './contract/case.js';

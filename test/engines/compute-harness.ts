@@ -1,5 +1,5 @@
 /**
- * Owns what a contract case needs of an engine under test: orders with sensible defaults, waiting for states, reading logs.
+ * What a contract case needs of an engine under test: orders with sensible defaults, waiting for states, reading logs.
  * Every id is used once, so cases may share one engine and run at the same time.
  */
 import { setMaxListeners } from 'node:events';
@@ -63,7 +63,10 @@ export function box(more: Partial<WorkSpec> = {}): WorkSpec {
 }
 
 /** Waits until the command has printed so much that the word is in it; the output goes on behind what brought it. */
-export async function said(execution: Execution, word: string): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
+export async function printed(
+  execution: Execution,
+  word: string,
+): Promise<AsyncIterator<{ readonly data: Uint8Array }>> {
   const output = execution.output[Symbol.asyncIterator]();
   let text = '';
   while (!text.includes(word)) {

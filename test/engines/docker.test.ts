@@ -42,9 +42,9 @@ if (host === undefined) {
       egressAllow: ['127.0.0.1/32'],
       diskSeconds: 0.2,
     });
-  let stage: Promise<{ readonly harness: Harness; readonly around: Surroundings }> | undefined;
+  let opened: Promise<{ readonly harness: Harness; readonly around: Surroundings }> | undefined;
   test.before(() => {
-    stage = (async () => {
+    opened = (async () => {
       const engine = await open();
       const facts = await engine.facts(AbortSignal.timeout(10_000));
       const around: Surroundings = {
@@ -63,7 +63,7 @@ if (host === undefined) {
     })();
   });
   test.after.always(async () => {
-    const { harness } = await (stage as NonNullable<typeof stage>);
+    const { harness } = await (opened as NonNullable<typeof opened>);
     try {
       const left = await harness.engine.list(harness.patience());
       await Promise.all(left.map(({ id }) => harness.engine.remove(id, true, harness.patience())));
@@ -80,7 +80,7 @@ if (host === undefined) {
     if (networkCases.some((one) => one.name === name)) continue;
     test(`docker: ${name}`, async (t) => {
       t.timeout(300_000);
-      const { harness, around } = await (stage as NonNullable<typeof stage>);
+      const { harness, around } = await (opened as NonNullable<typeof opened>);
       t.is(around.facts.refusal, undefined);
       const missing = (needs ?? []).filter((limit) => !around.facts.enforced[limit]);
       if (missing.length > 0) {

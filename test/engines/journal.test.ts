@@ -9,6 +9,7 @@ import {
   compactJournal,
   NewerJournal,
   encodeRecord,
+  JOURNAL_FORMAT,
   readJournal,
   type JournalContents,
   type JournalRecord,
@@ -31,7 +32,7 @@ const record: fc.Arbitrary<JournalRecord> = fc.oneof(
   id.map((work): JournalRecord => ({
     r: 'saving',
     id: work,
-    place: 4,
+    slot: 4,
     order: { id: work, inside: INSIDE, outputs: [], workingDir: '/', inputs: [], limits: { disk: 1 } },
     end: { id: work, phase: 'Exited', sequence: 3, exitCode: 0, endedAt: 7 },
   })),
@@ -39,7 +40,7 @@ const record: fc.Arbitrary<JournalRecord> = fc.oneof(
 );
 
 const text = (records: readonly JournalRecord[]): string =>
-  encodeRecord({ r: 'format', format: 3 }) + records.map(encodeRecord).join('');
+  encodeRecord({ r: 'format', format: JOURNAL_FORMAT }) + records.map(encodeRecord).join('');
 
 test('a journal that is cut anywhere says what its whole lines say', (t) => {
   fc.assert(
@@ -61,7 +62,7 @@ test('a compacted journal says the same as the long one', (t) => {
   );
 });
 
-test('a journal of format 1 is read; one of a later format is refused with its number', (t) => {
+test('journals of formats 1 and 3 are read; one of a later format is refused with its number', (t) => {
   const old = [
     '{"r":"format","format":1}',
     '{"r":"epoch","epoch":4}',
@@ -72,9 +73,18 @@ test('a journal of format 1 is read; one of a later format is refused with its n
   const { epoch, works } = readJournal(old);
   t.is(epoch, 4);
   t.deepEqual(works.get('a.1')?.state, { id: 'a.1', phase: 'Exited', sequence: 3, exitCode: 9 });
-  t.throws(() => readJournal('{"r":"format","format":4}\n'), {
+  const saving = { order: { id: 'a.1' }, end: { id: 'a.1', phase: 'Exited', sequence: 3 } };
+  const third = [
+    { r: 'format', format: 3 },
+    { r: 'accept', id: 'a.1', at: 5, containers: ['main'] },
+    { r: 'saving', id: 'a.1', place: 7, ...saving },
+  ];
+  const read = readJournal(third.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const kept: unknown = read.works.get('a.1')?.saving;
+  t.deepEqual(kept, { slot: 7, ...saving });
+  t.throws(() => readJournal('{"r":"format","format":5}\n'), {
     instanceOf: NewerJournal,
-    message: /format 4, written by a newer version.*up to 3/,
+    message: /format 5, written by a newer version.*up to 4/,
   });
 });
 

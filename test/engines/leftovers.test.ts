@@ -16,9 +16,9 @@ const AT_ONCE = 4;
 const SETTLE_MS = 10_000;
 
 /** Everything that could grow, as lines to compare. */
-function census(ground: EngineFixture): readonly string[] {
-  const { layout, settings } = ground.place;
-  const runner = ground.runnerPid();
+function census(fixture: EngineFixture): readonly string[] {
+  const { layout, settings } = fixture.place;
+  const runner = fixture.runnerPid();
   if (runner === undefined) throw new Error('there is no runner');
   const below = descendants(runner);
   const descriptors = new Map<string, number>();
@@ -35,7 +35,7 @@ function census(ground: EngineFixture): readonly string[] {
       .split('\n')
       .filter((line) => line.includes(word)).length;
   return [
-    ...ground.leftOver(),
+    ...fixture.leftOver(),
     `processes below the runner: ${below.length}`,
     `namespaces: ${new Set(namespaces).size}`,
     ...[...descriptors].map(([kind, count]) => `descriptors of ${kind}: ${count}`).toSorted(),
@@ -91,9 +91,9 @@ for (const setup of setups) {
   test(title, async (t) => {
     t.timeout(60_000 + CYCLES * 5_000);
     // As many at the end as at the beginning: they follow what is asked for.
-    const ground = EngineFixture.make(setup, { spares: 2 });
-    t.teardown(() => ground.clean());
-    const h = await Harness.over(await ground.open());
+    const fixture = EngineFixture.make(setup, { spares: 2 });
+    t.teardown(() => fixture.clean());
+    const h = await Harness.over(await fixture.open());
     t.teardown(() => h.close());
     let made = 0;
     const some = async (count: number): Promise<void> => {
@@ -105,13 +105,13 @@ for (const setup of setups) {
     };
     // What is kept to be used again is there after as many as are alive at once.
     await some(AT_ONCE * 2);
-    const before = census(ground);
+    const before = census(fixture);
     await some(CYCLES);
-    let after = census(ground);
+    let after = census(fixture);
     for (
       const until = Date.now() + SETTLE_MS;
       Date.now() < until && after.join() !== before.join();
-      after = census(ground)
+      after = census(fixture)
     ) {
       await delay(50);
     }

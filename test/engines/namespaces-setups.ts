@@ -1,5 +1,5 @@
 /**
- * Owns the ways in which the embedded engine can be set up on this machine, as a table for the contract and the runner's own tests:
+ * The ways in which the embedded engine can be set up on this machine, as a table for the contract and the runner's own tests:
  * each isolation, as root and as a plain user. As root the plain user's runner is started as one that has no name.
  */
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs';
@@ -68,7 +68,7 @@ export class EngineFixture {
 
   static make(setup: Setup, more: Partial<RunnerSettings> = {}): EngineFixture {
     // Mode 0700, as under a closed home: no user of any work may enter it.
-    const base = mkdtempSync(join(tmpdir(), 'troupe-ground-'));
+    const base = mkdtempSync(join(tmpdir(), 'troupe-engine-'));
     if (setup.uid !== own) chownSync(base, setup.uid, setup.uid);
     const settings = runnerSettings
       .omit({ runnerDir: true, runtimeDir: true, runnerId: true })

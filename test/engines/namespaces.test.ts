@@ -12,8 +12,8 @@ const turn = turns(7);
 /** From its turn on. */
 const CASE_MS = 120_000;
 
-interface Stage {
-  readonly ground: EngineFixture;
+interface Resources {
+  readonly fixture: EngineFixture;
   readonly harness: Harness;
   readonly around: Surroundings;
 }
@@ -24,40 +24,40 @@ for (const setup of setups) {
     continue;
   }
   // One engine for all cases of a setup: they run at the same time and must not meet.
-  let resources: Promise<Stage> | undefined;
-  const open = async (): Promise<Stage> => {
-    const ground = EngineFixture.make(setup);
-    const engine = await ground.open();
+  let resources: Promise<Resources> | undefined;
+  const open = async (): Promise<Resources> => {
+    const fixture = EngineFixture.make(setup);
+    const engine = await fixture.open();
     const facts = await engine.facts(AbortSignal.timeout(10_000));
-    const files = ground.files();
-    ground.share(files);
-    const { layout, settings } = ground.place;
+    const files = fixture.files();
+    fixture.share(files);
+    const { layout, settings } = fixture.place;
     const around: Surroundings = {
       facts,
-      hidden: [ground.base, layout.journal, layout.socket, settings.runtimeDir, process.cwd()],
+      hidden: [fixture.base, layout.journal, layout.socket, settings.runtimeDir, process.cwd()],
       filters: true,
       boundsTerminals: setup.isolation !== 'bubblewrap',
       ownUsers: setup.uid === 0,
       files,
       userOf: sleeperOf,
       isListed,
-      share: (path) => ground.share(path),
+      share: (path) => fixture.share(path),
     };
-    return { ground, harness: await Harness.over(engine), around };
+    return { fixture, harness: await Harness.over(engine), around };
   };
   test.before(() => {
     resources = open();
   });
   test.after.always(async () => {
-    const { ground, harness } = (await resources) as Stage;
+    const { fixture, harness } = (await resources) as Resources;
     await harness.close();
-    await ground.clean();
+    await fixture.clean();
   });
   for (const { name, needs, run } of computeContract) {
     test(`${setup.title}: ${name}`, async (t) => {
       // All of them are waiting for their turn at first.
       t.timeout(8 * 60_000);
-      const { harness, around } = (await resources) as Stage;
+      const { harness, around } = (await resources) as Resources;
       t.is(around.facts.refusal, undefined);
       const missing = (needs ?? []).filter((limit) => !around.facts.enforced[limit]);
       if (missing.length > 0) {

@@ -15,31 +15,31 @@ import { join } from 'node:path';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
 import { box, order, taken } from './compute-harness.js';
 import type { EngineFixture } from './namespaces-setups.js';
-import { each, once } from './runner-ground.js';
+import { each, once } from './each-isolation.js';
 
 each(
   'a runner takes windows into the kernel out of its own view of the machine, and out of nobody else’s',
-  async (t, ground) => {
+  async (t, fixture) => {
     const mountsOf = (pid: number | string): string => readFileSync(`/proc/${pid}/mounts`, 'utf8');
     const windows = windowsOf(mountsOf('self'));
-    const runner = ground.runnerPid() as number;
+    const runner = fixture.runnerPid() as number;
     const apart = readlinkSync(`/proc/${runner}/ns/mnt`) !== readlinkSync('/proc/self/ns/mnt');
     // Only root has a mount namespace of its own.
-    t.is(apart, ground.setup.uid === 0);
+    t.is(apart, fixture.setup.uid === 0);
     t.deepEqual(windowsOf(mountsOf(runner)), apart ? [] : windows);
     t.deepEqual(windowsOf(mountsOf('self')), windows);
     t.true(windows.length > 0);
   },
 );
 
-each('a restarted service adopts what runs, with its log and its exit code', async (t, ground, h) => {
+each('a restarted service adopts what runs, with its log and its exit code', async (t, fixture, h) => {
   const work = order('echo before; trap "echo after; exit 11" TERM; while :; do sleep 0.05; done');
   const finished = order('exit 5');
   await h.start(work);
   await h.run(finished);
   await h.state(work.id, ({ phase }) => phase === 'Running');
-  await h.until('the first line', () => (existsSync(`${ground.place.layout.logs}/${work.id}`) ? true : undefined));
-  await h.reopen(() => ground.open(2));
+  await h.until('the first line', () => (existsSync(`${fixture.place.layout.logs}/${work.id}`) ? true : undefined));
+  await h.reopen(() => fixture.open(2));
   const states = new Map((await h.engine.list(h.patience())).map((state) => [state.id, state]));
   t.like(states.get(work.id), { phase: 'Running' });
   t.like(states.get(finished.id), { phase: 'Exited', exitCode: 5 });
@@ -53,7 +53,7 @@ each('a restarted service adopts what runs, with its log and its exit code', asy
 
 each(
   'a runner that is killed takes its work along; the engine is told once, finds it Lost, and goes on',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const works = [
       order('echo started; sleep 600'),
       order('sleep 600', { sidecars: [{ ...order('sleep 600').main, name: 'side' }] }),
@@ -62,7 +62,7 @@ each(
     for (const work of works) await h.state(work.id, ({ phase }) => phase === 'Running');
     const done = order('exit 3');
     await h.run(done);
-    const before = ground.runnerPid();
+    const before = fixture.runnerPid();
     process.kill(before as number, 'SIGKILL');
     for (const work of works) {
       t.like(await h.state(work.id, ({ phase }) => phase === 'Lost'), { reason: 'RunnerLost' });
@@ -73,8 +73,8 @@ each(
       );
     }
     t.deepEqual(h.lost, ['RunnerLost']);
-    t.not(ground.runnerPid(), before);
-    t.deepEqual(ground.leftOver(), []);
+    t.not(fixture.runnerPid(), before);
+    t.deepEqual(fixture.leftOver(), []);
     const listed = await h.engine.list(h.patience());
     t.like(
       listed.find(({ id }) => id === done.id),
@@ -89,12 +89,12 @@ each(
 
 each(
   'a runner that is killed in the middle of many starts leaves no process, group or scratch',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     for (let round = 0; round < 3; round++) {
       const works = Array.from({ length: 12 }, () => order('sleep 600'));
       const starting = Promise.allSettled(works.map((work) => h.start(work)));
       await h.until('the first', () => works.find(({ id }) => h.reports(id).length > 0));
-      process.kill(ground.runnerPid() as number, 'SIGKILL');
+      process.kill(fixture.runnerPid() as number, 'SIGKILL');
       await starting;
       // What the dead runner had taken is Lost; what it had not is started by the next, as the engine asks again.
       const listed = await h.engine.list(h.patience());
@@ -103,25 +103,25 @@ each(
         t.true(['Lost', 'Preparing', 'Running'].includes(state.phase), JSON.stringify(state));
         await h.engine.remove(state.id, true, h.patience());
       }
-      t.deepEqual(ground.leftOver(), []);
+      t.deepEqual(fixture.leftOver(), []);
     }
   },
 );
 
-once('files that are still to be saved outlive their runner, and the next one saves them', async (t, ground, h) => {
+once('files that are still to be saved outlive their runner, and the next one saves them', async (t, fixture, h) => {
   const work = box({ outputs: [{ name: 'tree', path: '/workspace', vital: true }] });
   const other = box();
   await h.running(work);
   await h.running(other);
   await h.ran(work.id, 'echo precious >file; chmod 500 .');
   // In the way of its outputs.
-  const inTheWay = join(ground.place.layout.outputs, work.id);
+  const inTheWay = join(fixture.place.layout.outputs, work.id);
   writeFileSync(inTheWay, '');
   await h.engine.stop(work.id, 0, h.patience());
   await h.state(work.id, ({ saving }) => saving?.error !== undefined);
   for (let death = 1; death <= 2; death++) {
     const before = h.reports(work.id).at(-1)?.sequence ?? 0;
-    process.kill(ground.runnerPid() as number, 'SIGKILL');
+    process.kill(fixture.runnerPid() as number, 'SIGKILL');
     const still = await h.state(work.id, ({ saving, sequence }) => saving?.error !== undefined && sequence > before);
     t.is(still.phase, 'Running');
   }
@@ -137,16 +137,16 @@ once('files that are still to be saved outlive their runner, and the next one sa
   });
   t.is(text, 'precious\n');
   await h.engine.remove(work.id, true, h.patience());
-  t.deepEqual(ground.leftOver(), []);
+  t.deepEqual(fixture.leftOver(), []);
 });
 
 once(
   'vital files of work that runs outlive the death of its runner, though the work does not',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const work = box({ outputs: [{ name: 'tree', path: '/workspace', vital: true }] });
     await h.running(work);
     await h.ran(work.id, 'echo unsaved >file');
-    process.kill(ground.runnerPid() as number, 'SIGKILL');
+    process.kill(fixture.runnerPid() as number, 'SIGKILL');
     const ended = await h.ended(work.id);
     t.like(ended, { phase: 'Lost', reason: 'RunnerLost' });
     t.true((ended.endedAt ?? 0) >= (ended.startedAt ?? Infinity));
@@ -156,15 +156,15 @@ once(
     });
     t.is(text, 'unsaved\n');
     await h.engine.remove(work.id, true, h.patience());
-    t.deepEqual(ground.leftOver(), []);
+    t.deepEqual(fixture.leftOver(), []);
   },
 );
 
-once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, ground, h) => {
-  const { journal } = ground.place.layout;
+once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, fixture, h) => {
+  const { journal } = fixture.place.layout;
   // So that the journal has the epoch already.
   await h.run(order('true'));
-  const runner = String(ground.runnerPid());
+  const runner = String(fixture.runnerPid());
   // No file of the runner's may grow beyond what its journal has: as on a full disk.
   execFileSync('prlimit', ['--pid', runner, `--fsize=${statSync(journal).size}:`]);
   const work = order('true');
@@ -177,11 +177,11 @@ once('work that the journal cannot take is refused, and its end is the machine�
   t.is((await h.run(order('exit 3'))).exitCode, 3);
 });
 
-once('orders of a lower lease epoch are refused, and reading is not', async (t, ground, h) => {
+once('orders of a lower lease epoch are refused, and reading is not', async (t, fixture, h) => {
   const old = h.engine;
   const work = order('sleep 600');
   await h.start(work);
-  const next = await ground.open(2);
+  const next = await fixture.open(2);
   await next.start(order('true'), h.patience());
   for (const refused of [
     () => old.start(order('true'), h.patience()),
@@ -192,7 +192,7 @@ once('orders of a lower lease epoch are refused, and reading is not', async (t, 
   }
   t.true((await old.list(h.patience())).length >= 1);
   // The epoch survives the runner.
-  process.kill(ground.runnerPid() as number, 'SIGKILL');
+  process.kill(fixture.runnerPid() as number, 'SIGKILL');
   await next.facts(h.patience());
   await t.throwsAsync(old.start(order('true'), h.patience()), { name: 'EngineRefusal', message: /epoch 1 is over/ });
   await next.close();
@@ -200,15 +200,15 @@ once('orders of a lower lease epoch are refused, and reading is not', async (t, 
 
 once(
   'a runner without work and without a service ends itself, and finished work is still told of by the next',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const work = order('echo kept; exit 4');
     await h.run(work);
-    const before = ground.runnerPid() as number;
+    const before = fixture.runnerPid() as number;
     await h.engine.close();
     await h.until('its end', () => (existsSync(`/proc/${before}`) ? undefined : true));
-    t.false(existsSync(ground.place.layout.socket));
-    await h.reopen(() => ground.open(2));
-    t.not(ground.runnerPid(), before);
+    t.false(existsSync(fixture.place.layout.socket));
+    await h.reopen(() => fixture.open(2));
+    t.not(fixture.runnerPid(), before);
     t.like(
       (await h.engine.list(h.patience())).find(({ id }) => id === work.id),
       { phase: 'Exited', exitCode: 4 },
@@ -220,25 +220,25 @@ once(
 );
 
 /** As a backup that is put in the place of the directory: logs and journal are there, and no scratch. */
-function restoreInPlace(ground: EngineFixture): void {
-  const { runnerDir } = ground.place.settings;
+function restoreInPlace(fixture: EngineFixture): void {
+  const { runnerDir } = fixture.place.settings;
   cpSync(runnerDir, `${runnerDir}.backup`, { recursive: true, filter: (from) => !from.includes('/scratch') });
   rmSync(runnerDir, { recursive: true });
   renameSync(`${runnerDir}.backup`, runnerDir);
   chmodSync(runnerDir, 0o700);
-  ground.share(runnerDir);
+  fixture.share(runnerDir);
 }
 
 each(
   'a runner whose directory was replaced ends itself and its work, and another one serves the directory that is there',
-  async (t, ground, h) => {
-    const before = ground.runnerPid() as number;
+  async (t, fixture, h) => {
+    const before = fixture.runnerPid() as number;
     const alive = await h.running(box());
     await h.engine.close();
-    restoreInPlace(ground);
-    await h.reopen(() => ground.open(2));
+    restoreInPlace(fixture);
+    await h.reopen(() => fixture.open(2));
     t.false(existsSync(`/proc/${before}`));
-    t.regex(readFileSync(ground.place.layout.output, 'utf8'), /is not the directory that it was started on/);
+    t.regex(readFileSync(fixture.place.layout.output, 'utf8'), /is not the directory that it was started on/);
     t.like(
       (await h.engine.list(h.patience())).find(({ id }) => id === alive.id),
       { phase: 'Lost' },
@@ -247,8 +247,8 @@ each(
 
     // The same under a service that is connected: it finds out with the next work.
     const running = await h.running(box());
-    const second = ground.runnerPid() as number;
-    restoreInPlace(ground);
+    const second = fixture.runnerPid() as number;
+    restoreInPlace(fixture);
     t.is(await h.output(order('echo in the newest place')), 'in the newest place\n');
     t.false(existsSync(`/proc/${second}`));
     t.deepEqual(h.lost, ['RunnerLost']);
@@ -256,14 +256,14 @@ each(
       (await h.engine.list(h.patience())).find(({ id }) => id === running.id),
       { phase: 'Lost' },
     );
-    t.deepEqual(ground.leftOver(), []);
+    t.deepEqual(fixture.leftOver(), []);
   },
 );
 
-once('a follower ends with the engine that it follows through', async (t, ground, h) => {
+once('a follower ends with the engine that it follows through', async (t, fixture, h) => {
   const work = order('echo one; sleep 600');
   await h.start(work);
-  const other = await ground.open(1);
+  const other = await fixture.open(1);
   let lines = 0;
   for await (const _ of other.logs(work.id, { container: 'main', follow: true }, h.patience())) {
     lines++;
@@ -273,8 +273,8 @@ once('a follower ends with the engine that it follows through', async (t, ground
   await h.engine.remove(work.id, true, h.patience());
 });
 
-each('two services that start at once share one runner', async (t, ground, h) => {
-  const others = await Promise.all([ground.open(1), ground.open(1), ground.open(1)]);
+each('two services that start at once share one runner', async (t, fixture, h) => {
+  const others = await Promise.all([fixture.open(1), fixture.open(1), fixture.open(1)]);
   const work = order('exit 0');
   await others[0]?.start(work, h.patience());
   t.is((await h.ended(work.id)).exitCode, 0);
@@ -283,7 +283,7 @@ each('two services that start at once share one runner', async (t, ground, h) =>
 
 each(
   'no secret, environment or command reaches the journal, the runner’s output or a process list',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const value = `hush-${process.pid}`;
     const plain = order('sleep 1');
     const work = {
@@ -296,15 +296,15 @@ each(
     await h.state(work.id, ({ phase }) => phase === 'Running');
     t.false(execFileSync('ps', ['axww', '-o', 'args'], { encoding: 'utf8' }).includes(value));
     await h.ended(work.id);
-    const { layout } = ground.place;
+    const { layout } = fixture.place;
     for (const file of [layout.journal, layout.output]) t.false(readFileSync(file, 'latin1').includes(value), file);
     t.false(JSON.stringify(await h.engine.list(h.patience())).includes(value));
   },
 );
 
-each('dozens of starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
+each('dozens of starts and removals leave no process, group, mount or scratch behind', async (t, fixture, h) => {
   // A box of `unshare` takes some fifty programs.
-  const cycles = ground.setup.isolation === 'unshare' ? 40 : 200;
+  const cycles = fixture.setup.isolation === 'unshare' ? 40 : 200;
   let next = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
@@ -319,31 +319,31 @@ each('dozens of starts and removals leave no process, group, mount or scratch be
     }),
   );
   t.deepEqual(await h.engine.list(h.patience()), []);
-  t.deepEqual(ground.leftOver(), []);
-  const { layout } = ground.place;
+  t.deepEqual(fixture.leftOver(), []);
+  const { layout } = fixture.place;
   const { readdirSync } = await import('node:fs');
   t.deepEqual(readdirSync(layout.logs), []);
   t.deepEqual(readdirSync(layout.outputs), []);
 });
 
-each('a place that another user made first is refused', async (t, ground, h) => {
+each('a place that another user made first is refused', async (t, fixture, h) => {
   await h.engine.close();
   const { claimDirectory } = await import('../../src/engines/compute/shared/plain-name.js');
-  const mine = `${ground.base}/mine`;
-  claimDirectory(mine, 0o700, ground.setup.uid);
+  const mine = `${fixture.base}/mine`;
+  claimDirectory(mine, 0o700, fixture.setup.uid);
   chmodSync(mine, 0o777);
-  t.throws(() => claimDirectory(mine, 0o700, ground.setup.uid), { message: /another user/ });
-  t.throws(() => claimDirectory(mine, 0o700, ground.setup.uid + 1), { message: /another user/ });
-  writeFileSync(`${ground.base}/file`, '');
-  t.throws(() => claimDirectory(`${ground.base}/file`, 0o700, ground.setup.uid), { message: /another user/ });
+  t.throws(() => claimDirectory(mine, 0o700, fixture.setup.uid), { message: /another user/ });
+  t.throws(() => claimDirectory(mine, 0o700, fixture.setup.uid + 1), { message: /another user/ });
+  writeFileSync(`${fixture.base}/file`, '');
+  t.throws(() => claimDirectory(`${fixture.base}/file`, 0o700, fixture.setup.uid), { message: /another user/ });
 });
 
 once(
   'an older runner and a newer service understand each other, and what it cannot do is refused with words that say so',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     // This runner speaks the previous version only.
     const { Connection } = await import('../../src/engines/compute/embedded/connection.js');
-    const { socket } = ground.place.layout;
+    const { socket } = fixture.place.layout;
     const direct = await Connection.open(socket, 1, () => undefined);
     t.is(direct.welcome.version, 3);
     direct.close();
@@ -370,10 +370,10 @@ once(
   { protocol: [3] },
 );
 
-once('a client of the previous protocol is served by a new runner in its own words', async (t, ground, h) => {
+once('a client of the previous protocol is served by a new runner in its own words', async (t, fixture, h) => {
   const { Connection } = await import('../../src/engines/compute/embedded/connection.js');
   const events: object[] = [];
-  const old = await Connection.open(ground.place.layout.socket, 1, (event) => events.push(event), [3]);
+  const old = await Connection.open(fixture.place.layout.socket, 1, (event) => events.push(event), [3]);
   t.is(old.welcome.version, 3);
   await old.ask({ op: 'watch' }, h.patience());
   const work = await h.running(order('sleep 600', { enterable: true }));
@@ -382,33 +382,33 @@ once('a client of the previous protocol is served by a new runner in its own wor
   await t.throwsAsync(old.ask({ op: 'startProcess', order: command }, h.patience()), { message: /unknown operation/ });
   old.close();
   await t.throwsAsync(
-    Connection.open(ground.place.layout.socket, 1, () => undefined, [99]),
+    Connection.open(fixture.place.layout.socket, 1, () => undefined, [99]),
     { message: /ended the connection/ },
   );
 });
 
 each(
   'a command is refused to a service whose lease is over, and one under way dies with its service',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const work = await h.running(order('sleep 600', { enterable: true }));
     const running = await h.exec(work.id, 'echo ready; exec sleep 600');
     for await (const _ of running.output) break;
-    const next = await ground.open(2);
+    const next = await fixture.open(2);
     await next.start(order('true'), h.patience());
     await t.throwsAsync(h.tryExec(work.id, ['true']), { name: 'EngineRefusal', code: 'StaleEpoch' });
-    process.kill(ground.runnerPid() as number, 'SIGKILL');
+    process.kill(fixture.runnerPid() as number, 'SIGKILL');
     t.deepEqual(await running.ended, { end: 'WorkGone' });
     await next.close();
   },
 );
 
-each('a restarted service finds detached processes as they were, with what they said', async (t, ground, h) => {
+each('a restarted service finds detached processes as they were, with what they said', async (t, fixture, h) => {
   const work = await h.running(box());
   const script = 'echo begun; while read line; do echo "$line"; done; exit 8';
   const env = { PATH: '/usr/bin:/bin' };
   const asked = { work: work.id, id: 'kept', command: ['sh', '-c', script], env, workingDir: '/' };
   const start = await h.engine.startProcess(asked, h.patience());
-  await h.reopen(() => ground.open(2));
+  await h.reopen(() => fixture.open(2));
   t.is((await h.engine.list(h.patience())).find(({ id }) => id === work.id)?.processes, 1);
   t.deepEqual(await h.engine.startProcess(asked, h.patience()), start);
   t.is(
@@ -422,11 +422,11 @@ each('a restarted service finds detached processes as they were, with what they 
   await h.engine.remove(work.id, true, h.patience());
 });
 
-each('300 commands leave no process, group, mount, pipe or descriptor behind', async (t, ground, h) => {
+each('300 commands leave no process, group, mount, pipe or descriptor behind', async (t, fixture, h) => {
   const { main: _, ...idle } = order('true');
   const work = await h.running(idle);
   const { readdirSync } = await import('node:fs');
-  const descriptors = (): number => readdirSync(`/proc/${ground.runnerPid()}/fd`).length;
+  const descriptors = (): number => readdirSync(`/proc/${fixture.runnerPid()}/fd`).length;
   await Promise.all([h.ran(work.id, ['true']), h.ran(work.id, ['true'])]);
   const before = descriptors();
   let next = 0;
@@ -447,27 +447,27 @@ each('300 commands leave no process, group, mount, pipe or descriptor behind', a
   // A few may come and go meanwhile (connections of the engine's own); one left by each command would be hundreds.
   await h.until('the last descriptor', () => (descriptors() <= before + 16 ? true : undefined));
   // Named pipes are made 64 at a time; those that are there wait for their first use, or are the box's own.
-  t.true(readdirSync(ground.place.layout.pipes).length <= 130);
+  t.true(readdirSync(fixture.place.layout.pipes).length <= 130);
   await h.engine.remove(work.id, true, h.patience());
-  t.deepEqual(ground.leftOver(), []);
+  t.deepEqual(fixture.leftOver(), []);
 });
 
 each(
   'a journal of a newer version is refused at once, with words that say what to do, and left alone',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     // Or its link would start a runner at once that writes the journal anew.
     await h.close();
-    process.kill(ground.runnerPid() ?? 0, 'SIGKILL');
+    process.kill(fixture.runnerPid() ?? 0, 'SIGKILL');
     const newer = '{"r":"format","format":99}\n{"r":"accept","id":"x.1","at":1,"containers":["main"],"new":true}\n';
-    await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
-    writeFileSync(ground.place.layout.journal, newer);
-    if (ground.setup.uid !== process.getuid?.()) ground.share(ground.place.layout.journal);
+    await h.until('the end of the runner', () => (fixture.runnerPid() === undefined ? true : undefined));
+    writeFileSync(fixture.place.layout.journal, newer);
+    if (fixture.setup.uid !== process.getuid?.()) fixture.share(fixture.place.layout.journal);
     const said = /journal is of format 99, written by a newer version of this program.*start that version again/;
     const began = Date.now();
-    await t.throwsAsync(ground.open(2), { name: 'EngineRefusal', code: 'Failed', message: said });
+    await t.throwsAsync(fixture.open(2), { name: 'EngineRefusal', code: 'Failed', message: said });
     // It used to take as long as a runner that may still come.
     t.true(Date.now() - began < 15_000);
-    t.is(readFileSync(ground.place.layout.journal, 'utf8'), newer);
-    t.is(ground.runnerPid(), undefined);
+    t.is(readFileSync(fixture.place.layout.journal, 'utf8'), newer);
+    t.is(fixture.runnerPid(), undefined);
   },
 );

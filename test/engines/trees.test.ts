@@ -10,7 +10,7 @@ import test from 'ava';
 import type { OutputFile, WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { extractCommand } from '../../src/runner/work/unpack.js';
 import { order, type Harness } from './compute-harness.js';
-import { each, once } from './runner-ground.js';
+import { each, once } from './each-isolation.js';
 import type { EngineFixture } from './namespaces-setups.js';
 
 /** Seeds of trees for each way of making boxes; more of them with TREES=100. */
@@ -97,26 +97,26 @@ async function saved(h: Harness, seed: number): Promise<string> {
   return outputOf(ended);
 }
 
-function input(ground: EngineFixture, file: string, unpack: 'tar' | 'tar.zst', kept = true): WorkSpec['inputs'] {
-  const at = ground.files();
+function input(fixture: EngineFixture, file: string, unpack: 'tar' | 'tar.zst', kept = true): WorkSpec['inputs'] {
+  const at = fixture.files();
   const source = join(at, 'archive');
   copyFileSync(file, source);
-  ground.share(at);
+  fixture.share(at);
   return [{ path: '/workspace', source, unpack, writable: true, saved: kept }];
 }
 
-each('any tree that work can save is restored as it was', async (t, ground, h) => {
+each('any tree that work can save is restored as it was', async (t, fixture, h) => {
   for (let round = 0; round < TREES; round++) {
     const seed = randomInt(1_000_000_000);
     const first = await saved(h, seed);
-    const again = await h.run(order('true', { inputs: input(ground, first, 'tar.zst'), outputs: KEEP }));
+    const again = await h.run(order('true', { inputs: input(fixture, first, 'tar.zst'), outputs: KEEP }));
     t.like(again, { phase: 'Exited', exitCode: 0, unrestored: undefined }, `seed ${seed}`);
     t.true(plain(outputOf(again)).equals(plain(first)), `seed ${seed}`);
   }
 });
 
-once('archives of every kind of GNU tar are unpacked alike', async (t, ground, h) => {
-  const at = ground.files();
+once('archives of every kind of GNU tar are unpacked alike', async (t, fixture, h) => {
+  const at = fixture.files();
   execFileSync(
     'sh',
     [
@@ -133,7 +133,7 @@ once('archives of every kind of GNU tar are unpacked alike', async (t, ground, h
     const archive = join(at, 'a.tar');
     const how = [`--format=${format}`, '--sparse', ...(sparse === undefined ? [] : [`--sparse-version=${sparse}`])];
     execFileSync('tar', ['-C', join(at, 't'), '-cf', archive, ...how, '.']);
-    const ended = await h.run(order('true', { inputs: input(ground, archive, 'tar', false), outputs: KEEP }));
+    const ended = await h.run(order('true', { inputs: input(fixture, archive, 'tar', false), outputs: KEEP }));
     t.like(ended, { phase: 'Exited', exitCode: 0 }, kind);
     wanted.push(plain(outputOf(ended)).toString('latin1'));
   }
@@ -143,17 +143,17 @@ once('archives of every kind of GNU tar are unpacked alike', async (t, ground, h
 
 once(
   'what is saved and cannot all be restored starts with the rest, and says what is missing',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const first = await saved(h, 7);
-    const tar = join(ground.files(), 'cut.tar');
+    const tar = join(fixture.files(), 'cut.tar');
     const bytes = plain(first);
     writeFileSync(tar, bytes.subarray(0, bytes.length / 2));
-    const inputs = input(ground, tar, 'tar');
+    const inputs = input(fixture, tar, 'tar');
     const ended = await h.run(order('ls -A | wc -l', { inputs }));
     t.like(ended, { phase: 'Exited', exitCode: 0 });
     t.regex(ended.unrestored ?? '', /\/workspace: the archive is broken: it ends too early/);
     // What nobody has saved is given whole or not at all.
-    const strict = await h.run(order('true', { inputs: input(ground, tar, 'tar', false) }));
+    const strict = await h.run(order('true', { inputs: input(fixture, tar, 'tar', false) }));
     t.like(strict, { phase: 'StartFailed', reason: 'InputFailed' });
   },
 );

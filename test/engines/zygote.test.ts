@@ -104,17 +104,17 @@ test('secrets are written before their directory is sealed, and all of the machi
 });
 
 asRoot('a link on the way to a mount leads about in the box, and to nothing of the machine', async (t) => {
-  const ground = await open(t);
-  const [outside, hostile] = [join(ground.dir, 'outside'), join(ground.dir, 'hostile')];
+  const fixture = await open(t);
+  const [outside, hostile] = [join(fixture.dir, 'outside'), join(fixture.dir, 'hostile')];
   for (const path of [outside, hostile]) mkdirSync(path);
   // Absolute, upwards, and through the kernel's own.
   symlinkSync(outside, join(hostile, 'absolute'));
   symlinkSync('../../../../../../../..' + outside, join(hostile, 'upwards'));
   symlinkSync('/proc/1/root', join(hostile, 'kernel'));
-  const given = join(ground.dir, 'given');
+  const given = join(fixture.dir, 'given');
   writeFileSync(given, 'given');
   for (const link of ['absolute', 'upwards', 'kernel']) {
-    const made = await ground.make({
+    const made = await fixture.make({
       mounts: [
         { source: hostile, target: '/workspace', readOnly: false },
         { source: given, target: `/workspace/${link}/made/here`, readOnly: true },
@@ -136,11 +136,11 @@ asRoot('a link on the way to a mount leads about in the box, and to nothing of t
 });
 
 asRoot('what one box was told is in the memory of neither the zygote nor the next box', async (t) => {
-  const ground = await open(t);
+  const fixture = await open(t);
   const secret = `hush-${process.pid}-${Date.now()}`;
-  const first = await boxOf(await ground.make({ secretFiles: new Map([['KEY', Buffer.from(secret)]]) }));
+  const first = await boxOf(await fixture.make({ secretFiles: new Map([['KEY', Buffer.from(secret)]]) }));
   t.is(readFileSync(`/proc/${first}/root/run/secrets/KEY`, 'utf8'), secret);
-  const second = await boxOf(await ground.make({}));
+  const second = await boxOf(await fixture.make({}));
   const zygote = Number(/PPid:\s+(\d+)/.exec(readFileSync(`/proc/${second}/status`, 'utf8'))?.[1]);
   t.true(readFileSync(`/proc/${zygote}/cmdline`, 'utf8').startsWith('troupe-zygote-test-zygote'));
   t.false(memoryOf(second).includes(secret));
@@ -150,23 +150,23 @@ asRoot('what one box was told is in the memory of neither the zygote nor the nex
 });
 
 asRoot('a zygote that is killed takes its boxes along, and the next box has another one', async (t) => {
-  const ground = await open(t);
-  const box = await ground.make({});
+  const fixture = await open(t);
+  const box = await fixture.make({});
   const pid = await boxOf(box);
   const zygote = Number(/PPid:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
   process.kill(zygote, 'SIGKILL');
   // Without a turn of the event loop: its end is not told yet when the next box is wanted.
   const until = performance.now() + 5_000;
   while (!/State:\s+Z/.test(readFileSync(`/proc/${zygote}/status`, 'utf8')) && performance.now() < until);
-  const next = await boxOf(await ground.make({}));
+  const next = await boxOf(await fixture.make({}));
   await box.exited;
   t.false(existsSync(`/proc/${pid}/root/usr`));
   t.false(readFileSync(`/proc/${next}/status`, 'utf8').includes(`PPid:\t${zygote}\n`));
 });
 
 asRoot('a box that cannot be made says at which of its paths, and leaves no process', async (t) => {
-  const ground = await open(t);
-  const box = await ground.make({ mounts: [{ source: '/nothing/there', target: '/workspace', readOnly: true }] });
+  const fixture = await open(t);
+  const box = await fixture.make({ mounts: [{ source: '/nothing/there', target: '/workspace', readOnly: true }] });
   t.false(await box.ready);
   t.is((await box.exited).error, '/nothing/there: open_tree: No such file or directory');
   const pid = await box.boxPid;
@@ -174,8 +174,8 @@ asRoot('a box that cannot be made says at which of its paths, and leaves no proc
 });
 
 asRoot('boxes end one by one, each when it is told to', async (t) => {
-  const ground = await open(t);
-  const [one, other] = [await ground.make({}), await ground.make({})];
+  const fixture = await open(t);
+  const [one, other] = [await fixture.make({}), await fixture.make({})];
   const pid = await boxOf(other);
   await boxOf(one);
   one.kill();
@@ -190,9 +190,9 @@ for (const setup of [...setups, ...withoutZygote]) {
   const title = `${setup.title}: the box of work that is entered is made as the machine allows, and is the same inside`;
   const tried = setup.skip === undefined ? test.serial : test.skip;
   tried(setup.skip === undefined ? title : `${title} (${setup.skip})`, async (t) => {
-    const ground = Machine.make(setup, { spares: 0 });
-    t.teardown(() => ground.clean());
-    const h = await Harness.over(await ground.open());
+    const fixture = Machine.make(setup, { spares: 0 });
+    t.teardown(() => fixture.clean());
+    const h = await Harness.over(await fixture.open());
     t.teardown(() => h.close());
     const work = await h.running(boxOrder({ secretFiles: new Map([['KEY', Buffer.from('v')]]) }));
     const look = [
@@ -209,7 +209,7 @@ for (const setup of [...setups, ...withoutZygote]) {
     for (const name of ['null', 'zero', 'full', 'random', 'urandom', 'tty', 'ptmx', 'pts', 'shm', 'stdin', 'fd'])
       t.true(devices.has(name), name);
     t.is(rest[5], '3');
-    const marker = `troupe-${ground.place.settings.runnerId}-zygote`;
+    const marker = `troupe-${fixture.place.settings.runnerId}-zygote`;
     const zygotes = readdirSync('/proc').filter((pid) => commandOf(pid).startsWith(marker));
     t.is(zygotes.length, setup.isolation === 'auto' ? 1 : 0);
   });

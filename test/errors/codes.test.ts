@@ -7,7 +7,7 @@ import { startRunning, type Running } from '../e2e/running.js';
 import { listAt, textAt } from '../e2e/client.js';
 import { at, json } from '../http/support/json.js';
 import { findPlaces } from './places.js';
-import { BLOB_BYTES, BODY_BYTES, NOT_RAISED, RAISED, RAISED_AT_DOOR, raiseAtDoor } from './raise.js';
+import { BLOB_BYTES, BODY_BYTES, NOT_RAISED, RAISED, RAISED_AT_DOOR, raiseAtApi } from './raise.js';
 
 const PLACES = findPlaces();
 const registered = new Set<string>(ERROR_CODES);
@@ -75,8 +75,8 @@ for (const [code, raise] of entries(RAISED)) {
 }
 
 for (const [code, raise] of entries(RAISED_AT_DOOR)) {
-  test(`${code} is answered at the front door`, async (t) => {
-    const answer = await raiseAtDoor(t, raise);
+  test(`${code} is answered over HTTP`, async (t) => {
+    const answer = await raiseAtApi(t, raise);
     const body = await json(answer);
     t.is(at(body, 'reason'), code);
     t.is(answer.status, ERROR_TABLE[code].status);

@@ -1,5 +1,5 @@
 /**
- * Owns finding every place of the source that can answer with an error, by reading its syntax: calls of `refuse`, objects
+ * Finds every place of the source that can answer with an error, by reading its syntax: calls of `refuse`, objects
  * that are refusals (`code` and `message`), and protocol errors. What the type checker cannot promise (that somebody
  * spelled a code past the types) is checked on what is found here.
  */

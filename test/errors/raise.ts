@@ -1,4 +1,4 @@
-/** Owns how each code that the service can answer with so far is raised over HTTP: against a whole service, or at its front door. */
+/** Raises each code that the service can answer with so far over HTTP: against a whole service, or against its HTTP layers alone. */
 import { Client as Database } from 'pg';
 import { openCommands } from '../../actors/work/commands.js';
 import { openFiles } from '../../actors/work/files/open.js';
@@ -9,7 +9,14 @@ import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
 import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { BASE, IN_DEFAULT, object as stored, openDoor, type Door, type DoorOptions } from '../http/support/door.js';
+import {
+  BASE,
+  IN_DEFAULT,
+  object as stored,
+  openTestApi,
+  type TestApi,
+  type TestApiOptions,
+} from '../http/support/test-api.js';
 
 const ACCOUNTS = path('serviceaccounts', 'default');
 const SECRETS = path('secrets', 'default');
@@ -53,10 +60,10 @@ const TINY = {
 } as unknown as AttachDeps;
 const NO_COMMANDS = { kinds: [], engine: undefined, now: Date.now } as unknown as AttachDeps;
 /** Asks for a link to a tool of a Workspace that has only SSH among its tools, and no keys. */
-async function linkTo(door: Door, tool: string): Promise<Response> {
+async function linkTo(api: TestApi, tool: string): Promise<Response> {
   const workspace = stored('Workspace', 'a', 'default', { tools: ['SSH'] });
-  await door.stage.put({ org: 'acme', kind: 'Workspace', project: 'default', name: 'a' }, workspace);
-  return door.call(`${IN_DEFAULT}/workspaces/a/tools/${tool}/links`, { method: 'POST' });
+  await api.resources.put({ org: 'acme', kind: 'Workspace', project: 'default', name: 'a' }, workspace);
+  return api.call(`${IN_DEFAULT}/workspaces/a/tools/${tool}/links`, { method: 'POST' });
 }
 
 let names = 0;
@@ -180,30 +187,30 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
   UnsupportedMediaType: (_service, client) => client.ask('POST', ACCOUNTS, { raw: 'x', contentType: 'text/plain' }),
 };
 
-type Teardown = Parameters<typeof openDoor>[0];
+type Teardown = Parameters<typeof openTestApi>[0];
 
 interface AtDoor {
-  readonly options?: DoorOptions;
-  raise(door: Door): Promise<Response>;
+  readonly options?: TestApiOptions;
+  raise(api: TestApi): Promise<Response>;
 }
 
 const ONE = { method: 'POST', headers: { 'content-type': 'application/json' } } as const;
 
-/** What needs a clock, a crowd or a fault: at the front door alone. */
+/** What needs a clock, a crowd or a fault: by the HTTP layers alone. */
 export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
   Expired: {
-    async raise(door) {
-      for (const name of ['a', 'b', 'c']) await door.make('Secret', 'secrets', name);
-      const page = (await (await door.call(`${IN_DEFAULT}/secrets?limit=1`)).json()) as {
+    async raise(api) {
+      for (const name of ['a', 'b', 'c']) await api.make('Secret', 'secrets', name);
+      const page = (await (await api.call(`${IN_DEFAULT}/secrets?limit=1`)).json()) as {
         readonly metadata: { readonly continue: string };
       };
-      door.stage.compact(door.stage.version() + 1);
-      return door.call(`${IN_DEFAULT}/secrets?limit=1&continue=${page.metadata.continue}`);
+      api.resources.compact(api.resources.version() + 1);
+      return api.call(`${IN_DEFAULT}/secrets?limit=1&continue=${page.metadata.continue}`);
     },
   },
   FileTooLarge: {
     options: { files: openFiles({ ...TINY, read: async () => RUNNING }) },
-    raise: (door) => door.call(`${IN_DEFAULT}/sandboxes/a/files?path=/a`, { method: 'PUT', body: 'too much' }),
+    raise: (api) => api.call(`${IN_DEFAULT}/sandboxes/a/files?path=/a`, { method: 'PUT', body: 'too much' }),
   },
   InternalError: {
     options: {
@@ -213,16 +220,16 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
         },
       },
     },
-    raise: (door) => door.call(`${BASE}/events`),
+    raise: (api) => api.call(`${BASE}/events`),
   },
   RequestInProgress: {
-    async raise(door) {
-      const release = door.stage.hold();
+    async raise(api) {
+      const release = api.resources.hold();
       const body = JSON.stringify({ apiVersion: BASE.slice('/apis/'.length), kind: 'Secret', metadata: { name: 'a' } });
       const send = (): Promise<Response> =>
-        door.call(`${IN_DEFAULT}/secrets`, { ...ONE, headers: { ...ONE.headers, 'idempotency-key': 'k' }, body });
+        api.call(`${IN_DEFAULT}/secrets`, { ...ONE, headers: { ...ONE.headers, 'idempotency-key': 'k' }, body });
       const first = send();
-      while (door.stage.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      while (api.resources.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
       const second = await send();
       release();
       await first;
@@ -234,40 +241,40 @@ export const RAISED_AT_DOOR: Readonly<Partial<Record<ErrorCode, AtDoor>>> = {
     options: {
       commands: openCommands({ ...NO_COMMANDS, read: async () => FAILED }),
     },
-    raise: (door) => door.call(`${IN_DEFAULT}/sandboxes/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
+    raise: (api) => api.call(`${IN_DEFAULT}/sandboxes/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
   },
   /** A process that reads nothing. */
   StdinBackpressure: {
     options: { commands: { ...openCommands(NO_COMMANDS), writeProcess: async () => 'Full' } },
-    raise: (door) =>
-      door.call(`${IN_DEFAULT}/sandboxes/a/processes/${printProcessId({ uid: 'u', epoch: 1, id: 'p' })}/stdin`, {
+    raise: (api) =>
+      api.call(`${IN_DEFAULT}/sandboxes/a/processes/${printProcessId({ uid: 'u', epoch: 1, id: 'p' })}/stdin`, {
         ...ONE,
         body: 'x',
       }),
   },
   TooManyRequests: {
     options: { limits: { rates: { key: 1, org: 1, address: 1_000_000 } } },
-    async raise(door) {
-      const burst = await Promise.all(Array.from({ length: 50 }, () => door.call(`${IN_DEFAULT}/secrets`)));
+    async raise(api) {
+      const burst = await Promise.all(Array.from({ length: 50 }, () => api.call(`${IN_DEFAULT}/secrets`)));
       return burst.find(({ status }) => status === 429) ?? burst[0] ?? Response.error();
     },
   },
-  NoSSHKey: { raise: (door) => linkTo(door, 'ssh') },
-  WorkspaceToolUnavailable: { raise: (door) => linkTo(door, 'jupyter') },
+  NoSSHKey: { raise: (api) => linkTo(api, 'ssh') },
+  WorkspaceToolUnavailable: { raise: (api) => linkTo(api, 'jupyter') },
   WorkspaceStarting: {
     options: { commands: openCommands({ ...NO_COMMANDS, read: async () => STARTING }) },
-    raise: (door) => door.call(`${IN_DEFAULT}/workspaces/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
+    raise: (api) => api.call(`${IN_DEFAULT}/workspaces/a/exec`, { ...ONE, body: '{"command":["true"]}' }),
   },
   Unavailable: {
-    async raise(door) {
-      door.health.active = false;
-      return door.call(`${IN_DEFAULT}/secrets`);
+    async raise(api) {
+      api.health.active = false;
+      return api.call(`${IN_DEFAULT}/secrets`);
     },
   },
 };
 
-export async function raiseAtDoor(t: Teardown, { options, raise }: AtDoor): Promise<Response> {
-  return raise(await openDoor(t, options));
+export async function raiseAtApi(t: Teardown, { options, raise }: AtDoor): Promise<Response> {
+  return raise(await openTestApi(t, options));
 }
 
 /** Codes that stand in the source and that no request can bring about yet. */

@@ -1,4 +1,4 @@
-/** Owns the table of requests that are wrong, and what each is answered. */
+/** The table of requests that are wrong, and what each is answered. */
 import { API_VERSION, objectOf, path, type Ask } from '../e2e/client.js';
 
 export const COLLECTION = path('serviceaccounts', 'default');

@@ -1,5 +1,5 @@
 /**
- * Owns random specs that a kind accepts, made from the very JSON Schema that the documents show: required members
+ * Makes random specs that a kind accepts, from the very JSON Schema that the documents show: required members
  * always, others by chance, numbers at their bounds. Rules between fields are not in a JSON Schema, so what the kind
  * complains about is made anew or left out until it accepts the rest.
  */

@@ -1,4 +1,4 @@
-/** Owns making an accepted spec wrong at one known place. */
+/** Makes an accepted spec wrong at one known place. */
 import type * as fc from 'fast-check';
 import { below } from '../../src/api/path.js';
 import { options, stepInto, type Schema } from './generate.js';

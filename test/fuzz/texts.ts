@@ -1,4 +1,4 @@
-/** Owns the texts of every form that the interface knows, good and nearly good; a field takes those that fit it. */
+/** Makes texts of every form that the interface knows, good and nearly good; a field takes those that fit it. */
 import * as fc from 'fast-check';
 
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;

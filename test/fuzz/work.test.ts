@@ -14,7 +14,7 @@ import { KINDS } from '../../src/kinds/index.js';
 import { prepareCreate } from '../../src/kinds/write/create.js';
 import { preparePatch, type ObjectPatch } from '../../src/kinds/write/patch.js';
 import type { WriteContext } from '../../src/kinds/write/prepared.js';
-import { momentAt } from '../kinds/decide.js';
+import { contextAt } from '../kinds/decide.js';
 
 const FEW = 250;
 const MANY = FEW * 4;
@@ -22,7 +22,7 @@ const MANY = FEW * 4;
 const MOST = 4.6;
 
 const context: WriteContext = {
-  context: momentAt(),
+  context: contextAt(),
   fieldValidation: 'Strict',
   fieldManager: 'test',
   dryRun: true,

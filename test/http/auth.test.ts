@@ -1,17 +1,17 @@
-/** Who may do what at the front door. The rules themselves are tested in test/api/access. */
+/** Who may do what over HTTP. The rules themselves are tested in test/api/access. */
 import test from 'ava';
 import { CATALOG_ORG } from '../../src/brand.js';
 import { networkOf, openAddresses } from '../../http/auth/addresses.js';
 import { openAuthenticator, type Authenticator } from '../../http/auth/authenticator.js';
 import { openForgotten } from '../../http/auth/forgotten.js';
 import type { StoredCredential } from '../../storage/store.js';
-import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openDoor, sha256 } from './support/door.js';
+import { BASE, bearer, credential, IN_DEFAULT, KEYS, object, openTestApi, sha256 } from './support/test-api.js';
 import { at, json, list } from './support/json.js';
 
 const SECRETS = `${IN_DEFAULT}/secrets`;
 
 test('no key, a wrong one and another scheme are Unauthorized, and the value is nowhere in log or answer', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   for (const authorization of [
     '',
     'Bearer nope-secret',
@@ -19,25 +19,25 @@ test('no key, a wrong one and another scheme are Unauthorized, and the value is 
     'Bearer ',
     `Bearer ${'x'.repeat(600)}`,
   ]) {
-    const answer = await fetch(`${door.url}${SECRETS}`, { headers: authorization === '' ? {} : { authorization } });
+    const answer = await fetch(`${api.url}${SECRETS}`, { headers: authorization === '' ? {} : { authorization } });
     t.is(answer.status, 401, authorization);
     t.is(answer.headers.get('www-authenticate'), 'Bearer');
     t.false((await answer.text()).includes('nope-secret'));
   }
-  t.false(door.logged.join().includes('nope-secret'));
+  t.false(api.logged.join().includes('nope-secret'));
   // Health, discovery and the interface need none: they tell nothing of any tenant.
   for (const path of ['/livez', '/readyz', '/version', '/apis', '/openapi.json', '/docs/errors/NotFound']) {
-    t.is((await fetch(door.url + path)).status, 200, path);
+    t.is((await fetch(api.url + path)).status, 200, path);
   }
 });
 
 test("another org's object is NotFound, also on the hot path, and its list is empty", async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'mine');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'mine');
   const other = bearer(KEYS.other);
   for (let i = 0; i < 3; i++) {
-    t.is((await door.call(`${SECRETS}/mine`)).status, 200);
-    t.is((await door.call(`${SECRETS}/mine`, { headers: other })).status, 404);
+    t.is((await api.call(`${SECRETS}/mine`)).status, 200);
+    t.is((await api.call(`${SECRETS}/mine`, { headers: other })).status, 404);
   }
   for (const method of ['PUT', 'PATCH', 'DELETE']) {
     const headers = {
@@ -45,23 +45,23 @@ test("another org's object is NotFound, also on the hot path, and its list is em
       'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
     };
     const body = JSON.stringify(object('Secret', 'mine', 'default'));
-    t.is((await door.call(`${SECRETS}/mine`, { method, headers, body })).status, 404, method);
+    t.is((await api.call(`${SECRETS}/mine`, { method, headers, body })).status, 404, method);
   }
-  t.deepEqual(list(await json(door.call(`${BASE}/secrets`, { headers: other })), 'items'), []);
-  t.is((await door.call(`${SECRETS}/mine`)).status, 200);
+  t.deepEqual(list(await json(api.call(`${BASE}/secrets`, { headers: other })), 'items'), []);
+  t.is((await api.call(`${SECRETS}/mine`)).status, 200);
 });
 
 test('an Idempotency-Key belongs to one token: another one of the same ServiceAccount is another holder', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const address = { org: 'acme', kind: 'ServiceAccount', project: 'default', name: 'robot' };
-  await door.stage.put(address, object('ServiceAccount', 'robot', 'default', { scopes: ['secrets:write'] }));
+  await api.resources.put(address, object('ServiceAccount', 'robot', 'default', { scopes: ['secrets:write'] }));
   const detail = { actsAs: { serviceAccount: { project: 'default', name: 'robot' } }, scopes: ['*:*'] };
   for (const token of ['svc_one', 'svc_two'])
-    door.credentials.set(sha256(token), { address, uid: 'uid-ServiceAccount-robot', detail });
+    api.credentials.set(sha256(token), { address, uid: 'uid-ServiceAccount-robot', detail });
   const holder = async (token: string, name: string): Promise<string | undefined> => {
     const headers = { ...bearer(token), 'content-type': 'application/json', 'idempotency-key': 'same' };
-    await door.call(SECRETS, { method: 'POST', headers, body: JSON.stringify(object('Secret', name, 'default')) });
-    return door.stage.requests.at(-1)?.caller.holder;
+    await api.call(SECRETS, { method: 'POST', headers, body: JSON.stringify(object('Secret', name, 'default')) });
+    return api.resources.requests.at(-1)?.caller.holder;
   };
   const first = await holder('svc_one', 'a');
   t.is(await holder('svc_one', 'b'), first);
@@ -69,31 +69,31 @@ test('an Idempotency-Key belongs to one token: another one of the same ServiceAc
 });
 
 test('a Viewer of one project reads there, writes nowhere, and sees no other project', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  await door.stage.put({ org: 'acme', kind: 'Secret', project: 'other', name: 'b' }, object('Secret', 'b', 'other'));
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  await api.resources.put({ org: 'acme', kind: 'Secret', project: 'other', name: 'b' }, object('Secret', 'b', 'other'));
   const headers = bearer(KEYS.viewer);
-  t.is((await door.call(`${SECRETS}/a`, { headers })).status, 200);
-  const write = await door.call(SECRETS, {
+  t.is((await api.call(`${SECRETS}/a`, { headers })).status, 200);
+  const write = await api.call(SECRETS, {
     method: 'POST',
     headers,
     body: JSON.stringify(object('Secret', 'c', 'default')),
   });
   t.is(write.status, 403);
   t.regex(String(at(await json(write), 'message')), /secrets:write/);
-  t.is((await door.call(`${BASE}/namespaces/other/secrets/b`, { headers })).status, 403);
-  t.is((await door.call(`${BASE}/members`, { headers })).status, 403);
+  t.is((await api.call(`${BASE}/namespaces/other/secrets/b`, { headers })).status, 403);
+  t.is((await api.call(`${BASE}/members`, { headers })).status, 403);
 });
 
 test('the catalog is read by everybody and written by nobody', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const name = 'local';
-  await door.stage.put({ org: CATALOG_ORG, kind: 'Offering', project: '', name }, object('Offering', name, ''));
+  await api.resources.put({ org: CATALOG_ORG, kind: 'Offering', project: '', name }, object('Offering', name, ''));
   for (const key of [KEYS.owner, KEYS.other, KEYS.viewer]) {
-    t.is((await door.call(`${BASE}/offerings/${name}`, { headers: bearer(key) })).status, 200);
-    t.is(list(await json(door.call(`${BASE}/offerings`, { headers: bearer(key) })), 'items').length, 1);
+    t.is((await api.call(`${BASE}/offerings/${name}`, { headers: bearer(key) })).status, 200);
+    t.is(list(await json(api.call(`${BASE}/offerings`, { headers: bearer(key) })), 'items').length, 1);
   }
-  const write = await door.call(`${BASE}/namespaces/svc/secrets`, {
+  const write = await api.call(`${BASE}/namespaces/svc/secrets`, {
     method: 'POST',
     body: '{"metadata":{"name":"x"}}',
   });
@@ -104,7 +104,7 @@ test('a key is known by its cache until it is forgotten, and a changed role coun
   let finds = 0;
   let clock = 1_000_000;
   const found = new Map([[sha256(KEYS.owner), { ...credential('acme', 'owner'), expires: 2_000_000 }]]);
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     clock: () => clock,
     credentials: {
       async find(hash) {
@@ -113,28 +113,28 @@ test('a key is known by its cache until it is forgotten, and a changed role coun
       },
     },
   });
-  await door.make('Secret', 'secrets', 'a');
-  for (let i = 0; i < 5; i++) t.is((await door.call(`${SECRETS}/a`)).status, 200);
+  await api.make('Secret', 'secrets', 'a');
+  for (let i = 0; i < 5; i++) t.is((await api.call(`${SECRETS}/a`)).status, 200);
   t.is(finds, 1);
 
   const member = { org: 'acme', kind: 'Member', project: '', name: 'owner' };
-  await door.stage.put(member, object('Member', 'owner', '', { role: 'Billing' }));
-  door.http.authenticator.forget(member);
-  t.is((await door.call(`${SECRETS}/a`)).status, 403);
+  await api.resources.put(member, object('Member', 'owner', '', { role: 'Billing' }));
+  api.http.authenticator.forget(member);
+  t.is((await api.call(`${SECRETS}/a`)).status, 403);
   t.is(finds, 2);
 
   // Its time is over: looked at on every use, also of a kept one.
   clock = 3_000_000;
-  t.is((await door.call(`${SECRETS}/a`)).status, 401);
+  t.is((await api.call(`${SECRETS}/a`)).status, 401);
 });
 
 test('a revoked key is refused at once when it is forgotten', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  t.is((await door.call(`${SECRETS}/a`)).status, 200);
-  door.credentials.clear();
-  door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
-  t.is((await door.call(`${SECRETS}/a`)).status, 401);
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  t.is((await api.call(`${SECRETS}/a`)).status, 200);
+  api.credentials.clear();
+  api.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+  t.is((await api.call(`${SECRETS}/a`)).status, 401);
 });
 
 interface Lookups {
@@ -324,21 +324,21 @@ test('an IPv6 client counts by its /64, and one of IPv4 by itself', (t) => {
 });
 
 test('an address that asks too much without a key is refused, but for health; with a key it goes on', async (t) => {
-  const door = await openDoor(t, { limits: { rates: { key: 1_000_000, org: 1_000_000, address: 0.1 } } });
-  await door.make('Secret', 'secrets', 'a');
-  t.is((await fetch(`${door.url}/nothing`)).status, 404);
+  const api = await openTestApi(t, { limits: { rates: { key: 1_000_000, org: 1_000_000, address: 0.1 } } });
+  await api.make('Secret', 'secrets', 'a');
+  t.is((await fetch(`${api.url}/nothing`)).status, 404);
   for (const path of [SECRETS, '/apis', '/openapi.json', '/version', '/metrics']) {
-    const refused = await fetch(door.url + path);
+    const refused = await fetch(api.url + path);
     t.is(refused.status, 429, path);
     t.truthy(refused.headers.get('retry-after'));
     t.is(at(await json(refused), 'reason'), 'TooManyRequests');
   }
-  for (const path of ['/livez', '/healthz', '/readyz']) t.is((await fetch(door.url + path)).status, 200, path);
+  for (const path of ['/livez', '/healthz', '/readyz']) t.is((await fetch(api.url + path)).status, 200, path);
   for (const path of [SECRETS, `${SECRETS}/a`, '/apis', '/version', '/metrics'])
-    t.is((await door.call(path)).status, 200, path);
+    t.is((await api.call(path)).status, 200, path);
   // Also while it has to be looked up again.
   for (const path of ['/version', '/apis', SECRETS]) {
-    door.http.authenticator.forget(OWNER_KEY);
-    t.is((await door.call(path)).status, 200, path);
+    api.http.authenticator.forget(OWNER_KEY);
+    t.is((await api.call(path)).status, 200, path);
   }
 });

@@ -1,10 +1,10 @@
-/** The front door of commands: what is asked for, how output is answered, and what becomes of a command nobody waits for. */
+/** Commands over HTTP: what is asked for, how output is answered, and what becomes of a command nobody waits for. */
 import test from 'ava';
 import { refuse } from '../../src/api/refusal.js';
 import type { Command, Commands } from '../../actors/work/commands.js';
 import type { ExecEnd, Execution } from '../../src/engines/compute/contract/engine.js';
 import { until } from '../e2e/until.js';
-import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openDoor, type Door } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openTestApi, type TestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
 
 const EXEC = `${IN_DEFAULT}/sandboxes/box/exec`;
@@ -55,8 +55,8 @@ function fresh(): Seen {
   return { stdin: '', ended: false, aborted: false };
 }
 
-function run(door: Door, body: object, headers: Record<string, string> = {}, query = ''): Promise<Response> {
-  return door.call(`${EXEC}${query}`, { method: 'POST', body: JSON.stringify(body), headers });
+function run(api: TestApi, body: object, headers: Record<string, string> = {}, query = ''): Promise<Response> {
+  return api.call(`${EXEC}${query}`, { method: 'POST', body: JSON.stringify(body), headers });
 }
 
 test('a command gets what was asked for, and its answer has both streams and the code', async (t) => {
@@ -69,9 +69,9 @@ test('a command gets what was asked for, and its answer has both streams and the
     ],
     end: { end: 'Exited', exitCode: 3, timedOut: false },
   };
-  const door = await openDoor(t, { commands: scripted(script, seen) });
+  const api = await openTestApi(t, { commands: scripted(script, seen) });
   const answer = await run(
-    door,
+    api,
     { command: ['sh', '-c', 'x'], env: { A: '1' }, workingDir: '/tmp', stdin: 'in', timeout: '90s' },
     {},
     '?epoch=4',
@@ -97,8 +97,8 @@ test('a command gets what was asked for, and its answer has both streams and the
 test('a signal and a timeout are told, and output beyond the bound is cut and said to be', async (t) => {
   const big = Buffer.alloc(9 * 1024 * 1024, 'x');
   const script: Script = { output: [['stdout', big]], end: { end: 'Exited', exitCode: 137, timedOut: true } };
-  const door = await openDoor(t, { commands: scripted(script, fresh()) });
-  const said = await json(await run(door, { command: ['x'] }));
+  const api = await openTestApi(t, { commands: scripted(script, fresh()) });
+  const said = await json(await run(api, { command: ['x'] }));
   t.is(at(said, 'signal'), 9);
   t.is(at(said, 'timedOut'), true);
   t.is(at(said, 'truncated'), true);
@@ -110,8 +110,8 @@ test('frames carry the bytes as they come, and the last one the code', async (t)
     ['stdout', 'line\n'],
     ['stderr', Buffer.from([0xff, 0x00])],
   ] as const;
-  const door = await openDoor(t, { commands: scripted({ output }, fresh()) });
-  const answer = await run(door, { command: ['x'] }, { accept: 'application/x-ndjson' });
+  const api = await openTestApi(t, { commands: scripted({ output }, fresh()) });
+  const answer = await run(api, { command: ['x'] }, { accept: 'application/x-ndjson' });
   t.is(answer.headers.get('content-type'), 'application/x-ndjson');
   const lines = (await answer.text()).trimEnd().split('\n');
   t.deepEqual(
@@ -122,9 +122,9 @@ test('frames carry the bytes as they come, and the last one the code', async (t)
 
 test('who leaves ends the command', async (t) => {
   const seen = fresh();
-  const door = await openDoor(t, { commands: scripted({ endless: true }, seen) });
+  const api = await openTestApi(t, { commands: scripted({ endless: true }, seen) });
   const leaving = new AbortController();
-  const answer = await door.call(EXEC, {
+  const answer = await api.call(EXEC, {
     method: 'POST',
     body: JSON.stringify({ command: ['yes'] }),
     headers: { accept: 'application/x-ndjson' },
@@ -138,15 +138,17 @@ test('who leaves ends the command', async (t) => {
 
 test('what cannot be executed, and work that ends under it, are refusals with their reason', async (t) => {
   const missing: ExecEnd = { end: 'NotExecuted', reason: 'CommandNotFound', message: 'no such program: nope' };
-  const door = await openDoor(t, { commands: scripted({ end: missing }, fresh()) });
-  const refused = await run(door, { command: ['nope'] });
+  const api = await openTestApi(t, { commands: scripted({ end: missing }, fresh()) });
+  const refused = await run(api, { command: ['nope'] });
   t.is(refused.status, 422);
   t.regex(JSON.stringify(await json(refused)), /CommandNotFound/);
   const message = 'true: its arguments and environment are too long';
   const long: ExecEnd = { end: 'NotExecuted', reason: 'CommandNotExecutable', message };
-  const tooLong = await run(await openDoor(t, { commands: scripted({ end: long }, fresh()) }), { command: ['true'] });
+  const tooLong = await run(await openTestApi(t, { commands: scripted({ end: long }, fresh()) }), {
+    command: ['true'],
+  });
   t.regex(String(at(await json(tooLong), 'fix')), /^Send less/);
-  const gone = await openDoor(t, { commands: scripted({ end: { end: 'WorkGone' } }, fresh()) });
+  const gone = await openTestApi(t, { commands: scripted({ end: { end: 'WorkGone' } }, fresh()) });
   const ended = await run(gone, { command: ['x'] });
   t.is(ended.status, 409);
   t.is(at(await json(ended), 'reason'), 'SandboxNotRunning');
@@ -154,7 +156,7 @@ test('what cannot be executed, and work that ends under it, are refusals with th
 
 test('a wrong request is refused by its field, before anything runs', async (t) => {
   const seen = fresh();
-  const door = await openDoor(t, { commands: scripted({}, seen) });
+  const api = await openTestApi(t, { commands: scripted({}, seen) });
   for (const [body, field] of [
     [{}, 'command'],
     [{ command: [] }, 'command'],
@@ -163,20 +165,20 @@ test('a wrong request is refused by its field, before anything runs', async (t) 
     [{ command: ['a'], tty: true }, 'tty'],
     [{ command: ['a'], env: { 'A-B': '1' } }, 'env'],
   ] as const) {
-    const answer = await run(door, body);
+    const answer = await run(api, body);
     t.is(answer.status, 422, JSON.stringify(body));
     t.true(JSON.stringify(await json(answer)).includes(`"field":"${field}`), field);
   }
-  t.is((await run(door, { command: ['a'], unknown: 1 })).status, 422);
-  t.is((await run(door, { command: ['a'], user: 'nobody' })).status, 501);
-  t.is((await run(door, { command: ['a'] }, {}, '?epoch=0')).status, 400);
-  t.is((await run(door, { command: ['a'] }, bearer(KEYS.viewer))).status, 403);
-  t.is((await door.call(EXEC)).status, 405);
+  t.is((await run(api, { command: ['a'], unknown: 1 })).status, 422);
+  t.is((await run(api, { command: ['a'], user: 'nobody' })).status, 501);
+  t.is((await run(api, { command: ['a'] }, {}, '?epoch=0')).status, 400);
+  t.is((await run(api, { command: ['a'] }, bearer(KEYS.viewer))).status, 403);
+  t.is((await api.call(EXEC)).status, 405);
   t.is(seen.request, undefined);
 });
 
 test('what the Sandbox is like is told as it is', async (t) => {
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     commands: {
       ...NO_COMMANDS,
       start: async () => {
@@ -184,7 +186,7 @@ test('what the Sandbox is like is told as it is', async (t) => {
       },
     },
   });
-  const answer = await run(door, { command: ['true'] });
+  const answer = await run(api, { command: ['true'] });
   t.is(answer.status, 409);
   t.is(answer.headers.get('retry-after'), '1');
 });
@@ -214,17 +216,17 @@ test('a drain waits for a command that ends in time, and whoever waits for anoth
       };
     },
   };
-  const door = await openDoor(t, { commands });
+  const api = await openTestApi(t, { commands });
   const start = async (word: string, headers: Record<string, string> = {}): Promise<{ answer: Promise<Response> }> => {
     const started = new Promise<void>((resolve) => begun.push(resolve));
-    const answer = run(door, { command: [word] }, headers);
+    const answer = run(api, { command: [word] }, headers);
     await started;
     return { answer };
   };
   const short = await start('short');
   const long = await start('long');
   const framed = await start('long', { accept: 'application/x-ndjson' });
-  const drained = door.http.drain();
+  const drained = api.http.drain();
   finish();
   t.is((await short.answer).status, 200);
   const answer = await long.answer;

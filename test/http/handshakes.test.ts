@@ -7,7 +7,7 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 import { CURVES, openHandshakes, type Handshakes, type HandshakeTimes } from '../../http/handshakes.js';
 import { makeAuthority, makeServer, type KeyedCertificate } from '../../src/app/tls/make-certificates.js';
 import { until } from '../e2e/until.js';
-import { openDoor } from './support/door.js';
+import { openTestApi } from './support/test-api.js';
 
 /** Places for one address alone: half of all. */
 const ALONE = 16;
@@ -149,8 +149,8 @@ async function handshake(port: number, options: ConnectionOptions): Promise<TLSS
 }
 
 test('the two cheap curves are served and no others, with a renewed certificate as well, and sessions are resumed', async (t) => {
-  const door = await openDoor(t, { tls: { port: 0, key: tls.key, cert: tls.cert } });
-  const port = door.http.httpsPort ?? 0;
+  const api = await openTestApi(t, { tls: { port: 0, key: tls.key, cert: tls.cert } });
+  const port = api.http.httpsPort ?? 0;
   const curves = async (): Promise<void> => {
     for (const ecdhCurve of ['X25519', 'P-256']) (await handshake(port, { ecdhCurve })).destroy();
     for (const ecdhCurve of ['P-384', 'P-521'])
@@ -166,7 +166,7 @@ test('the two cheap curves are served and no others, with a renewed certificate 
   second.destroy();
 
   const renewed = await makeServer(ca, ['localhost', '127.0.0.1'], new Date());
-  door.http.renewCertificate(renewed);
+  api.http.renewCertificate(renewed);
   const after = await handshake(port, {});
   t.is(`${after.getPeerX509Certificate()?.toString()}`.trim(), renewed.cert.trim());
   after.destroy();
@@ -175,8 +175,8 @@ test('the two cheap curves are served and no others, with a renewed certificate 
 
 test('a connection whose handshake waits counts for its address like those without a known key', async (t) => {
   const limits = { connections: { newcomersPerAddress: 3 } };
-  const door = await openDoor(t, { limits, tls: { port: 0, key: tls.key, cert: tls.cert } });
-  const port = door.http.httpsPort ?? 0;
+  const api = await openTestApi(t, { limits, tls: { port: 0, key: tls.key, cert: tls.cert } });
+  const port = api.http.httpsPort ?? 0;
   const known = await handshake(port, {});
   const [waits] = await many(t, port, 1, hello.subarray(0, 5));
   const third = await handshake(port, {});

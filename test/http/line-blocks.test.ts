@@ -1,11 +1,11 @@
-/** Logs at the front door: how many lines hold the event loop, and how they are written. */
+/** Logs over HTTP: how many lines hold the event loop, and how they are written. */
 import test from 'ava';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { openSlices } from '../../actors/slices.js';
 import { Writable } from 'node:stream';
 import { writeLines } from '../../http/line-blocks.js';
 import { until } from '../e2e/until.js';
-import { IN_DEFAULT, openDoor } from './support/door.js';
+import { IN_DEFAULT, openTestApi } from './support/test-api.js';
 
 function sink(): { readonly res: Writable; readonly written: string[] } {
   const written: string[] = [];
@@ -72,31 +72,31 @@ test('a log of empty lines comes whole, with and without times and cut to its by
   async function* lines(): AsyncGenerator<LogLine> {
     for (let i = 0; i < 1_000; i += 1) yield { stream: 'stdout', time, data: Buffer.from('\n') };
   }
-  const door = await openDoor(t, { logs: { open: async () => lines() } });
+  const api = await openTestApi(t, { logs: { open: async () => lines() } });
   let slices = 0;
-  const { slice } = door.stage;
-  door.stage.slice = async (org) => {
+  const { slice } = api.resources;
+  api.resources.slice = async (org) => {
     slices += 1;
     return slice(org);
   };
-  await door.make('Sandbox', 'sandboxes', 'box');
+  await api.make('Sandbox', 'sandboxes', 'box');
   const log = `${IN_DEFAULT}/sandboxes/box/logs`;
-  t.is(await (await door.call(log)).text(), '\n'.repeat(1_000));
+  t.is(await (await api.call(log)).text(), '\n'.repeat(1_000));
   t.true(slices >= 10, `${slices} slices`);
-  t.is(await (await door.call(`${log}?timestamps=true`)).text(), '2026-01-02T03:04:05.006Z \n'.repeat(1_000));
-  t.is(await (await door.call(`${log}?timestamps=true&limitBytes=30`)).text(), '2026-01-02T03:04:05.006Z \n2026');
+  t.is(await (await api.call(`${log}?timestamps=true`)).text(), '2026-01-02T03:04:05.006Z \n'.repeat(1_000));
+  t.is(await (await api.call(`${log}?timestamps=true&limitBytes=30`)).text(), '2026-01-02T03:04:05.006Z \n2026');
 });
 
 test('the entries of a large directory are told in slices', async (t) => {
   const entry = (i: number) => ({ name: `f${i}`, type: 'File' as const, size: i, mode: '0644', modified: 0 });
   const entries = Array.from({ length: 2_000 }, (_, i) => entry(i));
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     files: { list: async () => ({ entries, truncated: true }) } as never,
   });
   let slices = 0;
-  door.stage.slice = async () => void (slices += 1);
-  await door.make('Sandbox', 'sandboxes', 'box');
-  const answer = await door.call(`${IN_DEFAULT}/sandboxes/box/files?path=/tmp&list=true`);
+  api.resources.slice = async () => void (slices += 1);
+  await api.make('Sandbox', 'sandboxes', 'box');
+  const answer = await api.call(`${IN_DEFAULT}/sandboxes/box/files?path=/tmp&list=true`);
   const { items, truncated } = (await answer.json()) as { items: unknown[]; truncated: boolean };
   t.true(truncated);
   t.is(items.length, 2_000);

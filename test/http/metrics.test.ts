@@ -3,14 +3,14 @@ import test from 'ava';
 import { Registry } from 'prom-client';
 import { openMetricsText } from '../../http/metrics-text.js';
 import { until } from '../e2e/until.js';
-import { bearer, KEYS, openDoor } from './support/door.js';
+import { bearer, KEYS, openTestApi } from './support/test-api.js';
 
 test('metrics are rendered at most once a second, however many ask for them', async (t) => {
   const metrics = new Registry();
   let rendered = 0;
   const text = async (): Promise<string> => `rendered ${++rendered}\n`;
-  const door = await openDoor(t, { metrics: Object.assign(metrics, { metrics: text }) });
-  const read = async (): Promise<string> => (await fetch(`${door.url}/metrics`)).text();
+  const api = await openTestApi(t, { metrics: Object.assign(metrics, { metrics: text }) });
+  const read = async (): Promise<string> => (await fetch(`${api.url}/metrics`)).text();
   const begun = performance.now();
   await Promise.all(Array.from({ length: 50 }, read));
   t.true(rendered <= 1 + (performance.now() - begun) / 1_000, `${rendered} times`);
@@ -46,9 +46,9 @@ test('metrics that could not be rendered are rendered anew for the next who asks
 });
 
 test('metrics need the key of an operator where the setting says so', async (t) => {
-  const door = await openDoor(t, { config: { metricsOpen: false } });
-  t.is((await fetch(`${door.url}/metrics`)).status, 401);
-  t.is((await door.call('/metrics', { headers: bearer(KEYS.viewer) })).status, 403);
-  t.is((await door.call('/metrics')).status, 403, 'an Owner of an org is no operator');
-  t.is((await fetch(`${door.url}/livez`)).status, 200);
+  const api = await openTestApi(t, { config: { metricsOpen: false } });
+  t.is((await fetch(`${api.url}/metrics`)).status, 401);
+  t.is((await api.call('/metrics', { headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await api.call('/metrics')).status, 403, 'an Owner of an org is no operator');
+  t.is((await fetch(`${api.url}/livez`)).status, 200);
 });

@@ -10,7 +10,7 @@ import { outwardHeaders } from '../../http/proxy/headers.js';
 import { outwardLink, outwardLocation, outwardRefresh } from '../../http/proxy/references.js';
 import { scopeCookie } from '../../http/proxy/cookies.js';
 import { steady, until } from '../e2e/until.js';
-import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, openTestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
 import { portsOf, talker, web, type Counts } from './support/programs.js';
 
@@ -29,10 +29,10 @@ test('every method arrives with its path, query, headers and body, and without w
     res.end(JSON.stringify({ url: req.url, headers: req.headers, body: body.toString() }));
   });
   const counts: Counts = { begun: 0, ended: 0, touched: 0 };
-  const door = await openDoor(t, { commands: portsOf(counts) });
+  const api = await openTestApi(t, { commands: portsOf(counts) });
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND']) {
     const bare = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-    const answer = await door.call(`${PORTS}/${port}/a%2Fb//c/?x=%20&epoch=3&y=1`, {
+    const answer = await api.call(`${PORTS}/${port}/a%2Fb//c/?x=%20&epoch=3&y=1`, {
       method,
       ...(bare ? {} : { body: 'sent' }),
       headers: {
@@ -59,7 +59,7 @@ test('every method arrives with its path, query, headers and body, and without w
     t.is(at(said, 'headers.x-forwarded-proto'), 'http');
     t.false(JSON.stringify(said).includes(KEYS.owner));
   }
-  t.is(((await json(await door.call(`${PORTS}/${port}`))) as { url: string }).url, '/');
+  t.is(((await json(await api.call(`${PORTS}/${port}`))) as { url: string }).url, '/');
   t.is(counts.begun, 9);
   t.true(await until('each of them is over', () => counts.ended === 9));
 });
@@ -88,8 +88,8 @@ test('what would hold for the whole origin does not come out, and cookies and re
     ]);
     res.end();
   });
-  const door = await openDoor(t, { commands: portsOf() });
-  const answer = await door.call(`${PORTS}/${port}/`, { redirect: 'manual' });
+  const api = await openTestApi(t, { commands: portsOf() });
+  const answer = await api.call(`${PORTS}/${port}/`, { redirect: 'manual' });
   t.is(answer.status, 302);
   t.is(answer.headers.get('location'), `${PORTS}/${port}/login?next=1`);
   t.is(answer.headers.get('refresh'), `5; url=${PORTS}/${port}/later`);
@@ -239,19 +239,19 @@ test('bodies stream both ways, of any size, and at the speed of who reads', asyn
     }
     res.end(digest(await bodyOf(req)));
   });
-  const door = await openDoor(t, { commands: portsOf() });
-  t.is(await (await door.call(`${PORTS}/${port}/up`, { method: 'POST', body: big })).text(), digest(big));
-  const echoed = await door.call(`${PORTS}/${port}/echo`, { method: 'PUT', body: big });
+  const api = await openTestApi(t, { commands: portsOf() });
+  t.is(await (await api.call(`${PORTS}/${port}/up`, { method: 'POST', body: big })).text(), digest(big));
+  const echoed = await api.call(`${PORTS}/${port}/echo`, { method: 'PUT', body: big });
   t.is(digest(Buffer.from(await echoed.arrayBuffer())), digest(big));
   const leaving = new AbortController();
-  await door.call(`${PORTS}/${port}/endless`, { signal: leaving.signal });
+  await api.call(`${PORTS}/${port}/endless`, { signal: leaving.signal });
   await steady('the program is paused', () => paused?.bytesWritten ?? -1);
   leaving.abort();
   t.true(await until('who leaves ends the connection inside', () => paused?.destroyed));
 });
 
 test('nobody there, nothing in HTTP, too much of a head and no end of one are Unavailable with the port, never a 500', async (t) => {
-  const door = await openDoor(t, { commands: portsOf() });
+  const api = await openTestApi(t, { commands: portsOf() });
   const free = await web(t, (_req, res) => void res.end());
   const ports = [
     await talker(t, 'SSH-2.0-OpenSSH_9.2\r\n', true),
@@ -265,22 +265,22 @@ test('nobody there, nothing in HTTP, too much of a head and no end of one are Un
     await talker(t, 'HTTP/1.1 200 OK\r\nSet-Cookie: a=\x00b\r\n\r\n', true),
   ];
   for (const [index, port] of [1, ...ports].entries()) {
-    const answer = await door.call(`${PORTS}/${port}/`);
+    const answer = await api.call(`${PORTS}/${port}/`);
     const said = await json(answer);
     t.is(answer.status, 503, `case ${index}: ${JSON.stringify(said)}`);
     t.is(at(said, 'reason'), 'Unavailable');
     t.regex(String(at(said, 'message')), new RegExp(`port ${port}\\b`));
     t.is(answer.headers.get('retry-after'), '1');
   }
-  t.is((await door.call(`${PORTS}/${free}/`)).status, 200);
-  t.is(door.logged.length, 0, door.logged.join('\n'));
+  t.is((await api.call(`${PORTS}/${free}/`)).status, 200);
+  t.is(api.logged.length, 0, api.logged.join('\n'));
 });
 
 test('one whose epoch ends before its program has answered is told so', async (t) => {
   let asked = 0;
   const port = await web(t, (_req, res) => void res.socket?.destroy());
   const ports = portsOf();
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     commands: {
       ...ports,
       connect: async (...args) => {
@@ -290,18 +290,18 @@ test('one whose epoch ends before its program has answered is told so', async (t
       },
     },
   });
-  const answer = await door.call(`${PORTS}/${port}/`);
+  const answer = await api.call(`${PORTS}/${port}/`);
   t.is(answer.status, 409);
   t.is(at(await json(answer), 'reason'), 'SandboxNotRunning');
 });
 
 test('an answer that breaks off breaks off, and a header that is not ASCII passes', async (t) => {
-  const door = await openDoor(t, { commands: portsOf() });
+  const api = await openTestApi(t, { commands: portsOf() });
   const short = await talker(t, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\nX-Name: caf\xc3\xa9\r\n\r\nhalf');
-  const answer = await door.call(`${PORTS}/${short}/`);
+  const answer = await api.call(`${PORTS}/${short}/`);
   t.is(answer.status, 200);
   await t.throwsAsync(answer.text());
-  t.is(door.logged.length, 0, door.logged.join('\n'));
+  t.is(api.logged.length, 0, api.logged.join('\n'));
 });
 
 test('an answer may come before the request is whole', async (t) => {
@@ -310,24 +310,24 @@ test('an answer may come before the request is whole', async (t) => {
     res.end('enough');
     req.resume();
   });
-  const door = await openDoor(t, { commands: portsOf() });
-  const answer = await door.call(`${PORTS}/${port}/`, { method: 'POST', body: Buffer.alloc(8 * 1024 * 1024) });
+  const api = await openTestApi(t, { commands: portsOf() });
+  const answer = await api.call(`${PORTS}/${port}/`, { method: 'POST', body: Buffer.alloc(8 * 1024 * 1024) });
   t.is(answer.status, 413);
   t.is(await answer.text(), 'enough');
 });
 
 test('a wrong port, a wrong key and a request that would be shown itself are refused', async (t) => {
-  const door = await openDoor(t, { commands: portsOf() });
+  const api = await openTestApi(t, { commands: portsOf() });
   for (const port of ['0', '65536', '-1', '80a', '0x50', '1e3', '080', '999999', '%38', '..', 'http']) {
-    const { status } = await door.call(`${PORTS}/${port}/`);
+    const { status } = await api.call(`${PORTS}/${port}/`);
     t.true(status === 400 || status === 404 || (port === '%38' && status === 503), `${port}: ${status}`);
   }
-  t.is((await door.call(PORTS)).status, 400);
-  t.is((await door.call(`${PORTS}/80/`, { headers: bearer(KEYS.viewer) })).status, 403);
-  t.is((await door.call(`${PORTS}/80/`, { headers: { authorization: '' } })).status, 401);
-  t.is((await door.call(`${PORTS}/80/?epoch=-1`)).status, 400);
+  t.is((await api.call(PORTS)).status, 400);
+  t.is((await api.call(`${PORTS}/80/`, { headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await api.call(`${PORTS}/80/`, { headers: { authorization: '' } })).status, 401);
+  t.is((await api.call(`${PORTS}/80/?epoch=-1`)).status, 400);
   const traced = await new Promise<string>((resolve) => {
-    const socket = connect(door.http.httpPort, '127.0.0.1');
+    const socket = connect(api.http.httpPort, '127.0.0.1');
     socket.write(
       `TRACE ${PORTS}/80/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.owner}\r\nConnection: close\r\n\r\n`,
     );
@@ -337,7 +337,7 @@ test('a wrong port, a wrong key and a request that would be shown itself are ref
   });
   t.regex(traced, /^HTTP\/1.1 405 /);
   const bodied = await new Promise<string>((resolve) => {
-    const socket = connect(door.http.httpPort, '127.0.0.1');
+    const socket = connect(api.http.httpPort, '127.0.0.1');
     const head = `POST ${PORTS}/80/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${KEYS.owner}\r\nConnection: Upgrade\r\nUpgrade: x`;
     socket.write(`${head}\r\nContent-Length: 3\r\n\r\nabc`);
     let said = '';
@@ -368,9 +368,9 @@ test('a WebSocket passes through as it is, its key does not, and its traffic cou
       }),
   );
   const counts: Counts = { begun: 0, ended: 0, touched: 0 };
-  const door = await openDoor(t, { commands: portsOf(counts) });
+  const api = await openTestApi(t, { commands: portsOf(counts) });
   const key = `base64url.bearer.authorization.k8s.io.${Buffer.from(KEYS.owner).toString('base64url')}`;
-  const url = `ws://127.0.0.1:${door.http.httpPort}${PORTS}/${port}`;
+  const url = `ws://127.0.0.1:${api.http.httpPort}${PORTS}/${port}`;
   const socket = new WebSocket(`${url}/chat?room=1`, [key, 'echo']);
   const closed = new Promise<string>((resolve) =>
     socket.on('close', (code, reason) => resolve(`${code} ${reason.toString()}`)),
@@ -413,8 +413,8 @@ test('a drain ends what is joined, at both ends', async (t) => {
         socket.on('data', (data: Buffer) => socket.write(data));
       }),
   );
-  const door = await openDoor(t, { commands: portsOf() });
-  const socket = connect(door.http.httpPort, '127.0.0.1');
+  const api = await openTestApi(t, { commands: portsOf() });
+  const socket = connect(api.http.httpPort, '127.0.0.1');
   let said = '';
   socket.on('data', (data: Buffer) => (said += data.toString()));
   socket.write(
@@ -424,7 +424,7 @@ test('a drain ends what is joined, at both ends', async (t) => {
   t.regex(said, /^HTTP\/1.1 101 [^]*upgrade: raw\r\n[^]*\r\n\r\n(helloearly|earlyhello)$/i);
   socket.on('error', () => undefined);
   const closed = new Promise((resolve) => socket.once('close', resolve));
-  await door.http.drain();
+  await api.http.drain();
   await closed;
   t.true(await until('the inner end is told', () => inner?.readableEnded));
 });

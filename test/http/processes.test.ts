@@ -1,4 +1,4 @@
-/** Detached processes at the front door: their ids, their input and output, and what becomes of a handle whose epoch is over. */
+/** Detached processes over HTTP: their ids, their input and output, and what becomes of a handle whose epoch is over. */
 import test from 'ava';
 import * as fc from 'fast-check';
 import type { Commands } from '../../actors/work/commands.js';
@@ -6,7 +6,7 @@ import { notRunning } from '../../actors/work/attach.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { LogLine, ProcessState } from '../../src/engines/compute/contract/engine.js';
 import { parseProcessId, printProcessId } from '../../http/routes/process-id.js';
-import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openDoor, type Door } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openTestApi, type TestApi } from './support/test-api.js';
 import { at, json, list, text } from './support/json.js';
 
 const PROCESSES = `${IN_DEFAULT}/sandboxes/box/processes`;
@@ -24,7 +24,7 @@ interface Box {
   lines: readonly LogLine[];
 }
 
-/** One Sandbox at an epoch, as the actors behind the door answer for it. */
+/** One Sandbox at an epoch, as the actors behind HTTP answer for it. */
 function openBox(): Box {
   const all = new Map<string, ProcessState>();
   const demand = (epoch: number | undefined): void => {
@@ -83,12 +83,12 @@ function openBox(): Box {
   return box;
 }
 
-function post(door: Door, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  return door.call(path, { method: 'POST', body: JSON.stringify(body), headers });
+function post(api: TestApi, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return api.call(path, { method: 'POST', body: JSON.stringify(body), headers });
 }
 
-async function begin(door: Door, body: object = {}, headers: Record<string, string> = {}): Promise<string> {
-  const answer = await post(door, PROCESSES, { command: ['sleep', '1'], ...body }, headers);
+async function begin(api: TestApi, body: object = {}, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await post(api, PROCESSES, { command: ['sleep', '1'], ...body }, headers);
   const said = await json(answer);
   if (answer.status !== 201) throw new Error(JSON.stringify(said));
   return text(said, 'id');
@@ -115,9 +115,9 @@ test('an id names its object, its epoch and the process, and what was not printe
 
 test('a process is started with what was asked, listed, read, signalled, and shows its end', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
+  const api = await openTestApi(t, { commands: box.commands });
   const asked = { command: ['sh', '-c', 'x'], env: { A: '1' }, workingDir: '/tmp', timeout: '90s' };
-  const answer = await post(door, `${PROCESSES}?epoch=2`, asked);
+  const answer = await post(api, `${PROCESSES}?epoch=2`, asked);
   t.is(answer.status, 201);
   const made = await json(answer);
   const [started] = box.started;
@@ -126,33 +126,33 @@ test('a process is started with what was asked, listed, read, signalled, and sho
   t.is(at(made, 'running'), true);
   t.is(at(made, 'startTime'), '2023-11-14T22:13:20.000Z');
   const id = text(made, 'id');
-  t.deepEqual(list(await json(door.call(PROCESSES)), 'items'), [made]);
-  t.deepEqual(await json(door.call(`${PROCESSES}/${id}`)), made);
-  const signalled = await post(door, `${PROCESSES}/${id}/signals`, { signal: 'SIGUSR1' });
+  t.deepEqual(list(await json(api.call(PROCESSES)), 'items'), [made]);
+  t.deepEqual(await json(api.call(`${PROCESSES}/${id}`)), made);
+  const signalled = await post(api, `${PROCESSES}/${id}/signals`, { signal: 'SIGUSR1' });
   t.is(signalled.status, 200);
   t.deepEqual(box.signals, ['SIGUSR1']);
   const state = box.all.get(started?.id ?? '');
   if (!state) throw new Error('it is not there');
   box.all.set(state.id, { ...state, ended: { at: 1_700_000_001_000, exitCode: 143, timedOut: false } });
-  const ended = await json(door.call(`${PROCESSES}/${id}`));
+  const ended = await json(api.call(`${PROCESSES}/${id}`));
   t.like(ended, { running: false, exitCode: 143, signal: 15, endTime: '2023-11-14T22:13:21.000Z' });
-  t.is((await post(door, `${PROCESSES}/${id}/signals`, { signal: 'SIGTERM' })).status, 409);
-  const late = await post(door, `${PROCESSES}/${id}/stdin`, 'x');
+  t.is((await post(api, `${PROCESSES}/${id}/signals`, { signal: 'SIGTERM' })).status, 409);
+  const late = await post(api, `${PROCESSES}/${id}/stdin`, 'x');
   t.is(late.status, 409);
   t.regex(String(at(await json(late), 'fix')), /start another one/);
 });
 
 test('a handle of an epoch that is over is told the present one, and one of another object is not found', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
-  const id = await begin(door);
+  const api = await openTestApi(t, { commands: box.commands });
+  const id = await begin(api);
   box.epoch = 3;
   for (const answer of [
-    await door.call(`${PROCESSES}/${id}`),
-    await door.call(`${PROCESSES}/${id}/output`),
-    await post(door, `${PROCESSES}/${id}/stdin`, 'x'),
-    await post(door, `${PROCESSES}/${id}/signals`, { signal: 'SIGTERM' }),
-    await door.call(`${PROCESSES}?epoch=2`),
+    await api.call(`${PROCESSES}/${id}`),
+    await api.call(`${PROCESSES}/${id}/output`),
+    await post(api, `${PROCESSES}/${id}/stdin`, 'x'),
+    await post(api, `${PROCESSES}/${id}/signals`, { signal: 'SIGTERM' }),
+    await api.call(`${PROCESSES}?epoch=2`),
   ]) {
     t.is(answer.status, 409);
     const said = await json(answer);
@@ -161,17 +161,17 @@ test('a handle of an epoch that is over is told the present one, and one of anot
   }
   const parsed = parseProcessId(id);
   const foreign = printProcessId({ uid: 'u-2', epoch: 3, id: parsed?.id ?? '' });
-  t.is((await door.call(`${PROCESSES}/${foreign}`)).status, 404);
-  t.is((await door.call(`${PROCESSES}/${foreign}/output`)).status, 404);
-  t.is((await post(door, `${PROCESSES}/${foreign}/stdin`, 'x')).status, 404);
+  t.is((await api.call(`${PROCESSES}/${foreign}`)).status, 404);
+  t.is((await api.call(`${PROCESSES}/${foreign}/output`)).status, 404);
+  t.is((await post(api, `${PROCESSES}/${foreign}/stdin`, 'x')).status, 404);
 });
 
 test('input is taken in parts, its end is told behind all of it, and a process that does not read is said to', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
-  const id = await begin(door);
+  const api = await openTestApi(t, { commands: box.commands });
+  const id = await begin(api);
   const send = (body: string, query = ''): Promise<Response> =>
-    door.call(`${PROCESSES}/${id}/stdin${query}`, {
+    api.call(`${PROCESSES}/${id}/stdin${query}`, {
       method: 'POST',
       body,
       headers: { 'content-type': 'application/octet-stream' },
@@ -197,26 +197,26 @@ test('input is taken in parts, its end is told behind all of it, and a process t
 
 test('input that comes with the start is all of it, and a process that does not take it does not go on', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
-  await begin(door, { stdin: 'whole' });
+  const api = await openTestApi(t, { commands: box.commands });
+  await begin(api, { stdin: 'whole' });
   t.is(Buffer.concat(box.input).toString(), 'whole');
   t.true(box.closed);
   box.room = 2;
-  const answer = await post(door, PROCESSES, { command: ['sleep', '1'], stdin: 'too much' });
+  const answer = await post(api, PROCESSES, { command: ['sleep', '1'], stdin: 'too much' });
   t.is(answer.status, 429);
   t.deepEqual(box.signals, ['SIGKILL']);
 });
 
 test('output comes as frames, and the last one says how it stands', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
-  const id = await begin(door);
+  const api = await openTestApi(t, { commands: box.commands });
+  const id = await begin(api);
   box.lines = [
     { stream: 'stdout', time: 1_700_000_000_000, data: Buffer.from('line\n') },
     { stream: 'stderr', time: 1_700_000_000_001, data: Buffer.from([0xff]) },
   ];
   const frames = async (): Promise<unknown[]> => {
-    const answer = await door.call(`${PROCESSES}/${id}/output?follow=true`);
+    const answer = await api.call(`${PROCESSES}/${id}/output?follow=true`);
     t.is(answer.headers.get('content-type'), 'application/x-ndjson');
     return (await answer.text())
       .trimEnd()
@@ -235,27 +235,27 @@ test('output comes as frames, and the last one says how it stands', async (t) =>
 
 test('a start that is sent twice under one key starts once, and another one under it is refused', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
+  const api = await openTestApi(t, { commands: box.commands });
   const keyed = { 'idempotency-key': 'k-1' };
-  const first = await begin(door, { stdin: 'once' }, keyed);
-  const again = await post(door, PROCESSES, { command: ['sleep', '1'], stdin: 'once' }, keyed);
+  const first = await begin(api, { stdin: 'once' }, keyed);
+  const again = await post(api, PROCESSES, { command: ['sleep', '1'], stdin: 'once' }, keyed);
   t.is(again.status, 201);
   t.is(again.headers.get('idempotency-replayed'), 'true');
   t.is(text(await json(again), 'id'), first);
   t.is(box.all.size, 1);
   t.is(Buffer.concat(box.input).toString(), 'once');
-  const other = await post(door, PROCESSES, { command: ['sleep', '2'] }, keyed);
+  const other = await post(api, PROCESSES, { command: ['sleep', '2'] }, keyed);
   t.is(other.status, 422);
   t.is(at(await json(other), 'reason'), 'IdempotencyKeyReused');
-  const theirs = await post(door, PROCESSES, { command: ['sleep', '1'], stdin: 'once' }, { 'idempotency-key': 'k-2' });
+  const theirs = await post(api, PROCESSES, { command: ['sleep', '1'], stdin: 'once' }, { 'idempotency-key': 'k-2' });
   t.is(theirs.status, 201);
   t.is(box.all.size, 2);
 });
 
 test('wrong requests are refused by their field, and nothing is started or signalled', async (t) => {
   const box = openBox();
-  const door = await openDoor(t, { commands: box.commands });
-  const id = await begin(door);
+  const api = await openTestApi(t, { commands: box.commands });
+  const id = await begin(api);
   box.started.length = 0;
   for (const body of [
     {},
@@ -264,9 +264,9 @@ test('wrong requests are refused by their field, and nothing is started or signa
     { command: ['a'], more: 1 },
     { command: 'a' },
   ]) {
-    t.is((await post(door, PROCESSES, body)).status, 422, JSON.stringify(body));
+    t.is((await post(api, PROCESSES, body)).status, 422, JSON.stringify(body));
   }
-  const missing = await post(door, PROCESSES, { command: ['none'] });
+  const missing = await post(api, PROCESSES, { command: ['none'] });
   t.is(missing.status, 422);
   t.regex(JSON.stringify(await json(missing)), /CommandNotFound/);
   for (const body of [
@@ -276,7 +276,7 @@ test('wrong requests are refused by their field, and nothing is started or signa
     { signal: 'sigterm' },
     { signal: 'SIGTERM', pid: 1 },
   ]) {
-    t.is((await post(door, `${PROCESSES}/${id}/signals`, body)).status, 422, JSON.stringify(body));
+    t.is((await post(api, `${PROCESSES}/${id}/signals`, body)).status, 422, JSON.stringify(body));
   }
   for (const unknown of [
     'x',
@@ -286,15 +286,15 @@ test('wrong requests are refused by their field, and nothing is started or signa
     '%00',
     printProcessId({ uid: 'u-1', epoch: 2, id: 'other' }),
   ]) {
-    t.is((await door.call(`${PROCESSES}/${unknown}`)).status, 404, unknown);
+    t.is((await api.call(`${PROCESSES}/${unknown}`)).status, 404, unknown);
   }
-  t.is((await door.call(`${PROCESSES}/${id}/more`)).status, 404);
-  t.is((await door.call(`${PROCESSES}/${id}/output/more`)).status, 404);
-  t.is((await door.call(`${PROCESSES}/${id}/stdin`)).status, 405);
-  t.is((await door.call(`${PROCESSES}/${id}`, { method: 'DELETE' })).status, 405);
-  t.is((await door.call(`${PROCESSES}/${id}?epoch=9`)).status, 400);
-  t.is((await door.call(PROCESSES, { headers: bearer(KEYS.viewer) })).status, 403);
-  t.is((await post(door, PROCESSES, { command: ['a'] }, bearer(KEYS.viewer))).status, 403);
+  t.is((await api.call(`${PROCESSES}/${id}/more`)).status, 404);
+  t.is((await api.call(`${PROCESSES}/${id}/output/more`)).status, 404);
+  t.is((await api.call(`${PROCESSES}/${id}/stdin`)).status, 405);
+  t.is((await api.call(`${PROCESSES}/${id}`, { method: 'DELETE' })).status, 405);
+  t.is((await api.call(`${PROCESSES}/${id}?epoch=9`)).status, 400);
+  t.is((await api.call(PROCESSES, { headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await post(api, PROCESSES, { command: ['a'] }, bearer(KEYS.viewer))).status, 403);
   t.is(box.started.length, 0);
   t.is(box.signals.length, 0);
 });

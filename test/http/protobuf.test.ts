@@ -3,7 +3,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { RefusalError } from '../../src/api/refusal.js';
 import { parseProtobuf, PROTOBUF } from '../../http/resources/protobuf.js';
-import { openDoor } from './support/door.js';
+import { openTestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
 
 function field(number: number, value: Buffer | string): Buffer {
@@ -23,9 +23,9 @@ function namespace(name: string, labels: Readonly<Record<string, string>> = {}):
 }
 
 test('a namespace comes in as kubectl sends it, and only there', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const send = (path: string): Promise<Response> =>
-    door.call(path, {
+    api.call(path, {
       method: 'POST',
       headers: { 'content-type': PROTOBUF },
       body: namespace('shop', { team: 'x'.repeat(60) }),

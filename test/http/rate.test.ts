@@ -2,7 +2,7 @@
 import test from 'ava';
 import { openRates } from '../../http/rate.js';
 import type { Caller } from '../../actors/resource-service.js';
-import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, openTestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
 import { watching } from './support/watching.js';
 
@@ -41,44 +41,44 @@ test('what is refused takes nothing, and a credential looked up anew keeps its b
 });
 
 test('too many requests of one key are 429 with Retry-After, on the short way of reads too, and other keys go on', async (t) => {
-  const door = await openDoor(t, { limits: { rates: { key: 1, org: 1_000, address: 1_000_000 } } });
-  await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t, { limits: { rates: { key: 1, org: 1_000, address: 1_000_000 } } });
+  await api.make('Secret', 'secrets', 'a');
   const statuses: number[] = [];
-  for (let i = 0; i < 15; i += 1) statuses.push((await door.call(`${SECRETS}/a`)).status);
+  for (let i = 0; i < 15; i += 1) statuses.push((await api.call(`${SECRETS}/a`)).status);
   t.is(statuses[0], 200);
   t.is(statuses.at(-1), 429);
-  const refused = await door.call(`${SECRETS}/a`);
+  const refused = await api.call(`${SECRETS}/a`);
   t.truthy(refused.headers.get('retry-after'));
   t.is(at(await json(refused), 'reason'), 'TooManyRequests');
-  t.is((await door.call(`${SECRETS}/a`, { headers: bearer(KEYS.viewer) })).status, 200);
+  t.is((await api.call(`${SECRETS}/a`, { headers: bearer(KEYS.viewer) })).status, 200);
 });
 
 test('one credential holds at most its share of streams, and gets it back when one ends', async (t) => {
-  const door = await openDoor(t, { limits: { streamsPerKey: 1 } });
-  const first = await watching((signal) => door.call(`${SECRETS}?watch=1`, { signal }));
+  const api = await openTestApi(t, { limits: { streamsPerKey: 1 } });
+  const first = await watching((signal) => api.call(`${SECRETS}?watch=1`, { signal }));
   t.is(first.status, 200);
-  t.is((await door.call(`${SECRETS}?watch=1`)).status, 429);
-  const other = await watching((signal) => door.call(`${SECRETS}?watch=1`, { signal, headers: bearer(KEYS.viewer) }));
+  t.is((await api.call(`${SECRETS}?watch=1`)).status, 429);
+  const other = await watching((signal) => api.call(`${SECRETS}?watch=1`, { signal, headers: bearer(KEYS.viewer) }));
   t.is(other.status, 200);
   first.stop();
   other.stop();
-  let again = await door.call(`${SECRETS}?watch=1&timeoutSeconds=1`);
+  let again = await api.call(`${SECRETS}?watch=1&timeoutSeconds=1`);
   for (let i = 0; i < 200 && again.status === 429; i += 1)
-    again = await door.call(`${SECRETS}?watch=1&timeoutSeconds=1`);
+    again = await api.call(`${SECRETS}?watch=1&timeoutSeconds=1`);
   t.is(again.status, 200);
   await again.text();
 });
 
 test('one org holds at most half of all streams, however many keys it has', async (t) => {
-  const door = await openDoor(t, { limits: { streams: 4 } });
+  const api = await openTestApi(t, { limits: { streams: 4 } });
   const watch = (key: string): ReturnType<typeof watching> =>
-    watching((signal) => door.call(`${SECRETS}?watch=1`, { signal, headers: bearer(key) }));
+    watching((signal) => api.call(`${SECRETS}?watch=1`, { signal, headers: bearer(key) }));
   const open = [await watch(KEYS.owner), await watch(KEYS.viewer)];
   t.deepEqual(
     open.map(({ status }) => status),
     [200, 200],
   );
-  t.is((await door.call(`${SECRETS}?watch=1`, { headers: bearer(KEYS.viewer) })).status, 429);
+  t.is((await api.call(`${SECRETS}?watch=1`, { headers: bearer(KEYS.viewer) })).status, 429);
   const other = await watch(KEYS.other);
   t.is(other.status, 200);
   for (const { stop } of [...open, other]) stop();

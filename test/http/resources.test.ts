@@ -1,15 +1,15 @@
 /** The generic routes over a real server: what a client sees when it writes and reads objects. */
 import test from 'ava';
 import { API_GROUP } from '../../src/brand.js';
-import { AS_TABLE, BASE, IN_DEFAULT, object, openDoor } from './support/door.js';
+import { AS_TABLE, BASE, IN_DEFAULT, object, openTestApi } from './support/test-api.js';
 import { at, json, list, text } from './support/json.js';
 
 const SECRETS = `${IN_DEFAULT}/secrets`;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 test('an object is created, read, changed and deleted, and each answer carries its version as ETag', async (t) => {
-  const door = await openDoor(t);
-  const created = await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t);
+  const created = await api.make('Secret', 'secrets', 'a');
   t.is(created.status, 201);
   const body = await json(created);
   t.is(created.headers.get('etag'), `"${text(body, 'metadata.resourceVersion')}"`);
@@ -17,7 +17,7 @@ test('an object is created, read, changed and deleted, and each answer carries i
 
   // The long way first (the key is not known yet), then the hot path: both must say the same.
   for (let i = 0; i < 3; i++) {
-    const read = await door.call(`${SECRETS}/a`);
+    const read = await api.call(`${SECRETS}/a`);
     t.is(read.status, 200);
     t.is(read.headers.get('etag'), created.headers.get('etag'));
     for (const [tags, status] of [
@@ -25,7 +25,7 @@ test('an object is created, read, changed and deleted, and each answer carries i
       [`"other", W/${created.headers.get('etag')}`, 304],
       ['"other"', 200],
     ] as const) {
-      const again = await door.call(`${SECRETS}/a`, { headers: { 'if-none-match': tags } });
+      const again = await api.call(`${SECRETS}/a`, { headers: { 'if-none-match': tags } });
       t.is(again.status, status, tags);
       t.is((await again.text()) === '', status === 304);
     }
@@ -33,41 +33,41 @@ test('an object is created, read, changed and deleted, and each answer carries i
     t.truthy(read.headers.get('x-request-id'));
     t.deepEqual(await read.json(), body);
   }
-  t.deepEqual(await json(door.call(`${SECRETS}/a/status`)), body);
+  t.deepEqual(await json(api.call(`${SECRETS}/a/status`)), body);
 
-  const patched = await door.call(`${SECRETS}/a`, {
+  const patched = await api.call(`${SECRETS}/a`, {
     method: 'PATCH',
     headers: { ...MERGE, 'if-match': created.headers.get('etag') ?? '' },
     body: '{"metadata":{"labels":{"x":"y"}}}',
   });
   t.is(patched.status, 200);
   t.not(patched.headers.get('etag'), created.headers.get('etag'));
-  const stale = await door.call(`${SECRETS}/a`, {
+  const stale = await api.call(`${SECRETS}/a`, {
     method: 'PATCH',
     headers: { ...MERGE, 'if-match': created.headers.get('etag') ?? '' },
     body: '{}',
   });
   t.is(stale.status, 412);
 
-  t.is((await door.call(`${SECRETS}/a`, { method: 'DELETE' })).status, 200);
-  const gone = await door.call(`${SECRETS}/a`);
+  t.is((await api.call(`${SECRETS}/a`, { method: 'DELETE' })).status, 200);
+  const gone = await api.call(`${SECRETS}/a`);
   t.is(gone.status, 404);
   const status = await json(gone);
   t.is(at(status, 'kind'), 'Status');
   t.is(at(status, 'reason'), 'NotFound');
   t.is(at(status, 'details.name'), 'a');
   t.is(at(status, 'requestId'), gone.headers.get('x-request-id'));
-  t.is(at(status, 'docs'), `${door.url}/docs/errors/NotFound`);
-  t.deepEqual(door.logged, []);
+  t.is(at(status, 'docs'), `${api.url}/docs/errors/NotFound`);
+  t.deepEqual(api.logged, []);
 });
 
 test('generateName makes a name, and a taken one is tried again unseen', async (t) => {
   // The third byte on differs, so the second try finds a free name.
   let calls = 0;
-  const door = await openDoor(t, { randomBytes: (length) => Buffer.alloc(length, Math.floor((calls += 1) / 3)) });
+  const api = await openTestApi(t, { randomBytes: (length) => Buffer.alloc(length, Math.floor((calls += 1) / 3)) });
   const names = new Set<string>();
   for (let i = 0; i < 4; i++) {
-    const answer = await door.call(SECRETS, {
+    const answer = await api.call(SECRETS, {
       method: 'POST',
       body: JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind: 'Secret', metadata: { generateName: 'g-' } }),
       headers: { 'content-type': 'application/json' },
@@ -80,8 +80,8 @@ test('generateName makes a name, and a taken one is tried again unseen', async (
 });
 
 test('a create without a name or generateName is Invalid, and one for another project BadRequest', async (t) => {
-  const door = await openDoor(t);
-  const nameless = await door.make('Secret', 'secrets', '');
+  const api = await openTestApi(t);
+  const nameless = await api.make('Secret', 'secrets', '');
   t.is(nameless.status, 422);
   t.is(at(await json(nameless), 'details.causes.0.field'), 'metadata.name');
   for (const [metadata, field, said] of [
@@ -89,21 +89,21 @@ test('a create without a name or generateName is Invalid, and one for another pr
     [{ generateName: [] }, 'metadata.generateName', /must be a string/],
   ] as const) {
     const body = JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind: 'Secret', metadata });
-    const refused = await door.call(SECRETS, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    const refused = await api.call(SECRETS, { method: 'POST', body, headers: { 'content-type': 'application/json' } });
     t.is(refused.status, 422);
     const status = await json(refused);
     t.is(at(status, 'details.causes.0.field'), field, body);
     t.regex(String(at(status, 'details.causes.0.message')), said);
   }
-  const elsewhere = await door.make('Secret', 'secrets', 'x', {}, { namespace: 'other' });
+  const elsewhere = await api.make('Secret', 'secrets', 'x', {}, { namespace: 'other' });
   t.is(elsewhere.status, 400);
 });
 
 test('a PUT whose name differs from the URL is BadRequest', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
   const put = (name: string): Promise<Response> =>
-    door.call(`${SECRETS}/a`, {
+    api.call(`${SECRETS}/a`, {
       method: 'PUT',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(object('Secret', name, 'default')),
@@ -113,8 +113,8 @@ test('a PUT whose name differs from the URL is BadRequest', async (t) => {
 });
 
 test('YAML goes in and out', async (t) => {
-  const door = await openDoor(t);
-  const made = await door.call(SECRETS, {
+  const api = await openTestApi(t);
+  const made = await api.call(SECRETS, {
     method: 'POST',
     headers: { 'content-type': 'application/yaml', accept: 'application/yaml' },
     body: `apiVersion: ${API_GROUP}/v1\nkind: Secret\nmetadata:\n  name: y\n`,
@@ -125,8 +125,8 @@ test('YAML goes in and out', async (t) => {
 });
 
 test('what a body may not be is refused by name, and never with a 500', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
   const cases: readonly (readonly [string, string, string | Uint8Array, number])[] = [
     ['POST', 'application/json', '{', 400],
     ['POST', 'application/json', '[]', 400],
@@ -146,15 +146,15 @@ test('what a body may not be is refused by name, and never with a 500', async (t
   ];
   for (const [method, type, body, status] of cases) {
     const path = method === 'POST' ? SECRETS : `${SECRETS}/a`;
-    const answer = await door.call(path, { method, headers: { 'content-type': type }, body });
+    const answer = await api.call(path, { method, headers: { 'content-type': type }, body });
     t.is(answer.status, status, `${method} ${type} ${String(body)}`);
     t.is(at(await json(answer), 'kind'), status === 200 ? 'Secret' : 'Status');
   }
-  t.deepEqual(door.logged, []);
+  t.deepEqual(api.logged, []);
 });
 
 test('a malformed request is blamed on its parameter or field, with the next step', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const told = async (answer: Promise<Response>): Promise<readonly unknown[]> => {
     const status = await json(answer);
     return [at(status, 'code'), at(status, 'details.causes.0.field'), typeof at(status, 'fix')];
@@ -166,26 +166,26 @@ test('a malformed request is blamed on its parameter or field, with the next ste
     ['fieldSelector=spec.none%3D1', 'fieldSelector'],
     ['labelSelector=a%00', 'labelSelector'],
   ] as const) {
-    t.deepEqual(await told(door.call(`${SECRETS}?${query}`)), [400, field, 'string'], query);
+    t.deepEqual(await told(api.call(`${SECRETS}?${query}`)), [400, field, 'string'], query);
   }
   const headers = { 'content-type': 'application/json' };
   const body = '{"metadata":{"name":"a","labels":{"b":"\\u0000"}}}';
-  const unfit = await told(door.call(SECRETS, { method: 'POST', headers, body }));
+  const unfit = await told(api.call(SECRETS, { method: 'POST', headers, body }));
   t.deepEqual(unfit, [400, 'metadata.labels.b', 'string']);
 });
 
 test('options of a write that do not exist are refused as kube-apiserver does', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
   for (const query of ['dryRun=Some', 'fieldValidation=Maybe', `fieldManager=${'x'.repeat(129)}`]) {
-    const answer = await door.call(`${SECRETS}/a?${query}`, { method: 'PATCH', headers: MERGE, body: '{}' });
+    const answer = await api.call(`${SECRETS}/a?${query}`, { method: 'PATCH', headers: MERGE, body: '{}' });
     t.is(answer.status, 422, query);
   }
-  const grace = await door.call(`${SECRETS}/a?gracePeriodSeconds=-1`, { method: 'DELETE' });
+  const grace = await api.call(`${SECRETS}/a?gracePeriodSeconds=-1`, { method: 'DELETE' });
   t.is(grace.status, 422);
-  const policy = await door.call(`${SECRETS}/a`, { method: 'DELETE', body: '{"propagationPolicy":"Maybe"}' });
+  const policy = await api.call(`${SECRETS}/a`, { method: 'DELETE', body: '{"propagationPolicy":"Maybe"}' });
   t.is(policy.status, 422);
-  const bound = await door.call(SECRETS, {
+  const bound = await api.call(SECRETS, {
     method: 'POST',
     body: '{"metadata":{"name":"b"}}',
     headers: { 'if-match': '"1"' },
@@ -194,39 +194,39 @@ test('options of a write that do not exist are refused as kube-apiserver does', 
 });
 
 test('what a write says of itself reaches the actor: manager, validation, dry run, preconditions', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  await door.call(`${SECRETS}/a?fieldValidation=Strict&fieldManager=me&dryRun=All`, {
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  await api.call(`${SECRETS}/a?fieldValidation=Strict&fieldManager=me&dryRun=All`, {
     method: 'PATCH',
     headers: { ...MERGE, 'idempotency-key': 'k1' },
     body: '{}',
   });
-  const patch = door.stage.requests.at(-1);
+  const patch = api.resources.requests.at(-1);
   t.like(patch, { verb: 'patch', fieldValidation: 'Strict', fieldManager: 'me', dryRun: true });
   t.is(patch?.idempotency?.key, 'k1');
   t.is(patch?.caller.name, 'owner@acme.test');
-  await door.call(`${SECRETS}/a`, {
+  await api.call(`${SECRETS}/a`, {
     method: 'DELETE',
     headers: { 'content-type': 'application/json', 'user-agent': 'kubectl/v1.32 (linux)' },
     body: JSON.stringify({ propagationPolicy: 'Foreground', preconditions: { uid: 'u' }, dryRun: ['All'] }),
   });
-  const removal = door.stage.requests.at(-1);
+  const removal = api.resources.requests.at(-1);
   t.like(removal, { verb: 'delete', dryRun: true, fieldManager: 'kubectl' });
   t.is(removal?.verb === 'delete' ? removal.options.preconditions?.uid : '', 'u');
   t.is(removal?.verb === 'delete' ? removal.options.propagationPolicy : '', 'Foreground');
 });
 
 test('a second request with an Idempotency-Key that is still running is RequestInProgress', async (t) => {
-  const door = await openDoor(t);
-  const release = door.stage.hold();
+  const api = await openTestApi(t);
+  const release = api.resources.hold();
   const keyed = (name: string): Promise<Response> =>
-    door.call(SECRETS, {
+    api.call(SECRETS, {
       method: 'POST',
       headers: { 'idempotency-key': 'once' },
       body: JSON.stringify(object('Secret', name, 'default')),
     });
   const first = keyed('a');
-  while (door.stage.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  while (api.resources.requests.length === 0) await new Promise((resolve) => setImmediate(resolve));
   const second = await keyed('a');
   t.is(second.status, 409);
   t.is(at(await json(second), 'reason'), 'RequestInProgress');
@@ -237,7 +237,7 @@ test('a second request with an Idempotency-Key that is still running is RequestI
 });
 
 test('a method that a kind or path does not have is 405 with Allow', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const cases: readonly (readonly [string, string, string])[] = [
     ['POST', `${BASE}/secrets`, 'GET'],
     ['POST', `${BASE}/offerings`, 'GET'],
@@ -246,7 +246,7 @@ test('a method that a kind or path does not have is 405 with Allow', async (t) =
     ['PUT', SECRETS, 'GET, POST, DELETE'],
   ];
   for (const [method, path, allow] of cases) {
-    const answer = await door.call(path, { method, body: '{}' });
+    const answer = await api.call(path, { method, body: '{}' });
     t.is(answer.status, 405, path);
     t.is(answer.headers.get('allow'), allow, path);
     t.is(at(await json(answer), 'reason'), 'MethodNotAllowed');
@@ -254,7 +254,7 @@ test('a method that a kind or path does not have is 405 with Allow', async (t) =
 });
 
 test('paths that name nothing are NotFound, encoded slashes and traversal too', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   for (const path of [
     '/nothing',
     `${BASE}/nothings`,
@@ -269,41 +269,41 @@ test('paths that name nothing are NotFound, encoded slashes and traversal too', 
     '/api/v2',
     `${SECRETS}//`,
   ]) {
-    const answer = await door.call(path);
+    const answer = await api.call(path);
     t.is(answer.status, 404, path);
     t.is(at(await json(answer), 'kind'), 'Status', path);
   }
 });
 
 test('a collection is deleted by selector, and objects created meanwhile under the same name stay', async (t) => {
-  const door = await openDoor(t);
-  for (let i = 0; i < 40; i++) await door.make('Secret', 'secrets', `s${i}`, {}, { labels: { odd: String(i % 2) } });
-  const answer = await door.call(`${SECRETS}?labelSelector=odd%3D1`, { method: 'DELETE' });
+  const api = await openTestApi(t);
+  for (let i = 0; i < 40; i++) await api.make('Secret', 'secrets', `s${i}`, {}, { labels: { odd: String(i % 2) } });
+  const answer = await api.call(`${SECRETS}?labelSelector=odd%3D1`, { method: 'DELETE' });
   t.is(answer.status, 200);
   t.is(list(await json(answer), 'items').length, 20);
-  for (const request of door.stage.requests.slice(-20)) {
+  for (const request of api.resources.requests.slice(-20)) {
     t.truthy(request.verb === 'delete' && request.options.preconditions?.uid);
   }
-  t.is(list(await json(door.call(SECRETS)), 'items').length, 20);
+  t.is(list(await json(api.call(SECRETS)), 'items').length, 20);
 });
 
 test('a client that leaves while a collection is being deleted ends it, and the rest stays', async (t) => {
-  const door = await openDoor(t);
-  for (let i = 0; i < 200; i++) await door.make('Secret', 'secrets', `s${i}`);
+  const api = await openTestApi(t);
+  for (let i = 0; i < 200; i++) await api.make('Secret', 'secrets', `s${i}`);
   let left: AbortSignal | undefined;
-  const { list: listed } = door.stage;
-  door.stage.list = (request) => listed({ ...request, signal: (left = request.signal) });
-  const deletes = (): number => door.stage.requests.filter(({ verb }) => verb === 'delete').length;
+  const { list: listed } = api.resources;
+  api.resources.list = (request) => listed({ ...request, signal: (left = request.signal) });
+  const deletes = (): number => api.resources.requests.filter(({ verb }) => verb === 'delete').length;
   const until = async (condition: () => boolean): Promise<void> => {
     while (!condition()) await new Promise((resolve) => setImmediate(resolve));
   };
   const leaving = new AbortController();
-  const releaseFirst = door.stage.hold();
-  const answer = door.call(SECRETS, { method: 'DELETE', signal: leaving.signal });
+  const releaseFirst = api.resources.hold();
+  const answer = api.call(SECRETS, { method: 'DELETE', signal: leaving.signal });
   await until(() => deletes() > 0);
   // The client leaves while the second group is being deleted, and the first is on its way to it.
   const first = deletes();
-  const releaseSecond = door.stage.hold();
+  const releaseSecond = api.resources.hold();
   releaseFirst();
   await until(() => deletes() > first);
   t.is((await answer).status, 200, 'the answer begins before the end');
@@ -311,16 +311,16 @@ test('a client that leaves while a collection is being deleted ends it, and the 
   await until(() => left?.aborted === true);
   const asked = deletes();
   releaseSecond();
-  await until(() => door.stage.version() >= 100 + 200 + asked);
-  t.is(list(await json(door.call(SECRETS)), 'items').length, 200 - asked);
+  await until(() => api.resources.version() >= 100 + 200 + asked);
+  t.is(list(await json(api.call(SECRETS)), 'items').length, 200 - asked);
   t.is(deletes(), asked);
 });
 
 test('kubectl gets rows with ages, wide columns and the metadata of each object', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a', { type: 'Opaque' });
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a', { type: 'Opaque' });
   for (const path of [SECRETS, `${SECRETS}/a`]) {
-    const table = await json(door.call(path, { headers: { accept: AS_TABLE } }));
+    const table = await json(api.call(path, { headers: { accept: AS_TABLE } }));
     t.is(at(table, 'kind'), 'Table');
     t.is(at(table, 'columnDefinitions.0.name'), 'Name');
     t.is(at(table, 'rows.0.cells.0'), 'a');
@@ -328,33 +328,33 @@ test('kubectl gets rows with ages, wide columns and the metadata of each object'
     t.is(at(table, 'rows.0.object.kind'), 'PartialObjectMetadata');
     t.is(at(table, 'rows.0.object.metadata.namespace'), 'default');
   }
-  const bare = await json(door.call(`${SECRETS}?includeObject=None`, { headers: { accept: AS_TABLE } }));
+  const bare = await json(api.call(`${SECRETS}?includeObject=None`, { headers: { accept: AS_TABLE } }));
   t.is(at(bare, 'rows.0.object'), null);
-  const whole = await json(door.call(`${SECRETS}?includeObject=Object`, { headers: { accept: AS_TABLE } }));
+  const whole = await json(api.call(`${SECRETS}?includeObject=Object`, { headers: { accept: AS_TABLE } }));
   t.is(at(whole, 'rows.0.object.spec.type'), 'Opaque');
   const partial = await json(
-    door.call(SECRETS, { headers: { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' } }),
+    api.call(SECRETS, { headers: { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' } }),
   );
   t.is(at(partial, 'kind'), 'PartialObjectMetadataList');
   t.is(at(partial, 'items.0.spec'), undefined);
-  t.is((await door.call(SECRETS, { headers: { accept: 'text/html' } })).status, 406);
+  t.is((await api.call(SECRETS, { headers: { accept: 'text/html' } })).status, 406);
 });
 
 test('an action is checked against its schema and reaches the machine as one', async (t) => {
-  const door = await openDoor(t);
-  await door.make('ServiceAccount', 'serviceaccounts', 'robot');
+  const api = await openTestApi(t);
+  await api.make('ServiceAccount', 'serviceaccounts', 'robot');
   const call = (body: string): Promise<Response> =>
-    door.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`, { method: 'POST', body });
+    api.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`, { method: 'POST', body });
   t.is((await call('{"expiresIn":"forever"}')).status, 422);
   t.is((await call('{"expiresIn":"2h"}')).status, 200);
-  t.like(door.stage.requests.at(-1), { verb: 'action', action: 'IssueToken', input: { expiresIn: '2h' } });
+  t.like(api.resources.requests.at(-1), { verb: 'action', action: 'IssueToken', input: { expiresIn: '2h' } });
   t.is((await call('')).status, 200);
-  t.is((await door.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`)).status, 405);
+  t.is((await api.call(`${IN_DEFAULT}/serviceaccounts/robot/tokens`)).status, 405);
   const tokens = `${IN_DEFAULT}/serviceaccounts/robot/tokens`;
   const rotations = `${BASE}/webhookendpoints/hook/rotations`;
   const hook = { org: 'acme', kind: 'WebhookEndpoint', project: '', name: 'hook' };
-  await door.stage.put(hook, object('WebhookEndpoint', 'hook', ''));
-  const asked = door.stage.requests.length;
+  await api.resources.put(hook, object('WebhookEndpoint', 'hook', ''));
+  const asked = api.resources.requests.length;
   for (const [path, body, field] of [
     [tokens, '{"expiresIn":"2h","audience":"a"}', 'audience'],
     [tokens, '{"expiresIn":3600}', 'expiresIn'],
@@ -363,47 +363,47 @@ test('an action is checked against its schema and reaches the machine as one', a
     [rotations, '{"previousSecretTTL":true}', 'previousSecretTTL'],
     [rotations, '{"previousSecretTTL":"-1h"}', 'previousSecretTTL'],
   ] as const) {
-    const refused = await door.call(path, { method: 'POST', body });
+    const refused = await api.call(path, { method: 'POST', body });
     t.is(refused.status, 422, body);
     t.is(at(await json(refused), 'details.causes.0.field'), field);
   }
   for (const path of [tokens, rotations]) {
-    const unknown = await door.call(`${path}?expiresIn=2h`, { method: 'POST' });
+    const unknown = await api.call(`${path}?expiresIn=2h`, { method: 'POST' });
     t.is(unknown.status, 400);
     t.is(at(await json(unknown), 'details.causes.0.field'), 'expiresIn');
   }
-  t.is(door.stage.requests.length, asked);
-  t.is((await door.call(`${tokens}?dryRun=All&fieldManager=me&pretty=true`, { method: 'POST' })).status, 200);
+  t.is(api.resources.requests.length, asked);
+  t.is((await api.call(`${tokens}?dryRun=All&fieldManager=me&pretty=true`, { method: 'POST' })).status, 200);
 });
 
 test('what is only worth a warning comes as Warning headers, safe for any header reader', async (t) => {
-  const door = await openDoor(t);
-  const { write } = door.stage;
-  door.stage.write = async (address, request, signal) => {
+  const api = await openTestApi(t);
+  const { write } = api.resources;
+  api.resources.write = async (address, request, signal) => {
     const reply = await write(address, request, signal);
     return reply.outcome === 'Done' ? { ...reply, warnings: ['unknown field "spec.x"', 'b\r\nx: y \u2028'] } : reply;
   };
-  const answer = await door.make('Secret', 'secrets', 'a');
+  const answer = await api.make('Secret', 'secrets', 'a');
   t.is(answer.headers.get('warning'), '299 - "unknown field \\"spec.x\\"", 299 - "b??x: y ?"');
   t.is(answer.headers.get('x'), null);
 });
 
 test('a stored answer is marked as replayed', async (t) => {
-  const door = await openDoor(t);
-  const { write } = door.stage;
-  door.stage.write = async (address, request, signal) => ({
+  const api = await openTestApi(t);
+  const { write } = api.resources;
+  api.resources.write = async (address, request, signal) => ({
     ...(await write(address, request, signal)),
     replayed: true,
   });
-  const answer = await door.make('Secret', 'secrets', 'a');
+  const answer = await api.make('Secret', 'secrets', 'a');
   t.is(answer.headers.get('idempotency-replayed'), 'true');
 });
 
 test('a read of a version that the client has already is 304, in every form but a Table, and on the status too', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
   const path = `${IN_DEFAULT}/secrets/a`;
-  const etag = (await door.call(path)).headers.get('etag') ?? '';
+  const etag = (await api.call(path)).headers.get('etag') ?? '';
   t.regex(etag, /^"\d+"$/);
   for (const [where, accept] of [
     [path, 'application/json'],
@@ -412,20 +412,20 @@ test('a read of a version that the client has already is 304, in every form but 
     [`${path}?resourceVersion=0`, 'application/json'],
   ] as const) {
     for (const held of [etag, `W/${etag}`, `"1", ${etag}`, '*']) {
-      const same = await door.call(where, { headers: { accept, 'if-none-match': held } });
+      const same = await api.call(where, { headers: { accept, 'if-none-match': held } });
       t.is(same.status, 304, `${where} ${accept} ${held}`);
       t.is(same.headers.get('etag'), etag);
       t.is(same.headers.get('vary'), 'Accept');
       t.is(await same.text(), '');
     }
-    t.is((await door.call(where, { headers: { accept, 'if-none-match': '"1"' } })).status, 200);
+    t.is((await api.call(where, { headers: { accept, 'if-none-match': '"1"' } })).status, 200);
   }
-  const table = await door.call(path, { headers: { accept: AS_TABLE, 'if-none-match': etag } });
+  const table = await api.call(path, { headers: { accept: AS_TABLE, 'if-none-match': etag } });
   t.is(table.status, 200, 'the ages that it shows pass');
-  await door.call(path, {
+  await api.call(path, {
     method: 'PATCH',
     body: '{"metadata":{"labels":{"a":"b"}}}',
     headers: { 'content-type': 'application/merge-patch+json' },
   });
-  t.is((await door.call(path, { headers: { 'if-none-match': etag } })).status, 200);
+  t.is((await api.call(path, { headers: { 'if-none-match': etag } })).status, 200);
 });

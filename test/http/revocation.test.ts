@@ -18,10 +18,10 @@ import {
   KEYS,
   NO_COMMANDS,
   object,
-  openDoor,
+  openTestApi,
   sha256,
-  type Door,
-} from './support/door.js';
+  type TestApi,
+} from './support/test-api.js';
 import { at, json, text } from './support/json.js';
 import { portsOf, web } from './support/programs.js';
 
@@ -109,7 +109,7 @@ interface Stream {
 }
 
 interface Scene {
-  readonly door: Door;
+  readonly api: TestApi;
   readonly inside: Inside;
   readonly streams: readonly Stream[];
   readonly terminal: WebSocket;
@@ -141,8 +141,8 @@ function followSocket(kind: string, socket: WebSocket): Stream {
 }
 
 /** A link is followed, and the tool is asked for something that does not end. */
-async function openTool(door: Door, headers: Readonly<Record<string, string>>): Promise<Stream> {
-  const link = await door.call(`${IN_DEFAULT}/workspaces/desk/tools/jupyter/links`, { method: 'POST', headers });
+async function openTool(api: TestApi, headers: Readonly<Record<string, string>>): Promise<Stream> {
+  const link = await api.call(`${IN_DEFAULT}/workspaces/desk/tools/jupyter/links`, { method: 'POST', headers });
   const url = text(await json(link), 'url');
   const begun = await fetch(url, { redirect: 'manual' });
   const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
@@ -168,7 +168,7 @@ async function openAll(t: ExecutionContext, expires?: number): Promise<Scene> {
     },
   );
   let clock = 1_000_000;
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     clock: () => clock,
     commands: commandsOf(inside, port),
     logs: { open: async (_owner, _uid, _request, signal) => lineThenSilence(signal) },
@@ -176,21 +176,21 @@ async function openAll(t: ExecutionContext, expires?: number): Promise<Scene> {
       list: async (_org, { after }) => (after === undefined ? { items: [{ begun: 1 }], next: '1' } : { items: [] }),
     },
   });
-  await door.stage.put(MEMBER, object('Member', 'dev', '', { role: 'Developer', projects: ['default', 'second'] }));
-  await door.stage.put(KEY, object('APIKey', 'dev-key', ''));
-  door.credentials.set(sha256(DEVELOPER), { ...credential('acme', 'dev'), expires });
+  await api.resources.put(MEMBER, object('Member', 'dev', '', { role: 'Developer', projects: ['default', 'second'] }));
+  await api.resources.put(KEY, object('APIKey', 'dev-key', ''));
+  api.credentials.set(sha256(DEVELOPER), { ...credential('acme', 'dev'), expires });
   const box = { ...WORKSPACE, kind: 'Sandbox', name: 'box' };
-  await door.stage.put(box, object('Sandbox', 'box', 'default', {}));
-  await door.stage.put(WORKSPACE, object('Workspace', 'desk', 'default', { tools: ['Jupyter'] }, { uid: UID }));
+  await api.resources.put(box, object('Sandbox', 'box', 'default', {}));
+  await api.resources.put(WORKSPACE, object('Workspace', 'desk', 'default', { tools: ['Jupyter'] }, { uid: UID }));
 
   const headers = bearer(DEVELOPER);
   const get = async (kind: string, path: string, init: object = {}): Promise<Stream> => {
-    const answer = await door.call(path, { headers, ...init });
+    const answer = await api.call(path, { headers, ...init });
     t.is(answer.status, 200, `${kind}: ${answer.status}`);
     return follow(kind, answer);
   };
   const ws = (path: string): WebSocket =>
-    new WebSocket(`ws://127.0.0.1:${door.http.httpPort}${path}`, { headers: bearer(DEVELOPER) });
+    new WebSocket(`ws://127.0.0.1:${api.http.httpPort}${path}`, { headers: bearer(DEVELOPER) });
   const terminal = ws(`${BOX}/terminal`);
   const portSocket = ws(`${BOX}/ports/${port}/`);
   const sockets = [followSocket('terminal', terminal), followSocket('port WebSocket', portSocket)];
@@ -205,12 +205,12 @@ async function openAll(t: ExecutionContext, expires?: number): Promise<Scene> {
     await get('process output', `${BOX}/processes/${process}/output?follow=true`),
     await get('exec', `${BOX}/exec`, { ...command, headers: frames }),
     await get('port', `${BOX}/ports/${port}/`),
-    await openTool(door, headers),
+    await openTool(api, headers),
     ...sockets,
   ];
   for (const stream of streams) await until(`${stream.kind} has begun`, () => /begun|ADDED/.test(stream.heard()));
   return {
-    ...{ door, inside, streams, terminal },
+    ...{ api, inside, streams, terminal },
     get clock() {
       return clock;
     },
@@ -242,32 +242,32 @@ async function allEnd(t: ExecutionContext, { streams, inside, terminal }: Scene,
 
 test('a key that is deleted ends every kind of stream that it opened, and no other', async (t) => {
   const scene = await openAll(t);
-  const { door } = scene;
-  const other = follow('other', await door.call(`${IN_DEFAULT}/sandboxes?watch=1`, { headers: bearer(KEYS.viewer) }));
-  door.credentials.delete(sha256(DEVELOPER));
-  door.http.authenticator.forget(KEY);
+  const { api } = scene;
+  const other = follow('other', await api.call(`${IN_DEFAULT}/sandboxes?watch=1`, { headers: bearer(KEYS.viewer) }));
+  api.credentials.delete(sha256(DEVELOPER));
+  api.http.authenticator.forget(KEY);
   await allEnd(t, scene, 401);
   t.is(scene.inside.typed, '', 'nothing that is typed afterwards runs');
   t.is(other.ended, undefined);
-  t.is((await door.call(BOX, { headers: bearer(DEVELOPER) })).status, 401);
+  t.is((await api.call(BOX, { headers: bearer(DEVELOPER) })).status, 401);
 });
 
 test('a member who is removed, or may do less, loses what is open', async (t) => {
   const scene = await openAll(t);
   const member = object('Member', 'dev', '', { role: 'Billing' });
-  await scene.door.stage.put(MEMBER, member);
-  scene.door.http.authenticator.forget(MEMBER);
+  await scene.api.resources.put(MEMBER, member);
+  scene.api.http.authenticator.forget(MEMBER);
   await allEnd(t, scene, 403);
   t.is(scene.inside.typed, '');
 });
 
 test('a list of projects that is narrowed ends what is open in the others, and what showed all of them', async (t) => {
   const scene = await openAll(t);
-  const { door } = scene;
+  const { api } = scene;
   const second = BASE + '/namespaces/second/sandboxes?watch=1';
-  const kept = follow('kept', await door.call(second, { headers: bearer(DEVELOPER) }));
-  await door.stage.put(MEMBER, object('Member', 'dev', '', { role: 'Developer', projects: ['second'] }));
-  door.http.authenticator.forget(MEMBER);
+  const kept = follow('kept', await api.call(second, { headers: bearer(DEVELOPER) }));
+  await api.resources.put(MEMBER, object('Member', 'dev', '', { role: 'Developer', projects: ['second'] }));
+  api.http.authenticator.forget(MEMBER);
   await allEnd(t, scene, 403);
   t.is(kept.ended, undefined);
 });
@@ -279,7 +279,7 @@ test('a key whose time is over ends what it opened', async (t) => {
 });
 
 test('a key that ends while a stream of it is being opened ends that stream, too', async (t) => {
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     logs: {
       async open(_owner, _uid, _request, signal) {
         return lineThenSilence(signal);
@@ -287,17 +287,17 @@ test('a key that ends while a stream of it is being opened ends that stream, too
     },
   });
   const box = { ...WORKSPACE, kind: 'Sandbox', name: 'box' };
-  await door.stage.put(box, object('Sandbox', 'box', 'default', {}));
-  const { peek } = door.stage;
+  await api.resources.put(box, object('Sandbox', 'box', 'default', {}));
+  const { peek } = api.resources;
   // Between the check of the key and the beginning of the stream.
-  door.stage.peek = (address) => {
+  api.resources.peek = (address) => {
     if (address.kind === 'Sandbox') {
-      door.credentials.delete(sha256(KEYS.owner));
-      door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+      api.credentials.delete(sha256(KEYS.owner));
+      api.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
     }
     return peek(address);
   };
-  const outcome = await door.call(`${BOX}/logs?follow=true`).then(
+  const outcome = await api.call(`${BOX}/logs?follow=true`).then(
     (answer) => follow('log', answer),
     () => undefined,
   );
@@ -306,9 +306,9 @@ test('a key that ends while a stream of it is being opened ends that stream, too
 });
 
 test('a list that is still being sent ends with its key', async (t) => {
-  const door = await openDoor(t);
-  const { list } = door.stage;
-  door.stage.list = async (request) => {
+  const api = await openTestApi(t);
+  const { list } = api.resources;
+  api.resources.list = async (request) => {
     const page = await list(request);
     return {
       ...page,
@@ -320,15 +320,15 @@ test('a list that is still being sent ends with its key', async (t) => {
   };
   // Long enough to be sent before its end is known (`WRITE_BYTES`), and not through a compression that holds it back.
   const annotations = { text: 'x'.repeat(600_000) };
-  await door.stage.put(
+  await api.resources.put(
     { org: 'acme', kind: 'Sandbox', project: 'default', name: 'box' },
     object('Sandbox', 'box', 'default', {}, { annotations }),
   );
   const plain = { 'accept-encoding': 'identity' };
-  const listed = follow('list', await door.call(`${IN_DEFAULT}/sandboxes`, { headers: plain }));
+  const listed = follow('list', await api.call(`${IN_DEFAULT}/sandboxes`, { headers: plain }));
   await until('it has begun', () => listed.heard().includes('"box"'));
-  door.credentials.clear();
-  door.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
+  api.credentials.clear();
+  api.http.authenticator.forget({ org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' });
   await until('it ends', () => listed.ended !== undefined, SOON_MS);
   t.is(listed.ended, 'cut');
 });

@@ -11,15 +11,15 @@ import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 import { until } from '../e2e/until.js';
-import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
 import { readTraceId } from '../../http/trace.js';
 import { at, json, list } from './support/json.js';
 
 const JOB = `${IN_DEFAULT}/jobs/j`;
 
-async function withJob(door: Door, spec: object): Promise<void> {
+async function withJob(api: TestApi, spec: object): Promise<void> {
   const address = { org: 'acme', kind: 'Job', project: 'default', name: 'j' };
-  await door.stage.put(address, object('Job', 'j', 'default', spec));
+  await api.resources.put(address, object('Job', 'j', 'default', spec));
 }
 
 function line(text: string, time = 0): LogLine {
@@ -35,9 +35,9 @@ test('the log of a Job is streamed as text, with what the query asks for', async
       return Readable.from([line('one\n', 1_767_323_045_678), line('two\n', 1_767_323_046_000)]);
     },
   };
-  const door = await openDoor(t, { logs, clock: () => 1_000_000 });
-  await withJob(door, { completions: 1, sidecars: [{ name: 'side' }, { name: 'nobody' }] });
-  const plain = await door.call(`${JOB}/logs`);
+  const api = await openTestApi(t, { logs, clock: () => 1_000_000 });
+  await withJob(api, { completions: 1, sidecars: [{ name: 'side' }, { name: 'nobody' }] });
+  const plain = await api.call(`${JOB}/logs`);
   t.is(plain.headers.get('content-type'), 'text/plain; charset=utf-8');
   t.is(await plain.text(), 'one\ntwo\n');
   t.deepEqual(asked[0], {
@@ -49,22 +49,22 @@ test('the log of a Job is streamed as text, with what the query asks for', async
     since: undefined,
   });
   const stamped = await (
-    await door.call(`${JOB}/logs?timestamps=true&tail=5&since=10m&follow=1&epoch=2&container=side`)
+    await api.call(`${JOB}/logs?timestamps=true&tail=5&since=10m&follow=1&epoch=2&container=side`)
   ).text();
   t.regex(stamped, /^2026-01-02T03:04:05.678Z one\n/);
   t.deepEqual(asked[1], { index: 0, epoch: 2, container: 'side', follow: true, tail: 5, since: 400_000 });
-  t.is((await door.call(`${JOB}/logs?container=nobody`)).status, 404);
+  t.is((await api.call(`${JOB}/logs?container=nobody`)).status, 404);
   for (const bad of ['tail=x', 'since=yesterday', 'tail=1&tailLines=1', 'epoch=-1', 'index=1']) {
-    t.true([400, 404].includes((await door.call(`${JOB}/logs?${bad}`)).status), bad);
+    t.true([400, 404].includes((await api.call(`${JOB}/logs?${bad}`)).status), bad);
   }
-  await door.call(`${JOB}/logs?tailLines=5&sinceSeconds=600&previous=True&stream=All`);
+  await api.call(`${JOB}/logs?tailLines=5&sinceSeconds=600&previous=True&stream=All`);
   const kube = { index: 0, epoch: undefined, container: 'main', follow: false, tail: 5, since: 400_000 };
   t.deepEqual(asked.at(-1), { ...kube, previous: true });
-  await door.call(`${JOB}/logs?tailLines=5&sinceTime=1970-01-01T00:06:40Z`);
+  await api.call(`${JOB}/logs?tailLines=5&sinceTime=1970-01-01T00:06:40Z`);
   t.deepEqual(asked.at(-1), kube);
-  t.is(await (await door.call(`${JOB}/logs?limitBytes=6`)).text(), 'one\ntw');
+  t.is(await (await api.call(`${JOB}/logs?limitBytes=6`)).text(), 'one\ntw');
   for (const path of [`${JOB}/logs?tailines=10`, `${JOB}/outputs?tailines=10`, `${BASE}/events?tailines=10`]) {
-    const unknown = await door.call(path);
+    const unknown = await api.call(path);
     t.is(unknown.status, 400, path);
     t.is(at(await json(unknown), 'message'), 'unknown query parameter "tailines"');
   }
@@ -79,26 +79,26 @@ test('the log of a Job is streamed as text, with what the query asks for', async
     [`${BASE}/events?object=x`, 'object'],
     [`${BASE}/events?object=Job/a/b`, 'object'],
   ] as const) {
-    const refused = await door.call(path);
+    const refused = await api.call(path);
     t.is(refused.status, 400, path);
     t.is(at(await json(refused), 'details.causes.0.field'), field);
   }
-  t.is((await door.call(`${JOB}/logs?timestamps=FALSE&follow=0&container=main`)).status, 200);
-  t.is((await door.call(`${BASE}/events?object=job/%EF%BF%BD`)).status, 400, 'no name, though its bytes are a text');
-  t.is((await door.call(`${IN_DEFAULT}/jobs?watch=false&allowWatchBookmarks=maybe`)).status, 200);
-  t.is((await door.call(`${IN_DEFAULT}/jobs?unknown=1`)).status, 200, 'the Kubernetes verbs leave it alone');
-  const v2 = await door.call('/openapi/v2');
+  t.is((await api.call(`${JOB}/logs?timestamps=FALSE&follow=0&container=main`)).status, 200);
+  t.is((await api.call(`${BASE}/events?object=job/%EF%BF%BD`)).status, 400, 'no name, though its bytes are a text');
+  t.is((await api.call(`${IN_DEFAULT}/jobs?watch=false&allowWatchBookmarks=maybe`)).status, 200);
+  t.is((await api.call(`${IN_DEFAULT}/jobs?unknown=1`)).status, 200, 'the Kubernetes verbs leave it alone');
+  const v2 = await api.call('/openapi/v2');
   t.deepEqual([v2.status, await v2.text()], [200, '']);
-  t.is((await door.call(`${JOB}/logs`, { method: 'POST' })).status, 405);
-  t.is((await door.call(`${JOB}/logs`, { headers: bearer(KEYS.other) })).status, 404);
+  t.is((await api.call(`${JOB}/logs`, { method: 'POST' })).status, 405);
+  t.is((await api.call(`${JOB}/logs`, { headers: bearer(KEYS.other) })).status, 404);
 });
 
 test('a container that an object has not is refused with the names of those it has, also for its Attempts', async (t) => {
-  const door = await openDoor(t, { logs: { open: async () => Readable.from([line('x')]) } });
+  const api = await openTestApi(t, { logs: { open: async () => Readable.from([line('x')]) } });
   const spec = { completions: 1, initCommand: { command: ['a'] }, sidecars: [{ name: 'side', command: ['b'] }] };
-  await withJob(door, spec);
+  await withJob(api, spec);
   const put = (kind: string, name: string, more: object): Promise<unknown> =>
-    door.stage.put({ org: 'acme', kind, project: 'default', name }, object(kind, name, 'default', {}, more));
+    api.resources.put({ org: 'acme', kind, project: 'default', name }, object(kind, name, 'default', {}, more));
   await put('Sandbox', 'box', {});
   await put('Workspace', 'desk', {});
   const owned = (kind: string, name: string, uid: string): object => ({
@@ -115,25 +115,25 @@ test('a container that an object has not is refused with the names of those it h
     ['attempts/of-box', ['main', 'network', 'process-a'], 'must be main, network, or process- and the id of a process'],
   ] as const) {
     const logs = `${IN_DEFAULT}/${path}/logs?container=`;
-    for (const name of there) t.is((await door.call(logs + name)).status, 200, `${path} ${name}`);
-    const refused = await door.call(`${logs}zz`);
+    for (const name of there) t.is((await api.call(logs + name)).status, 200, `${path} ${name}`);
+    const refused = await api.call(`${logs}zz`);
     t.is(refused.status, 400, path);
     const said = await json(refused);
     t.is(at(said, 'message'), `container: Invalid value: "zz": ${rule}`);
     t.is(at(said, 'details.causes.0.field'), 'container');
   }
-  t.is((await door.call(`${IN_DEFAULT}/sandboxes/box/logs?container=process-zz`)).status, 404);
-  t.is((await door.call(`${IN_DEFAULT}/attempts/of-earlier/logs?container=zz`)).status, 200, 'nobody knows any more');
+  t.is((await api.call(`${IN_DEFAULT}/sandboxes/box/logs?container=process-zz`)).status, 404);
+  t.is((await api.call(`${IN_DEFAULT}/attempts/of-earlier/logs?container=zz`)).status, 200, 'nobody knows any more');
 });
 
 test('a Job of several indexes wants the index to be said', async (t) => {
-  const door = await openDoor(t, { logs: { open: async () => Readable.from([line('x')]) } });
-  await withJob(door, { completions: 3 });
-  const answer = await door.call(`${JOB}/logs`);
+  const api = await openTestApi(t, { logs: { open: async () => Readable.from([line('x')]) } });
+  await withJob(api, { completions: 3 });
+  const answer = await api.call(`${JOB}/logs`);
   t.is(answer.status, 400);
   t.is(at(await json(answer), 'reason'), 'OutputIndexRequired');
-  t.is((await door.call(`${JOB}/logs?index=2`)).status, 200);
-  t.is((await door.call(`${JOB}/logs?index=3`)).status, 404);
+  t.is((await api.call(`${JOB}/logs?index=2`)).status, 200);
+  t.is((await api.call(`${JOB}/logs?index=3`)).status, 404);
 });
 
 test('a followed log ends cleanly when its client leaves or the service drains', async (t) => {
@@ -151,16 +151,16 @@ test('a followed log ends cleanly when its client leaves or the service drains',
       return lines();
     },
   };
-  const door = await openDoor(t, { logs });
-  await withJob(door, {});
+  const api = await openTestApi(t, { logs });
+  await withJob(api, {});
   const abort = new AbortController();
-  const left = await door.call(`${JOB}/logs?follow=true`, { signal: abort.signal });
+  const left = await api.call(`${JOB}/logs?follow=true`, { signal: abort.signal });
   await left.body?.getReader().read();
   abort.abort();
   while (stopped < 1) await new Promise((resolve) => setImmediate(resolve));
-  const followed = await door.call(`${JOB}/logs?follow=true`);
+  const followed = await api.call(`${JOB}/logs?follow=true`);
   const text = followed.text();
-  const drained = door.http.drain();
+  const drained = api.http.drain();
   t.is(await text, 'begin\n');
   await drained;
   t.is(stopped, 2);
@@ -223,14 +223,14 @@ test('a client that has all of a download is answered again on the same connecti
       );
     },
   };
-  const door = await openDoor(t, { blobs: slowToEnd });
+  const api = await openTestApi(t, { blobs: slowToEnd });
   const digest = put(Buffer.alloc(200_000, 'x'));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
   const get = (path: string): Promise<number> =>
     new Promise((resolve, reject) => {
       httpRequest(
-        { agent, host: '127.0.0.1', port: door.http.httpPort, path, headers: bearer(KEYS.owner) },
+        { agent, host: '127.0.0.1', port: api.http.httpPort, path, headers: bearer(KEYS.owner) },
         (answer) => void answer.resume().once('end', () => resolve(answer.statusCode ?? 0)),
       )
         .once('error', reject)
@@ -241,14 +241,14 @@ test('a client that has all of a download is answered again on the same connecti
     t.is(await get(`${IN_DEFAULT}/secrets`), 200);
   }
   const counted = async (): Promise<readonly string[]> =>
-    (await (await door.call('/metrics')).text()).match(/^troupe_http_requests_total\{.*resource="blobs".*$/gm) ?? [];
+    (await (await api.call('/metrics')).text()).match(/^troupe_http_requests_total\{.*resource="blobs".*$/gm) ?? [];
   await until('all downloads are counted', async () => (await counted()).at(-1)?.endsWith(' 3') === true);
   t.deepEqual(
     await counted(),
     ['troupe_http_requests_total{verb="transfer",resource="blobs",status="200"} 3'],
     'a whole download counts as what it was answered',
   );
-  t.deepEqual(door.logged, []);
+  t.deepEqual(api.logged, []);
 });
 
 test('a client that leaves in the middle of a download ends the reading of the blob', async (t) => {
@@ -264,68 +264,68 @@ test('a client that leaves in the middle of a download ends the reading of the b
     ...blobs,
     get: async () => ({ digest, size: 1_000_000, stream: first }),
   };
-  const door = await openDoor(t, { blobs: stuck });
+  const api = await openTestApi(t, { blobs: stuck });
   const leaving = new AbortController();
-  const answer = await door.call(`${IN_DEFAULT}/blobs/${digest}`, { signal: leaving.signal });
+  const answer = await api.call(`${IN_DEFAULT}/blobs/${digest}`, { signal: leaving.signal });
   t.is(answer.status, 200);
   leaving.abort();
   await until('the reading is over', () => first.destroyed);
-  t.deepEqual(door.logged, []);
+  t.deepEqual(api.logged, []);
 });
 
 test('a blob goes in, is asked for, and comes out whole or in part', async (t) => {
   const { blobs } = shelf();
-  const door = await openDoor(t, { blobs });
-  await door.stage.put(
+  const api = await openTestApi(t, { blobs });
+  await api.resources.put(
     { org: 'acme', kind: 'Namespace', project: '', name: 'default' },
     object('Namespace', 'default', ''),
   );
   const path = `${IN_DEFAULT}/blobs`;
   const octets = { 'content-type': 'application/octet-stream' };
-  const made = await door.call(path, { method: 'POST', body: 'hello world', headers: octets });
+  const made = await api.call(path, { method: 'POST', body: 'hello world', headers: octets });
   t.is(made.status, 201);
   const body = await json(made);
   const digest = String(at(body, 'digest'));
   t.is(at(body, 'size'), 11);
-  t.is((await door.call(path, { method: 'POST', body: 'hello world', headers: octets })).status, 200);
-  const wrong = await door.call(path, { method: 'POST', body: 'x', headers: { ...octets, 'x-content-sha256': '00' } });
+  t.is((await api.call(path, { method: 'POST', body: 'hello world', headers: octets })).status, 200);
+  const wrong = await api.call(path, { method: 'POST', body: 'x', headers: { ...octets, 'x-content-sha256': '00' } });
   t.is(wrong.status, 422);
   t.is(at(await json(wrong), 'reason'), 'SHA256Mismatch');
   t.is(
-    (await door.call(path, { method: 'POST', body: 'x', headers: { ...octets, 'idempotency-key': 'k' } })).status,
+    (await api.call(path, { method: 'POST', body: 'x', headers: { ...octets, 'idempotency-key': 'k' } })).status,
     400,
   );
 
-  const head = await door.call(`${path}/${digest}`, { method: 'HEAD' });
+  const head = await api.call(`${path}/${digest}`, { method: 'HEAD' });
   t.is(head.status, 200);
   t.is(head.headers.get('content-length'), '11');
-  const whole = await door.call(`${path}/${encodeURIComponent(digest)}`);
+  const whole = await api.call(`${path}/${encodeURIComponent(digest)}`);
   t.is(await whole.text(), 'hello world');
   t.is(
-    (await door.call(`${path}/${digest}`, { headers: { 'if-none-match': whole.headers.get('etag') ?? '' } })).status,
+    (await api.call(`${path}/${digest}`, { headers: { 'if-none-match': whole.headers.get('etag') ?? '' } })).status,
     304,
   );
-  const part = await door.call(`${path}/${digest}`, { headers: { range: 'bytes=6-' } });
+  const part = await api.call(`${path}/${digest}`, { headers: { range: 'bytes=6-' } });
   t.is(part.status, 206);
   t.is(part.headers.get('content-range'), 'bytes 6-10/11');
   t.is(await part.text(), 'world');
-  t.is(await (await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-3' } })).text(), 'rld');
-  t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=50-' } })).status, 416);
-  t.is((await door.call(`${path}/${digest}`, { headers: { range: 'bytes=-0' } })).status, 416);
+  t.is(await (await api.call(`${path}/${digest}`, { headers: { range: 'bytes=-3' } })).text(), 'rld');
+  t.is((await api.call(`${path}/${digest}`, { headers: { range: 'bytes=50-' } })).status, 416);
+  t.is((await api.call(`${path}/${digest}`, { headers: { range: 'bytes=-0' } })).status, 416);
   // A range that makes no sense is as good as none.
   for (const range of ['bytes=5-2', 'bytes=-', 'bytes=x-', 'lines=1-2', 'bytes=0-1,3-4']) {
-    t.is((await door.call(`${path}/${digest}`, { headers: { range } })).status, 200, range);
+    t.is((await api.call(`${path}/${digest}`, { headers: { range } })).status, 200, range);
   }
-  t.is((await door.call(`${path}/sha256:nope`)).status, 404);
-  t.is((await door.call(path, { method: 'POST', body: 'x', headers: bearer(KEYS.viewer) })).status, 403);
-  t.is((await door.call(`${BASE}/blobs`, { method: 'POST', body: 'x' })).status, 404);
+  t.is((await api.call(`${path}/sha256:nope`)).status, 404);
+  t.is((await api.call(path, { method: 'POST', body: 'x', headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await api.call(`${BASE}/blobs`, { method: 'POST', body: 'x' })).status, 404);
 });
 
 test('outputs are listed and downloaded by name and index', async (t) => {
   const { blobs, put } = shelf();
   const sha256 = put(Buffer.from('result'));
   const entry = { name: 'outputs', index: 1, size: 6, sha256, directory: true };
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     blobs,
     outputs: {
       list: () => Readable.from([[entry], [], [{ ...entry, index: 2 }]]),
@@ -333,14 +333,14 @@ test('outputs are listed and downloaded by name and index', async (t) => {
         name === 'outputs' && index === 1 ? entry : name === 'bad' ? { ...entry, error: 'too large' } : undefined,
     },
   });
-  await withJob(door, { completions: 3 });
-  t.is(list(await json(door.call(`${JOB}/outputs`)), 'items').length, 2);
-  t.is(at(await json(door.call(`${JOB}/outputs/outputs`)), 'reason'), 'OutputIndexRequired');
-  const got = await door.call(`${JOB}/outputs/outputs?index=1`);
+  await withJob(api, { completions: 3 });
+  t.is(list(await json(api.call(`${JOB}/outputs`)), 'items').length, 2);
+  t.is(at(await json(api.call(`${JOB}/outputs/outputs`)), 'reason'), 'OutputIndexRequired');
+  const got = await api.call(`${JOB}/outputs/outputs?index=1`);
   t.is(await got.text(), 'result');
   t.is(got.headers.get('content-disposition'), 'attachment; filename="outputs.tar.zst"');
   for (const name of ['nope', 'bad', '..%2F..%2Fetc', 'A%22B']) {
-    const answer = await door.call(`${JOB}/outputs/${name}?index=1`);
+    const answer = await api.call(`${JOB}/outputs/${name}?index=1`);
     t.is(answer.status, 404, name);
     t.is(at(await json(answer), 'reason'), 'OutputNotFound', name);
   }
@@ -358,20 +358,20 @@ test('events are listed, paged and followed; kubectl describe gets an empty list
       return { items, next: items.length > 0 ? String(first + items.length) : undefined };
     },
   };
-  const door = await openDoor(t, { events });
-  const page = await json(door.call(`${BASE}/events?limit=2&type=job.*`));
+  const api = await openTestApi(t, { events });
+  const page = await json(api.call(`${BASE}/events?limit=2&type=job.*`));
   t.is(list(page, 'items').length, 2);
   t.is(at(page, 'continue'), '2');
   t.like(asked[0], { org: 'acme', type: 'job.*', project: undefined });
-  await door.call(`${IN_DEFAULT}/events?object=Job/j`);
+  await api.call(`${IN_DEFAULT}/events?object=Job/j`);
   t.like(asked[1], { project: 'default', object: 'Job/j' });
   const abort = new AbortController();
-  const followed = await door.call(`${BASE}/events?follow=true`, { signal: abort.signal });
+  const followed = await api.call(`${BASE}/events?follow=true`, { signal: abort.signal });
   const chunk = await followed.body?.getReader().read();
   t.is(Buffer.from(chunk?.value ?? []).toString(), '{"id":1}\n{"id":2}\n{"id":3}\n');
   abort.abort();
   for (const path of ['/api/v1/events', '/api/v1/namespaces/default/events?fieldSelector=x']) {
-    const core = await json(door.call(path));
+    const core = await json(api.call(path));
     t.is(at(core, 'kind'), 'EventList');
     t.deepEqual(at(core, 'items'), []);
   }
@@ -398,98 +398,98 @@ test('operators alone see supervisors and make orgs', async (t) => {
     recoverOrg: async (name) =>
       name === 'new' ? { outcome: 'Created', org: 'o-1', key: 'svc_y' } : { outcome: 'NotFound' },
   };
-  const door = await openDoor(t, { operators });
-  t.is((await door.call('/ops/v1/orgs')).status, 403);
+  const api = await openTestApi(t, { operators });
+  t.is((await api.call('/ops/v1/orgs')).status, 403);
 
   const root = object('Member', 'root', '', { email: 'root@x.test', role: 'Owner' });
-  await door.stage.put({ org: 'bootstrap', kind: 'Member', project: '', name: 'root' }, root);
+  await api.resources.put({ org: 'bootstrap', kind: 'Member', project: '', name: 'root' }, root);
   const address = { org: 'bootstrap', kind: 'APIKey', project: '', name: 'root-key' };
-  await door.stage.put(address, object('APIKey', 'root-key', ''));
-  door.credentials.set(createHash('sha256').update('svc_root').digest('hex'), {
+  await api.resources.put(address, object('APIKey', 'root-key', ''));
+  api.credentials.set(createHash('sha256').update('svc_root').digest('hex'), {
     address,
     uid: 'uid-APIKey-root-key',
     detail: { actsAs: { member: 'root' }, scopes: ['*:*', 'operator:*'] },
   });
   const headers = bearer('svc_root');
-  const post = (path: string, body: string): Promise<Response> => door.call(path, { method: 'POST', headers, body });
-  t.is(list(await json(door.call('/ops/v1/orgs', { headers })), 'items').length, 1);
+  const post = (path: string, body: string): Promise<Response> => api.call(path, { method: 'POST', headers, body });
+  t.is(list(await json(api.call('/ops/v1/orgs', { headers })), 'items').length, 1);
   const made = await post('/ops/v1/orgs', '{"name":"new"}');
   t.is(made.status, 201);
   t.deepEqual(await json(made), { org: 'o-1', name: 'new', key: 'svc_x' });
   t.is((await post('/ops/v1/orgs/none/keys', '{}')).status, 404);
-  t.is((await door.call('/ops/v1/orgs?nmae=x', { headers })).status, 400);
+  t.is((await api.call('/ops/v1/orgs?nmae=x', { headers })).status, 400);
   t.deepEqual(await json(post('/ops/v1/orgs/new/keys', '{}')), { org: 'o-1', name: 'new', key: 'svc_y' });
-  t.is((await door.call('/ops/v1/orgs/new/keys', { method: 'POST', body: '{}' })).status, 403);
+  t.is((await api.call('/ops/v1/orgs/new/keys', { method: 'POST', body: '{}' })).status, 403);
   t.is((await post('/ops/v1/orgs', '{"name":"taken"}')).status, 409);
   t.is((await post('/ops/v1/orgs', '{"name":"Not A Name"}')).status, 422);
   t.is((await post('/ops/v1/orgs', '{"nam')).status, 400);
   t.is((await post('/ops/v1/orgs', '')).status, 415);
-  t.is(list(await json(door.call('/ops/v1/supervisors', { headers })), 'items').length, 1);
-  t.is((await door.call('/ops/v1/supervisors/Job', { headers })).status, 200);
-  t.is((await door.call('/ops/v1/supervisors/Nope', { headers })).status, 404);
+  t.is(list(await json(api.call('/ops/v1/supervisors', { headers })), 'items').length, 1);
+  t.is((await api.call('/ops/v1/supervisors/Job', { headers })).status, 200);
+  t.is((await api.call('/ops/v1/supervisors/Nope', { headers })).status, 404);
   const parked = (query: string): Promise<unknown> =>
-    json(door.call(`/ops/v1/supervisors/Job/parked${query}`, { headers }));
+    json(api.call(`/ops/v1/supervisors/Job/parked${query}`, { headers }));
   t.deepEqual(await parked('?limit=2'), { items: ['a', 'b'], metadata: { continue: 'b' } });
   t.deepEqual(await parked('?limit=2&continue=b'), { items: ['c'], metadata: {} });
-  t.is((await door.call('/ops/v1/supervisors/Nope/parked', { headers })).status, 404);
+  t.is((await api.call('/ops/v1/supervisors/Nope/parked', { headers })).status, 404);
   t.is((await post('/ops/v1/supervisors/Job/restarts', '')).status, 202);
   t.is((await post('/ops/v1/supervisors/Job/restarts', '{}')).status, 202);
   for (const path of ['/ops/v1/supervisors/Job/restarts', '/ops/v1/actors/u1/restarts']) {
     t.is((await post(path, '{"force":true}')).status, 422, path);
   }
-  t.is((await door.call('/ops/v1/actors/u1', { headers })).status, 200);
+  t.is((await api.call('/ops/v1/actors/u1', { headers })).status, 200);
   t.is((await post('/ops/v1/actors/u2/restarts', '')).status, 404);
   t.deepEqual(await json(post('/ops/v1/admissions', '{"paused":true}')), { paused: true });
-  t.is((await door.call('/ops/v1/nothing', { headers })).status, 404);
-  t.deepEqual(door.logged, []);
+  t.is((await api.call('/ops/v1/nothing', { headers })).status, 404);
+  t.deepEqual(api.logged, []);
 });
 
 test('every error code has its page, and every answer counts in the metrics', async (t) => {
-  const door = await openDoor(t);
-  const early = await json(door.call(`${IN_DEFAULT}/secrets?resourceVersion=999999`));
-  t.like(early, { code: 504, reason: 'Timeout', docs: `${door.url}/docs/errors/Timeout` });
-  const noForm = await json(door.call(`${IN_DEFAULT}/secrets`, { headers: { ...bearer(KEYS.owner), accept: 'a/b' } }));
-  t.like(noForm, { code: 406, reason: 'NotAcceptable', docs: `${door.url}/docs/errors/NotAcceptable` });
+  const api = await openTestApi(t);
+  const early = await json(api.call(`${IN_DEFAULT}/secrets?resourceVersion=999999`));
+  t.like(early, { code: 504, reason: 'Timeout', docs: `${api.url}/docs/errors/Timeout` });
+  const noForm = await json(api.call(`${IN_DEFAULT}/secrets`, { headers: { ...bearer(KEYS.owner), accept: 'a/b' } }));
+  t.like(noForm, { code: 406, reason: 'NotAcceptable', docs: `${api.url}/docs/errors/NotAcceptable` });
   t.is(typeof at(noForm, 'requestId'), 'string');
   for (const code of [...ERROR_CODES, 'Timeout', 'NotAcceptable']) {
-    const page = await fetch(`${door.url}/docs/errors/${code}`, { headers: { accept: 'text/html' } });
+    const page = await fetch(`${api.url}/docs/errors/${code}`, { headers: { accept: 'text/html' } });
     t.is(page.status, 200, code);
     t.regex(await page.text(), new RegExp(`<h1>${code}</h1>`));
   }
-  t.is((await fetch(`${door.url}/docs/errors/Nope`)).status, 404);
-  const index = await (await fetch(`${door.url}/docs/errors`, { headers: { accept: 'text/html' } })).text();
+  t.is((await fetch(`${api.url}/docs/errors/Nope`)).status, 404);
+  const index = await (await fetch(`${api.url}/docs/errors`, { headers: { accept: 'text/html' } })).text();
   for (const code of ERROR_CODES) t.true(index.includes(`<a href="/docs/errors/${code}">`), code);
-  const plain = await fetch(`${door.url}/docs/errors/NotFound`, { headers: { accept: 'text/markdown' } });
+  const plain = await fetch(`${api.url}/docs/errors/NotFound`, { headers: { accept: 'text/markdown' } });
   t.regex(plain.headers.get('content-type') ?? '', /markdown/);
   t.regex(await plain.text(), /^# NotFound/);
-  await door.make('Secret', 'secrets', 'a');
-  for (let i = 0; i < 3; i++) await door.call(`${IN_DEFAULT}/secrets/a`);
-  await door.call(`${IN_DEFAULT}/secrets/b`);
-  const metrics = await (await door.call('/metrics')).text();
+  await api.make('Secret', 'secrets', 'a');
+  for (let i = 0; i < 3; i++) await api.call(`${IN_DEFAULT}/secrets/a`);
+  await api.call(`${IN_DEFAULT}/secrets/b`);
+  const metrics = await (await api.call('/metrics')).text();
   t.regex(metrics, /troupe_http_requests_total\{verb="get",resource="secrets",status="200"\} 3/);
   t.regex(metrics, /troupe_http_requests_total\{verb="get",resource="secrets",status="404"\} 1/);
   t.regex(metrics, /troupe_http_request_duration_seconds_bucket\{le="\+Inf",verb="create",resource="secrets"\} 1/);
 });
 
 test('the ids that a client gives its request come back and stand in the log, unless they are no ids', async (t) => {
-  const door = await openDoor(t, { config: { accessLog: true } });
+  const api = await openTestApi(t, { config: { accessLog: true } });
   const trace = '0af7651916cd43dd8448eb211c80319c';
   const headers = { 'x-request-id': 'client-7', traceparent: `00-${trace}-b7ad6b7169203331-01` };
-  await door.make('Secret', 'secrets', 'a');
-  const answer = await door.call(`${IN_DEFAULT}/secrets/a?token=hidden`, {
+  await api.make('Secret', 'secrets', 'a');
+  const answer = await api.call(`${IN_DEFAULT}/secrets/a?token=hidden`, {
     headers: { ...bearer(KEYS.owner), ...headers },
   });
   t.is(answer.headers.get('x-request-id'), 'client-7');
-  const refused = await door.call(`${IN_DEFAULT}/secrets/none`, { headers: { ...bearer(KEYS.owner), ...headers } });
+  const refused = await api.call(`${IN_DEFAULT}/secrets/none`, { headers: { ...bearer(KEYS.owner), ...headers } });
   t.is(at(await json(refused), 'requestId'), 'client-7');
-  const lines = door.logged.filter((written) => written.includes('client-7'));
+  const lines = api.logged.filter((written) => written.includes('client-7'));
   t.is(lines.length, 2);
   for (const written of lines) t.regex(written, new RegExp(`^request .*"traceId":"${trace}".*"org":"acme"`));
   t.regex(lines[0] ?? '', /"method":"GET","path":"[^"?]*\/secrets\/a","status":200/);
-  t.false(door.logged.join().includes('hidden'));
-  t.false(door.logged.join().includes(KEYS.owner));
+  t.false(api.logged.join().includes('hidden'));
+  t.false(api.logged.join().includes(KEYS.owner));
   for (const bad of ['', 'a b', 'x'.repeat(129), '{"a":1}', '-a']) {
-    const own = await door.call(`${IN_DEFAULT}/secrets/a`, { headers: { ...bearer(KEYS.owner), 'x-request-id': bad } });
+    const own = await api.call(`${IN_DEFAULT}/secrets/a`, { headers: { ...bearer(KEYS.owner), 'x-request-id': bad } });
     t.regex(own.headers.get('x-request-id') ?? '', /^[0-9a-f]{10}-[0-9a-z]+$/, bad);
   }
   t.is(readTraceId(headers.traceparent), trace);

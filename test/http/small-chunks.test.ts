@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { ChunkJoiner, ChunkMeter, MeteredRequest } from '../../http/small-chunks.js';
 import { until } from '../e2e/until.js';
-import { bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
 
 const SECRETS = `${IN_DEFAULT}/secrets`;
 
@@ -34,25 +34,25 @@ function talk(t: ExecutionContext, port: number): Talk {
   return { socket, said: () => said, closed: () => closed };
 }
 
-function portOf(door: Door): number {
-  return Number(new URL(door.url).port);
+function portOf(api: TestApi): number {
+  return Number(new URL(api.url).port);
 }
 
 test('a body of tiny chunks is 400 with the reason and the fix, and its connection ends', async (t) => {
-  const door = await openDoor(t);
-  const { socket, said, closed } = talk(t, portOf(door));
+  const api = await openTestApi(t);
+  const { socket, said, closed } = talk(t, portOf(api));
   socket.write(post(KEYS.owner) + chunk(' ').repeat(1_100));
   await until('its connection ends', closed);
   t.regex(
     said(),
     /^HTTP\/1.1 400 [\s\S]*connection: close[\s\S]*"reason":"BadRequest"[\s\S]*"fix":"Send larger chunks/i,
   );
-  t.is(door.stage.requests.length, 0);
+  t.is(api.resources.requests.length, 0);
 });
 
 test('tiny chunks behind an answer that needed no body end their connection', async (t) => {
-  const door = await openDoor(t);
-  const { socket, said, closed } = talk(t, portOf(door));
+  const api = await openTestApi(t);
+  const { socket, said, closed } = talk(t, portOf(api));
   socket.write(post(undefined));
   await until('the answer is there', () => said().includes('Unauthorized'));
   t.false(closed());
@@ -61,8 +61,8 @@ test('tiny chunks behind an answer that needed no body end their connection', as
 });
 
 test('a whole body in a few hundred tiny chunks is read as if it came at once', async (t) => {
-  const door = await openDoor(t);
-  const { socket, said } = talk(t, portOf(door));
+  const api = await openTestApi(t);
+  const { socket, said } = talk(t, portOf(api));
   const body = JSON.stringify(object('Secret', 'a', 'default'));
   socket.write(post(KEYS.owner) + body.split('').map(chunk).join('') + '0\r\n\r\n');
   await until('it is made', () => said().includes('\r\n\r\n'));

@@ -1,10 +1,10 @@
-/** Terminals at the front door: what passes, what pauses whom, and how each end is told. */
+/** Terminals over HTTP: what passes, what pauses whom, and how each end is told. */
 import type { Socket } from 'node:net';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { steady, until } from '../e2e/until.js';
-import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
-import { openStage, type Stage } from './support/programs.js';
+import { bearer, IN_DEFAULT, KEYS, openTestApi } from './support/test-api.js';
+import { openScriptedCommands, type ScriptedCommands } from './support/programs.js';
 
 const TERMINAL = `${IN_DEFAULT}/sandboxes/box/terminal`;
 
@@ -14,9 +14,9 @@ interface Seen {
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
 }
 
-async function open(t: Parameters<typeof openDoor>[0], resources: Stage, query = ''): Promise<Seen> {
-  const door = await openDoor(t, { commands: resources.commands });
-  const url = `ws://127.0.0.1:${door.http.httpPort}${TERMINAL}${query}`;
+async function open(t: Parameters<typeof openTestApi>[0], resources: ScriptedCommands, query = ''): Promise<Seen> {
+  const api = await openTestApi(t, { commands: resources.commands });
+  const url = `ws://127.0.0.1:${api.http.httpPort}${TERMINAL}${query}`;
   const socket = new WebSocket(url, { headers: bearer(KEYS.owner) });
   let text = '';
   socket.on('message', (data, binary) => {
@@ -33,7 +33,7 @@ async function open(t: Parameters<typeof openDoor>[0], resources: Stage, query =
 }
 
 test('bytes pass both ways, the size is told, and the close has the exit code', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   const { socket, text, closed } = await open(
     t,
     resources,
@@ -55,7 +55,7 @@ test('bytes pass both ways, the size is told, and the close has the exit code', 
 });
 
 test('without a command it is a login shell on 80 by 24', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   const { socket } = await open(t, resources);
   const [asked] = resources.asked;
   t.deepEqual(asked?.terminal, { columns: 80, rows: 24 });
@@ -65,13 +65,13 @@ test('without a command it is a login shell on 80 by 24', async (t) => {
 });
 
 test('the end of the epoch and a program that is none are told by codes of their own', async (t) => {
-  const gone = openStage();
+  const gone = openScriptedCommands();
   const first = await open(t, gone);
   gone.end({ end: 'WorkGone' });
   const over = await first.closed;
   t.is(over.code, 4409);
   t.regex(over.reason, /"reason":"SandboxNotRunning"/);
-  const missing = openStage();
+  const missing = openScriptedCommands();
   const second = await open(t, missing);
   missing.end({ end: 'NotExecuted', reason: 'CommandNotFound', message: `no such program: ${'x'.repeat(300)}` });
   t.deepEqual(await second.closed, { code: 4422, reason: '{"reason":"CommandNotFound"}' });
@@ -85,7 +85,7 @@ for (const [what, frame] of [
   ['more than a resize', '{"resize":{"cols":80,"rows":24},"x":1}'],
 ] as const) {
   test(`a text frame that is ${what} closes with 4400 and ends the program`, async (t) => {
-    const resources = openStage();
+    const resources = openScriptedCommands();
     const { socket, closed } = await open(t, resources);
     socket.send(frame);
     const { code, reason } = await closed;
@@ -97,19 +97,19 @@ for (const [what, frame] of [
 }
 
 test('a frame beyond the bound closes with 1009, and text that is no UTF-8 with 1007', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   const { socket, closed } = await open(t, resources);
   socket.send(Buffer.alloc(1024 * 1024 + 1));
   t.is((await closed).code, 1009);
   t.is(resources.typed.length, 0);
-  const other = openStage();
+  const other = openScriptedCommands();
   const second = await open(t, other);
   second.socket.send(Buffer.from([0xff, 0xfe]), { binary: false });
   t.is((await second.closed).code, 1007);
 });
 
 test('a client that does not read pauses the program, and gets all of it when it reads again', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   const { socket, text, closed } = await open(t, resources);
   socket.pause();
   const part = Buffer.alloc(64 * 1024, 'x');
@@ -125,7 +125,7 @@ test('a client that does not read pauses the program, and gets all of it when it
 });
 
 test('one who types faster than the program reads is read no further, and nothing is lost', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   const release = resources.hold();
   const { socket, closed } = await open(t, resources);
   const part = Buffer.alloc(64 * 1024, 'y');
@@ -155,7 +155,7 @@ function wire(socket: WebSocket): Socket {
 }
 
 test('tiny frames are taken one in a turn of the event loop, and those that wait go on as one piece', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   const { socket } = await open(t, resources);
   wire(socket).write(frames(500, 2, 'x'));
   let most = 0;
@@ -176,7 +176,7 @@ test('tiny frames are taken one in a turn of the event loop, and those that wait
 });
 
 test('frames without bytes count too: who sends them faster than the program reads is read no further', async (t) => {
-  const resources = openStage();
+  const resources = openScriptedCommands();
   resources.hold();
   const { socket } = await open(t, resources);
   const connection = wire(socket);

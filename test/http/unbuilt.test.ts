@@ -3,11 +3,15 @@ import test from 'ava';
 import { openCommands } from '../../actors/work/commands.js';
 import type { AttachDeps } from '../../actors/work/attach.js';
 import { wholeDocument } from '../../http/openapi/document.js';
-import { DECLARED_ABSOLUTE, DECLARED_BESIDE, declaredBelow } from '../../http/routes/declared/index.js';
+import {
+  DECLARED_ABSOLUTE,
+  DECLARED_COLLECTION_ROUTES,
+  declaredSubresources,
+} from '../../http/routes/declared/index.js';
 import { openapiPath } from '../../http/routes/declared/declared.js';
 import { API_GROUP } from '../../src/brand.js';
 import { KINDS } from '../../src/kinds/index.js';
-import { BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
 
 const WITHOUT_KEY = { authorization: '' };
@@ -24,10 +28,10 @@ interface Case {
   readonly route: string;
 }
 
-const BELOW = KINDS.flatMap((kind) => {
+const SUBRESOURCES = KINDS.flatMap((kind) => {
   const { plural } = kind;
   const base = kind.scope === 'org' ? BASE : IN_DEFAULT;
-  return declaredBelow(kind).map(({ method, path, verb }) => ({
+  return declaredSubresources(kind).map(({ method, path, verb }) => ({
     ...{ kind, verb, method },
     path: `${base}/${plural}/a/${filled(path)}`,
     route: `…/${plural}/{name}/${path}`,
@@ -35,26 +39,26 @@ const BELOW = KINDS.flatMap((kind) => {
 });
 
 const CASES: readonly Case[] = [
-  ...BELOW,
-  ...DECLARED_BESIDE.map(({ method, beside, path }) => {
+  ...SUBRESOURCES,
+  ...DECLARED_COLLECTION_ROUTES.map(({ method, beside, path }) => {
     const rest = path === '' ? beside : `${beside}/${path}`;
     return { method, path: `${BASE}/${rest}`, route: `…/${rest}` };
   }),
   ...DECLARED_ABSOLUTE.map(({ method, at: path }) => ({ method, path: filled(path), route: path })),
 ];
 
-async function withObjects(door: Door): Promise<void> {
-  for (const { kind } of BELOW) {
+async function withObjects(api: TestApi): Promise<void> {
+  for (const { kind } of SUBRESOURCES) {
     const project = kind.scope === 'org' ? '' : 'default';
-    await door.stage.put({ org: 'acme', kind: kind.kind, project, name: 'a' }, object(kind.kind, 'a', project));
+    await api.resources.put({ org: 'acme', kind: kind.kind, project, name: 'a' }, object(kind.kind, 'a', project));
   }
 }
 
 test('each answers 501 and names itself', async (t) => {
-  const door = await openDoor(t);
-  await withObjects(door);
+  const api = await openTestApi(t);
+  await withObjects(api);
   for (const { method, path, route } of CASES) {
-    const answer = await door.call(path, { method });
+    const answer = await api.call(path, { method });
     t.is(answer.status, 501, `${method} ${path}`);
     if (method === 'HEAD') continue;
     const status = await json(answer);
@@ -64,44 +68,44 @@ test('each answers 501 and names itself', async (t) => {
 });
 
 test('without a key each is Unauthorized', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   for (const { method, path } of CASES) {
-    t.is((await door.call(path, { method, headers: WITHOUT_KEY })).status, 401, `${method} ${path}`);
+    t.is((await api.call(path, { method, headers: WITHOUT_KEY })).status, 401, `${method} ${path}`);
   }
 });
 
 test('a Viewer is Forbidden to write and to go inside', async (t) => {
-  const door = await openDoor(t);
-  await withObjects(door);
-  for (const { method, path, verb } of BELOW) {
-    const { status } = await door.call(path, { method, headers: bearer(KEYS.viewer) });
+  const api = await openTestApi(t);
+  await withObjects(api);
+  for (const { method, path, verb } of SUBRESOURCES) {
+    const { status } = await api.call(path, { method, headers: bearer(KEYS.viewer) });
     if (verb !== 'read') t.is(status, 403, `${method} ${path}`);
   }
-  const invoke = await door.call('/v1/chat/completions', { method: 'POST', headers: bearer(KEYS.viewer) });
+  const invoke = await api.call('/v1/chat/completions', { method: 'POST', headers: bearer(KEYS.viewer) });
   t.is(invoke.status, 403);
 });
 
 test('an object that does not exist is NotFound, where objects of its kind can exist', async (t) => {
-  const door = await openDoor(t);
-  t.is((await door.call(`${IN_DEFAULT}/jobs/none/checkpoints`)).status, 404);
-  await withObjects(door);
-  const other = await door.call(`${IN_DEFAULT}/jobs/a/checkpoints`, { headers: bearer(KEYS.other) });
+  const api = await openTestApi(t);
+  t.is((await api.call(`${IN_DEFAULT}/jobs/none/checkpoints`)).status, 404);
+  await withObjects(api);
+  const other = await api.call(`${IN_DEFAULT}/jobs/a/checkpoints`, { headers: bearer(KEYS.other) });
   t.is(other.status, 404);
 });
 
 test('another method is refused with those that there will be, and another path does not exist', async (t) => {
-  const door = await openDoor(t);
-  await withObjects(door);
-  const answer = await door.call(`${IN_DEFAULT}/jobs/a/checkpoints`, { method: 'PUT' });
+  const api = await openTestApi(t);
+  await withObjects(api);
+  const answer = await api.call(`${IN_DEFAULT}/jobs/a/checkpoints`, { method: 'PUT' });
   t.is(answer.status, 405);
   t.is(answer.headers.get('allow'), 'GET, POST');
-  t.is((await door.call(`${IN_DEFAULT}/jobs/a/checkpoints/1`)).status, 404);
-  t.is((await door.call(`${BASE}/wallet/none`)).status, 404);
-  t.is((await door.call(`${IN_DEFAULT}/wallet`)).status, 404);
+  t.is((await api.call(`${IN_DEFAULT}/jobs/a/checkpoints/1`)).status, 404);
+  t.is((await api.call(`${BASE}/wallet/none`)).status, 404);
+  t.is((await api.call(`${IN_DEFAULT}/wallet`)).status, 404);
 });
 
 test('every operation of the OpenAPI document is there: served, or 501', async (t) => {
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     events: { list: async () => ({ items: [] }) },
     blobs: {
       put: async () => ({ outcome: 'Created', digest: `sha256:${'0'.repeat(64)}`, size: 0 }),
@@ -116,7 +120,7 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
     // What operators do is not wired in this test.
     if (template.startsWith('/ops/')) continue;
     for (const method of Object.keys(item).filter((key) => methods.has(key))) {
-      const answer = await door.call(filled(template), { method: method.toUpperCase() });
+      const answer = await api.call(filled(template), { method: method.toUpperCase() });
       const said = `${method} ${template}: ${answer.status}`;
       t.true(answer.status < 500 || answer.status === 501, said);
       t.not(answer.status, 405, said);

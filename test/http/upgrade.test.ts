@@ -1,11 +1,11 @@
-/** Requests that ask to leave HTTP: the same door as for all others, and no way in for those that may not. */
+/** Requests that ask to leave HTTP: the same checks as for all others, and no way in for those that may not. */
 import { connect } from 'node:net';
 import test from 'ava';
 import { WebSocket } from 'ws';
 import { refuse } from '../../src/api/refusal.js';
 import { until } from '../e2e/until.js';
-import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openDoor, type Door } from './support/door.js';
-import { openStage } from './support/programs.js';
+import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openTestApi, type TestApi } from './support/test-api.js';
+import { openScriptedCommands } from './support/programs.js';
 import { at } from './support/json.js';
 
 const TERMINAL = `${IN_DEFAULT}/sandboxes/box/terminal`;
@@ -17,9 +17,9 @@ const WS = {
 };
 
 /** One request by hand, and all that comes until the connection ends. */
-function raw(door: Door, lines: readonly string[], body = ''): Promise<string> {
+function raw(api: TestApi, lines: readonly string[], body = ''): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect(door.http.httpPort, '127.0.0.1');
+    const socket = connect(api.http.httpPort, '127.0.0.1');
     let said = '';
     socket.on('data', (data: Buffer) => (said += data.toString('latin1')));
     socket.on('close', () => resolve(said));
@@ -28,9 +28,9 @@ function raw(door: Door, lines: readonly string[], body = ''): Promise<string> {
   });
 }
 
-function ask(door: Door, path: string, headers: Readonly<Record<string, string>>): Promise<string> {
+function ask(api: TestApi, path: string, headers: Readonly<Record<string, string>>): Promise<string> {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return raw(door, [`GET ${path} HTTP/1.1`, ...lines]);
+  return raw(api, [`GET ${path} HTTP/1.1`, ...lines]);
 }
 
 function statusOf(answer: string): unknown {
@@ -38,7 +38,7 @@ function statusOf(answer: string): unknown {
 }
 
 test('a refused upgrade is a plain answer with its Status, and the connection ends', async (t) => {
-  const door = await openDoor(t, {
+  const api = await openTestApi(t, {
     commands: {
       ...NO_COMMANDS,
       start: async () => {
@@ -65,31 +65,31 @@ test('a refused upgrade is a plain answer with its Status, and the connection en
     [TERMINAL, { ...owner, connection: 'close' }, 400, 'BadRequest'],
     [TERMINAL, { ...owner, connection: 'Upgrade, close', upgrade: 'h2c' }, 400, 'BadRequest'],
   ] as const) {
-    const answer = await ask(door, path, headers);
+    const answer = await ask(api, path, headers);
     t.regex(answer, new RegExp(`^HTTP/1.1 ${code} `), `${path} ${JSON.stringify(headers)}\n${answer}`);
     t.is(at(statusOf(answer), 'reason'), reason);
     t.regex(answer, /connection: close/i);
   }
-  t.is(door.logged.length, 0, door.logged.join('\n'));
+  t.is(api.logged.length, 0, api.logged.join('\n'));
 });
 
 test('a standby, a drain and an org over its rate refuse upgrades as they refuse all else', async (t) => {
-  const door = await openDoor(t, { limits: { rates: { key: 0.05, org: 1000, address: 1_000_000 } } });
+  const api = await openTestApi(t, { limits: { rates: { key: 0.05, org: 1000, address: 1_000_000 } } });
   const headers = { ...WS, ...bearer(KEYS.owner) };
-  door.health.active = false;
-  t.regex(await ask(door, TERMINAL, headers), /^HTTP\/1.1 503 /);
-  door.health.active = true;
-  t.regex(await ask(door, TERMINAL, headers), /^HTTP\/1.1 429 /);
+  api.health.active = false;
+  t.regex(await ask(api, TERMINAL, headers), /^HTTP\/1.1 503 /);
+  api.health.active = true;
+  t.regex(await ask(api, TERMINAL, headers), /^HTTP\/1.1 429 /);
 });
 
 test('a browser may bring its key as a subprotocol, which is not answered', async (t) => {
-  const resources = openStage();
-  const door = await openDoor(t, { commands: resources.commands });
+  const resources = openScriptedCommands();
+  const api = await openTestApi(t, { commands: resources.commands });
   const key = (value: string): string =>
     `base64url.bearer.authorization.k8s.io.${Buffer.from(value).toString('base64url')}`;
   const open = (protocols: string[]): Promise<WebSocket> =>
     new Promise((resolve, reject) => {
-      const socket = new WebSocket(`ws://127.0.0.1:${door.http.httpPort}${TERMINAL}`, protocols);
+      const socket = new WebSocket(`ws://127.0.0.1:${api.http.httpPort}${TERMINAL}`, protocols);
       socket.on('open', () => resolve(socket));
       socket.on('error', reject);
     });
@@ -99,19 +99,19 @@ test('a browser may bring its key as a subprotocol, which is not answered', asyn
   await t.throwsAsync(open(['terminal.svc.dev', key('svc_wrong')]), { message: /401/ });
   await t.throwsAsync(open(['terminal.svc.dev', key(KEYS.owner), key(KEYS.viewer)]), { message: /401/ });
   // A plain request is no WebSocket: the key in a subprotocol opens nothing.
-  const plain = await door.call(`${IN_DEFAULT}/jobs`, {
+  const plain = await api.call(`${IN_DEFAULT}/jobs`, {
     headers: { authorization: '', 'sec-websocket-protocol': key(KEYS.owner) },
   });
   t.is(plain.status, 401);
 });
 
 test('who asks for what is not offered is served as if nothing had been asked, body and the next request too', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const job = JSON.stringify({ apiVersion: 'svc.dev/v1', kind: 'Job', metadata: { name: 'made' }, spec: {} });
   const h2c = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
   const auth = `Authorization: Bearer ${KEYS.owner}`;
   const second = ['GET /version HTTP/1.1', 'Host: test', 'Connection: close', '', ''].join('\r\n');
-  const socket = connect(door.http.httpPort, '127.0.0.1');
+  const socket = connect(api.http.httpPort, '127.0.0.1');
   let said = '';
   socket.on('data', (data: Buffer) => (said += data.toString('latin1')));
   const first = [`POST ${IN_DEFAULT}/jobs HTTP/1.1`, ...h2c, auth, 'Content-Type: application/json', 'Host: test'];
@@ -122,9 +122,9 @@ test('who asks for what is not offered is served as if nothing had been asked, b
   const chunked = [...h2c, auth, 'Content-Type: application/json', 'Transfer-Encoding: chunked', 'Connection: close'];
   const other = job.replace('made', 'more');
   const body = `${other.length.toString(16)}\r\n${other}\r\n0\r\n\r\n`;
-  t.regex(await raw(door, [`POST ${IN_DEFAULT}/jobs HTTP/1.1`, ...chunked], body), /^HTTP\/1.1 201 /);
-  t.regex(await ask(door, '/livez', { ...WS, connection: 'Upgrade, close' }), /^HTTP\/1.1 200 /);
-  const watched = await ask(door, `${IN_DEFAULT}/jobs?limit=1`, {
+  t.regex(await raw(api, [`POST ${IN_DEFAULT}/jobs HTTP/1.1`, ...chunked], body), /^HTTP\/1.1 201 /);
+  t.regex(await ask(api, '/livez', { ...WS, connection: 'Upgrade, close' }), /^HTTP\/1.1 200 /);
+  const watched = await ask(api, `${IN_DEFAULT}/jobs?limit=1`, {
     ...WS,
     connection: 'upgrade, close',
     ...bearer(KEYS.owner),
@@ -133,9 +133,9 @@ test('who asks for what is not offered is served as if nothing had been asked, b
 });
 
 test('who asks again on the same connection is answered for the last time on it', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const asking = 'GET /version HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
-  const socket = connect(door.http.httpPort, '127.0.0.1');
+  const socket = connect(api.http.httpPort, '127.0.0.1');
   let said = '';
   socket.on('data', (data: Buffer) => (said += data.toString()));
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -149,13 +149,13 @@ test('who asks again on the same connection is answered for the last time on it'
 });
 
 test('a drain closes what has been upgraded, and ends its program', async (t) => {
-  const resources = openStage();
-  const door = await openDoor(t, { commands: resources.commands });
-  const socket = new WebSocket(`ws://127.0.0.1:${door.http.httpPort}${TERMINAL}`, { headers: bearer(KEYS.owner) });
+  const resources = openScriptedCommands();
+  const api = await openTestApi(t, { commands: resources.commands });
+  const socket = new WebSocket(`ws://127.0.0.1:${api.http.httpPort}${TERMINAL}`, { headers: bearer(KEYS.owner) });
   await new Promise((resolve) => socket.once('open', resolve));
   const closed = new Promise<number>((resolve) => socket.once('close', resolve));
-  await door.http.drain();
+  await api.http.drain();
   t.is(await closed, 1001);
   t.true(await until('the program is ended', () => resources.aborted));
-  await door.http.close();
+  await api.http.close();
 });

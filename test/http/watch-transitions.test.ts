@@ -7,7 +7,7 @@ import type { Selection } from '../../http/resources/selection.js';
 import { changeFrame, chunk, select, payload, tickChunks } from '../../http/watch/frames.js';
 import { openRenderings } from '../../http/table/rendering.js';
 import { KINDS } from '../../src/kinds/index.js';
-import { object } from './support/door.js';
+import { object } from './support/test-api.js';
 import { at, text } from './support/json.js';
 
 type Step = { readonly name: string; readonly to: '0' | '1' | 'gone' };

@@ -1,22 +1,22 @@
 /** Watches over a real server: what comes, in which order, and how each one ends. */
 import test from 'ava';
-import { AS_TABLE, BASE, bearer, IN_DEFAULT, KEYS, object, openDoor, type Door } from './support/door.js';
+import { AS_TABLE, BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
 import { at, json, text } from './support/json.js';
 import { watching, type Watching } from './support/watching.js';
 
 const SECRETS = `${IN_DEFAULT}/secrets`;
 
 function watch(
-  door: Door,
+  api: TestApi,
   query: string,
   headers: Readonly<Record<string, string>> = {},
   path = SECRETS,
 ): Promise<Watching> {
-  return watching((signal) => door.call(`${path}?watch=true&${query}`, { signal, headers }));
+  return watching((signal) => api.call(`${path}?watch=true&${query}`, { signal, headers }));
 }
 
-function label(door: Door, name: string, labels: object): Promise<Response> {
-  return door.call(`${SECRETS}/${name}`, {
+function label(api: TestApi, name: string, labels: object): Promise<Response> {
+  return api.call(`${SECRETS}/${name}`, {
     method: 'PATCH',
     headers: { 'content-type': 'application/merge-patch+json' },
     body: JSON.stringify({ metadata: { labels } }),
@@ -24,14 +24,14 @@ function label(door: Door, name: string, labels: object): Promise<Response> {
 }
 
 test('without a version the state comes as ADDED, then each change once and in order', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  await door.make('Secret', 'secrets', 'b');
-  const watcher = await watch(door, '');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  await api.make('Secret', 'secrets', 'b');
+  const watcher = await watch(api, '');
   await watcher.until(2);
-  await label(door, 'a', { x: '1' });
-  await door.make('Secret', 'secrets', 'c');
-  await door.call(`${SECRETS}/b`, { method: 'DELETE' });
+  await label(api, 'a', { x: '1' });
+  await api.make('Secret', 'secrets', 'c');
+  await api.call(`${SECRETS}/b`, { method: 'DELETE' });
   await watcher.until(5);
   t.deepEqual(watcher.seen(), ['ADDED a', 'ADDED b', 'MODIFIED a', 'ADDED c', 'DELETED b']);
   const versions = watcher.events.map((event) => Number(text(event, 'object.metadata.resourceVersion')));
@@ -43,38 +43,38 @@ test('without a version the state comes as ADDED, then each change once and in o
 });
 
 test('from a version only later changes come, and nothing of other projects or kinds', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  const version = door.stage.version();
-  await door.make('ServiceAccount', 'serviceaccounts', 'sa');
-  await door.stage.put({ org: 'acme', kind: 'Secret', project: 'other', name: 'o' }, object('Secret', 'o', 'other'));
-  await door.stage.put(
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  const version = api.resources.version();
+  await api.make('ServiceAccount', 'serviceaccounts', 'sa');
+  await api.resources.put({ org: 'acme', kind: 'Secret', project: 'other', name: 'o' }, object('Secret', 'o', 'other'));
+  await api.resources.put(
     { org: 'globex', kind: 'Secret', project: 'default', name: 'g' },
     object('Secret', 'g', 'default'),
   );
-  await door.make('Secret', 'secrets', 'b');
-  const watcher = await watch(door, `resourceVersion=${version}`);
+  await api.make('Secret', 'secrets', 'b');
+  const watcher = await watch(api, `resourceVersion=${version}`);
   await watcher.until(1);
   t.deepEqual(watcher.seen(), ['ADDED b']);
-  const everywhere = await watch(door, `resourceVersion=${version}`, {}, `${BASE}/secrets`);
+  const everywhere = await watch(api, `resourceVersion=${version}`, {}, `${BASE}/secrets`);
   await everywhere.until(2);
   t.deepEqual(everywhere.seen(), ['ADDED o', 'ADDED b']);
-  const viewer = await watch(door, `resourceVersion=${version}`, bearer(KEYS.viewer), `${BASE}/secrets`);
+  const viewer = await watch(api, `resourceVersion=${version}`, bearer(KEYS.viewer), `${BASE}/secrets`);
   await viewer.until(1);
   t.deepEqual(viewer.seen(), ['ADDED b']);
   for (const each of [watcher, everywhere, viewer]) each.stop();
 });
 
 test('coming into a selection is ADDED, leaving it is DELETED with the last state that was in it', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a', {}, { labels: { on: '0' } });
-  const watcher = await watch(door, 'labelSelector=on%3D1');
-  await label(door, 'a', { on: '1' });
-  await label(door, 'a', { on: '1', more: 'x' });
-  await label(door, 'a', { on: '0' });
-  await label(door, 'a', { on: '2' });
-  await label(door, 'a', { on: '1' });
-  await door.call(`${SECRETS}/a`, { method: 'DELETE' });
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a', {}, { labels: { on: '0' } });
+  const watcher = await watch(api, 'labelSelector=on%3D1');
+  await label(api, 'a', { on: '1' });
+  await label(api, 'a', { on: '1', more: 'x' });
+  await label(api, 'a', { on: '0' });
+  await label(api, 'a', { on: '2' });
+  await label(api, 'a', { on: '1' });
+  await api.call(`${SECRETS}/a`, { method: 'DELETE' });
   await watcher.until(5);
   t.deepEqual(watcher.seen(), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']);
   const left = watcher.events[2];
@@ -88,28 +88,28 @@ test('coming into a selection is ADDED, leaving it is DELETED with the last stat
 });
 
 test('kubectl wait: initial events end with a marked bookmark, and one name is one object', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  await door.make('Secret', 'secrets', 'b');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  await api.make('Secret', 'secrets', 'b');
   const query =
     'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Da';
-  const watcher = await watch(door, query);
+  const watcher = await watch(api, query);
   await watcher.until(2);
   t.deepEqual(watcher.seen(), ['ADDED a', 'BOOKMARK']);
   t.is(at(watcher.events[1], 'object.metadata.annotations')?.valueOf() !== undefined, true);
   t.deepEqual(at(watcher.events[1], 'object.metadata.annotations'), { 'k8s.io/initial-events-end': 'true' });
-  await label(door, 'b', { x: 'y' });
-  await label(door, 'a', { x: 'y' });
+  await label(api, 'b', { x: 'y' });
+  await label(api, 'a', { x: 'y' });
   await watcher.until(3);
   t.is(watcher.seen()[2], 'MODIFIED a');
   watcher.stop();
 });
 
 test('sendInitialEvents=false starts from now, and mixtures that kube forbids are 422', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  const watcher = await watch(door, 'sendInitialEvents=false&resourceVersionMatch=NotOlderThan');
-  await door.make('Secret', 'secrets', 'b');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  const watcher = await watch(api, 'sendInitialEvents=false&resourceVersionMatch=NotOlderThan');
+  await api.make('Secret', 'secrets', 'b');
   await watcher.until(1);
   t.deepEqual(watcher.seen(), ['ADDED b']);
   watcher.stop();
@@ -118,15 +118,15 @@ test('sendInitialEvents=false starts from now, and mixtures that kube forbids ar
     'sendInitialEvents=true&resourceVersionMatch=Exact',
     'resourceVersionMatch=NotOlderThan&resourceVersion=5',
   ]) {
-    t.is((await door.call(`${SECRETS}?watch=true&${query}`)).status, 422, query);
+    t.is((await api.call(`${SECRETS}?watch=true&${query}`)).status, 422, query);
   }
-  t.is((await door.call(`${SECRETS}?watch=true&resourceVersion=x`)).status, 400);
+  t.is((await api.call(`${SECRETS}?watch=true&resourceVersion=x`)).status, 400);
 });
 
 test('what is neither 0 nor false is true, as Kubernetes reads booleans, so that clients in Python can watch', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const isWatch = async (query: string): Promise<boolean> => {
-    const answer = await door.call(`${SECRETS}?${query}&timeoutSeconds=1`);
+    const answer = await api.call(`${SECRETS}?${query}&timeoutSeconds=1`);
     return !(await answer.text()).includes('"items"');
   };
   for (const query of ['watch=True', 'watch=1', 'watch=yes', 'watch=', 'watch']) t.true(await isWatch(query), query);
@@ -134,11 +134,11 @@ test('what is neither 0 nor false is true, as Kubernetes reads booleans, so that
 });
 
 test('a version that was never given is HTTP 200 and one ERROR event of 410: the database may be an older one', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  const newest = door.stage.version();
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  const newest = api.resources.version();
   for (const more of ['', '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan']) {
-    const watcher = await watch(door, `resourceVersion=${newest + 1}${more}`);
+    const watcher = await watch(api, `resourceVersion=${newest + 1}${more}`);
     t.is(watcher.status, 200);
     await watcher.until(1);
     t.is(at(watcher.events[0], 'object.code'), 410);
@@ -148,10 +148,10 @@ test('a version that was never given is HTTP 200 and one ERROR event of 410: the
 });
 
 test('a version below the kept window is HTTP 200 and one ERROR event of 410', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  door.stage.compact(door.stage.version());
-  const watcher = await watch(door, 'resourceVersion=1');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  api.resources.compact(api.resources.version());
+  const watcher = await watch(api, 'resourceVersion=1');
   t.is(watcher.status, 200);
   t.is(await watcher.ended(), 'ended');
   t.is(at(watcher.events[0], 'type'), 'ERROR');
@@ -160,34 +160,34 @@ test('a version below the kept window is HTTP 200 and one ERROR event of 410', a
 });
 
 test('timeoutSeconds ends a watch cleanly, and its resources with it', async (t) => {
-  const door = await openDoor(t);
-  const watcher = await watch(door, 'timeoutSeconds=1');
+  const api = await openTestApi(t);
+  const watcher = await watch(api, 'timeoutSeconds=1');
   t.is(await watcher.ended(), 'ended');
-  while (door.stage.watchers > 0) await new Promise((resolve) => setImmediate(resolve));
-  t.is(door.stage.watchers, 0);
+  while (api.resources.watchers > 0) await new Promise((resolve) => setImmediate(resolve));
+  t.is(api.resources.watchers, 0);
 });
 
 test('a client that leaves takes its watch with it', async (t) => {
-  const door = await openDoor(t);
-  const watcher = await watch(door, '');
-  await door.make('Secret', 'secrets', 'a');
+  const api = await openTestApi(t);
+  const watcher = await watch(api, '');
+  await api.make('Secret', 'secrets', 'a');
   await watcher.until(1);
-  t.is(door.stage.watchers, 1);
+  t.is(api.resources.watchers, 1);
   watcher.stop();
-  while (door.stage.watchers > 0) await new Promise((resolve) => setImmediate(resolve));
-  const metrics = await (await door.call('/metrics')).text();
+  while (api.resources.watchers > 0) await new Promise((resolve) => setImmediate(resolve));
+  const metrics = await (await api.call('/metrics')).text();
   t.regex(metrics, /troupe_http_streams 0/);
 });
 
 test('a watch as Table or PartialObjectMetadata has each event in that form', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  const table = await watch(door, '', { accept: AS_TABLE });
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  const table = await watch(api, '', { accept: AS_TABLE });
   const [row] = await table.until(1);
   t.is(at(row, 'object.kind'), 'Table');
   t.is(at(row, 'object.rows.0.cells.0'), 'a');
   t.is(at(row, 'object.rows.0.object.metadata.name'), 'a');
-  const partial = await watch(door, '', { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' });
+  const partial = await watch(api, '', { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' });
   const [one] = await partial.until(1);
   t.is(at(one, 'object.kind'), 'PartialObjectMetadata');
   t.is(at(one, 'object.spec'), undefined);
@@ -196,41 +196,41 @@ test('a watch as Table or PartialObjectMetadata has each event in that form', as
 });
 
 test('line separators inside of objects do not break a frame', async (t) => {
-  const door = await openDoor(t);
+  const api = await openTestApi(t);
   const note = 'a\u2028b\u2029c';
-  await door.make('Secret', 'secrets', 'a', {}, { annotations: { note } });
-  const answer = await door.call(`${SECRETS}?watch=true&timeoutSeconds=1`);
+  await api.make('Secret', 'secrets', 'a', {}, { annotations: { note } });
+  const answer = await api.call(`${SECRETS}?watch=true&timeoutSeconds=1`);
   const body = await answer.text();
   t.false(body.includes('\u2028'));
   t.is(at(JSON.parse(body.split('\n')[0] ?? ''), 'object.metadata.annotations.note'), note);
-  const table = await door.call(`${SECRETS}?watch=true&timeoutSeconds=1`, { headers: { accept: AS_TABLE } });
+  const table = await api.call(`${SECRETS}?watch=true&timeoutSeconds=1`, { headers: { accept: AS_TABLE } });
   t.false((await table.text()).includes('\u2028'));
 });
 
 test('a drain ends watches cleanly, refuses writes and new streams, and lets requests finish', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'a');
-  const watcher = await watch(door, '');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  const watcher = await watch(api, '');
   await watcher.until(1);
-  const release = door.stage.hold();
-  const slow = door.make('Secret', 'secrets', 'b');
-  while (door.stage.requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
-  const drained = door.http.drain();
+  const release = api.resources.hold();
+  const slow = api.make('Secret', 'secrets', 'b');
+  while (api.resources.requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  const drained = api.http.drain();
   t.is(await watcher.ended(), 'ended');
   release();
   const done = await slow;
   t.is(done.status, 201);
   t.is(at(await json(done), 'metadata.name'), 'b');
   await drained;
-  await t.throwsAsync(door.call(`${SECRETS}/a`), undefined, 'new connections are not taken any more');
+  await t.throwsAsync(api.call(`${SECRETS}/a`), undefined, 'new connections are not taken any more');
 });
 
 test('hundreds of watchers see every write, complete and in order', async (t) => {
   t.timeout(60_000);
-  const door = await openDoor(t, { limits: { streams: 2000, streamsPerKey: 2000 } });
-  const from = door.stage.version();
-  const watchers = await Promise.all(Array.from({ length: 300 }, () => watch(door, `resourceVersion=${from}`)));
-  for (let i = 0; i < 50; i++) await door.make('Secret', 'secrets', `s${i}`);
+  const api = await openTestApi(t, { limits: { streams: 2000, streamsPerKey: 2000 } });
+  const from = api.resources.version();
+  const watchers = await Promise.all(Array.from({ length: 300 }, () => watch(api, `resourceVersion=${from}`)));
+  for (let i = 0; i < 50; i++) await api.make('Secret', 'secrets', `s${i}`);
   const wanted = Array.from({ length: 50 }, (_, i) => `ADDED s${i}`);
   for (const watcher of watchers) {
     await watcher.until(50);
@@ -240,12 +240,12 @@ test('hundreds of watchers see every write, complete and in order', async (t) =>
 });
 
 test('a quiet watch that asked for bookmarks is told how far it is', async (t) => {
-  const door = await openDoor(t, { limits: { bookmarkSeconds: 0.1 } });
-  await door.make('Secret', 'secrets', 'a');
-  const watcher = await watch(door, 'allowWatchBookmarks=true&fieldSelector=metadata.name%3Da');
-  const without = await watch(door, '');
-  await door.make('ServiceAccount', 'serviceaccounts', 'sa');
-  const version = String(door.stage.version());
+  const api = await openTestApi(t, { limits: { bookmarkSeconds: 0.1 } });
+  await api.make('Secret', 'secrets', 'a');
+  const watcher = await watch(api, 'allowWatchBookmarks=true&fieldSelector=metadata.name%3Da');
+  const without = await watch(api, '');
+  await api.make('ServiceAccount', 'serviceaccounts', 'sa');
+  const version = String(api.resources.version());
   let bookmark: unknown;
   while (bookmark === undefined) {
     await watcher.until(watcher.events.length + 1);

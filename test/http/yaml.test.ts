@@ -5,7 +5,7 @@ import { parseBody } from '../../src/api/json.js';
 import { openYamlReader } from '../../http/yaml/reader.js';
 import { openYamlWriter } from '../../http/yaml/writer.js';
 import { at } from './support/json.js';
-import { bearer, IN_DEFAULT, KEYS, openDoor } from './support/door.js';
+import { bearer, IN_DEFAULT, KEYS, openTestApi } from './support/test-api.js';
 
 const LARGE = Buffer.from(Array.from({ length: 4_000 }, (_, i) => `key${i}: {a: [${i}, text]}\n`).join(''));
 
@@ -58,17 +58,17 @@ test('orgs take turns: what one has sent much of holds up another by one piece',
 });
 
 test('a large object is answered as YAML while light requests go between, and a write that is done is answered in any case', async (t) => {
-  const door = await openDoor(t);
-  await door.make('Secret', 'secrets', 'large', { values: VALUES });
-  await door.make('Secret', 'secrets', 'small');
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'large', { values: VALUES });
+  await api.make('Secret', 'secrets', 'small');
   const path = `${IN_DEFAULT}/secrets/large`;
   const yaml = { headers: { ...bearer(KEYS.owner), accept: 'application/yaml' } };
   let between = 0;
   let over = false;
-  const large = door.call(path, yaml).then(async (answer) => ({ answer, text: await answer.text() }));
+  const large = api.call(path, yaml).then(async (answer) => ({ answer, text: await answer.text() }));
   void large.finally(() => (over = true));
   while (!over) {
-    t.is((await door.call(`${IN_DEFAULT}/secrets/small`, { headers: bearer(KEYS.owner) })).status, 200);
+    t.is((await api.call(`${IN_DEFAULT}/secrets/small`, { headers: bearer(KEYS.owner) })).status, 200);
     between += 1;
   }
   const { answer, text } = await large;
@@ -77,7 +77,7 @@ test('a large object is answered as YAML while light requests go between, and a 
   t.deepEqual(at(parse(text), 'spec.values'), VALUES);
   t.true(between > 3, `${between} light requests`);
 
-  const reads = await Promise.all(Array.from({ length: 45 }, () => door.call(path, yaml)));
+  const reads = await Promise.all(Array.from({ length: 45 }, () => api.call(path, yaml)));
   const refused = reads.filter(({ status }) => status === 503);
   t.true(refused.length >= 1 && reads.some(({ status }) => status === 200));
   t.regex(String(at(await refused[0]?.json(), 'fix')), /application\/json/);
@@ -85,7 +85,7 @@ test('a large object is answered as YAML while light requests go between, and a 
   const headers = { ...yaml.headers, 'content-type': 'application/merge-patch+json' };
   const body = '{"metadata":{"labels":{"a":"b"}}}';
   const writes = await Promise.all(
-    Array.from({ length: 45 }, () => door.call(path, { method: 'PATCH', headers, body })),
+    Array.from({ length: 45 }, () => api.call(path, { method: 'PATCH', headers, body })),
   );
   t.deepEqual([...new Set(writes.map(({ status }) => status))], [200]);
   const asJson = writes.find((write) => write.headers.get('content-type') === 'application/json');

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listAt, numberAt, path, textAt, valueAt } from '../e2e/client.js';
-import { JOBS, openJobs, outcomeOf, saidOf, sh, story, type Jobs } from './jobs.js';
+import { JOBS, openJobs, outcomeOf, messageOf, sh, attemptLines, type Jobs } from './jobs.js';
 
 let jobs: Jobs;
 test.before(async () => {
@@ -62,7 +62,7 @@ test('a file and a directory are collected; the file comes as it is, the directo
       { name: 'tree', path: '/workspace/tree' },
     ],
   });
-  t.is(outcomeOf(job), 'Succeeded Completed', saidOf(job));
+  t.is(outcomeOf(job), 'Succeeded Completed', messageOf(job));
   t.deepEqual(
     listAt(job, 'status', 'outputs').map((output) => textAt(output, 'name')),
     ['big', 'tree', 'outputs'],
@@ -136,7 +136,7 @@ for (const [kind, pack] of [
     );
     const name = `source-${kind.replaceAll('.', '-')}`;
     const job = await jobs.run(name, { source: { blob }, command: ['./main.sh'], backoffLimit: 0 });
-    t.is(outcomeOf(job), 'Succeeded Completed', saidOf(job));
+    t.is(outcomeOf(job), 'Succeeded Completed', messageOf(job));
     t.is(await jobs.log(name), `I am ${kind}\nand data\n`);
   });
 }
@@ -149,7 +149,7 @@ test('work can write beside its source, and a workingDir of its own gets it', as
     command: ['./main.sh'],
     backoffLimit: 0,
   });
-  t.is(outcomeOf(job), 'Succeeded Completed', saidOf(job));
+  t.is(outcomeOf(job), 'Succeeded Completed', messageOf(job));
   t.is(await jobs.log('source-writes'), 'made\n/workspace/app\n');
 });
 
@@ -162,8 +162,8 @@ test('a source blob that nobody has stored, or that is no archive, fails the Att
   t.is(outcomeOf(first), 'Failed InvalidSource');
   t.is(outcomeOf(second), 'Failed InvalidSource');
   for (const name of ['source-bad-0', 'source-bad-1']) t.is((await jobs.attempts(name)).length, 1, 'no other try');
-  t.regex(saidOf(first), /blob sha256:0{64} does not exist/);
-  t.regex(saidOf(second), new RegExp(`InvalidSource.*${plain}`));
+  t.regex(messageOf(first), /blob sha256:0{64} does not exist/);
+  t.regex(messageOf(second), new RegExp(`InvalidSource.*${plain}`));
 });
 
 test("another Job's file and directory outputs are read-only inputs", async (t) => {
@@ -186,7 +186,7 @@ test("another Job's file and directory outputs are read-only inputs", async (t) 
     ),
     backoffLimit: 0,
   });
-  t.is(outcomeOf(job), 'Succeeded Completed', saidOf(job));
+  t.is(outcomeOf(job), 'Succeeded Completed', messageOf(job));
   t.is(await jobs.log('taker'), 'from 1\ndeep\n');
 });
 
@@ -198,7 +198,7 @@ test('an input from an output that is not there fails the Attempt as OutputNotFo
     backoffLimit: 0,
   });
   t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
-  t.regex(saidOf(job), /OutputNotFound.*giver-of-nothing.*wanted/);
+  t.regex(messageOf(job), /OutputNotFound.*giver-of-nothing.*wanted/);
 });
 
 for (const [what, url] of [
@@ -218,8 +218,8 @@ for (const [what, url] of [
     t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
     const [attempt] = await jobs.attempts(name);
     t.is(attempt?.phase, 'Failed');
-    t.regex(saidOf(job), /address/i);
+    t.regex(messageOf(job), /address/i);
     t.is(valueAt(attempt?.body, 'status', 'timings', 'commandStartedTime'), undefined);
-    t.is(story(await jobs.attempts(name)).length, 1);
+    t.is(attemptLines(await jobs.attempts(name)).length, 1);
   });
 }

@@ -3,7 +3,7 @@ import test from 'ava';
 import { type Client, listAt, numberAt, objectOf, textAt, valueAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { until } from '../e2e/until.js';
-import { ATTEMPTS, JOBS, openJobs, outcomeOf, phaseOf, saidOf, sh, SMALL, story, type Jobs } from './jobs.js';
+import { ATTEMPTS, JOBS, openJobs, outcomeOf, phaseOf, messageOf, sh, SMALL, attemptLines, type Jobs } from './jobs.js';
 
 let jobs: Jobs;
 test.before(async () => {
@@ -39,7 +39,7 @@ test('a Job fails when its indexes have failed more often than backoffLimit, and
   t.is(numberAt(job, 'status', 'failed'), 2);
   t.is(textAt(job, 'status', 'failedIndexes'), '0');
   t.is(numberAt(job, 'status', 'active'), 0);
-  t.deepEqual(story(await jobs.attempts('unlucky')), [
+  t.deepEqual(attemptLines(await jobs.attempts('unlucky')), [
     '0.1 Failed CustomerExit',
     '0.2 Failed CustomerExit',
     '1.1 Cancelled Stopped',
@@ -53,7 +53,7 @@ test('a Job fails when its indexes have failed more often than backoffLimit, and
 test('an index that fails is tried again at the next epoch until it succeeds', async (t) => {
   const job = await jobs.run('third-time', { command: sh('echo try $SVC_EPOCH; [ $SVC_EPOCH = 2 ]') });
   t.is(outcomeOf(job), 'Succeeded Completed');
-  t.deepEqual(story(await jobs.attempts('third-time')), ['0.1 Failed CustomerExit', '0.2 Succeeded Completed']);
+  t.deepEqual(attemptLines(await jobs.attempts('third-time')), ['0.1 Failed CustomerExit', '0.2 Succeeded Completed']);
   t.is(await jobs.log('third-time', 'epoch=1'), 'try 1\n');
   t.is(await jobs.log('third-time'), 'try 2\n');
 });
@@ -78,7 +78,7 @@ test('Suspended stops the work and keeps what has succeeded; Running goes on at 
   t.is(textAt(paused, 'status', 'completedIndexes'), '0');
   t.is(await merge('pausing', { state: 'Running' }), 200);
   t.is(outcomeOf(await jobs.ended('pausing')), 'Succeeded Completed');
-  t.deepEqual(story(await jobs.attempts('pausing')), [
+  t.deepEqual(attemptLines(await jobs.attempts('pausing')), [
     '0.1 Succeeded Completed',
     '1.1 Cancelled Suspended',
     '1.2 Succeeded Completed',
@@ -93,7 +93,7 @@ test('Cancelled ends the Job for good; it cannot be taken back', async (t) => {
   t.is(await merge('called-off', { state: 'Cancelled' }), 200);
   const job = await jobs.ended('called-off');
   t.is(outcomeOf(job), 'Cancelled Cancelled');
-  t.deepEqual(story(await jobs.attempts('called-off')), ['0.1 Cancelled Stopped']);
+  t.deepEqual(attemptLines(await jobs.attempts('called-off')), ['0.1 Cancelled Stopped']);
   t.is(await merge('called-off', { state: 'Running' }), 422);
 });
 
@@ -188,7 +188,7 @@ test('work that writes more than its disk fails with a reason, and what it wrote
   t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
   const [attempt] = await jobs.attempts('hoarder');
   t.is(attempt?.reason, 'DiskFull');
-  t.regex(saidOf(job), /disk|limit of 8388608/i);
+  t.regex(messageOf(job), /disk|limit of 8388608/i);
 });
 
 test('work that uses more memory than it may fails as OutOfMemory', async (t) => {
@@ -204,7 +204,7 @@ test('work that uses more memory than it may fails as OutOfMemory', async (t) =>
     backoffLimit: 0,
   });
   t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
-  t.is((await jobs.attempts('greedy'))[0]?.reason, 'OutOfMemory', saidOf(job));
+  t.is((await jobs.attempts('greedy'))[0]?.reason, 'OutOfMemory', messageOf(job));
 });
 
 const UNSUPPORTED: readonly (readonly [string, object])[] = [

@@ -1,7 +1,7 @@
 /** What a program of a Job sees: environment, secrets, index, directories, init and sidecars. */
 import test from 'ava';
 import { objectOf, path, textAt } from '../e2e/client.js';
-import { openJobs, outcomeOf, saidOf, sh, SMALL, story, type Jobs } from './jobs.js';
+import { openJobs, outcomeOf, messageOf, sh, SMALL, attemptLines, type Jobs } from './jobs.js';
 
 let jobs: Jobs;
 test.before(async () => {
@@ -51,7 +51,7 @@ test('a key that the Secret lacks fails the Attempt and is named', async (t) => 
     env: [{ name: 'TWO', valueFrom: { secretKeyRef: { name: 'poor', key: 'TWO' } } }],
   });
   t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
-  t.regex(saidOf(job), /SecretKeyNotFound.*poor.*TWO/);
+  t.regex(messageOf(job), /SecretKeyNotFound.*poor.*TWO/);
 });
 
 test('a Secret that does not exist is refused at create, by its field', async (t) => {
@@ -86,8 +86,8 @@ test('an init that fails fails the Attempt as InitFailed, and the program never 
     backoffLimit: 1,
   });
   t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
-  t.regex(saidOf(job), /InitFailed/);
-  t.deepEqual(story(await jobs.attempts('unprepared')), ['0.1 Failed InitFailed', '0.2 Failed InitFailed']);
+  t.regex(messageOf(job), /InitFailed/);
+  t.deepEqual(attemptLines(await jobs.attempts('unprepared')), ['0.1 Failed InitFailed', '0.2 Failed InitFailed']);
   t.is(await jobs.log('unprepared', 'container=init'), 'no\n');
   t.is(await jobs.log('unprepared'), '');
 });
@@ -98,7 +98,7 @@ test('an init that takes longer than its timeout is ended, as InitFailed', async
     command: ['true'],
     backoffLimit: 0,
   });
-  t.regex(saidOf(job), /InitFailed.*1 s/);
+  t.regex(messageOf(job), /InitFailed.*1 s/);
 });
 
 test('a sidecar is there before the program, shares its files, and is stopped after it', async (t) => {
@@ -123,7 +123,7 @@ test('a sidecar is there before the program, shares its files, and is stopped af
 test('a program that does not exist fails the Attempt with a reason that names it', async (t) => {
   const job = await jobs.run('no-program', { command: ['/no/such/program'] });
   t.is(outcomeOf(job), 'Failed CommandNotFound');
-  t.regex(saidOf(job), /: main: executable \\"\/no\/such\/program\\" not found/);
+  t.regex(messageOf(job), /: main: executable \\"\/no\/such\/program\\" not found/);
   t.is((await jobs.attempts('no-program')).length, 1, 'nothing would make it exist');
 });
 
@@ -145,6 +145,6 @@ test("variables are expanded in command, args and env, and a written reference s
     command: ['sh', '-ec', 'echo $(PLACE) "$@" $$(pwd) $(whoami)', 'sh'],
     args: ['of-$(SVC_JOB_NAME)'],
   });
-  t.is(outcomeOf(job), 'Succeeded Completed', saidOf(job));
+  t.is(outcomeOf(job), 'Succeeded Completed', messageOf(job));
   t.is(await jobs.log('expands'), 'part-0 of-expands /workspace root\n');
 });

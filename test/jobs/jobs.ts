@@ -1,6 +1,6 @@
 /**
- * Owns what black-box tests of Jobs share: a service, Jobs posted to it under their test's name, and their ends, which one
- * watch for all of them tells.
+ * What black-box tests of Jobs share: a service, Jobs posted to it under their test's name, and their ends, which one watch
+ * reports for all of them.
  */
 import { type Client, listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { startRunning, type Running, type Setup } from '../e2e/running.js';
@@ -120,11 +120,11 @@ function newest(watcher: Watcher, name: string): unknown {
 }
 
 /** `epoch reason` of each, such as `1 CustomerExit`. */
-export function story(attempts: readonly Attempt[]): readonly string[] {
+export function attemptLines(attempts: readonly Attempt[]): readonly string[] {
   return attempts.map(({ index, epoch, phase, reason }) => `${index}.${epoch} ${phase} ${reason}`);
 }
 
 /** Message and reason of a failed condition, and everything else that a Job says of its end, as one text. */
-export function saidOf(job: unknown): string {
+export function messageOf(job: unknown): string {
   return JSON.stringify(valueAt(job, 'status'));
 }

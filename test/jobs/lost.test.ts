@@ -3,7 +3,7 @@ import test from 'ava';
 import { type Client, numberAt, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { until } from '../e2e/until.js';
-import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, story, type Jobs } from './jobs.js';
+import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, attemptLines, type Jobs } from './jobs.js';
 
 async function opened(t: { teardown(release: () => Promise<void>): void }, env: Record<string, string>): Promise<Jobs> {
   const jobs = await openJobs({ env });
@@ -58,7 +58,7 @@ test('a SIGKILLed runner is lost capacity: its Attempts are replaced at the next
   const job = await jobs.ended('bereft');
   t.is(outcomeOf(job), 'Succeeded Completed');
   t.is(numberAt(job, 'status', 'failed'), 0, 'lost capacity is nobody’s failure');
-  t.deepEqual(story(await jobs.attempts('bereft')), [
+  t.deepEqual(attemptLines(await jobs.attempts('bereft')), [
     '0.1 Failed NodeLost',
     '0.2 Succeeded Completed',
     '1.1 Failed NodeLost',

@@ -8,7 +8,7 @@ import type { Current, Decision, Message, DecisionContext } from '../../src/kind
 export const NOW = Date.parse('2026-01-02T03:04:05.678Z');
 
 /** Random bytes that count up from `seed`, so that a test knows them. */
-export function momentAt(now: number = NOW, seed = 0): DecisionContext {
+export function contextAt(now: number = NOW, seed = 0): DecisionContext {
   let ids = 0;
   return {
     now,
@@ -44,7 +44,7 @@ export function ask(
   kind: KindDefinition,
   stored: Stored,
   message: Message,
-  context = momentAt(),
+  context = contextAt(),
   org = 'o-1',
 ): Decision<unknown, unknown, unknown> {
   const { name, namespace } = stored.object.metadata;
@@ -66,7 +66,7 @@ export function decided(
   kind: KindDefinition,
   stored: Stored,
   message: Message,
-  context = momentAt(),
+  context = contextAt(),
   org = 'o-1',
 ): Next {
   const decision = ask(kind, stored, message, context, org);
@@ -91,6 +91,6 @@ export function decided(
 }
 
 export function refusalOf(kind: KindDefinition, stored: Stored, message: Message, org = 'o-1'): string {
-  const decision = ask(kind, stored, message, momentAt(), org);
+  const decision = ask(kind, stored, message, contextAt(), org);
   return decision.outcome === 'Refused' ? decision.refusal.code : decision.outcome;
 }

@@ -1,5 +1,5 @@
 /**
- * Owns how `kubectl explain` finds a field in a document of `/openapi/v3`: the rule of its own template (plaintext.tmpl,
+ * How `kubectl explain` finds a field in a document of `/openapi/v3`: the rule of its own template (plaintext.tmpl,
  * kubectl 1.32), so that every path of every kind can be asked without a process for each.
  */
 import { isNode, type Node } from '../../http/openapi/schema.js';

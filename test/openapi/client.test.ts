@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startRunning } from '../e2e/running.js';
-import { openDoor } from '../http/support/door.js';
+import { openTestApi } from '../http/support/test-api.js';
 import { at, json } from '../http/support/json.js';
 import { compile, generateTypes } from './generator.js';
 import { RIGHT, WRONG, wrongProgram } from './programs.js';
@@ -21,17 +21,17 @@ async function temporary(t: ExecutionContext): Promise<string> {
 }
 
 test('a public validator finds nothing wrong with any of the documents', async (t) => {
-  const door = await openDoor(t);
-  const parts = Object.values(Object(at(await json(door.call('/openapi/v3')), 'paths')));
+  const api = await openTestApi(t);
+  const parts = Object.values(Object(at(await json(api.call('/openapi/v3')), 'paths')));
   for (const path of ['/openapi.json', ...parts.map((part) => String(at(part, 'serverRelativeURL')))]) {
-    const document = (await json(door.call(path))) as Document;
+    const document = (await json(api.call(path))) as Document;
     await t.notThrowsAsync(SwaggerParser.validate(document), path);
   }
 });
 
 test('every operation has an id, words and a tag, and says the schema of what it is sent and answers', async (t) => {
-  const door = await openDoor(t);
-  const paths: object = Object(at(await json(door.call('/openapi.json')), 'paths'));
+  const api = await openTestApi(t);
+  const paths: object = Object(at(await json(api.call('/openapi.json')), 'paths'));
   const poor: string[] = [];
   for (const [path, item] of Object.entries(paths)) {
     for (const [verb, operation] of Object.entries(Object(item))) {

@@ -1,5 +1,5 @@
 /**
- * Owns generating a TypeScript client from a document and compiling programs against it, each in a process of its own as
+ * Generates a TypeScript client from a document and compiles programs against it, each in a process of its own as
  * a user has them. The generator prints with TypeScript's programming interface; ours, TypeScript 7, has none, so
  * it is given the one inside @ts-morph/common.
  */

@@ -1,4 +1,4 @@
-/** Owns the programs that are compiled against generated types: a typed client of twenty lines, and what is done with it. */
+/** The programs that are compiled against generated types: a typed client of twenty lines, and what is done with it. */
 
 /** `call(method, path, …)`: paths, parameters, bodies and answers are those of the document. */
 const CLIENT = `

@@ -1,4 +1,4 @@
-/** Owns what black-box tests of Sandboxes share: a service, small Sandboxes, and waiting for what they say of themselves. */
+/** What black-box tests of Sandboxes share: a service, small Sandboxes, and waiting for what they say of themselves. */
 import { type Client, listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { startRunning, type Running, type Setup } from '../e2e/running.js';

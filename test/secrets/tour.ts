@@ -1,5 +1,5 @@
 /**
- * Owns a walk through the service that hands it every kind of secret, in the right places and in wrong ones, and what
+ * A walk through the service that hands it every kind of secret, in the right places and in wrong ones, and what
  * must not be found afterwards. Answers are judged as they come: only those that show a secret once may hold it.
  */
 import { randomBytes } from 'node:crypto';

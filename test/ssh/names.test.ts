@@ -1,4 +1,4 @@
-/** The user names of the SSH door, the keys that it reads, and what a status says of the doors. */
+/** The user names of the SSH server, the keys that it reads, and what a status says of the endpoints. */
 import test from 'ava';
 import fc from 'fast-check';
 import { connectOf, readSshUser, sshUser } from '../../src/kinds/workspace/connect.js';
@@ -56,7 +56,7 @@ test('a Workspace without keys takes those of the members who may use the projec
   t.deepEqual(await keysOf({ sshKeys: [line('own')] }, place, members), [line('own')]);
 });
 
-test('a status names only the doors of its tools', (t) => {
+test('a status names only the endpoints of its tools', (t) => {
   const where = { org: 'bootstrap', project: 'p', name: 'box', uid: 'u-1' };
   const ssh = { host: '127.0.0.1', port: 2222, hostKey: 'ssh-ed25519 AAAA' };
   t.deepEqual(connectOf(where, ['Jupyter', 'SSH'], { base: 'https://h', ssh }), {

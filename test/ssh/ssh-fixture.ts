@@ -1,4 +1,4 @@
-/** Owns a stand-in for the house behind the SSH door: commands run as processes of this machine, ports are its own. */
+/** Stands for what is behind the SSH server: commands run as processes of this machine, ports are its own. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
@@ -7,7 +7,7 @@ import { findKey } from '../../http/ssh/keys.js';
 import { newSshKey } from '../../src/app/ssh-key.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
 
-export interface House {
+export interface SshFixture {
   readonly authorization: SshAuthorization;
   readonly inside: Inside;
   /** By user name. */
@@ -20,14 +20,14 @@ export interface House {
   readonly sizes: TerminalSize[];
   /** Connections that are counted as activity now. */
   staying: number;
-  /** Bytes that have passed the door, by command line. */
+  /** Bytes that have passed the server, by command line. */
   readonly passed: Map<string, { in: number; out: number }>;
 }
 
 export const HOST_KEY: string = newSshKey();
 
-export function openHouse(): House {
-  const house: House = {
+export function openSshFixture(): SshFixture {
+  const fixture: SshFixture = {
     keys: new Map(),
     epoch: 1,
     started: [],
@@ -36,26 +36,26 @@ export function openHouse(): House {
     passed: new Map(),
     authorization: {
       async admit(user, key) {
-        const parsed = findKey(house.keys.get(user) ?? [], key);
+        const parsed = findKey(fixture.keys.get(user) ?? [], key);
         const owner = { org: 'bootstrap', kind: 'Workspace', project: 'default', name: user };
-        return parsed && { principal: { owner, uid: 'u', key, epoch: house.epoch }, key: parsed };
+        return parsed && { principal: { owner, uid: 'u', key, epoch: fixture.epoch }, key: parsed };
       },
       async standing({ owner, key, epoch }: SshPrincipal) {
-        if (owner.name === house.unjudged) throw new Error('the database does not answer');
-        if (findKey(house.keys.get(owner.name) ?? [], key) === undefined) {
+        if (owner.name === fixture.unjudged) throw new Error('the database does not answer');
+        if (findKey(fixture.keys.get(owner.name) ?? [], key) === undefined) {
           return { standing: 'Unwelcome', message: 'the key has gone' };
         }
-        return epoch === house.epoch && epoch !== undefined
+        return epoch === fixture.epoch && epoch !== undefined
           ? { standing: 'Welcome' }
           : { standing: 'NotRunning', message: 'nothing runs' };
       },
     },
     inside: {
       async start(_owner, command, signal) {
-        house.started.push(command);
+        fixture.started.push(command);
         const bytes = { in: 0, out: 0 };
-        house.passed.set(command.command.at(-1) ?? '', bytes);
-        return execute(command, signal, bytes, (size) => house.sizes.push(size));
+        fixture.passed.set(command.command.at(-1) ?? '', bytes);
+        return execute(command, signal, bytes, (size) => fixture.sizes.push(size));
       },
       async connect(_owner, { port }) {
         const stream = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
@@ -66,12 +66,12 @@ export function openHouse(): House {
         return outcome === 'Connected' ? { outcome, stream } : { outcome, message: 'nobody listens' };
       },
       async stay() {
-        house.staying += 1;
-        return { leave: () => void (house.staying -= 1) };
+        fixture.staying += 1;
+        return { leave: () => void (fixture.staying -= 1) };
       },
     },
   };
-  return house;
+  return fixture;
 }
 
 function execute(

@@ -1,4 +1,4 @@
-/** Owns running OpenSSH's own clients in tests: keys made on the spot, nothing read from or written to the user's home. */
+/** Runs OpenSSH's own clients in tests: keys made on the spot, nothing read from or written to the user's home. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ export const missingSftpServer: string | undefined = existsSync('/usr/lib/openss
   ? undefined
   : 'openssh-sftp-server';
 
-export interface Said {
+export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -26,12 +26,12 @@ export interface SshKit {
   publicKey(name: string): Promise<string>;
   /** Options for all three programs. `known`: a line of known_hosts without its host; absent: any host key is taken. */
   options(port: number, key: string, known?: string): string[];
-  run(program: string, args: readonly string[], input?: string | Uint8Array): Promise<Said>;
+  run(program: string, args: readonly string[], input?: string | Uint8Array): Promise<Ended>;
   /** Runs on until the test ends it, or it ends itself, which may be before anybody looks. */
   begin(
     program: string,
     args: readonly string[],
-  ): ChildProcess & { readonly said: { stdout: string; stderr: string }; readonly ended: Promise<Said> };
+  ): ChildProcess & { readonly said: { stdout: string; stderr: string }; readonly ended: Promise<Ended> };
   close(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export async function openSshKit(): Promise<SshKit> {
     child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk.toString('latin1')));
     child.stdin.on('error', () => undefined);
     running.add(child);
-    const ended = new Promise<Said>((resolve) =>
+    const ended = new Promise<Ended>((resolve) =>
       child.once('close', (code) => {
         running.delete(child);
         resolve({ code, ...said });

@@ -2,7 +2,7 @@
 import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LaterEffect } from '../../src/kinds/effect.js';
-import { FORMATS, UnknownFormatError, upcast, type Formats } from '../../storage/formats.js';
+import { FORMATS, UnknownFormatError, upcast, type Format, type Formats } from '../../storage/formats.js';
 import { openObjects } from '../../storage/objects.js';
 import { openPending } from '../../storage/pending.js';
 import { address, insert, openFixture, remove, update, versionOf } from './fixtures.js';
@@ -199,14 +199,22 @@ test('rows of an older format are read in the current one, step by step; a newer
     undefined,
   );
   // What a program of two formats later would know about the rows of today.
+  const after = (what: keyof Formats, ...steps: readonly ((value: unknown) => unknown)[]): Format => {
+    const { current } = FORMATS[what];
+    return {
+      current: current + steps.length,
+      steps: Object.fromEntries(steps.map((step, i) => [current + i, step])),
+    };
+  };
   const later: Formats = {
-    effects: {
-      current: 3,
-      steps: { 1: (v) => (Array.isArray(v) ? v.slice(0, 1) : v), 2: (v) => (Array.isArray(v) ? [...v, ...v] : v) },
-    },
-    private: { current: 2, steps: { 1: (v) => ({ was: v }) } },
-    slots: { current: 2, steps: { 1: (v) => ({ was: v }) } },
-    timers: { current: 2, steps: { 1: (v) => ({ ...(v as object), timer: 'renamed' }) } },
+    effects: after(
+      'effects',
+      (v) => (Array.isArray(v) ? v.slice(0, 1) : v),
+      (v) => (Array.isArray(v) ? [...v, ...v] : v),
+    ),
+    private: after('private', (v) => ({ was: v })),
+    slots: after('slots', (v) => ({ was: v })),
+    timers: after('timers', (v) => ({ ...(v as object), timer: 'renamed' })),
   };
   const pending = openPending(f.store.postgres, later);
   const objects = openObjects(f.store.postgres, later);
@@ -219,4 +227,24 @@ test('rows of an older format are read in the current one, step by step; a newer
   await f.store.postgres.write({ name: 'newer', text: 'UPDATE effects SET format = 9' });
   await t.throwsAsync(f.store.pending.effects(0, 10), { instanceOf: UnknownFormatError, message: /effects.*format 9/ });
   t.throws(() => upcast('slots', -1, {}, FORMATS), { instanceOf: UnknownFormatError });
+});
+
+test('names of older formats are read as those of today: messages of stored effects, private state of what runs', (t) => {
+  const to = { org: 'o', kind: 'Job', project: 'p', name: 'j' };
+  const told = { type: 'Tell', to, uid: 'u', letter: { letter: 'ChildGone', uid: 'c', kind: 'Attempt' } };
+  const collect = { type: 'CollectChildren', uid: 'u', orphan: false };
+  t.deepEqual(upcast('effects', 0, [told, collect]), [
+    { type: 'Tell', to, uid: 'u', message: { type: 'ChildGone', uid: 'c', kind: 'Attempt' } },
+    { type: 'CollectChildren', uid: 'u', orphan: false, answer: false },
+  ]);
+  const live = { epoch: 2, phase: 'Running', stopping: false };
+  t.deepEqual(
+    upcast('private', 1, {
+      epoch: 2,
+      live: { ...live, heard: true },
+      turning: { phase: 'Stopping', since: 7, told: true },
+    }),
+    { epoch: 2, live: { ...live, acknowledged: true }, transition: { phase: 'Stopping', since: 7, reported: true } },
+  );
+  t.deepEqual(upcast('private', 1, { epoch: 0, timers: {} }), { epoch: 0, timers: {} });
 });

@@ -1,5 +1,5 @@
 /**
- * Owns the databases of tests: each gets a fresh, empty one on a real Postgres.
+ * Makes the databases of tests: each is fresh and empty, on a real Postgres.
  *
  * The server is the one at `TEST_DATABASE_URL` (`npm test` sets it), else one that the first test to ask starts for
  * the whole run (all test files of one `ava` process share it); it ends with that process.

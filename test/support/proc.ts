@@ -1,4 +1,4 @@
-/** Owns looking at processes by /proc, where what one looks at may be gone the next moment. */
+/** Reads processes from /proc, where each may be gone the next moment. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 
 /** All processes below this one. */

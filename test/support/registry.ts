@@ -1,4 +1,4 @@
-/** Owns a registry of images of its own for tests, that asks for a login: Debian's docker-registry on a loopback address. */
+/** Runs a registry of images for tests, which asks for a login: Debian's docker-registry on a loopback address. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Owns turns of tests that would otherwise all run at once, and then wait for the machine instead of for what they look at. */
+/** Bounds how many tests do something costly at once: all together they would wait for the machine instead of for what they look at. */
 import { Semaphore } from '../../src/runner/work/semaphore.js';
 
 /** At most so many calls of what is given run at the same time, in the order in which they came. */

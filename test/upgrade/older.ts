@@ -1,5 +1,5 @@
 /**
- * Owns making a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
+ * Makes a stopped service's data look as an older program would have left it: rows in the first formats, a runner that
  * speaks the previous protocol, a journal in the previous form. And, the other way, as a newer one would.
  */
 import { PROTOCOL_VERSIONS } from '../../src/runner/protocol/messages.js';
@@ -61,22 +61,47 @@ export async function rewriteRows(service: Running): Promise<Rewritten> {
     await client.query('DROP TRIGGER IF EXISTS keep_done ON effects');
     const { rows } = await client.query<{ version: string; body: string }>('SELECT version, body FROM effects');
     for (const { version, body } of rows) {
-      const effects = z.array(z.looseObject({ type: z.string() })).parse(JSON.parse(body));
-      // Nobody waited for an answer then; whoever does now keeps it.
-      const older = effects.map(({ answer, ...effect }) => (answer === true ? { ...effect, answer } : effect));
+      const older = z
+        .array(z.looseObject({ type: z.string() }))
+        .parse(JSON.parse(body))
+        .map(olderEffect);
       await client.query('UPDATE effects SET format = 0, body = $2 WHERE version = $1', [
         version,
         JSON.stringify(older),
       ]);
     }
+    const states = await client.query<{ uid: string; private: string }>(
+      'SELECT uid, private FROM objects WHERE private IS NOT NULL',
+    );
+    for (const { uid, private: state } of states.rows) {
+      const older = state
+        .replaceAll('"transition":', '"turning":')
+        .replaceAll('"reported":', '"told":')
+        .replaceAll('"acknowledged":', '"heard":');
+      await client.query('UPDATE objects SET private_format = 0, private = $2 WHERE uid = $1', [uid, older]);
+    }
     const count = async (sql: string): Promise<number> => (await client.query(sql)).rowCount ?? 0;
     return {
       effects: rows.length,
       timers: await count('UPDATE timers SET format = 0'),
-      private: await count('UPDATE objects SET private_format = 0 WHERE private IS NOT NULL'),
+      private: states.rows.length,
       slots: await count('UPDATE slots SET format = 0'),
     };
   });
+}
+
+function olderEffect({ answer, message, ...effect }: Readonly<Record<string, unknown>>): object {
+  const told = z.looseObject({ type: z.string() }).optional().parse(message);
+  return {
+    ...effect,
+    // No owner waited for an answer then; one that does now keeps it.
+    ...(answer === true && { answer }),
+    ...(told !== undefined && { letter: { letter: told.type, ...omitType(told) } }),
+  };
+}
+
+function omitType({ type: _type, ...rest }: Readonly<Record<string, unknown>>): object {
+  return rest;
 }
 
 function journalOf(service: Running): string {

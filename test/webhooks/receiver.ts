@@ -1,5 +1,5 @@
 /**
- * Owns the far end of webhook tests: one https server with a private authority, on which each test has paths of its own.
+ * The receiver of webhook tests: one https server with a private authority, on which each test has paths of its own.
  * It verifies what it gets with the package that receivers use, and remembers it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';

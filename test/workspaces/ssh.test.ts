@@ -13,7 +13,7 @@ import { freePort } from '../../src/app/free-port.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
-import { missingSftpServer, missingSsh, openSshKit, type Said, type SshKit } from '../ssh/ssh.js';
+import { missingSftpServer, missingSsh, openSshKit, type Ended, type SshKit } from '../ssh/ssh.js';
 
 const serial = missingSsh === undefined ? test.serial : test.serial.skip;
 const withSftp = missingSsh === undefined && missingSftpServer === undefined ? test.serial : test.serial.skip;
@@ -63,7 +63,7 @@ const set = async (t: ExecutionContext, spec: object): Promise<boolean> =>
   t.is((await service.client().merge(AT, { spec })).status, 200);
 
 const options = (key = 'mine'): string[] => kit.options(port, key, hostKey);
-const ssh = (command: string, input = ''): Promise<Said> => kit.run('ssh', [...options(), USER, command], input);
+const ssh = (command: string, input = ''): Promise<Ended> => kit.run('ssh', [...options(), USER, command], input);
 
 serial('a command runs at home, by the host key of the status, and its exit code comes back', async (t) => {
   const running = await phase('Running');

@@ -3,7 +3,7 @@ import { BOOLEAN, INTEGER, list, OBJECT, path, query, TEXT } from '../../openapi
 import type { Node } from '../../openapi/schema.js';
 import { IDEMPOTENCY_KEY } from '../../openapi/parameters.js';
 import { items, json, record, described } from './bodies.js';
-import type { DescribeBelow } from './declared.js';
+import type { DescribeSubresource } from './declared.js';
 
 const KEYED: readonly Node[] = [{ ...IDEMPOTENCY_KEY }];
 
@@ -21,7 +21,7 @@ const ANSWER = record({
   answer: described('The whole answer.'),
 });
 
-export const calls: DescribeBelow = (kind) => [
+export const calls: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'POST',
@@ -72,7 +72,7 @@ export const calls: DescribeBelow = (kind) => [
   },
 ];
 
-export const messages: DescribeBelow = (kind) => [
+export const messages: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'POST',
@@ -91,7 +91,7 @@ export const messages: DescribeBelow = (kind) => [
   },
 ];
 
-export const answer: DescribeBelow = (kind) => [
+export const answer: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'GET',
@@ -103,7 +103,7 @@ export const answer: DescribeBelow = (kind) => [
   },
 ];
 
-export const journal: DescribeBelow = (kind) => [
+export const journal: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'GET',
@@ -116,7 +116,7 @@ export const journal: DescribeBelow = (kind) => [
   },
 ];
 
-export const resolutions: DescribeBelow = (kind) => [
+export const resolutions: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'POST',

@@ -1,7 +1,7 @@
 /** The description of routes for data: files, archives and revisions; checkpoints. Pure. Source: decisions, "Routes not shown". */
 import { BOOLEAN, BYTES, INTEGER, list, query } from '../../openapi/route.js';
 import { CHECKSUM, RAW, record, described, TAR } from './bodies.js';
-import type { DescribeBelow } from './declared.js';
+import type { DescribeSubresource } from './declared.js';
 
 const TIME = { type: 'string', format: 'date-time' };
 
@@ -21,7 +21,7 @@ const CHECKPOINT = record({
 
 const AT = query('path', 'Path in the Volume.');
 
-export const files: DescribeBelow = (kind) => [
+export const files: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'GET',
@@ -59,7 +59,7 @@ export const files: DescribeBelow = (kind) => [
   },
 ];
 
-export const archive: DescribeBelow = (kind) => [
+export const archive: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'POST',
@@ -72,7 +72,7 @@ export const archive: DescribeBelow = (kind) => [
   },
 ];
 
-export const revisions: DescribeBelow = (kind) => [
+export const revisions: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'GET',
@@ -84,7 +84,7 @@ export const revisions: DescribeBelow = (kind) => [
   },
 ];
 
-export const checkpoints: DescribeBelow = (kind) => [
+export const checkpoints: DescribeSubresource = (kind) => [
   {
     tag: kind,
     method: 'GET',

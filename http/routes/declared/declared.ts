@@ -11,14 +11,14 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPT
 type Described = Omit<Route, 'description' | 'open'> & { readonly method: Method };
 
 /** `…/{plural}/{name}/{path}`. */
-export interface BelowRoute extends Described {
+export interface SubresourceRoute extends Described {
   /** `processes/{id}/stdin`. A last segment `{path+}` stands for any rest. */
   readonly path: string;
   readonly verb: AccessVerb;
 }
 
 /** `/apis/{group}/v1/{name}[/{path}]`, at org level. */
-export interface BesideRoute extends Described {
+export interface CollectionRoute extends Described {
   readonly beside: string;
   readonly path: string;
   readonly scope: string;
@@ -32,7 +32,7 @@ export interface AbsoluteRoute extends Described {
 }
 
 /** The routes of one subresource of a kind, from the kind's name (`Volume`). */
-export type DescribeBelow = (kind: string) => readonly BelowRoute[];
+export type DescribeSubresource = (kind: string) => readonly SubresourceRoute[];
 
 /** True when the segments fit the template. */
 export function matchesDeclared(template: string, segments: readonly string[]): boolean {

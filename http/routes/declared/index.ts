@@ -3,18 +3,18 @@ import type { KindDefinition, UnservedSubresource } from '../../../src/kinds/kin
 import { ABSOLUTE_ROUTES } from './absolute.js';
 import { answer, calls, journal, messages, resolutions } from './calls.js';
 import { archive, checkpoints, files, revisions } from './data.js';
-import type { BelowRoute, DescribeBelow } from './declared.js';
+import type { SubresourceRoute, DescribeSubresource } from './declared.js';
 import { logs, stages } from './logs.js';
 import { WALLET_ROUTES } from './wallet.js';
 
-const BELOW: Readonly<Record<UnservedSubresource, DescribeBelow>> = {
+const SUBRESOURCES: Readonly<Record<UnservedSubresource, DescribeSubresource>> = {
   ...{ answer, archive, calls, checkpoints, files, journal },
   ...{ logs, messages, resolutions, revisions, stages },
 };
 
 /** Those below objects of the kind. */
-export function declaredBelow({ kind, unservedSubresources = [] }: KindDefinition): readonly BelowRoute[] {
-  return unservedSubresources.flatMap((name) => BELOW[name](kind));
+export function declaredSubresources({ kind, unservedSubresources = [] }: KindDefinition): readonly SubresourceRoute[] {
+  return unservedSubresources.flatMap((name) => SUBRESOURCES[name](kind));
 }
 
-export { ABSOLUTE_ROUTES as DECLARED_ABSOLUTE, WALLET_ROUTES as DECLARED_BESIDE };
+export { ABSOLUTE_ROUTES as DECLARED_ABSOLUTE, WALLET_ROUTES as DECLARED_COLLECTION_ROUTES };

@@ -1,7 +1,7 @@
 /** The description of logs: of work whose log is served already, its parameters; of all other work, the routes. Pure. */
 import { BOOLEAN, INTEGER, path, query, TEXT } from '../../openapi/route.js';
 import type { Node } from '../../openapi/schema.js';
-import type { BelowRoute, DescribeBelow } from './declared.js';
+import type { SubresourceRoute, DescribeSubresource } from './declared.js';
 
 const HOW: readonly Node[] = [
   query('follow', 'Go on until the work ends.', BOOLEAN),
@@ -30,7 +30,7 @@ export const SESSION_LOG_PARAMETERS: readonly Node[] = [
   ...HOW,
 ];
 
-function logsOf(of: string, at: string, more: readonly Node[] = []): readonly BelowRoute[] {
+function logsOf(of: string, at: string, more: readonly Node[] = []): readonly SubresourceRoute[] {
   return [
     {
       path: at,
@@ -45,8 +45,8 @@ function logsOf(of: string, at: string, more: readonly Node[] = []): readonly Be
   ];
 }
 
-export const logs: DescribeBelow = (kind) => logsOf(kind, 'logs');
+export const logs: DescribeSubresource = (kind) => logsOf(kind, 'logs');
 
 /** Of what runs in stages. */
-export const stages: DescribeBelow = (kind) =>
+export const stages: DescribeSubresource = (kind) =>
   logsOf(`${kind}Stage`, 'stages/{stage}/logs', [path('stage', 'Name of the stage.')]);

@@ -1,11 +1,11 @@
 /** The description of the wallet and its ledger. Source: decisions, "Kinds not detailed". */
 import { INTEGER, list, OBJECT, query, TEXT } from '../../openapi/route.js';
 import { record, described } from './bodies.js';
-import type { BesideRoute } from './declared.js';
+import type { CollectionRoute } from './declared.js';
 
 const WALLET = { beside: 'wallet', tag: 'Wallet', scope: 'billing:read', method: 'GET' } as const;
 
-export const WALLET_ROUTES: readonly BesideRoute[] = [
+export const WALLET_ROUTES: readonly CollectionRoute[] = [
   {
     ...WALLET,
     path: '',

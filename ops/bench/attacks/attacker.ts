@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import { connect, createServer as createPlainServer, type AddressInfo, type Socket } from 'node:net';
-import { order, type Order, type Told } from './order.js';
+import { order, type Order, type AttackReport } from './order.js';
 
 const LAST_MS = 60_000;
 /** A connection that the service has closed, or that is not taken, is opened again after so long. */
@@ -17,7 +17,7 @@ let connections = 0;
 let sent = 0;
 const answers: Record<string, number> = {};
 
-function tell(told: Told): void {
+function tell(told: AttackReport): void {
   process.send?.(told);
 }
 
@@ -95,14 +95,14 @@ async function receive({ certificate }: Order): Promise<void> {
     response.once('close', () => clearInterval(timer));
   });
   trickling.on('tlsClientError', () => undefined);
-  const door = createPlainServer((socket) => {
+  const listener = createPlainServer((socket) => {
     connections += 1;
     socket.on('error', () => undefined);
     if (connections % 2 === 0) trickling.emit('connection', socket);
   });
-  door.listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  tell({ port: (door.address() as AddressInfo).port });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  tell({ port: (listener.address() as AddressInfo).port });
 }
 
 async function attack(given: Order): Promise<void> {

@@ -23,6 +23,6 @@ export const order = z.object({
 export type Order = z.infer<typeof order>;
 
 /** What the process tells: the port of its receivers once they listen, and what it did so far, once a second. */
-export type Told =
+export type AttackReport =
   | { readonly port: number }
   | { readonly connections: number; readonly sent: number; readonly answers: Readonly<Record<string, number>> };

@@ -9,7 +9,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { z } from 'zod';
 import { API_GROUP } from '../../../src/brand.js';
 import { floodAttemptApi, floodProxy, IDLE_BURNING } from '../attacks/in-box.js';
-import type { Order, Told } from '../attacks/order.js';
+import type { Order, AttackReport } from '../attacks/order.js';
 import { openConnection, type Connection } from '../client.js';
 import type { Figure, Part, PartContext } from '../figure.js';
 import { HALF_CORE_MILLI, openHalfCore, type HalfCore } from '../half-core.js';
@@ -323,7 +323,7 @@ async function fromNetwork(ground: Ground, attack: Order['attack'], request?: Bu
   const child = ground.half.start(ATTACKER);
   let told = '';
   const port = new Promise<number>((done) => {
-    child.on('message', (message: Told) => {
+    child.on('message', (message: AttackReport) => {
       if ('port' in message) done(message.port);
       else told = JSON.stringify(message);
     });

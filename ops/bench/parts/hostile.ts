@@ -1,5 +1,5 @@
 /**
- * Owns what hostile work costs its neighbours: commands in one Sandbox, one after another, first while the machine is quiet and then
+ * Measures what hostile work costs its neighbours: commands in one Sandbox, one after another, first while the machine is quiet and then
  * beside another Sandbox that takes all it can get. Between them they are sold the whole machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

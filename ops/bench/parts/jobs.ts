@@ -1,4 +1,4 @@
-/** Owns Jobs that really run: how soon a program speaks, and how many short ones get through. */
+/** Measures Jobs that really run: how soon a program speaks, and how many short ones get through. */
 import { request as httpRequest } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Owns the list of a whole collection, to its last byte. */
+/** Measures the list of a whole collection, to its last byte. */
 import { z } from 'zod';
 import type { Part } from '../figure.js';
 import { ask, unexpected } from '../load.js';

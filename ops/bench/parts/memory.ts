@@ -1,4 +1,4 @@
-/** Owns what stays resident with many objects that nobody uses: the service's process; Postgres is told beside it. */
+/** Measures the memory that stays resident with many objects that no client uses: of the service's process, and beside it of Postgres. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figure, Part, PartContext } from '../figure.js';
 import { round } from '../numbers.js';

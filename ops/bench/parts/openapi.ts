@@ -1,4 +1,4 @@
-/** Owns how fast the OpenAPI document is served, the first time and then. */
+/** Measures how fast the OpenAPI document is served, the first time and then. */
 import type { Part } from '../figure.js';
 import { ask, unexpected } from '../load.js';
 import { round, Sample } from '../numbers.js';

@@ -1,4 +1,4 @@
-/** Owns create, get and merge-patch of plain objects. */
+/** Measures create, get and merge-patch of plain objects. */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Figure, Part, PartContext } from '../figure.js';
 import { load, type LoadResult } from '../load.js';

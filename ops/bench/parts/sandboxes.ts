@@ -1,5 +1,5 @@
 /**
- * Owns Sandboxes as an agent uses them, over HTTP alone: how soon the first command has answered, one after another and a hundred
+ * Measures Sandboxes as an agent uses them, over HTTP alone: how soon the first command has answered, one after another and a hundred
  * at once; commands, files and a terminal in one that runs; coming back from a stop; and what idle ones cost.
  */
 import { request as httpRequest } from 'node:http';

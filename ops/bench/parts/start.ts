@@ -1,4 +1,4 @@
-/** Owns the time from the creation of the process until /readyz answers 200: on an empty data directory, and on a used one. */
+/** Measures the time from the creation of the process until /readyz answers 200: on an empty data directory, and on a used one. */
 import type { Part } from '../figure.js';
 import { round, Sample } from '../numbers.js';
 import { newDataDir, removeDataDir, startService } from '../service.js';

@@ -1,4 +1,4 @@
-/** Owns what a create's checks cost: from a parsed body to a whole object, in this process, for every kind. */
+/** Measures what a create's checks cost: from a parsed body to a whole object, in this process, for every kind. */
 import { randomUUID } from 'node:crypto';
 import type { Figure, Part } from '../figure.js';
 import { round } from '../numbers.js';

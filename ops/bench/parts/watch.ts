@@ -1,5 +1,5 @@
 /**
- * Owns the fan-out of changes: 1,000 watchers of one collection, 100 writes a second. The time is taken from before a
+ * Measures the fan-out of changes: 1,000 watchers of one collection, 100 writes a second. The time is taken from before a
  * write is sent until its event has reached a watcher, so it holds the write itself. Every watcher has to get every
  * event once.
  */

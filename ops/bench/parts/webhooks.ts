@@ -1,5 +1,5 @@
 /**
- * Owns deliveries to a receiver in a second process, over https with a certificate of an authority of its own: how soon the
+ * Measures deliveries to a receiver in a second process, over https with a certificate of an authority of its own: how soon the
  * first attempt comes at a steady rate of events, and how many a second go out when more is asked for.
  */
 import { fork, type ChildProcess } from 'node:child_process';

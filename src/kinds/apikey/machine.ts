@@ -118,7 +118,7 @@ export const apiKeyMachine: Machine<APIKeySpec, APIKeyStatus, undefined, undefin
         if (message.timer !== EXPIRY || status.phase === 'Expired') return IGNORED;
         return next<APIKeyStatus>({ ...status, phase: 'Expired' }, { effects: [{ type: 'RevokeCredentials' }] });
       case 'MessageReceived':
-        return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
+        return message.content.type === 'Used' ? noteUse(current, message.content.time) : IGNORED;
       default:
         return plain(current, message);
     }

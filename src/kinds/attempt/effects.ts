@@ -13,16 +13,16 @@ import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type This }
 export const GRACE_SECONDS = 30;
 
 export function wantPlace(current: This, held: boolean): readonly LaterEffect[] {
-  return [{ type: 'Tell', to: LOCAL_NODE, letter: placeLetter(current, held) }];
+  return [{ type: 'Tell', to: LOCAL_NODE, message: placeMessage(current, held) }];
 }
 
-function placeLetter(current: This, held: boolean): ObjectMessage {
+function placeMessage(current: This, held: boolean): ObjectMessage {
   // Turns go round owners; an orphan is its own.
   const owner = ownerOf(current) ?? { address: current.address, uid: current.object.metadata.uid };
   const { metadata, status } = current.object;
   const since = parseTime(status.timings?.queuedTime ?? metadata.creationTimestamp) ?? 0;
   const amounts = readPlace(metadata.annotations);
-  return { letter: 'PlaceWanted', owner: owner.address, ownerUid: owner.uid, since, amounts, held };
+  return { type: 'PlaceWanted', owner: owner.address, ownerUid: owner.uid, since, amounts, held };
 }
 
 /**
@@ -34,11 +34,11 @@ export const heldPlace: { by(address: Address, attempt: ApiObject): ObjectMessag
   attempt: Attempt,
 ) => {
   if (!(attempt.metadata.finalizers ?? []).includes(WORK_FINALIZER)) return undefined;
-  return placeLetter({ address, object: attempt, private: undefined }, true);
+  return placeMessage({ address, object: attempt, private: undefined }, true);
 };
 
 export function releasePlace(): LaterEffect {
-  return { type: 'Tell', to: LOCAL_NODE, letter: { letter: 'PlaceReleased' } };
+  return { type: 'Tell', to: LOCAL_NODE, message: { type: 'PlaceReleased' } };
 }
 
 export function startWork(current: This): readonly LaterEffect[] {
@@ -68,8 +68,8 @@ export function tellOwner(current: This, status: AttemptStatus, kept: AttemptPri
       type: 'Tell',
       to: owner.address,
       uid: owner.uid,
-      letter: {
-        letter: 'AttemptChanged',
+      message: {
+        type: 'AttemptChanged',
         slot,
         epoch,
         phase: status.phase ?? 'Queued',

@@ -6,7 +6,7 @@ import type { WorkReport } from '../report.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
 import { whoseFault } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
-import type { AttemptPrivate, This } from './state.js';
+import { next, type AttemptPrivate, type This, type Written } from './state.js';
 
 /** What became of the work. */
 export type Verdict = {
@@ -20,7 +20,7 @@ export type Verdict = {
   readonly outputs?: readonly CollectedOutput[] | undefined;
 };
 
-export interface Ended {
+interface Ended {
   readonly status: AttemptStatus;
   readonly private: AttemptPrivate;
   readonly effects: readonly Effect[];
@@ -68,7 +68,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
   const { phase, reason, message, lost, exitCode, signal, outputs } = verdict;
   const finishedTime = rfc3339Millis(time);
   const acquired = parseTime(status.timings?.acquiredTime ?? '');
-  const next: AttemptStatus = {
+  const last: AttemptStatus = {
     ...status,
     phase,
     reason,
@@ -88,11 +88,16 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     unrestored: kept.unrestored,
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
-  const effects: Effect[] = [...tellOwner(current, next, after)];
+  const effects: Effect[] = [...tellOwner(current, last, after)];
   if (placed) effects.push(removeWork(current));
   else effects.push(releasePlace());
   if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
-  return { status: next, private: after, effects };
+  return { status: last, private: after, effects };
+}
+
+/** The decision that is no more than this end. */
+export function finish(current: This, kept: AttemptPrivate, verdict: Verdict, time: number): Written {
+  return next(end(current, kept, verdict, time));
 }
 
 function interruption(status: AttemptStatus, time: number): AttemptStatus['interruption'] {

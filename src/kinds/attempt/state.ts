@@ -2,7 +2,8 @@
 import { API_GROUP } from '../../brand.js';
 import type { Address } from '../../api/address.js';
 import type { ApiObject, OwnerReference } from '../../api/object.js';
-import type { Current } from '../machine.js';
+import type { Effect, LaterEffect } from '../effect.js';
+import type { Current, Decision } from '../machine.js';
 import type { CollectedOutput } from '../object-message.js';
 import type { AttemptSpec, AttemptStatus } from './schema.js';
 
@@ -53,4 +54,26 @@ export function ownerOf(current: This): Owner | undefined {
   if (owner === undefined) return undefined;
   const { org, project } = current.address;
   return { address: { org, kind: owner.kind, project, name: owner.name }, uid: owner.uid };
+}
+
+export type AttemptDecision = Decision<AttemptStatus, AttemptPrivate, never>;
+export type Written = Extract<AttemptDecision, { outcome: 'Next' }>;
+
+export const IGNORED: AttemptDecision = { outcome: 'Ignored' };
+
+/** A deletion waits so long for what could not be saved. */
+export const UNSAVED_MS = 60_000;
+
+export function next(change: {
+  readonly status: AttemptStatus;
+  readonly private?: AttemptPrivate;
+  readonly effects?: readonly Effect[];
+  readonly volatile?: readonly LaterEffect[];
+  readonly finalizers?: readonly string[];
+}): Written {
+  return { outcome: 'Next', effects: [], ...change };
+}
+
+export function volatile(messages: readonly LaterEffect[]): AttemptDecision {
+  return messages.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], volatile: messages };
 }

@@ -68,7 +68,7 @@ export function toDecision<Spec, Status, Kept, Change extends SlotRow>(
   const idle =
     draft.effects.length + changes.length === 0 && kept === undefined && spec === undefined && finalizers === undefined;
   if (idle && draft.reminders.length > 0 && equalJson(current.object.status, status)) {
-    return { outcome: 'Volatile', changes: [], letters: draft.reminders };
+    return { outcome: 'Volatile', changes: [], volatile: draft.reminders };
   }
   return {
     outcome: 'Next',

@@ -52,7 +52,7 @@ export function startEpoch(owner: AttemptOwner, ref: AttemptRef, replaces: boole
 
 export function stopAttempt(owner: AttemptOwner, ref: AttemptRef, reason: string): LaterEffect {
   return tellAttempt(owner, ref, {
-    letter: 'StopAttempt',
+    type: 'StopAttempt',
     epoch: ref.epoch,
     reason,
     graceSeconds: STOP_GRACE_SECONDS,
@@ -60,31 +60,31 @@ export function stopAttempt(owner: AttemptOwner, ref: AttemptRef, reason: string
 }
 
 export function askAttempt(owner: AttemptOwner, ref: AttemptRef): LaterEffect {
-  return tellAttempt(owner, ref, { letter: 'AttemptAsked', epoch: ref.epoch });
+  return tellAttempt(owner, ref, { type: 'AttemptAsked', epoch: ref.epoch });
 }
 
 /** What it saved is kept elsewhere: it would keep the bytes of what newer ones have replaced. */
 export function releaseOutputs(owner: AttemptOwner, ref: AttemptRef): LaterEffect {
-  return tellAttempt(owner, ref, { letter: 'OutputsTaken', epoch: ref.epoch });
+  return tellAttempt(owner, ref, { type: 'OutputsTaken', epoch: ref.epoch });
 }
 
 /** Tells a lost Attempt that another has its slot. */
 function supersede(owner: AttemptOwner, ref: AttemptRef, by: number): LaterEffect {
   const name = attemptName(owner.object.metadata, ref.index, by);
-  return tellAttempt(owner, ref, { letter: 'AttemptSuperseded', epoch: ref.epoch, by: name });
+  return tellAttempt(owner, ref, { type: 'AttemptSuperseded', epoch: ref.epoch, by: name });
 }
 
 /** A live one, of an owner that goes for good. */
 export function discardAttempt(owner: AttemptOwner, ref: AttemptRef, graceSeconds: number): LaterEffect {
-  return tellAttempt(owner, ref, { letter: 'DropAttempt', epoch: ref.epoch, graceSeconds });
+  return tellAttempt(owner, ref, { type: 'DropAttempt', epoch: ref.epoch, graceSeconds });
 }
 
 export function dropAttempt({ object }: AttemptOwner, { index, epoch }: AttemptRef): LaterEffect {
   return { type: 'DeleteChild', kind: 'Attempt', name: attemptName(object.metadata, index, epoch) };
 }
 
-function tellAttempt({ self, object }: AttemptOwner, ref: AttemptRef, letter: ObjectMessage): LaterEffect {
+function tellAttempt({ self, object }: AttemptOwner, ref: AttemptRef, message: ObjectMessage): LaterEffect {
   const { org, project } = self;
   const name = attemptName(object.metadata, ref.index, ref.epoch);
-  return { type: 'Tell', to: { org, kind: 'Attempt', project, name }, letter };
+  return { type: 'Tell', to: { org, kind: 'Attempt', project, name }, message };
 }

@@ -63,7 +63,7 @@ export const functionKind: KindDefinition = {
   }),
   blobs: ({ spec: { code } }: This) => (code?.blob === undefined ? [] : [code.blob]),
   references: functionReferences,
-  plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
+  plaintextSecretCheck: (object: This) => plaintextSecretCheckOf(object.spec),
   unservedSubresources: ['calls', 'logs'],
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };

@@ -52,7 +52,7 @@ export const imageKind: KindDefinition = {
       : { phase: 'Pending', progress: { stage: 'Queued' } },
   blobs: imageBlobs,
   references: imageReferences,
-  plainSight: imagePlainSight,
+  plaintextSecretCheck: imagePlaintextSecretCheck,
   unservedSubresources: ['logs'],
   machine: plainMachine<ImageSpec, ImageObjectStatus>(),
 };
@@ -77,7 +77,7 @@ export function imageBlobs({ spec }: ApiObject<ImageSpec>): readonly string[] {
 }
 
 /** Variables and arguments of a build stay in the image: no value of a build secret may stand in them. */
-export function imagePlainSight({ spec }: ApiObject<ImageSpec>): PlaintextSecretCheck {
+export function imagePlaintextSecretCheck({ spec }: ApiObject<ImageSpec>): PlaintextSecretCheck {
   const lists = [
     { values: spec.dockerfile?.buildArgs, path: 'spec.dockerfile.buildArgs' },
     ...(spec.steps ?? []).map(({ env }, index) => ({ values: env, path: `spec.steps[${index}].env` })),

@@ -32,10 +32,10 @@ const LASTING: ReadonlySet<string> = new Set([
   'InvalidSource',
 ]);
 
-export type AttemptChanged = Extract<ObjectMessage, { letter: 'AttemptChanged' }>;
+export type AttemptChanged = Extract<ObjectMessage, { type: 'AttemptChanged' }>;
 
-export function attemptSucceeded(draft: JobDraft, slot: Slot, letter: AttemptChanged): void {
-  const outputs = (letter.outputs ?? []).filter(isCollected).map(({ name, sha256, size, directory }) => ({
+export function attemptSucceeded(draft: JobDraft, slot: Slot, change: AttemptChanged): void {
+  const outputs = (change.outputs ?? []).filter(isCollected).map(({ name, sha256, size, directory }) => ({
     name,
     sha256,
     size,
@@ -46,25 +46,25 @@ export function attemptSucceeded(draft: JobDraft, slot: Slot, letter: AttemptCha
     epoch: slot.epoch,
     phase: 'Succeeded',
     failures: slot.failures,
-    detail: { ...kept(slot), time: letter.time, ...(outputs.length > 0 && { outputs }) },
+    detail: { ...kept(slot), time: change.time, ...(outputs.length > 0 && { outputs }) },
   };
   draft.put(done);
   if (draft.private.lastFailure?.index === slot.index) draft.keep({ lastFailure: undefined });
-  if (outputs.length > 0) draft.collected.push({ slot: done, time: letter.time });
+  if (outputs.length > 0) draft.collected.push({ slot: done, time: change.time });
 }
 
 /** The work itself failed. */
-export function attemptFailed(draft: JobDraft, slot: Slot, letter: AttemptChanged): Ending | undefined {
-  const { reason } = letter;
+export function attemptFailed(draft: JobDraft, slot: Slot, change: AttemptChanged): Ending | undefined {
+  const { reason } = change;
   if (reason === 'CapacityUnavailable') {
     // No machine will ever have such a place: waiting and trying again would only hide it.
     draft.put({ ...slot, phase: 'Failed', detail: { ...kept(slot), reason } });
-    return { phase: 'Failed', reason, message: letter.message || `index ${slot.index} fits no machine` };
+    return { phase: 'Failed', reason, message: change.message || `index ${slot.index} fits no machine` };
   }
   const failures = slot.failures + 1;
   const used = draft.failures + 1;
   const { backoffLimit } = draft.job.spec;
-  const last = `index ${slot.index}: ${describe(letter)}`;
+  const last = `index ${slot.index}: ${describe(change)}`;
   if (LASTING.has(reason)) {
     draft.put({ ...slot, phase: 'Failed', failures, detail: { ...kept(slot), reason } });
     return { phase: 'Failed', reason, message: last };

@@ -59,7 +59,7 @@ export const jobKind: KindDefinition = {
   blobs: ({ spec, status }: This) =>
     spec.source?.blob === undefined || isFinished(status.phase) ? [] : [spec.source.blob],
   references: jobReferences,
-  plainSight: (job: This) => plaintextSecretCheckOf(job.spec),
+  plaintextSecretCheck: (job: This) => plaintextSecretCheckOf(job.spec),
   unsupported: unsupportedFields,
   subresources: ['logs', 'outputs'],
   unservedSubresources: ['checkpoints'],

@@ -68,7 +68,7 @@ function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
       return TAKEN;
     }
     case 'MessageReceived':
-      return takeLetter(draft, message.letter, message.from.address.name);
+      return takeMessage(draft, message.content, message.from.address.name);
     case 'EffectFailed':
       return takeFailure(draft, message.effect, message.reason, message.message);
     default:
@@ -90,20 +90,20 @@ function remind(draft: JobDraft): void {
   }
 }
 
-function takeLetter(draft: JobDraft, letter: ObjectMessage, from: string): Taken {
-  switch (letter.letter) {
+function takeMessage(draft: JobDraft, message: ObjectMessage, from: string): Taken {
+  switch (message.type) {
     case 'AttemptChanged':
-      return takeAttempt(draft, letter);
+      return takeAttempt(draft, message);
     case 'ChildGone': {
       // I8: anybody may name a Secret like an Attempt and this Job as its owner; only Attempts are the service's own.
-      if (letter.kind !== 'Attempt') return 'Ignored';
+      if (message.kind !== 'Attempt') return 'Ignored';
       const slot = activeSlotOf(draft, from);
       if (slot === undefined || draft.job.metadata.deletionTimestamp !== undefined) return 'Ignored';
       return { ending: attemptLost(draft, slot, 'NodeLost', 'its Attempt was deleted') };
     }
     case 'ImagePinned': {
       // Of whichever Attempt the note is: the first holds for all.
-      const image = pinImage(draft.job.spec.image, draft.image, letter.digest);
+      const image = pinImage(draft.job.spec.image, draft.image, message.digest);
       if (image === undefined || isFinished(draft.job.status.phase)) return 'Ignored';
       draft.image = image;
       return TAKEN;
@@ -113,31 +113,31 @@ function takeLetter(draft: JobDraft, letter: ObjectMessage, from: string): Taken
   }
 }
 
-function takeAttempt(draft: JobDraft, letter: AttemptChanged): Taken {
-  const slot = activeSlot(draft, letter.slot, letter.epoch);
+function takeAttempt(draft: JobDraft, change: AttemptChanged): Taken {
+  const slot = activeSlot(draft, change.slot, change.epoch);
   if (slot === undefined) {
-    stopStray(draft, letter);
+    stopStray(draft, change);
     return draft.reminders.length === 0 ? 'Ignored' : TAKEN;
   }
-  switch (letter.phase) {
+  switch (change.phase) {
     case 'Queued':
-      if (letter.reason === '' || draft.placed > 0 || draft.private.waitReason === letter.message) return 'Ignored';
-      draft.keep({ waitReason: letter.message });
+      if (change.reason === '' || draft.placed > 0 || draft.private.waitReason === change.message) return 'Ignored';
+      draft.keep({ waitReason: change.message });
       return TAKEN;
     case 'Provisioning':
     case 'Running':
-      return notePlaced(draft, slot, letter) ? TAKEN : 'Ignored';
+      return notePlaced(draft, slot, change) ? TAKEN : 'Ignored';
     default:
-      return { ending: takeEnd(draft, slot, letter) };
+      return { ending: takeEnd(draft, slot, change) };
   }
 }
 
-function takeEnd(draft: JobDraft, slot: Slot, letter: AttemptChanged): Ending | undefined {
-  if (letter.phase === 'Failed') {
-    return letter.lost ? attemptLost(draft, slot, letter.reason, letter.message) : attemptFailed(draft, slot, letter);
+function takeEnd(draft: JobDraft, slot: Slot, change: AttemptChanged): Ending | undefined {
+  if (change.phase === 'Failed') {
+    return change.lost ? attemptLost(draft, slot, change.reason, change.message) : attemptFailed(draft, slot, change);
   }
-  if (letter.phase === 'Succeeded') attemptSucceeded(draft, slot, letter);
-  else attemptStopped(draft, slot, letter.reason);
+  if (change.phase === 'Succeeded') attemptSucceeded(draft, slot, change);
+  else attemptStopped(draft, slot, change.reason);
   return undefined;
 }
 
@@ -154,23 +154,23 @@ function activeSlotOf(draft: JobDraft, attempt: string): Slot | undefined {
 }
 
 /** An Attempt that still works although its slot has gone on is told to stop; its results are not taken. */
-function stopStray(draft: JobDraft, letter: AttemptChanged): void {
-  if (letter.phase !== 'Queued' && letter.phase !== 'Provisioning' && letter.phase !== 'Running') return;
-  const slot = draft.slot(letter.slot);
-  if (slot === undefined || letter.epoch > slot.epoch) return;
-  draft.reminders.push(stopAttempt(draft.owner, { index: slot.index, epoch: letter.epoch }, 'Released'));
+function stopStray(draft: JobDraft, change: AttemptChanged): void {
+  if (change.phase !== 'Queued' && change.phase !== 'Provisioning' && change.phase !== 'Running') return;
+  const slot = draft.slot(change.slot);
+  if (slot === undefined || change.epoch > slot.epoch) return;
+  draft.reminders.push(stopAttempt(draft.owner, { index: slot.index, epoch: change.epoch }, 'Released'));
 }
 
 /** True when that is news. */
-function notePlaced(draft: JobDraft, slot: Slot, letter: AttemptChanged): boolean {
-  const restored = slot.detail.replaces === true && letter.phase === 'Running';
+function notePlaced(draft: JobDraft, slot: Slot, change: AttemptChanged): boolean {
+  const restored = slot.detail.replaces === true && change.phase === 'Running';
   if (slot.detail.placed === true && !restored) return false;
   const { replaces: _replaces, ...detail } = slot.detail;
   draft.put({
     ...slot,
     detail: { ...detail, placed: true, ...(slot.detail.replaces === true && !restored && { replaces: true }) },
   });
-  if (draft.private.startedAt === undefined) draft.keep({ startedAt: letter.time });
+  if (draft.private.startedAt === undefined) draft.keep({ startedAt: change.time });
   if (restored) {
     const message = `index ${slot.index} runs again at epoch ${slot.epoch}`;
     draft.effects.push(emit('job.restored', message));

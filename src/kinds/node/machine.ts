@@ -39,7 +39,7 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, Placements,
         else return IGNORED;
         break;
       case 'MessageReceived':
-        step.told(message.from, message.letter);
+        step.takeMessage(message.from, message.content);
         break;
       case 'EffectFailed':
         if (message.effect.type !== 'CountPlaces' || message.effect.count !== placements.name) return IGNORED;

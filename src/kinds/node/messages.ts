@@ -8,12 +8,12 @@ import { MAX_PLACES, sayAmounts, type Load } from './amounts.js';
 import type { PlaceRequest } from './placements.js';
 
 export function granted(request: PlaceRequest): LaterEffect {
-  const letter: ObjectMessage = { letter: 'PlaceGranted', offering: LOCAL_OFFERING, regionClass: LOCAL_REGION };
-  return { type: 'Tell', to: request.attempt, uid: request.uid, letter };
+  const message: ObjectMessage = { type: 'PlaceGranted', offering: LOCAL_OFFERING, regionClass: LOCAL_REGION };
+  return { type: 'Tell', to: request.attempt, uid: request.uid, message };
 }
 
 export function denied(request: PlaceRequest, reason: string, final: boolean): LaterEffect {
-  return { type: 'Tell', to: request.attempt, uid: request.uid, letter: { letter: 'PlaceDenied', reason, final } };
+  return { type: 'Tell', to: request.attempt, uid: request.uid, message: { type: 'PlaceDenied', reason, final } };
 }
 
 export function neverFits(wanted: ResourceAmounts, capacity: ResourceAmounts): string {

@@ -46,7 +46,7 @@ export class Step {
   readonly #placements: Placements;
   readonly #now: number;
   readonly #changes: PlacementChange[] = [];
-  readonly #letters: LaterEffect[] = [];
+  readonly #volatile: LaterEffect[] = [];
   readonly #effects: Effect[] = [];
   #status: NodeStatus;
   #private: NodePrivate;
@@ -83,19 +83,19 @@ export class Step {
     this.grant(this.#placements.load, { counted: true });
   }
 
-  told(from: MessageSender, letter: ObjectMessage): void {
-    switch (letter.letter) {
+  takeMessage(from: MessageSender, message: ObjectMessage): void {
+    switch (message.type) {
       case 'PlaceWanted':
-        this.#wanted({ ...letter, uid: from.uid, attempt: from.address }, letter.held);
+        this.#wanted({ ...message, uid: from.uid, attempt: from.address }, message.held);
         return;
       case 'PlaceReleased':
         this.#released(from.uid);
         return;
       case 'PlacesCounted':
-        this.endCount(letter.count);
+        this.endCount(message.count);
         return;
       case 'NodeObserved':
-        this.#observed(letter);
+        this.#observed(message);
         return;
       default:
     }
@@ -110,7 +110,7 @@ export class Step {
       return;
     }
     if (placements.held(uid) !== undefined) {
-      this.#letters.push(granted(request));
+      this.#volatile.push(granted(request));
       return;
     }
     if (placements.waits(uid) !== undefined) return;
@@ -129,7 +129,7 @@ export class Step {
   /** `heard`: the Attempt says it; otherwise it is told. */
   #hold(request: PlaceRequest, heard: boolean): void {
     this.#changes.push({ change: 'Holds', request, heard, at: this.#now });
-    if (!heard) this.#letters.push(granted(request));
+    if (!heard) this.#volatile.push(granted(request));
   }
 
   #everFits({ amounts }: PlaceRequest): boolean {
@@ -146,8 +146,8 @@ export class Step {
     });
   }
 
-  #observed(letter: Extract<ObjectMessage, { letter: 'NodeObserved' }>): void {
-    const { capacity, refusal, shortage } = letter;
+  #observed(message: Extract<ObjectMessage, { type: 'NodeObserved' }>): void {
+    const { capacity, refusal, shortage } = message;
     const turned = (shortage === undefined) !== (this.#private.shortage === undefined);
     this.#private = {
       capacity,
@@ -156,10 +156,10 @@ export class Step {
     };
     this.#status = {
       ...this.#status,
-      ...(letter.addresses !== undefined && { addresses: [...letter.addresses] }),
+      ...(message.addresses !== undefined && { addresses: [...message.addresses] }),
       capacity: showAmounts(capacity, MAX_PLACES),
       allocatable: showAmounts(capacity, MAX_PLACES),
-      ...(letter.version !== undefined && { agentVersion: letter.version }),
+      ...(message.version !== undefined && { agentVersion: message.version }),
       lastHeartbeatTime: rfc3339(this.#now),
     };
     this.#listenAt = this.#now + SILENT_MS;
@@ -242,7 +242,7 @@ export class Step {
   /** Messages may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. `anew`: to all. */
   #sayAgain(anew = false): void {
     for (const { request, at } of this.#placements.unheard()) {
-      if (this.#now - at >= SUMMARY_MS) this.#letters.push(granted(request));
+      if (this.#now - at >= SUMMARY_MS) this.#volatile.push(granted(request));
     }
     const { load } = this.#placements;
     let looked = 0;
@@ -279,11 +279,11 @@ export class Step {
     const { capacity } = this.#private;
     // It stays in the queue, passed by all, until it has heard that and leaves.
     if (capacity !== undefined && !this.#everFits(request)) {
-      this.#letters.push(denied(request, neverFits(request.amounts, capacity), true));
+      this.#volatile.push(denied(request, neverFits(request.amounts, capacity), true));
       return;
     }
     this.#changes.push({ change: 'RequesterNotified', uid: request.uid });
-    this.#letters.push(denied(request, this.#whyNot(request, load), false));
+    this.#volatile.push(denied(request, this.#whyNot(request, load), false));
   }
 
   #whyNot(request: PlaceRequest, load: Load): string {
@@ -301,14 +301,14 @@ export class Step {
     const { object, private: before } = this.#current;
     const unchanged = this.#status === object.status && this.#private === (before ?? this.#private);
     if (this.#effects.length === 0 && unchanged) {
-      if (this.#changes.length === 0 && this.#letters.length === 0) return IGNORED;
-      return { outcome: 'Volatile', changes: this.#changes, letters: this.#letters };
+      if (this.#changes.length === 0 && this.#volatile.length === 0) return IGNORED;
+      return { outcome: 'Volatile', changes: this.#changes, volatile: this.#volatile };
     }
     return {
       outcome: 'Next',
       status: this.#status,
       effects: this.#effects,
-      letters: this.#letters,
+      volatile: this.#volatile,
       changes: this.#changes,
       ...(this.#private !== before && { private: this.#private }),
     };

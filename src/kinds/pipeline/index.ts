@@ -37,7 +37,7 @@ export const pipelineKind: KindDefinition = {
     ...jobSpecReferences(spec.defaults ?? {}, 'spec.defaults'),
     ...spec.stages.flatMap(({ template = {} }, index) => jobSpecReferences(template, `spec.stages[${index}].template`)),
   ],
-  plainSight({ spec }: This): PlaintextSecretCheck {
+  plaintextSecretCheck({ spec }: This): PlaintextSecretCheck {
     const parts = [
       plaintextSecretCheckOf(spec.defaults ?? {}, 'spec.defaults'),
       ...spec.stages.map(({ template = {} }, index) =>

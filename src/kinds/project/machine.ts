@@ -98,8 +98,8 @@ export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined
           { finalizers: held(current), effects: [pass] },
         );
       case 'MessageReceived':
-        return message.letter.letter === 'ProjectCollected'
-          ? collected(current, message.letter.remaining, context)
+        return message.content.type === 'ProjectCollected'
+          ? collected(current, message.content.remaining, context)
           : IGNORED;
       case 'TimerFired':
         return isGoing && message.timer === COLLECT

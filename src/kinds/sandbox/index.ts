@@ -54,7 +54,7 @@ export const sandboxKind: KindDefinition = {
   }),
   blobs: ({ status }: This) => (status.snapshot?.digest === undefined ? [] : [status.snapshot.digest]),
   references: sandboxReferences,
-  plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
+  plaintextSecretCheck: (object: This) => plaintextSecretCheckOf(object.spec),
   unsupported: unsupportedFields,
   subresources: ['exec', 'files', 'logs', 'ports', 'processes', 'terminal'],
   workRefusals: { starting: 'SandboxStarting', notRunning: 'SandboxNotRunning', failed: 'SandboxFailed' },

@@ -57,9 +57,9 @@ function take(draft: SandboxDraft, message: Message<SandboxSpec, SandboxStatus>)
       return true;
     }
     case 'MessageReceived':
-      if (message.letter.letter === 'ImagePinned') return noteImage(draft, message.letter.digest);
-      return handleMessage(draft, message.letter, message.from.address.name, (live, letter) =>
-        attemptEnded(draft, live, letter),
+      if (message.content.type === 'ImagePinned') return noteImage(draft, message.content.digest);
+      return handleMessage(draft, message.content, message.from.address.name, (live, change) =>
+        attemptEnded(draft, live, change),
       );
     case 'EffectFailed':
       return handleFailedEffect(draft, message.effect, message.reason, message.message);

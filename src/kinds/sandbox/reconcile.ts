@@ -40,9 +40,9 @@ export function reconcile(draft: SandboxDraft): SandboxPhase {
   stopOrStart(draft);
   reconcileRequests(draft);
   const phase = phaseOf(draft);
-  noteTurning(draft, phase);
-  const { turning } = draft.private;
-  const stuck = turning === undefined || turning.told ? undefined : turning.since + STUCK_MS;
+  noteTransition(draft, phase);
+  const { transition } = draft.private;
+  const stuck = transition === undefined || transition.reported ? undefined : transition.since + STUCK_MS;
   setTimers(draft, { expire: expires, idle: idleAt(draft), start: startsAt(draft), stuck }, LAZY);
   return phase;
 }
@@ -89,14 +89,14 @@ function phaseOf(draft: SandboxDraft): SandboxPhase {
 }
 
 /** A wait for a place may last; a start or a stop may not. */
-function noteTurning(draft: SandboxDraft, phase: SandboxPhase): void {
-  const { turning } = draft.private;
+function noteTransition(draft: SandboxDraft, phase: SandboxPhase): void {
+  const { transition } = draft.private;
   if (phase !== 'Starting' && phase !== 'Stopping') {
-    if (turning !== undefined) draft.keep({ turning: undefined });
-  } else if (turning?.phase !== phase) {
-    draft.keep({ turning: { phase, since: draft.now, told: false } });
-  } else if (!turning.told && turning.since + STUCK_MS <= draft.now) {
-    draft.keep({ turning: { ...turning, told: true } });
+    if (transition !== undefined) draft.keep({ transition: undefined });
+  } else if (transition?.phase !== phase) {
+    draft.keep({ transition: { phase, since: draft.now, reported: false } });
+  } else if (!transition.reported && transition.since + STUCK_MS <= draft.now) {
+    draft.keep({ transition: { ...transition, reported: true } });
     draft.effects.push(emit('sandbox.stuck', `${phase} for ${STUCK_MS / 60_000} minutes`));
   }
 }
@@ -151,26 +151,26 @@ function isDone({ live, state }: SandboxDraft, name: string, { epoch }: Request)
 }
 
 /** Whether the files of /workspace were saved, and whether the Sandbox stops, fails or is brought back. */
-export function attemptEnded(draft: SandboxDraft, live: Live, letter: AttemptChanged): void {
+export function attemptEnded(draft: SandboxDraft, live: Live, change: AttemptChanged): void {
   noteEnd(draft, live);
   if (draft.deleting) return;
-  keepFiles(draft, live, letter);
-  afterEnd(draft, live, letter);
+  keepFiles(draft, live, change);
+  afterEnd(draft, live, change);
 }
 
 /** The older snapshot stands until a newer one is whole. */
-function keepFiles(draft: SandboxDraft, live: Live, letter: AttemptChanged): void {
+function keepFiles(draft: SandboxDraft, live: Live, change: AttemptChanged): void {
   if (draft.object.spec.continuity.mode !== 'Snapshotted') {
     // What an earlier mode has kept is of no use any more.
     if (draft.status.snapshot !== undefined) draft.say({ snapshot: undefined });
     return;
   }
-  const files = savedOf(SNAPSHOT, live, letter);
+  const files = savedOf(SNAPSHOT, live, change);
   switch (files.saved) {
     case 'Whole': {
       const { digest, size, time } = files;
       draft.say({ snapshot: { reason: 'Stop', time: rfc3339(time), digest, size } });
-      draft.effects.push(releaseOutputs(draft.owner, soleAttempt(letter.epoch)));
+      draft.effects.push(releaseOutputs(draft.owner, soleAttempt(change.epoch)));
       draft.condition('StateSaved', true, 'Saved', `${WORKSPACE_DIR} was saved`);
       return;
     }

@@ -20,13 +20,13 @@ export interface Request {
 export interface SandboxPrivate extends SingleAttemptPrivate {
   /** By annotation. */
   readonly requests: Readonly<Record<string, Request>>;
-  /** Starting or stopping, since when, and whether it was told that this takes too long. */
-  readonly turning?: { readonly phase: string; readonly since: number; readonly told: boolean } | undefined;
+  /** Starting or stopping, since when, and whether an event has said that this takes too long. */
+  readonly transition?: { readonly phase: string; readonly since: number; readonly reported: boolean } | undefined;
 }
 
 export const FRESH: SandboxPrivate = { epoch: 0, timers: {}, lost: 0, requests: {} };
 
-/** A start or a stop that takes longer is told of (`sandbox.stuck`). The longest stop by itself takes a minute. */
+/** A start or a stop that takes longer is reported (`sandbox.stuck`). The longest stop by itself takes a minute. */
 export const STUCK_MS = 5 * 60_000;
 
 /** Undefined: never (`0s`). */

@@ -73,7 +73,7 @@ export const secretMachine: Machine<SecretSpec, SecretStatus, SecretSizes, undef
       case 'Updated':
         return decideWrite(current, message.by, context, false);
       case 'MessageReceived':
-        return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
+        return message.content.type === 'Used' ? noteUse(current, message.content.time) : IGNORED;
       default:
         return plain(current, message);
     }

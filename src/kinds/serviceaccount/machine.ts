@@ -70,7 +70,7 @@ export const serviceAccountMachine: Machine<ServiceAccountSpec, ServiceAccountSt
       case 'Action':
         return message.action === 'IssueToken' ? issueToken(current, message.input, message.by, context) : IGNORED;
       case 'MessageReceived':
-        return message.letter.letter === 'Used' ? noteUse(current, message.letter.time) : IGNORED;
+        return message.content.type === 'Used' ? noteUse(current, message.content.time) : IGNORED;
       default:
         return plain(current, message);
     }

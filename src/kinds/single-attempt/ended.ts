@@ -11,7 +11,7 @@ import type { Failure, Live } from './state.js';
 /** An Attempt that ran for so long before it was lost is not one of a row. */
 const STEADY_MS = 10 * 60_000;
 
-export type AttemptChanged = Extract<ObjectMessage, { letter: 'AttemptChanged' }>;
+export type AttemptChanged = Extract<ObjectMessage, { type: 'AttemptChanged' }>;
 
 /** What has become of what an Attempt was to save. */
 export type Saved =
@@ -23,22 +23,22 @@ export type Saved =
 
 /** It has just ended: the caller notes what was saved, then says what the end means (`afterEnd`). */
 export function noteEnd(draft: SingleAttemptDraft, live: Live): void {
-  draft.keep({ live: { ...live, phase: 'Ended', heard: true }, busyAt: undefined });
+  draft.keep({ live: { ...live, phase: 'Ended', acknowledged: true }, busyAt: undefined });
 }
 
 /** What follows from an end that nobody has asked for; one that was asked for is what it was asked for. */
-export function afterEnd(draft: SingleAttemptDraft, live: Live, letter: AttemptChanged): void {
+export function afterEnd(draft: SingleAttemptDraft, live: Live, change: AttemptChanged): void {
   if (live.stopping) return;
-  switch (letter.phase) {
+  switch (change.phase) {
     case 'Succeeded':
       draft.stop('CommandExited', 'Its command ended with exit code 0');
       return;
     case 'Failed':
-      if (letter.lost) attemptLost(draft, live, letter.reason, letter.message);
-      else draft.keep({ failure: failureOf(hasRun(live, letter), letter), recovering: undefined });
+      if (change.lost) attemptLost(draft, live, change.reason, change.message);
+      else draft.keep({ failure: failureOf(hasRun(live, change), change), recovering: undefined });
       return;
     default:
-      attemptLost(draft, live, letter.reason, 'its Attempt was stopped from outside');
+      attemptLost(draft, live, change.reason, 'its Attempt was stopped from outside');
   }
 }
 
@@ -55,23 +55,23 @@ export function attemptLost(draft: SingleAttemptDraft, live: Live, reason: strin
 }
 
 /** What became of the output `name`, a directory that is saved whole. */
-export function savedOf(name: string, live: Live, letter: AttemptChanged): Saved {
-  const output = letter.outputs?.find((each) => each.name === name);
+export function savedOf(name: string, live: Live, change: AttemptChanged): Saved {
+  const output = change.outputs?.find((each) => each.name === name);
   if (output !== undefined && isWhole(output)) {
     const digest = `sha256:${output.sha256.replace(/^sha256:/, '')}`;
-    return { saved: 'Whole', digest, size: output.size, time: letter.time };
+    return { saved: 'Whole', digest, size: output.size, time: change.time };
   }
-  if (!hasRun(live, letter) && output === undefined) return { saved: 'Nothing' };
-  const why = output?.error ?? (letter.lost ? `${letter.reason}: its files are lost` : 'its files were not collected');
-  return { saved: 'Failed', reason: letter.lost ? letter.reason : 'CollectionFailed', message: why };
+  if (!hasRun(live, change) && output === undefined) return { saved: 'Nothing' };
+  const why = output?.error ?? (change.lost ? `${change.reason}: its files are lost` : 'its files were not collected');
+  return { saved: 'Failed', reason: change.lost ? change.reason : 'CollectionFailed', message: why };
 }
 
 function isWhole(output: CollectedOutput): boolean {
   return output.error === undefined && output.directory === true;
 }
 
-function hasRun(live: Live, letter: AttemptChanged): boolean {
-  return live.phase === 'Running' && !neverBegan(letter);
+function hasRun(live: Live, change: AttemptChanged): boolean {
+  return live.phase === 'Running' && !neverBegan(change);
 }
 
 /** Ends of a program that did run. */

@@ -15,23 +15,23 @@ import type { Live } from './state.js';
 /** `ended`: what an end means for this kind; `live` is the Attempt as it was before. */
 export function handleMessage(
   draft: SingleAttemptDraft,
-  letter: ObjectMessage,
+  message: ObjectMessage,
   from: string,
-  ended: (live: Live, letter: AttemptChanged) => void,
+  ended: (live: Live, change: AttemptChanged) => void,
 ): boolean {
   const { live } = draft;
-  switch (letter.letter) {
+  switch (message.type) {
     case 'AttemptChanged':
       // I8: only the Attempt that is live can change anything.
-      return live?.epoch === letter.epoch && takeAttempt(draft, live, letter, ended);
+      return live?.epoch === message.epoch && takeAttempt(draft, live, message, ended);
     case 'ChildGone':
-      if (live === undefined || letter.kind !== 'Attempt' || from !== draft.attemptName(live.epoch)) return false;
+      if (live === undefined || message.kind !== 'Attempt' || from !== draft.attemptName(live.epoch)) return false;
       attemptGone(draft, live, 'its Attempt was deleted');
       return true;
     case 'SecretsPinned':
-      return live?.epoch === letter.epoch && noteSecrets(draft, letter);
+      return live?.epoch === message.epoch && noteSecrets(draft, message);
     case 'ActivitySeen':
-      return noteActivity(draft, letter);
+      return noteActivity(draft, message);
     default:
       return false;
   }
@@ -45,7 +45,7 @@ export function remindAttempt(draft: SingleAttemptDraft, drop: ((epoch: number) 
   const ref = soleAttempt(live.epoch);
   if (drop) draft.reminders.push(drop(live.epoch), askAttempt(owner, ref));
   else {
-    if (!live.heard) draft.reminders.push(makeAttempt(owner, ref));
+    if (!live.acknowledged) draft.reminders.push(makeAttempt(owner, ref));
     const stop = live.stopping && live.phase !== 'Ended';
     draft.reminders.push(stop ? stopAttempt(owner, ref, 'Stopped') : askAttempt(owner, ref));
   }
@@ -54,29 +54,29 @@ export function remindAttempt(draft: SingleAttemptDraft, drop: ((epoch: number) 
 function takeAttempt(
   draft: SingleAttemptDraft,
   live: Live,
-  letter: AttemptChanged,
-  ended: (live: Live, letter: AttemptChanged) => void,
+  change: AttemptChanged,
+  ended: (live: Live, change: AttemptChanged) => void,
 ): boolean {
-  if (letter.unsaved !== undefined && noteUnsaved(draft, live, letter.unsaved)) return true;
-  switch (letter.phase) {
+  if (change.unsaved !== undefined && noteUnsaved(draft, live, change.unsaved)) return true;
+  switch (change.phase) {
     case 'Queued':
-      if (live.phase !== 'Made' || letter.reason === '' || live.wait === letter.message) return false;
-      draft.keepLive({ heard: true, wait: letter.message });
+      if (live.phase !== 'Made' || change.reason === '' || live.wait === change.message) return false;
+      draft.keepLive({ acknowledged: true, wait: change.message });
       return true;
     case 'Provisioning':
       if (live.phase !== 'Made') return false;
-      draft.keepLive({ heard: true, phase: 'Placed', wait: undefined });
+      draft.keepLive({ acknowledged: true, phase: 'Placed', wait: undefined });
       return true;
     case 'Running':
       if (live.phase !== 'Made' && live.phase !== 'Placed') return false;
-      draft.keepLive({ heard: true, phase: 'Running', wait: undefined, runningSince: letter.time });
-      noteRestored(draft, letter.unrestored);
+      draft.keepLive({ acknowledged: true, phase: 'Running', wait: undefined, runningSince: change.time });
+      noteRestored(draft, change.unrestored);
       draft.keep({ recovering: undefined });
       return true;
     default: {
-      if (live.phase === 'Ended' && letter.gone !== true) return false;
-      if (live.phase !== 'Ended') ended(live, letter);
-      if (letter.gone === true) draft.keep({ live: undefined });
+      if (live.phase === 'Ended' && change.gone !== true) return false;
+      if (live.phase !== 'Ended') ended(live, change);
+      if (change.gone === true) draft.keep({ live: undefined });
       return true;
     }
   }
@@ -99,7 +99,7 @@ function noteUnsaved(draft: SingleAttemptDraft, live: Live, why: string): boolea
   const message = `not saved yet, it is tried again: ${why}`;
   const said = conditions?.find(({ type }) => type === 'StateSaved');
   if (live.unsaved === true && said?.message === message) return false;
-  draft.keepLive({ heard: true, phase: 'Running', unsaved: true, runningSince: live.runningSince ?? draft.now });
+  draft.keepLive({ acknowledged: true, phase: 'Running', unsaved: true, runningSince: live.runningSince ?? draft.now });
   draft.condition('StateSaved', false, 'CollectionFailed', message);
   return true;
 }
@@ -114,7 +114,7 @@ function attemptGone(draft: SingleAttemptDraft, live: Live, message: string): vo
 /** The first note of an epoch holds. */
 function noteSecrets(
   draft: SingleAttemptDraft,
-  { versions }: Extract<ObjectMessage, { letter: 'SecretsPinned' }>,
+  { versions }: Extract<ObjectMessage, { type: 'SecretsPinned' }>,
 ): boolean {
   if (draft.status.secretVersions !== undefined) return false;
   const entries = Object.entries(versions);
@@ -147,7 +147,8 @@ export function handleFailedEffect(
       return true;
     case 'Tell':
       if (effect.to.kind !== 'Attempt' || effect.to.name !== name) return false;
-      if (reason === 'NotFound' && (live.heard || draft.deleting)) attemptGone(draft, live, 'its Attempt is not there');
+      if (reason === 'NotFound' && (live.acknowledged || draft.deleting))
+        attemptGone(draft, live, 'its Attempt is not there');
       else resyncLater(draft);
       return true;
     case 'DeleteChild':

@@ -6,7 +6,7 @@ import { rfc3339 } from '../../api/time.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { SingleAttemptDraft } from './draft.js';
 
-type ActivitySeen = Extract<ObjectMessage, { letter: 'ActivitySeen' }>;
+type ActivitySeen = Extract<ObjectMessage, { type: 'ActivitySeen' }>;
 
 /** What was said to be under way and is not said again within this has ended with its client: three of the client's minutes. */
 const BUSY_LAPSE_MS = 3 * 60_000;
@@ -15,17 +15,17 @@ const BUSY_LAPSE_MS = 3 * 60_000;
 const NEWS_MS = 30_000;
 
 /** True when it is news. */
-export function noteActivity(draft: SingleAttemptDraft, letter: ActivitySeen): boolean {
+export function noteActivity(draft: SingleAttemptDraft, message: ActivitySeen): boolean {
   const { live } = draft;
-  // I8: a front door that still looks at an earlier epoch keeps nothing awake.
-  if (live?.epoch !== letter.epoch || live.phase !== 'Running' || live.stopping) return false;
+  // I8: a server that still looks at an earlier epoch keeps nothing awake.
+  if (live?.epoch !== message.epoch || live.phase !== 'Running' || live.stopping) return false;
   const { activeAt = 0, busyAt } = draft.private;
-  const at = Math.min(letter.at, draft.now);
-  const sameBusy = (busyAt !== undefined) === letter.busy;
+  const at = Math.min(message.at, draft.now);
+  const sameBusy = (busyAt !== undefined) === message.busy;
   // An end is told once what is brief has rested: each counts, or it would be idle too early.
-  if (sameBusy && at - activeAt < (letter.busy ? NEWS_MS : 1)) return false;
+  if (sameBusy && at - activeAt < (message.busy ? NEWS_MS : 1)) return false;
   const latest = Math.max(activeAt, at);
-  draft.keep({ activeAt: latest, busyAt: letter.busy ? Math.max(busyAt ?? 0, at) : undefined });
+  draft.keep({ activeAt: latest, busyAt: message.busy ? Math.max(busyAt ?? 0, at) : undefined });
   draft.say({ lastActivityTime: rfc3339(latest) });
   return true;
 }

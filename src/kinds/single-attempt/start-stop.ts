@@ -31,7 +31,7 @@ export function startAttempt(draft: SingleAttemptDraft): void {
   const epoch = draft.private.epoch + 1;
   draft.keep({
     epoch,
-    live: { epoch, phase: 'Made', heard: false, stopping: false },
+    live: { epoch, phase: 'Made', acknowledged: false, stopping: false },
     notBefore: undefined,
     busyAt: undefined,
   });

@@ -33,8 +33,8 @@ export interface Live {
   readonly epoch: number;
   /** Made: it waits for a place, or nothing was heard of it yet. Ended: what is left of it is being removed. */
   readonly phase: 'Made' | 'Placed' | 'Running' | 'Ended';
-  /** It has spoken, so it exists; when it is not found any more, it is gone. */
-  readonly heard: boolean;
+  /** It has sent a message, so it exists; when it is not found any more, it is gone. */
+  readonly acknowledged: boolean;
   /** Asked to stop, or to go. */
   readonly stopping: boolean;
   /** Nothing of it runs any more, and it has not ended: what it was to save could not be saved yet. */

@@ -41,7 +41,7 @@ export const sweepKind: KindDefinition = {
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
   initialStatus: (sweep: This): SweepStatus => ({ phase: 'Pending', estimate: estimateWork(sweep) }),
   references: ({ spec }: This) => jobSpecReferences(spec.template.spec, 'spec.template.spec'),
-  plainSight: ({ spec }: This) => plaintextSecretCheckOf(spec.template.spec, 'spec.template.spec'),
+  plaintextSecretCheck: ({ spec }: This) => plaintextSecretCheckOf(spec.template.spec, 'spec.template.spec'),
   unbuilt: true,
   runsWork: true,
   machine: plainMachine<SweepSpec, SweepStatus>(),

@@ -58,7 +58,7 @@ export const trainingJobKind: KindDefinition = {
   },
   initialStatus: (training: This): TrainingJobStatus => ({ phase: 'Pending', estimate: estimateWork(training) }),
   references: trainingJobReferences,
-  plainSight: ({ spec }: This) => plaintextSecretCheckOf(spec.overrides ?? {}, 'spec.overrides'),
+  plaintextSecretCheck: ({ spec }: This) => plaintextSecretCheckOf(spec.overrides ?? {}, 'spec.overrides'),
   unbuilt: true,
   runsWork: true,
   machine: plainMachine<TrainingJobSpec, TrainingJobStatus>(),

@@ -8,18 +8,18 @@ import { parseBytes } from '../../api/quantity.js';
 import type { ObjectMessage, RevisionRef, MessageSender } from '../object-message.js';
 import { DEFAULT_HISTORY, type Lease, MOST_WAITING, type Revision, type VolumeDraft, type Waiter } from './state.js';
 
-type Wanted = Extract<ObjectMessage, { letter: 'LeaseWanted' }>;
-type Returned = Extract<ObjectMessage, { letter: 'LeaseReturned' }>;
+type Wanted = Extract<ObjectMessage, { type: 'LeaseWanted' }>;
+type Returned = Extract<ObjectMessage, { type: 'LeaseReturned' }>;
 
 /** As it is called in `status.revision`. */
 export function refOf({ number, digest }: Revision): RevisionRef {
   return { revision: String(number), digest };
 }
 
-export function takeWish(draft: VolumeDraft, letter: Wanted, from: MessageSender): void {
+export function takeWish(draft: VolumeDraft, message: Wanted, from: MessageSender): void {
   const { lease } = draft.private;
   const { kind, name } = from.address;
-  const { term, epoch, attempt } = letter;
+  const { term, epoch, attempt } = message;
   const asker: Lease = { kind, name, uid: from.uid, term, epoch, attempt };
   if (lease?.uid === from.uid) {
     if (term < lease.term) return; // late
@@ -52,16 +52,16 @@ function awaitFree(draft: VolumeDraft, { kind, name, uid }: Waiter): void {
   if (!known && waiting.length < MOST_WAITING) draft.keep({ waiting: [...waiting, { kind, name, uid }] });
 }
 
-export function takeReturn(draft: VolumeDraft, letter: Returned, from: MessageSender): void {
+export function takeReturn(draft: VolumeDraft, message: Returned, from: MessageSender): void {
   const { lease, returned: before, waiting } = draft.private;
-  const { uid, term, of } = letter;
+  const { uid, term, of } = message;
   const { kind, name } = from.address;
   const writer: Waiter = { kind, name, uid: from.uid };
   const mine = of === undefined || of === draft.volume.metadata.uid;
   if (mine && lease?.uid === uid && lease.term === term) {
-    const committed = letter.saved === undefined ? undefined : commit(draft, letter.saved);
+    const committed = message.saved === undefined ? undefined : commit(draft, message.saved);
     draft.keep({ lease: undefined, returned: { uid, term, committed: committed?.number }, usedAt: draft.now });
-    draft.tell(writer, { letter: 'LeaseEnded', term, committed: committed && refOf(committed) }, true);
+    draft.tell(writer, { type: 'LeaseEnded', term, committed: committed && refOf(committed) }, true);
     free(draft);
     return;
   }
@@ -69,12 +69,12 @@ export function takeReturn(draft: VolumeDraft, letter: Returned, from: MessageSe
   const again = mine && before?.uid === uid && before.term === term ? before.committed : undefined;
   // Others may have held it since: what it has brought is safe while it is among the revisions.
   const committed = draft.private.revisions.find(
-    ({ number, digest }) => number === again || (mine && digest === letter.saved?.digest),
+    ({ number, digest }) => number === again || (mine && digest === message.saved?.digest),
   );
   if (waiting.some((waiter) => isSame(waiter, writer))) {
     draft.keep({ waiting: without(waiting, writer) });
   }
-  draft.tell(writer, { letter: 'LeaseEnded', term, committed: committed && refOf(committed) }, false);
+  draft.tell(writer, { type: 'LeaseEnded', term, committed: committed && refOf(committed) }, false);
 }
 
 /** The holder is not there any more. */
@@ -87,7 +87,7 @@ export function holderGone(draft: VolumeDraft): void {
 
 /** A holder that forgot the lease, or went without returning it, keeps nobody waiting. */
 export function check(draft: VolumeDraft, { kind, name, uid, term }: Lease): void {
-  draft.tell({ kind, name }, { letter: 'LeaseChecked', uid, term }, false);
+  draft.tell({ kind, name }, { type: 'LeaseChecked', uid, term }, false);
 }
 
 /** Equal files are no new revision. */
@@ -109,7 +109,7 @@ export function trim(draft: VolumeDraft): void {
 }
 
 function free(draft: VolumeDraft): void {
-  for (const waiter of draft.private.waiting) draft.tell(waiter, { letter: 'LeaseFree' }, true);
+  for (const waiter of draft.private.waiting) draft.tell(waiter, { type: 'LeaseFree' }, true);
   draft.keep({ waiting: [] });
 }
 
@@ -119,11 +119,11 @@ function grant(draft: VolumeDraft, { kind, name, uid, term }: Lease, stored: boo
   const most = size === undefined ? undefined : parseBytes(size);
   const home = newest && refOf(newest);
   // To the object that has the name now: another incarnation gives back what the one before held.
-  draft.tell({ kind, name }, { letter: 'LeaseGranted', uid, term, home, size: most }, stored);
+  draft.tell({ kind, name }, { type: 'LeaseGranted', uid, term, home, size: most }, stored);
 }
 
 function deny(draft: VolumeDraft, { kind, name, uid, term }: Lease, reason: string, message: string): void {
-  draft.tell({ kind, name, uid }, { letter: 'LeaseDenied', term, reason, message }, false);
+  draft.tell({ kind, name, uid }, { type: 'LeaseDenied', term, reason, message }, false);
 }
 
 function isSame(a: Waiter, b: Waiter): boolean {

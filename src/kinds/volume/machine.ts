@@ -48,12 +48,12 @@ function take(draft: VolumeDraft, message: Message<VolumeSpec, VolumeStatus>): b
       return true;
     }
     case 'MessageReceived':
-      switch (message.letter.letter) {
+      switch (message.content.type) {
         case 'LeaseWanted':
-          takeWish(draft, message.letter, message.from);
+          takeWish(draft, message.content, message.from);
           return true;
         case 'LeaseReturned':
-          takeReturn(draft, message.letter, message.from);
+          takeReturn(draft, message.content, message.from);
           return true;
         default:
           return false;
@@ -120,13 +120,13 @@ function toDecision(current: This, draft: VolumeDraft): VolumeDecision {
   const kept = equalJson(current.private, draft.private) ? undefined : draft.private;
   const same = !moved && kept === undefined && equalJson(current.object.status, draft.status);
   if (same && draft.effects.length === 0) {
-    return draft.letters.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], letters: draft.letters };
+    return draft.volatile.length === 0 ? IGNORED : { outcome: 'Volatile', changes: [], volatile: draft.volatile };
   }
   return {
     outcome: 'Next',
     status: draft.status,
     effects: draft.effects,
-    letters: draft.letters,
+    volatile: draft.volatile,
     ...(kept && { private: kept }),
     ...(moved && { finalizers }),
   };

@@ -69,7 +69,7 @@ export class VolumeDraft {
   status: VolumeStatus;
   readonly effects: Effect[] = [];
   /** Answers that change nothing: whoever misses one asks again. */
-  readonly letters: LaterEffect[] = [];
+  readonly volatile: LaterEffect[] = [];
 
   constructor({ object, address, private: kept }: Current<VolumeSpec, VolumeStatus, VolumePrivate>, now: number) {
     this.volume = object;
@@ -95,13 +95,13 @@ export class VolumeDraft {
   /** With a uid, only that incarnation gets it. `stored`: it belongs to a change of this decision, and is sent after its commit at least once. */
   tell(
     to: { readonly kind: string; readonly name: string; readonly uid?: string | undefined },
-    letter: ObjectMessage,
+    message: ObjectMessage,
     stored: boolean,
   ): void {
     const { org, project } = this.self;
     const address: Address = { org, kind: to.kind, project, name: to.name };
-    const effect: LaterEffect = { type: 'Tell', to: address, uid: to.uid, letter };
+    const effect: LaterEffect = { type: 'Tell', to: address, uid: to.uid, message };
     if (stored) this.effects.push(effect);
-    else this.letters.push(effect);
+    else this.volatile.push(effect);
   }
 }

@@ -23,7 +23,7 @@ export interface WebhookEndpointPrivate {
 
 type Here = Current<WebhookEndpointSpec, WebhookEndpointStatus, WebhookEndpointPrivate>;
 type Decided = PlainDecision<WebhookEndpointStatus, WebhookEndpointPrivate>;
-type Seen = Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>;
+type Seen = Extract<ObjectMessage, { type: 'DeliveriesSeen' }>;
 
 const PREVIOUS_ENDS = 'previous-secret-ends';
 /** So many latest deliveries have to fail before the receiver counts as failing. Source: spec, "Failure handling". */
@@ -154,7 +154,7 @@ export const webhookEndpointMachine: Machine<
       case 'TimerFired':
         return message.timer === PREVIOUS_ENDS ? endPrevious(current, context) : IGNORED;
       case 'MessageReceived':
-        return message.letter.letter === 'DeliveriesSeen' ? see(current, message.letter, context) : IGNORED;
+        return message.content.type === 'DeliveriesSeen' ? see(current, message.content, context) : IGNORED;
       default:
         return IGNORED;
     }

@@ -36,13 +36,13 @@ export function readSshUser(user: string): WorkspaceName | undefined {
   return complaint === undefined && sshUser({ org, project, name }) === user ? { org, project, name } : undefined;
 }
 
-/** Path of a tool at the front door, with its slash. */
+/** Path of a tool at the HTTP server, with its slash. */
 export function toolPath({ org, project, name }: WorkspaceName, tool: BrowserTool): string {
   return `/tools/${org}/${project}/${name}/${tool}/`;
 }
 
 /**
- * Where its tools are shown. `base`: the front door's, which is theirs as well unless there is a `domain`: then each Workspace
+ * Where its tools are shown. `base`: the HTTP server's, which is theirs as well unless there is a `domain`: then each Workspace
  * has a name of its own below that, by its uid, so that a later namesake does not inherit what pages have left in a browser.
  */
 export function toolOrigin(base: string, uid: string, domain: string | undefined): string {

@@ -46,7 +46,7 @@ export const workspaceKind: KindDefinition = {
   initialStatus: (object: This): WorkspaceStatus => ({ phase: 'Pending', estimate: estimateWork(object) }),
   references: workspaceReferences,
   blobs: ({ status }: This) => (status.home?.digest === undefined ? [] : [status.home.digest]),
-  plainSight: (object: This) => plaintextSecretCheckOf(object.spec),
+  plaintextSecretCheck: (object: This) => plaintextSecretCheckOf(object.spec),
   unsupported: unsupportedFields,
   subresources: ['exec', 'files', 'logs', 'processes', 'terminal', 'tools'],
   workRefusals: { starting: 'WorkspaceStarting', notRunning: 'Conflict', failed: 'Conflict' },

@@ -39,7 +39,7 @@ export function reconcileLease(draft: WorkspaceDraft): void {
   if (!needless) return;
   const returning: HomeLease = { ...lease, at: 'Returning', since: draft.now };
   draft.keep({ lease: returning });
-  draft.effects.push(letterOf(draft, returning));
+  draft.effects.push(leaseMessage(draft, returning));
 }
 
 /** Always a new term: what may still be on its way of an earlier one means nothing. */
@@ -47,7 +47,7 @@ function askFor(draft: WorkspaceDraft, volume: string, epoch: number): void {
   const term = draft.private.terms + 1;
   const lease: HomeLease = { volume, term, epoch, at: 'Wanted', since: draft.now };
   draft.keep({ lease, terms: term });
-  draft.effects.push(letterOf(draft, lease));
+  draft.effects.push(leaseMessage(draft, lease));
 }
 
 /** It goes without waiting for anything: what it holds is let go of. */
@@ -55,24 +55,24 @@ export function abandonHome(draft: WorkspaceDraft): void {
   const { lease } = draft.private;
   if (lease === undefined) return;
   draft.keep({ lease: undefined });
-  draft.effects.push(letterOf(draft, { ...lease, at: 'Returning' }));
+  draft.effects.push(leaseMessage(draft, { ...lease, at: 'Returning' }));
 }
 
 /** What the Volume should have heard. */
 export function remindVolume(draft: WorkspaceDraft): void {
   const { lease } = draft.private;
-  if (lease !== undefined && lease.at !== 'Granted') draft.reminders.push(letterOf(draft, lease));
+  if (lease !== undefined && lease.at !== 'Granted') draft.reminders.push(leaseMessage(draft, lease));
 }
 
-function letterOf(draft: WorkspaceDraft, lease: HomeLease): LaterEffect {
+function leaseMessage(draft: WorkspaceDraft, lease: HomeLease): LaterEffect {
   const { org, project } = draft.self;
   const { uid } = draft.object.metadata;
   const { term, epoch, of, saved } = lease;
-  const letter: ObjectMessage =
+  const message: ObjectMessage =
     lease.at === 'Returning'
-      ? { letter: 'LeaseReturned', uid, term, of, saved }
-      : { letter: 'LeaseWanted', term, epoch, attempt: draft.attemptName(epoch) };
-  return { type: 'Tell', to: { org, kind: 'Volume', project, name: lease.volume }, letter };
+      ? { type: 'LeaseReturned', uid, term, of, saved }
+      : { type: 'LeaseWanted', term, epoch, attempt: draft.attemptName(epoch) };
+  return { type: 'Tell', to: { org, kind: 'Volume', project, name: lease.volume }, message };
 }
 
 /** When an answer is asked for again. */
@@ -89,16 +89,16 @@ export function leaseTimer({ private: { lease } }: WorkspaceDraft): number | und
 }
 
 /** Undefined: the message is about something else. False: it means nothing here. */
-export function takeLeaseLetter(
+export function takeLeaseMessage(
   draft: WorkspaceDraft,
-  letter: ObjectMessage,
+  message: ObjectMessage,
   sender: MessageSender,
 ): boolean | undefined {
   const { lease } = draft.private;
   const from = sender.address.name;
-  switch (letter.letter) {
+  switch (message.type) {
     case 'LeaseGranted': {
-      const { uid, term, home, size } = letter;
+      const { uid, term, home, size } = message;
       const own = uid === draft.object.metadata.uid;
       if (!own || !isAsked(lease, from, term)) return giveBack(draft, sender, uid, term);
       const { epoch } = lease;
@@ -106,18 +106,18 @@ export function takeLeaseLetter(
       return true;
     }
     case 'LeaseDenied':
-      if (!isAsked(lease, from, letter.term)) return false;
-      return denied(draft, lease, letter.reason, letter.message);
+      if (!isAsked(lease, from, message.term)) return false;
+      return denied(draft, lease, message.reason, message.message);
     case 'LeaseFree':
       if (lease?.at !== 'Denied' || lease.volume !== from) return false;
       askFor(draft, lease.volume, lease.epoch);
       return true;
     case 'LeaseEnded':
-      if (lease?.at !== 'Returning' || lease.volume !== from || lease.term !== letter.term) return false;
-      ended(draft, lease, letter.committed);
+      if (lease?.at !== 'Returning' || lease.volume !== from || lease.term !== message.term) return false;
+      ended(draft, lease, message.committed);
       return true;
     case 'LeaseChecked':
-      return giveBack(draft, sender, letter.uid, letter.term);
+      return giveBack(draft, sender, message.uid, message.term);
     default:
       return undefined;
   }
@@ -137,7 +137,7 @@ function denied(draft: WorkspaceDraft, lease: HomeLease, reason: string, message
 function ended(
   draft: WorkspaceDraft,
   { epoch, saved, volume }: HomeLease,
-  committed: Extract<ObjectMessage, { letter: 'LeaseEnded' }>['committed'],
+  committed: Extract<ObjectMessage, { type: 'LeaseEnded' }>['committed'],
 ): void {
   draft.keep({ lease: undefined });
   if (saved === undefined) return;
@@ -156,9 +156,9 @@ function giveBack(draft: WorkspaceDraft, { address, uid: of }: MessageSender, ui
   const { lease } = draft.private;
   const mine = uid === draft.object.metadata.uid && lease?.volume === address.name && lease.term === term;
   if (mine) return false;
-  const letter: ObjectMessage = { letter: 'LeaseReturned', uid, term, of };
+  const message: ObjectMessage = { type: 'LeaseReturned', uid, term, of };
   // Stored: nobody would ask for it again.
-  draft.effects.push({ type: 'Tell', to: address, letter });
+  draft.effects.push({ type: 'Tell', to: address, message });
   return true;
 }
 

@@ -25,7 +25,7 @@ import { decisionOf, stoppedBy } from '../single-attempt/draft.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
 import { openDraft, SCHEDULE_LEAD_MS, type Workspace, type WorkspaceDraft, type WorkspacePrivate } from './state.js';
 import { attemptEnded, isHeld, reconcile, waitForSchedule } from './reconcile.js';
-import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseLetter } from './lease.js';
+import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseMessage } from './lease.js';
 import { reportStatus, toolsFound } from './report-status.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 
@@ -68,11 +68,11 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
       return true;
     }
     case 'MessageReceived': {
-      const { letter, from } = message;
+      const { content, from } = message;
       return (
-        takeTools(draft, letter) ??
-        takeLeaseLetter(draft, letter, from) ??
-        handleMessage(draft, letter, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
+        takeTools(draft, content) ??
+        takeLeaseMessage(draft, content, from) ??
+        handleMessage(draft, content, from.address.name, (live, ended) => attemptEnded(draft, live, ended))
       );
     }
     case 'EffectFailed': {
@@ -92,9 +92,9 @@ function takeUpdate(draft: WorkspaceDraft, before: Workspace, by: Author | undef
 }
 
 /** Undefined: the message is about something else. */
-function takeTools(draft: WorkspaceDraft, letter: ObjectMessage): boolean | undefined {
-  if (letter.letter !== 'ToolsFound') return undefined;
-  const { epoch, tools } = letter;
+function takeTools(draft: WorkspaceDraft, message: ObjectMessage): boolean | undefined {
+  if (message.type !== 'ToolsFound') return undefined;
+  const { epoch, tools } = message;
   // I8: what was found in an earlier session says nothing of this one.
   if (draft.live?.epoch !== epoch || equalJson(toolsFound(draft), tools)) return false;
   draft.keep({ found: { epoch, tools } });

@@ -142,17 +142,17 @@ export function scheduleTimers(draft: WorkspaceDraft): Readonly<Record<'ready' |
 }
 
 /** What was collected of the home goes to the Volume. */
-export function attemptEnded(draft: WorkspaceDraft, live: Live, letter: AttemptChanged): void {
+export function attemptEnded(draft: WorkspaceDraft, live: Live, change: AttemptChanged): void {
   noteEnd(draft, live);
-  keepHome(draft, live, letter);
-  if (!draft.deleting) afterEnd(draft, live, letter);
+  keepHome(draft, live, change);
+  if (!draft.deleting) afterEnd(draft, live, change);
 }
 
 /** Saved is said once the Volume has it. */
-function keepHome(draft: WorkspaceDraft, live: Live, letter: AttemptChanged): void {
+function keepHome(draft: WorkspaceDraft, live: Live, change: AttemptChanged): void {
   const { lease } = draft.private;
   if (lease?.at !== 'Granted' || lease.epoch !== live.epoch) return;
-  const files = savedOf(HOME_OUTPUT, live, letter);
+  const files = savedOf(HOME_OUTPUT, live, change);
   switch (files.saved) {
     case 'Whole': {
       const { digest, size, time } = files;

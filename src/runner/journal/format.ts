@@ -3,12 +3,12 @@
  * No record holds an environment, a command or a secret (I11): only what a following runner must know to report the work
  * and to clean up after it.
  *
- * Formats. 3 (now): `saving`. 2: `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
+ * Formats. 4 (now): a `slot` in `saving`, which was its `place`. 3: `saving`. 2: `end` carries the whole state. 1: `end` carried the fields of the state flat, next to `id`.
  */
 import type { WorkState } from '../../engines/compute/contract/engine.js';
 import type { OutputOrder } from '../work/path-map.js';
 
-export const JOURNAL_FORMAT = 3;
+export const JOURNAL_FORMAT = 4;
 
 export type JournalRecord =
   | { readonly r: 'format'; readonly format: number }
@@ -23,8 +23,8 @@ export type JournalRecord =
 
 /** Files that must not be cleared away before they are saved. */
 export interface UnderSave {
-  /** Number of the place in which they lie. */
-  readonly place: number;
+  /** Number of the scratch slot in which they lie. */
+  readonly slot: number;
   readonly order: OutputOrder;
   /** Its last state, but for the outputs; Lost while it runs. */
   readonly end: WorkState;
@@ -62,6 +62,11 @@ const upcasters: Readonly<Record<number, (line: Record<string, unknown>) => Reco
     if (line['r'] !== 'end' || line['state'] !== undefined) return line;
     const { r, ...state } = line;
     return { r, state };
+  },
+  3: (line) => {
+    if (line['r'] !== 'saving') return line;
+    const { place: slot, ...rest } = line;
+    return { ...rest, slot };
   },
 };
 
@@ -120,8 +125,8 @@ export function foldRecord(works: Map<string, JournaledWork>, record: JournalRec
     }
     case 'saving': {
       const work = works.get(record.id);
-      const { place, order, end } = record;
-      if (work !== undefined) works.set(record.id, { ...work, saving: { place, order, end } });
+      const { slot, order, end } = record;
+      if (work !== undefined) works.set(record.id, { ...work, saving: { slot, order, end } });
       return epoch;
     }
     case 'end': {

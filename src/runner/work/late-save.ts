@@ -39,7 +39,7 @@ export class LateSave {
 
   private async run(): Promise<void> {
     const { deps, saving } = this;
-    const outputs = await saveOutputs(saving.order, deps.scratch.heldPlace(saving.place), deps, {
+    const outputs = await saveOutputs(saving.order, deps.scratch.heldSlot(saving.slot), deps, {
       report: (how) => this.tell({ ...this.current, saving: how }),
       abandoned: this.abandoned.signal,
     });
@@ -52,7 +52,7 @@ export class LateSave {
     this.tell(end);
     try {
       if (problem !== undefined) throw problem;
-      await deps.scratch.release(saving.place);
+      await deps.scratch.release(saving.slot);
     } catch (error) {
       deps.report(`${end.id}: ${(error as Error).message}`);
     }

@@ -209,7 +209,7 @@ export class Scratch {
     }
   }
 
-  heldPlace(number: number): ScratchFiles {
+  heldSlot(number: number): ScratchFiles {
     return { realPath: (part) => join(this.real, String(number), part) };
   }
 

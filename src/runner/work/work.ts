@@ -230,7 +230,7 @@ export class Work {
     if (slot === undefined || !spec.outputs.some(({ vital }) => vital === true)) return;
     this.noted = true;
     await deps
-      .journalSaving(spec.id, { place: slot.number, order: outputOrderOf(spec), end })
+      .journalSaving(spec.id, { slot: slot.number, order: outputOrderOf(spec), end })
       .catch((error: Error) => deps.report(`${spec.id}: ${error.message}`));
   }
 

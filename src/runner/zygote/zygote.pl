@@ -30,14 +30,14 @@ sub serve {
     eval $RARE; ## no critic (ProhibitStringyEval)
     die $@ if $@;
     $RARE = '';
-    my $door = listen_at($ZYGOTE);
+    my $listener = listen_at($ZYGOTE);
     local $SIG{CHLD} = sub { };
     local $SIG{PIPE} = 'IGNORE';
     syswrite STDOUT, "ready\n";
     my %living;
     my $asked = '';
     my $wanted = '';
-    vec($wanted, fileno($_), 1) = 1 for $door, \*STDIN;
+    vec($wanted, fileno($_), 1) = 1 for $listener, \*STDIN;
     while (1) {
         while ((my $pid = waitpid -1, 1) > 0) { delete $living{$pid} }
         # A child that ends just before this is slept over no longer than that.
@@ -47,11 +47,11 @@ sub serve {
             sysread STDIN, $asked, 65536, length $asked or exit;
             while ($asked =~ s/^(\d+)\n//) { kill 'KILL', $1 if $living{$1} }
         }
-        next if !vec($readable, fileno $door, 1) || !accept(my $runner, $door);
+        next if !vec($readable, fileno $listener, 1) || !accept(my $runner, $listener);
         # New namespaces for mounts, process ids, network, IPC and host name; SIGCHLD.
         my $pid = syscall $CALL{clone}, 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 17, 0, 0, 0, 0;
         if ($pid == 0) {
-            close $door;
+            close $listener;
             become_box($runner);
             return;
         }
@@ -62,10 +62,10 @@ sub serve {
 
 sub listen_at {
     my ($path) = @_;
-    socket my $door, 1, 1, 0 or die "socket: $!\n";
-    bind $door, pack('S a*', 1, "$path\0") or die "$path: $!\n";
-    listen $door, 511 or die "$path: $!\n";
-    return $door;
+    socket my $listener, 1, 1, 0 or die "socket: $!\n";
+    bind $listener, pack('S a*', 1, "$path\0") or die "$path: $!\n";
+    listen $listener, 511 or die "$path: $!\n";
+    return $listener;
 }
 
 # ---- The child

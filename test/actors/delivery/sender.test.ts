@@ -34,17 +34,17 @@ async function phases(f: Fixture): Promise<Record<string, number>> {
   return Object.fromEntries(rows);
 }
 
-interface House {
+interface SenderFixture {
   readonly sender: ReturnType<typeof openSender>;
   readonly counts: Map<string, number>;
   stop(): Promise<void>;
 }
 
-async function openHouse(
+async function openSenderFixture(
   t: Parameters<typeof openFixture>[0],
   f: Fixture,
   more: Partial<SenderDeps> & { readonly recordResults?: Deliveries['recordResults']; readonly slowMs?: number } = {},
-): Promise<House> {
+): Promise<SenderFixture> {
   const counts = new Map<string, number>();
   const server = await openServer(t, (request, response) => {
     const id = String(request.headers['webhook-id']);
@@ -100,7 +100,7 @@ run('what does not fit into memory is sent as well, each once, beside what is gi
   await fill(f, 'few', 10);
   await fill(f, 'paused', 20);
   await fill(f, 'gone', 20);
-  const { counts } = await openHouse(t, f);
+  const { counts } = await openSenderFixture(t, f);
   await until('all are settled', async () => (await phases(f))['Pending'] === undefined, 60_000);
   t.deepEqual(await phases(f), { Succeeded: 1_510, Abandoned: 40 });
   t.is(counts.size, 1_510);
@@ -115,7 +115,7 @@ run('what storage could not note for a while is noted later, and sent no second 
   await fill(f, 'one', 50);
   const deliveries = openDeliveries(f.store.postgres);
   let away = 4;
-  const { counts } = await openHouse(t, f, {
+  const { counts } = await openSenderFixture(t, f, {
     recordResults: (results) => (away-- > 0 ? Promise.reject(new Error('away')) : deliveries.recordResults(results)),
   });
   await until('all are settled', async () => (await phases(f))['Succeeded'] === 50, 30_000);
@@ -128,7 +128,7 @@ run('what storage could not note for a while is noted later, and sent no second 
 run('a drain lets attempts in hand end and begins no others; what was not begun stays pending', async (t) => {
   const f = await openFixture(t);
   await fill(f, 'one', 100);
-  const { sender, counts, stop } = await openHouse(t, f, { slowMs: 100 });
+  const { sender, counts, stop } = await openSenderFixture(t, f, { slowMs: 100 });
   await until('some are in hand', () => counts.size >= 8);
   await sender.drain(5_000);
   await stop();
@@ -152,8 +152,8 @@ run('an endpoint is told about once per round how it stands, and again when it c
   const reports = openEndpointStatus({
     deliveries,
     endpoints: { get: () => one, all: () => [one] },
-    tell(_, letter) {
-      told.push(letter);
+    tell(_, message) {
+      told.push(message);
       return Promise.resolve(refusals-- <= 0);
     },
     onProblem: (message) => t.fail(message),
@@ -167,5 +167,5 @@ run('an endpoint is told about once per round how it stands, and again when it c
   stopping.abort();
   await reports.ended;
   const recent = [{ succeeded: false, time: attempt.at }];
-  t.deepEqual(told, [told[1], { letter: 'DeliveriesSeen', recent, succeeded: 0, failed: 1, last }]);
+  t.deepEqual(told, [told[1], { type: 'DeliveriesSeen', recent, succeeded: 0, failed: 1, last }]);
 });

@@ -1,4 +1,4 @@
-/** Owns what one case of the compute contract is, and what it may know of the machine around the work. */
+/** What one case of the compute contract is, and what it may know of the machine around the work. */
 import type { ExecutionContext } from 'ava';
 import type { EngineFacts } from '../../../src/engines/compute/contract/engine.js';
 import type { Harness } from '../compute-harness.js';

@@ -1,7 +1,7 @@
 /** Input and output of commands in work that runs: in the ordinary way, and as much of it for which an engine may have a quicker one. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { ExecEnd } from '../../../src/engines/compute/contract/engine.js';
-import { box, MiB, said, taken } from '../compute-harness.js';
+import { box, MiB, printed, taken } from '../compute-harness.js';
 import type { ContractCase } from './case.js';
 
 const exited = (exitCode: number): ExecEnd => ({ end: 'Exited', exitCode, timedOut: false });
@@ -59,7 +59,7 @@ const either = (bulk: boolean): readonly ContractCase[] => [
       // Its end, and a word before it, when all that came before is read.
       for (const word of ['', 'word']) {
         const reader = await h.exec(work.id, `head -c ${bytes.length} | wc -c; cat`, { bulk });
-        const output = said(reader, `${bytes.length}\n`);
+        const output = printed(reader, `${bytes.length}\n`);
         await reader.write(bytes);
         const rest = await output;
         if (word !== '') await reader.write(Buffer.from(word));
@@ -92,7 +92,7 @@ const either = (bulk: boolean): readonly ContractCase[] => [
         const start = await h.engine.exec(order, gone.signal);
         if (start.outcome !== 'Started') throw new Error(start.outcome);
         await start.execution.write(randomBytes(bytes));
-        await said(start.execution, 'begun');
+        await printed(start.execution, 'begun');
         gone.abort();
         await start.execution.write(randomBytes(bytes));
         t.deepEqual(await start.execution.ended, { end: 'WorkGone' });
@@ -142,7 +142,7 @@ const either = (bulk: boolean): readonly ContractCase[] => [
       const work = await h.running(box());
       const size = 24 * MiB;
       const flood = await h.exec(work.id, `head -c ${size} /dev/zero | (cat; echo done >/workspace/done)`, { bulk });
-      const output = await said(flood, '\0');
+      const output = await printed(flood, '\0');
       // It cannot get ahead by more than what lies in pipes and buffers.
       t.is((await h.ran(work.id, 'sleep 0.5; cat /workspace/done')).stdout, '');
       let bytes = 0;
@@ -153,7 +153,7 @@ const either = (bulk: boolean): readonly ContractCase[] => [
       t.deepEqual(await flood.ended, exited(0));
       // Its time is over, its caller gives up, and the work is removed, though nobody reads.
       const late = await h.exec(work.id, ['cat', '/dev/zero'], { bulk, timeoutSeconds: 1 });
-      const reader = await said(late, '\0');
+      const reader = await printed(late, '\0');
       await h.until('its program is gone', async () => {
         const { stdout } = await h.ran(work.id, 'cat /proc/[0-9]*/comm');
         return stdout.split('\n').filter((name) => name === 'cat').length === 1 || undefined;
@@ -164,11 +164,11 @@ const either = (bulk: boolean): readonly ContractCase[] => [
       const order = { work: work.id, command: ['cat', '/dev/zero'], env: {}, workingDir: '/', bulk };
       const start = await h.engine.exec(order, gone.signal);
       if (start.outcome !== 'Started') throw new Error(start.outcome);
-      await said(start.execution, '\0');
+      await printed(start.execution, '\0');
       gone.abort();
       t.deepEqual(await start.execution.ended, { end: 'WorkGone' });
       const stuck = await h.exec(work.id, ['cat', '/dev/zero'], { bulk });
-      const last = await said(stuck, '\0');
+      const last = await printed(stuck, '\0');
       await h.engine.remove(work.id, true, h.patience());
       await last.return?.();
       t.deepEqual(await stuck.ended, { end: 'WorkGone' });

@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import type { ExecEnd } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
-import { box, LIMITS, MiB, order, said, taken } from '../compute-harness.js';
+import { box, LIMITS, MiB, order, printed, taken } from '../compute-harness.js';
 
 const exited = (exitCode: number): ExecEnd => ({ end: 'Exited', exitCode, timedOut: false });
 
@@ -69,7 +69,7 @@ export const execCases: readonly ContractCase[] = [
         ['SIGKILL', 9],
       ] as const) {
         const sleeper = await h.exec(work.id, 'echo ready; exec sleep 600');
-        const output = await said(sleeper, 'ready');
+        const output = await printed(sleeper, 'ready');
         sleeper.signal(name);
         // A shell around it may say how it ended; the end is told when that is taken.
         while ((await output.next()).done !== true);
@@ -79,7 +79,7 @@ export const execCases: readonly ContractCase[] = [
         work.id,
         'exec 2>/dev/null; trap "echo bye; exit 7" TERM; echo ready; while :; do sleep 0.05; done',
       );
-      const output = await said(polite, 'ready');
+      const output = await printed(polite, 'ready');
       polite.signal('SIGTERM');
       t.is(Buffer.from((await output.next()).value?.data ?? []).toString(), 'bye\n');
       await output.return?.();
@@ -152,7 +152,7 @@ export const execCases: readonly ContractCase[] = [
         work.id,
         'until [ -e /workspace/up ]; do sleep 0.05; done; echo ready; exec sleep 600',
       );
-      await said(command, 'ready');
+      await printed(command, 'ready');
       await h.engine.stop(work.id, 30, h.patience());
       t.deepEqual(await command.ended, { end: 'WorkGone' });
       t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 0 });
@@ -215,7 +215,7 @@ export const execCases: readonly ContractCase[] = [
     run: async (t, h) => {
       const work = await h.running(box());
       const other = await h.exec(work.id, 'echo ready; exec sleep 600');
-      const output = await said(other, 'ready');
+      const output = await printed(other, 'ready');
       const killer = 'kill -9 1; kill -TERM 1; kill -9 -1; echo survived; exit 3';
       t.like(await h.ran(work.id, killer), { stdout: 'survived\n', end: exited(3) });
       while ((await output.next()).done !== true);

@@ -1,6 +1,6 @@
 /** Commands on a terminal of their own. */
 import type { ContractCase } from './case.js';
-import { box, said, taken } from '../compute-harness.js';
+import { box, printed, taken } from '../compute-harness.js';
 
 export const terminalCases: readonly ContractCase[] = [
   {
@@ -43,7 +43,7 @@ export const terminalCases: readonly ContractCase[] = [
           terminal: size,
         },
       );
-      const output = await said(interrupted, 'ready');
+      const output = await printed(interrupted, 'ready');
       await interrupted.write(Buffer.from('\x03'));
       while ((await output.next()).done !== true);
       t.deepEqual(await interrupted.ended, { end: 'Exited', exitCode: 4, timedOut: false });
@@ -53,7 +53,7 @@ export const terminalCases: readonly ContractCase[] = [
       const pasted = await h.exec(work.id, 'stty raw -echo; echo ready; sleep 0.3; head -c 300000 | wc -c', {
         terminal: size,
       });
-      const rest = await said(pasted, 'ready');
+      const rest = await printed(pasted, 'ready');
       await pasted.write(Buffer.alloc(300_000, 'x'));
       let text = '';
       for (let next = await rest.next(); next.done !== true; next = await rest.next()) {

@@ -1,4 +1,4 @@
-/** Owns an https server on loopback with a certificate of its own authority: the far end of the dialer's tests. */
+/** Runs an https server on loopback with a certificate of its own authority: what the dialer connects to in tests. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';

@@ -1,4 +1,4 @@
-/** Owns reading answers in tests without casts: a path into unknown JSON. */
+/** Reads answers in tests without casts: a path into unknown JSON. */
 
 /** The value at a path such as `metadata.resourceVersion` or `items.0.metadata.name`; undefined when it is not there. */
 export function at(value: unknown, path: string): unknown {

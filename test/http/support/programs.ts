@@ -1,9 +1,9 @@
-/** Owns what stands inside a box in tests of the front door: programs on real sockets of this machine, and executions by script. */
+/** Stands for what runs inside a box in tests of the HTTP layers: programs on real sockets of this machine, and executions by script. */
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Commands } from '../../../actors/work/commands.js';
 import type { ExecEnd, Execution, TerminalSize } from '../../../src/engines/compute/contract/engine.js';
-import { NO_COMMANDS } from './door.js';
+import { NO_COMMANDS } from './test-api.js';
 
 type Teardown = { teardown(release: () => Promise<void>): void };
 
@@ -74,7 +74,7 @@ export function talker(t: Teardown, said: string, stays = false): Promise<number
 }
 
 /** A program on a terminal, led by the test. */
-export interface Stage {
+export interface ScriptedCommands {
   readonly commands: Commands;
   readonly asked: Parameters<Commands['start']>[1][];
   readonly typed: Buffer[];
@@ -88,7 +88,7 @@ export interface Stage {
   readonly aborted: boolean;
 }
 
-export function openStage(): Stage {
+export function openScriptedCommands(): ScriptedCommands {
   const asked: Parameters<Commands['start']>[1][] = [];
   const typed: Buffer[] = [];
   const sizes: TerminalSize[] = [];

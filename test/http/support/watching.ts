@@ -1,4 +1,4 @@
-/** Owns reading a watch in tests: events as they come, waited for with a deadline. */
+/** Reads a watch in tests: events as they come, waited for with a deadline. */
 import { at, text } from './json.js';
 
 export interface Watching {

@@ -8,7 +8,7 @@ import { isScope } from '../../../src/api/access/scope.js';
 import type { Effect } from '../../../src/kinds/effect.js';
 import { apiKeyKind } from '../../../src/kinds/apikey/index.js';
 import { bearerHash } from '../../../src/kinds/serviceaccount/machine.js';
-import { ask, at, decided, momentAt, objectOf, owner, refusalOf } from '../decide.js';
+import { ask, at, decided, contextAt, objectOf, owner, refusalOf } from '../decide.js';
 
 const developer: Author = {
   name: 'dev@example.org',
@@ -46,7 +46,7 @@ test('a key is revealed once, and only its hash and first characters are kept', 
 test('two keys are never the same', (t) => {
   const [first, second] = [1, 2].map((seed) => {
     const message = { type: 'Created', by: owner } as const;
-    return decided(apiKeyKind, at(objectOf(apiKeyKind, {})), message, momentAt(undefined, seed)).reveal;
+    return decided(apiKeyKind, at(objectOf(apiKeyKind, {})), message, contextAt(undefined, seed)).reveal;
   });
   t.notDeepEqual(first, second);
 });

@@ -13,8 +13,8 @@ function attempt(status: Partial<AttemptStatus>): Stored {
 
 function says(completed: number, total?: number, epoch = EPOCH): Message {
   const address = { org: 'o-1', kind: 'Attempt', project: 'default', name: 'one' };
-  const letter = { letter: 'ProgressMade', epoch, completed, total } as const;
-  return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 0 }, letter };
+  const message = { type: 'ProgressMade', epoch, completed, total } as const;
+  return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 0 }, content: message };
 }
 
 const RUNNING = { phase: 'Running', progress: { stage: 'Running' } } as const;

@@ -33,7 +33,7 @@ export interface Work {
   readonly said: WorkReport[];
 }
 
-export interface Said {
+export interface PendingReport {
   readonly work: Work;
   readonly report: WorkReport;
 }
@@ -43,7 +43,7 @@ export class FakeEngine {
   /** Work that was started although it had been started before. */
   readonly startedAgain = new Set<string>();
   readonly #started = new Set<string>();
-  #waiting: Said[] = [];
+  #waiting: PendingReport[] = [];
 
   start(work: Omit<Work, 'ended' | 'said'>, now: number): void {
     if (this.works.has(work.id)) return;
@@ -109,12 +109,12 @@ export class FakeEngine {
     this.#end(work, { report: 'Exited', ...base, exitCode: good ? 0 : 1, outOfMemory, outputs });
   }
 
-  waiting(): readonly Said[] {
+  waiting(): readonly PendingReport[] {
     return this.#waiting;
   }
 
   /** The oldest report of the same work. */
-  take({ work }: Said): Said | undefined {
+  take({ work }: PendingReport): PendingReport | undefined {
     const at = this.#waiting.findIndex((said) => said.work === work);
     return at < 0 ? undefined : this.#waiting.splice(at, 1)[0];
   }

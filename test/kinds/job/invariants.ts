@@ -1,6 +1,6 @@
 /**
  * What must hold of a world at every moment (`checkAlways`) and when it has come to rest (`checkAtRest`). Throws, so that a
- * property test can shrink the story to the shortest one that breaks it.
+ * property test can shrink the scenario to the shortest one that breaks it.
  */
 import { deepEqual, equal, notEqual, ok } from 'node:assert/strict';
 import { IndexSet } from '../../../src/api/ranges.js';

@@ -23,14 +23,14 @@ const FATES: readonly Fate[] = [
   'hang',
 ];
 
-interface Story {
+interface Scenario {
   readonly spec: Partial<JobSpec> & { readonly completions: number; readonly parallelism: number };
   readonly fates: readonly number[];
   /** What happens next, as numbers. */
-  readonly tape: readonly number[];
+  readonly steps: readonly number[];
 }
 
-const stories: Arbitrary<Story> = record({
+const scenarios: Arbitrary<Scenario> = record({
   completions: integer({ min: 1, max: 8 }),
   wide: integer({ min: 1, max: 8 }),
   backoffLimit: integer({ min: 0, max: 6 }),
@@ -39,8 +39,8 @@ const stories: Arbitrary<Story> = record({
   cpu: constantFrom('100m', '1', '3'),
   timeout: constantFrom(undefined, '1h'),
   fates: array(nat(FATES.length - 1), { minLength: 1, maxLength: 24 }),
-  tape: array(nat(1_000), { maxLength: 240, size: 'max' }),
-}).map(({ completions, wide, backoffLimit, maxAttempts, onInterruption, cpu, timeout, fates, tape }) => ({
+  steps: array(nat(1_000), { maxLength: 240, size: 'max' }),
+}).map(({ completions, wide, backoffLimit, maxAttempts, onInterruption, cpu, timeout, fates, steps }) => ({
   spec: {
     command: ['true'],
     completions,
@@ -51,13 +51,13 @@ const stories: Arbitrary<Story> = record({
     ...(timeout !== undefined && { timeout }),
   },
   fates,
-  tape,
+  steps,
 }));
 
-function begin({ spec, fates }: Story): World {
+function begin({ spec, fates }: Scenario): World {
   const world = new World({
     capacity: CAPACITY,
-    // Work that ignores its end would run for ever: only the first epochs of a story may.
+    // Work that ignores its end would run for ever: only the first epochs of a scenario may.
     fate: (slot, epoch) => {
       const fate = FATES[fates[(slot * 5 + epoch) % fates.length] ?? 0] ?? 'succeed';
       return fate === 'hang' && spec.timeout === undefined ? 'succeed' : fate;
@@ -73,21 +73,21 @@ function stateOf(world: World): JobSpec['state'] | undefined {
 }
 
 /** One number: usually some lane, report or program goes on; sometimes a timer, a repeat, a client, or a crash. */
-function turn(world: World, story: Story, number: number): void {
+function turn(world: World, scenario: Scenario, number: number): void {
   const kind = number % 20;
   const pick = Math.floor(number / 20);
   if (kind === 19) world.crash();
   else if (kind >= 17) world.repeat(pick);
   else if (kind === 16) world.tick();
   else if (kind === 14) world.lose(pick);
-  else if (kind === 15) client(world, story, pick);
+  else if (kind === 15) client(world, scenario, pick);
   else {
     const choices = world.choices();
     choices[pick % Math.max(1, choices.length)]?.();
   }
 }
 
-function client(world: World, { spec }: Story, pick: number): void {
+function client(world: World, { spec }: Scenario, pick: number): void {
   const state = stateOf(world);
   switch (pick % 6) {
     case 0:
@@ -111,10 +111,10 @@ function client(world: World, { spec }: Story, pick: number): void {
 test('In any order, with repeats and crashes, a Job ends and leaves nothing behind', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const world = begin(story);
-        for (const number of story.tape) {
-          turn(world, story, number);
+      property(scenarios, (scenario) => {
+        const world = begin(scenario);
+        for (const number of scenario.steps) {
+          turn(world, scenario, number);
           checkAlways(world, CAPACITY);
         }
         world.settle();
@@ -129,9 +129,9 @@ test('In any order, with repeats and crashes, a Job ends and leaves nothing behi
 test('A suspended Job rests without Attempts, and runs to its end when it is resumed', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const world = begin(story);
-        for (const number of story.tape) turn(world, story, number);
+      property(scenarios, (scenario) => {
+        const world = begin(scenario);
+        for (const number of scenario.steps) turn(world, scenario, number);
         if (world.job() === undefined || !world.update({ state: 'Suspended' })) return;
         world.settle();
         checkAtRest(world);
@@ -150,9 +150,9 @@ test('A suspended Job rests without Attempts, and runs to its end when it is res
 test('A cancelled Job ends without Attempts under way, whatever they were doing', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const world = begin(story);
-        for (const number of story.tape) turn(world, story, number);
+      property(scenarios, (scenario) => {
+        const world = begin(scenario);
+        for (const number of scenario.steps) turn(world, scenario, number);
         if (world.job() === undefined) return;
         world.update({ state: 'Cancelled' });
         world.settle();
@@ -167,9 +167,9 @@ test('A cancelled Job ends without Attempts under way, whatever they were doing'
 test('A deleted Job takes its Attempts with it, and they end their work first', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const world = begin(story);
-        for (const number of story.tape) turn(world, story, number);
+      property(scenarios, (scenario) => {
+        const world = begin(scenario);
+        for (const number of scenario.steps) turn(world, scenario, number);
         world.remove(jobAddress());
         world.settle();
         equal(world.job(), undefined);

@@ -1,7 +1,7 @@
 /**
  * A small world for the machines of Job, Attempt and Node: their objects, the stored effects and timers between
  * them, an engine that runs work, and crashes. Nothing in it is real but the machines. What happens next is chosen by the
- * numbers of a tape, so that a property test can shrink a story.
+ * numbers of a scenario, so that a property test can shrink it.
  *
  * It is as unkind as the service may be: lanes run in any order among each other, effects are repeated, messages that
  * nothing stores are lost in a crash, the engine says everything again after one, and work may ignore being stopped.
@@ -9,7 +9,7 @@
 import { addressKey, type Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
-import { isLater } from '../../../actors/effects/table.js';
+import { isLater } from '../../../actors/effects/commit-effects.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
@@ -21,7 +21,7 @@ import { asRow, isStartable, jobStatusOf } from './views.js';
 import type { Entity } from './entity.js';
 import { kindOf } from './kinds.js';
 import { laneOf, type Task } from './lanes.js';
-import { FakeEngine, type Fate, type Said, type Work } from './fake-engine.js';
+import { FakeEngine, type Fate, type PendingReport, type Work } from './fake-engine.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 
@@ -69,8 +69,8 @@ export class World {
   }
 
   observe(capacity: ResourceAmounts = this.#rules.capacity): void {
-    const letter: ObjectMessage = { letter: 'NodeObserved', engine: 'fake', isolation: 'none', capacity };
-    this.#tell(LOCAL_NODE, undefined, letter, LOCAL_NODE, '', 0);
+    const message: ObjectMessage = { type: 'NodeObserved', engine: 'fake', isolation: 'none', capacity };
+    this.#tell(LOCAL_NODE, undefined, message, LOCAL_NODE, '', 0);
   }
 
   create(address: Address, spec: unknown, metadata: Partial<ApiObject['metadata']>): Entity | undefined {
@@ -146,8 +146,8 @@ export class World {
   }
 
   /** A message from outside of this world. */
-  send(to: Address, letter: ObjectMessage): void {
-    this.#tell(to, undefined, letter, LOCAL_NODE, '', 0);
+  send(to: Address, message: ObjectMessage): void {
+    this.#tell(to, undefined, message, LOCAL_NODE, '', 0);
   }
 
   remove(address: Address): void {
@@ -250,7 +250,7 @@ export class World {
     switch (decision.outcome) {
       case 'Volatile':
         for (const change of decision.changes) machine.sideState?.apply(entity.side, change);
-        for (const effect of decision.letters) this.#store(entity, effect, false);
+        for (const effect of decision.volatile) this.#store(entity, effect, false);
         break;
       case 'Next':
         entity.version += 1;
@@ -281,7 +281,7 @@ export class World {
       machine.sideState?.apply(entity.side, change);
     }
     for (const effect of decision.effects) this.#carry(entity, effect);
-    for (const letter of decision.letters ?? []) this.#store(entity, letter, false);
+    for (const message of decision.volatile ?? []) this.#store(entity, message, false);
   }
 
   #carry(entity: Entity, effect: Effect): void {
@@ -322,8 +322,8 @@ export class World {
     this.#store(entity, { type: 'CollectChildren', uid: entity.uid, orphan: false, answer: false }, true);
     for (const owner of ownerReferences) {
       const to = { org: entity.address.org, kind: owner.kind, project: entity.address.project, name: owner.name };
-      const letter: ObjectMessage = { letter: 'ChildGone', uid: entity.uid, kind: entity.address.kind };
-      this.#store(entity, { type: 'Tell', to, uid: owner.uid, letter }, true);
+      const message: ObjectMessage = { type: 'ChildGone', uid: entity.uid, kind: entity.address.kind };
+      this.#store(entity, { type: 'Tell', to, uid: owner.uid, message }, true);
     }
   }
 
@@ -366,7 +366,7 @@ export class World {
     const { org, project } = from.address;
     switch (effect.type) {
       case 'Tell':
-        if (!this.#tell(effect.to, effect.uid, effect.letter, from.address, from.uid, from.version)) {
+        if (!this.#tell(effect.to, effect.uid, effect.message, from.address, from.uid, from.version)) {
           this.#failed(task, 'NotFound');
         }
         return;
@@ -387,7 +387,7 @@ export class World {
           this.#activate(attempt);
           for (const lane of this.#lanesOf(attempt, LOCAL_NODE)) while (lane.length > 0) this.#runLane(lane, false);
         }
-        this.#tell(LOCAL_NODE, undefined, { letter: 'PlacesCounted', count: effect.count }, LOCAL_NODE, '', 0);
+        this.#tell(LOCAL_NODE, undefined, { type: 'PlacesCounted', count: effect.count }, LOCAL_NODE, '', 0);
         return;
       case 'StartWork':
         this.#startWork(from, effect);
@@ -448,7 +448,7 @@ export class World {
   #tell(
     to: Address,
     uid: string | undefined,
-    letter: ObjectMessage,
+    message: ObjectMessage,
     from: Address,
     fromUid: string,
     version: number,
@@ -456,7 +456,7 @@ export class World {
     const entity = this.entities.get(addressKey(to));
     if (entity === undefined) return false;
     if (uid !== undefined && uid !== entity.uid) return true; // another incarnation: nobody reads it
-    this.decide(entity, { type: 'MessageReceived', from: { address: from, uid: fromUid, version }, letter });
+    this.decide(entity, { type: 'MessageReceived', from: { address: from, uid: fromUid, version }, content: message });
     return true;
   }
 
@@ -478,7 +478,7 @@ export class World {
     this.engine.goOn(work, this.now);
   }
 
-  #report(said: Said): void {
+  #report(said: PendingReport): void {
     const first = this.engine.take(said);
     if (first === undefined) return;
     const attempt = this.entities.get(addressKey(first.work.attempt));

@@ -32,29 +32,29 @@ class Bench {
     for (const change of decision.changes ?? []) this.book.apply(change);
     const effects: readonly Effect[] = [
       ...('effects' in decision ? decision.effects : []),
-      ...(decision.letters ?? []),
+      ...(decision.volatile ?? []),
     ];
     for (const effect of effects) {
       if (effect.type === 'CountPlaces') this.counts.push(effect.count);
-      if (effect.type === 'Tell' && effect.letter.letter === 'PlaceGranted') this.granted.push(effect.to.name);
+      if (effect.type === 'Tell' && effect.message.type === 'PlaceGranted') this.granted.push(effect.to.name);
     }
   }
 
-  tell(name: string, letter: ObjectMessage): void {
+  tell(name: string, message: ObjectMessage): void {
     this.send({
       type: 'MessageReceived',
       from: { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 },
-      letter,
+      content: message,
     });
   }
 
   wants(name: string, held: boolean): void {
     const amounts = { ...CAPACITY, memory: 1, disk: 1 };
-    this.tell(name, { letter: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: 1_000_000, amounts, held });
+    this.tell(name, { type: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: 1_000_000, amounts, held });
   }
 
   counted(count: string | undefined): void {
-    this.tell('node', { letter: 'PlacesCounted', count });
+    this.tell('node', { type: 'PlacesCounted', count });
   }
 }
 
@@ -70,7 +70,7 @@ test('the answer to a count of an earlier book ends no later one, so that no pla
   bench.wants('holds', true);
   bench.counted('book-2');
   t.deepEqual(bench.granted, [], 'the machine is full');
-  bench.tell('holds', { letter: 'PlaceReleased' });
+  bench.tell('holds', { type: 'PlaceReleased' });
   t.deepEqual(bench.granted, ['waits']);
 });
 
@@ -104,12 +104,12 @@ test('an Attempt that is parked is spoken for, and keeps its place through a cou
     async deliver(address) {
       return address.name.startsWith('parked') ? 'Parked' : 'Done';
     },
-    async tell(row, to, uid, letter) {
+    async tell(row, to, uid, message) {
       t.deepEqual([to, uid], [LOCAL_NODE, 'u-node']);
       bench.send({
         type: 'MessageReceived',
         from: { address: row.address, uid: row.uid, version: row.version },
-        letter,
+        content: message,
       });
       return { outcome: 'Done' };
     },
@@ -133,6 +133,6 @@ test('an Attempt that is parked is spoken for, and keeps its place through a cou
   t.deepEqual(bench.granted, []);
   t.is(bench.book.load.places, 1);
   t.is(bench.book.count, 'Counted');
-  bench.tell('parked', { letter: 'PlaceReleased' });
+  bench.tell('parked', { type: 'PlaceReleased' });
   t.deepEqual(bench.granted, ['waits']);
 });

@@ -29,10 +29,10 @@ class Bench {
     const decision = nodeMachine.decide(current, this.book, message, moment);
     if (decision.outcome !== 'Next' && decision.outcome !== 'Volatile') return;
     for (const change of decision.changes ?? []) this.book.apply(change);
-    for (const effect of decision.letters ?? []) {
+    for (const effect of decision.volatile ?? []) {
       if (effect.type !== 'Tell') continue;
-      if (effect.letter.letter === 'PlaceGranted') this.granted.add(effect.to.name);
-      if (effect.letter.letter === 'PlaceDenied') this.denied.push(effect.letter.reason);
+      if (effect.message.type === 'PlaceGranted') this.granted.add(effect.to.name);
+      if (effect.message.type === 'PlaceDenied') this.denied.push(effect.message.reason);
     }
     if (decision.outcome === 'Volatile') return;
     this.status = decision.status;
@@ -43,16 +43,16 @@ class Bench {
 
   observe(shortage?: string): void {
     const from = { address: LOCAL_NODE, uid: '', version: 0 };
-    const letter = { letter: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY, shortage } as const;
-    this.send({ type: 'MessageReceived', from, letter });
-    this.send({ type: 'MessageReceived', from, letter: { letter: 'PlacesCounted', count: 'book' } });
+    const message = { type: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY, shortage } as const;
+    this.send({ type: 'MessageReceived', from, content: message });
+    this.send({ type: 'MessageReceived', from, content: { type: 'PlacesCounted', count: 'book' } });
   }
 
   wants(name: string, memory = 1): void {
     const from = { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 };
     const amounts = { milliCpu: 1, memory, disk: 1 };
-    const letter = { letter: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
-    this.send({ type: 'MessageReceived', from, letter });
+    const message = { type: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
+    this.send({ type: 'MessageReceived', from, content: message });
   }
 
   /** Lets the timer fire when it is due. */

@@ -11,11 +11,11 @@ const project = (name: string, more: object = {}) => objectOf(namespaceKind, {},
 const going = (name: string) =>
   project(name, { deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: [CONTENT_FINALIZER] });
 
-function told(letter: ObjectMessage): Message {
+function told(message: ObjectMessage): Message {
   const address = { org: 'o-1', kind: 'Namespace', project: '', name: 'team' };
-  return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 1 }, letter };
+  return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 1 }, content: message };
 }
-const collected = (remaining: number): Message => told({ letter: 'ProjectCollected', project: 'team', remaining });
+const collected = (remaining: number): Message => told({ type: 'ProjectCollected', project: 'team', remaining });
 
 test('a project is born Active, held by its content, with ServiceAccount default', (t) => {
   const made = decided(namespaceKind, at(project('team')), { type: 'Created', by: owner });
@@ -103,8 +103,8 @@ test('in any order of messages, a project goes only after an answer that nothing
         const after = decided(namespaceKind, stored, message);
         const empty =
           message.type === 'MessageReceived' &&
-          message.letter.letter === 'ProjectCollected' &&
-          message.letter.remaining === 0;
+          message.content.type === 'ProjectCollected' &&
+          message.content.remaining === 0;
         if (after.effects.some((effect) => effect.type === 'DeleteSelf') !== empty) return false;
         if (empty) return true;
         // Whoever heard that something remains has a next pass under way.

@@ -216,11 +216,11 @@ test('Image: what it is built from is kept, and what would be baked in is looked
     steps: [{ copy: { blob: DIGEST, dest: '/a' } }, { uvSync: { project: other } }, { env: { A: 'x', B: '' } }],
   });
   t.deepEqual(imageKind.blobs?.(built), [DIGEST, other]);
-  t.deepEqual(imageKind.plainSight?.(built), {
+  t.deepEqual(imageKind.plaintextSecretCheck?.(built), {
     texts: [{ field: 'spec.steps[2].env.A', text: 'x' }],
     secrets: [{ name: 'token' }],
   });
   const file = objectOf(imageKind, { dockerfile: { blob: DIGEST, context: other, buildArgs: { V: '1' } } });
   t.deepEqual(imageKind.blobs?.(file), [DIGEST, other]);
-  t.deepEqual(imageKind.plainSight?.(file).texts, [{ field: 'spec.dockerfile.buildArgs.V', text: '1' }]);
+  t.deepEqual(imageKind.plaintextSecretCheck?.(file).texts, [{ field: 'spec.dockerfile.buildArgs.V', text: '1' }]);
 });

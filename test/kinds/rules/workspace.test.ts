@@ -3,7 +3,7 @@ import test from 'ava';
 import { rfc3339 } from '../../../src/api/time.js';
 import { volumeKind } from '../../../src/kinds/volume/index.js';
 import { workspaceKind } from '../../../src/kinds/workspace/index.js';
-import { ask, at, momentAt, NOW, objectOf } from '../decide.js';
+import { ask, at, contextAt, NOW, objectOf } from '../decide.js';
 import { many, names, sshKey, variables } from './samples.js';
 import { ENV, GPUS, imageLimits, MAX_COST, NETWORK, PLACEMENT, PULL_SECRETS, RESOURCES, SECRETS } from './shared.js';
 import { holdRules } from './table.js';
@@ -145,7 +145,7 @@ function scheduled(readyBy: number) {
 }
 
 test('Workspace: a machine must be wanted 15 minutes ahead when it is asked for', (t) => {
-  const context = momentAt(Math.floor(NOW / 1000) * 1000);
+  const context = contextAt(Math.floor(NOW / 1000) * 1000);
   const soonest = context.now + 15 * 60_000;
   t.is(ask(workspaceKind, at(scheduled(soonest)), { type: 'Created' }, context).outcome, 'Next');
   const tooSoon = ask(workspaceKind, at(scheduled(soonest - 1000)), { type: 'Created' }, context);

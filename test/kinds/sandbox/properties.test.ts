@@ -25,25 +25,25 @@ const FATES: readonly Fate[] = [
   'save',
 ];
 
-interface Story {
+interface Scenario {
   readonly spec: object;
   readonly fates: readonly number[];
-  readonly tape: readonly number[];
+  readonly steps: readonly number[];
 }
 
-const stories: Arbitrary<Story> = record({
+const scenarios: Arbitrary<Scenario> = record({
   state: constantFrom('Running', 'Running', 'Stopped'),
   idleTimeout: constantFrom('0s', '5m'),
   onIdle: constantFrom('Stop', 'Stop', 'Delete'),
   fates: array(nat(FATES.length - 1), { minLength: 1, maxLength: 12 }),
-  tape: array(nat(1_000), { maxLength: 200, size: 'max' }),
-}).map(({ state, idleTimeout, onIdle, fates, tape }) => ({
+  steps: array(nat(1_000), { maxLength: 200, size: 'max' }),
+}).map(({ state, idleTimeout, onIdle, fates, steps }) => ({
   spec: { image: 'svc/agent-tools', state, lifecycle: { idleTimeout, onIdle, maxLifetime: '720h' } },
   fates,
-  tape,
+  steps,
 }));
 
-function begin({ spec, fates }: Story): World {
+function begin({ spec, fates }: Scenario): World {
   const world = new World({
     capacity: CAPACITY,
     fate: (_slot, epoch) => FATES[fates[epoch % fates.length] ?? 0] ?? 'stay',
@@ -65,7 +65,7 @@ function turn(world: World, number: number): void {
   else if (kind === 15) client(world, pick);
   else if (kind === 14) {
     const epoch = (seen(world)?.kept?.epoch ?? 1) - (pick % 3 === 0 ? 1 : 0);
-    world.send(BOX, { letter: 'ActivitySeen', epoch, at: world.now, busy: pick % 2 === 0 });
+    world.send(BOX, { type: 'ActivitySeen', epoch, at: world.now, busy: pick % 2 === 0 });
   } else if (kind === 13) world.lose(pick);
   else {
     const choices = world.choices();
@@ -85,11 +85,11 @@ function client(world: World, pick: number): void {
   else world.change(BOX, { state: box.spec.state === 'Running' ? 'Stopped' : 'Running' });
 }
 
-function told(story: Story): { readonly world: World; readonly memory: Memory } {
-  const world = begin(story);
+function play(scenario: Scenario): { readonly world: World; readonly memory: Memory } {
+  const world = begin(scenario);
   const memory: Memory = { epoch: 0, saved: 0 };
   checkAlways(world, memory);
-  for (const number of story.tape) {
+  for (const number of scenario.steps) {
     turn(world, number);
     // A start may follow in the same step as the end before it, never two.
     checkAlways(world, memory);
@@ -105,8 +105,8 @@ function rest(world: World): void {
 test('At most one Attempt is left at a time, epochs grow, and Stopped means that nothing runs', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const { world } = told(story);
+      property(scenarios, (scenario) => {
+        const { world } = play(scenario);
         rest(world);
         checkAtRest(world);
       }),
@@ -118,8 +118,8 @@ test('At most one Attempt is left at a time, epochs grow, and Stopped means that
 test('Its time over, or deleted, a Sandbox leaves nothing', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, nat(1), (story, how) => {
-        const { world } = told(story);
+      property(scenarios, nat(1), (scenario, how) => {
+        const { world } = play(scenario);
         if (how === 0) world.remove(BOX);
         world.settle();
         equal(seen(world), undefined, 'it is still there');
@@ -133,8 +133,8 @@ test('Its time over, or deleted, a Sandbox leaves nothing', (t) => {
 test('Asked to stop it comes to Stopped, whatever it was doing; asked to run, it makes a new epoch', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const { world } = told(story);
+      property(scenarios, (scenario) => {
+        const { world } = play(scenario);
         if (!world.change(BOX, { state: 'Stopped' })) return;
         rest(world);
         const stopped = seen(world);
@@ -163,7 +163,7 @@ function plain(fates: readonly Fate[], lifecycle: object = { idleTimeout: '0s' }
   const numbers = fates.map((fate) => FATES.indexOf(fate));
   const last = numbers.pop() ?? 0;
   const spec = { image: 'svc/agent-tools', command, lifecycle: { maxLifetime: '720h', ...lifecycle } };
-  const world = begin({ spec, fates: [last, ...numbers], tape: [] });
+  const world = begin({ spec, fates: [last, ...numbers], steps: [] });
   run(world);
   return world;
 }
@@ -235,7 +235,7 @@ test('What is deleted does not wait for files that nobody can want any more', (t
 test('The idle time begins anew with all that is asked of it, and does not run while something is under way', (t) => {
   const world = plain(['stay'], { idleTimeout: '2m' });
   const begun = world.now;
-  const say = (busy: boolean): void => world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy });
+  const say = (busy: boolean): void => world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy });
   world.now = begun + 60_000;
   say(true);
   t.is(seen(world)?.status.activity, 'Busy');
@@ -272,32 +272,32 @@ test('Brief commands, of which only the ends are told, each begin the idle time 
   const begun = world.now;
   for (const seconds of [20, 25, 49]) {
     world.now = begun + seconds * 1_000;
-    world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: false });
+    world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy: false });
     t.is(seen(world)?.status.activity, 'Idle');
   }
   const last = world.now;
   // Late: it changes nothing.
-  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: begun + 25_000, busy: false });
+  world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: begun + 25_000, busy: false });
   while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
   t.is(world.now - last, 60_000);
 });
 
-test('What was under way and is not said again has ended with its front door', (t) => {
+test('What was under way and is not said again has ended with the server that said it', (t) => {
   const world = plain(['stay'], { idleTimeout: '1m' });
-  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
+  world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
   const said = world.now;
   while (seen(world)?.status.phase === 'Running' && world.tick()) run(world);
   t.is(world.now - said, 180_000);
 });
 
-test('A letter of an earlier epoch keeps nothing awake', (t) => {
+test('A message of an earlier epoch keeps nothing awake', (t) => {
   const world = plain(['stay', 'stay']);
   world.change(BOX, { state: 'Stopped' });
   run(world);
   world.change(BOX, { state: 'Running' });
   run(world);
   const before = seen(world);
-  world.send(BOX, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
+  world.send(BOX, { type: 'ActivitySeen', epoch: 1, at: world.now, busy: true });
   t.deepEqual(seen(world), before);
 });
 
@@ -316,7 +316,7 @@ test('One that is lost again and again is given up as NodeLost, and is tried aga
 });
 
 test('A start that takes longer than five minutes is told of, once', (t) => {
-  const world = begin({ spec: { image: 'svc/agent-tools', lifecycle: { idleTimeout: '0s' } }, fates: [0], tape: [] });
+  const world = begin({ spec: { image: 'svc/agent-tools', lifecycle: { idleTimeout: '0s' } }, fates: [0], steps: [] });
   while (seen(world)?.status.phase !== 'Starting') world.choices()[0]?.();
   const since = world.now;
   while (world.now < since + 3_600_000 && world.tick(since + 3_600_000)) {

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Author } from '../../../src/api/access/author.js';
 import { bearerHash } from '../../../src/kinds/serviceaccount/machine.js';
 import { serviceAccountKind } from '../../../src/kinds/serviceaccount/index.js';
-import { ask, at, decided, NOW, objectOf, owner, refusalOf, momentAt } from '../decide.js';
+import { ask, at, decided, NOW, objectOf, owner, refusalOf, contextAt } from '../decide.js';
 
 const developer: Author = {
   name: 'dev@example.org',
@@ -82,9 +82,9 @@ test('an account under deletion issues no token, nor does nobody get one', (t) =
 
 test('use is noted at most once a minute', (t) => {
   const from = { address: { org: 'o-1', kind: 'ServiceAccount', project: 'a', name: 'one' }, uid: 'uid-0', version: 0 };
-  const used = (time: number) => ({ type: 'MessageReceived', from, letter: { letter: 'Used', time } }) as const;
+  const used = (time: number) => ({ type: 'MessageReceived', from, content: { type: 'Used', time } }) as const;
   const first = decided(serviceAccountKind, at(account({})), used(NOW));
   t.deepEqual(first.object.status, { lastUsedTime: '2026-01-02T03:04:05Z' });
-  t.is(ask(serviceAccountKind, first, used(NOW + 30_000), momentAt()).outcome, 'Ignored');
-  t.is(ask(serviceAccountKind, first, used(NOW + 61_000), momentAt()).outcome, 'Next');
+  t.is(ask(serviceAccountKind, first, used(NOW + 30_000), contextAt()).outcome, 'Ignored');
+  t.is(ask(serviceAccountKind, first, used(NOW + 61_000), contextAt()).outcome, 'Next');
 });

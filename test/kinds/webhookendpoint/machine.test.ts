@@ -4,7 +4,7 @@ import { webhookEndpointKind } from '../../../src/kinds/webhookendpoint/index.js
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import type { WebhookEndpointStatus } from '../../../src/kinds/webhookendpoint/schema.js';
-import { ask, at, decided, momentAt, NOW, objectOf, type Next, type Stored } from '../decide.js';
+import { ask, at, decided, contextAt, NOW, objectOf, type Next, type Stored } from '../decide.js';
 
 const kind = webhookEndpointKind;
 const HOUR = 3_600_000;
@@ -17,18 +17,18 @@ const typesOf = ({ effects }: Next): string[] => effects.map(({ type }) => type)
 const healthOf = (stored: Stored): string => findCondition(statusOf(stored).conditions, 'Healthy')?.status ?? '';
 
 const rotate = (stored: Stored, previousSecretTTL: string, now = NOW): Next =>
-  decided(kind, stored, { type: 'Action', action: 'RotateSecret', input: { previousSecretTTL } }, momentAt(now, 7));
+  decided(kind, stored, { type: 'Action', action: 'RotateSecret', input: { previousSecretTTL } }, contextAt(now, 7));
 
 function seen(
   results: readonly boolean[],
-  more: Partial<Extract<ObjectMessage, { letter: 'DeliveriesSeen' }>> = {},
+  more: Partial<Extract<ObjectMessage, { type: 'DeliveriesSeen' }>> = {},
 ): Message {
   const recent = results.map((succeeded, i) => ({ succeeded, time: NOW - i * 1_000 }));
   const from = { address: { org: 'o-1', kind: 'WebhookEndpoint', project: '', name: 'one' }, uid: 'uid-0', version: 0 };
   return {
     type: 'MessageReceived',
     from,
-    letter: { letter: 'DeliveriesSeen', recent, succeeded: 1, failed: 2, ...more },
+    content: { type: 'DeliveriesSeen', recent, succeeded: 1, failed: 2, ...more },
   };
 }
 
@@ -62,11 +62,11 @@ test('a rotation keeps the old secret for as long as is asked, and its timer end
   t.like(second.effects[2], { at: NOW + HOUR });
   t.is(statusOf(second).secretRotation?.previousExpirationTime, '2026-01-02T04:04:05Z');
   const fired = { type: 'TimerFired', timer: 'previous-secret-ends', generation: 1 } as const;
-  t.is(ask(kind, second, fired, momentAt(NOW + HOUR - 2_000)).outcome, 'Ignored');
-  const ended = decided(kind, second, fired, momentAt(NOW + HOUR));
+  t.is(ask(kind, second, fired, contextAt(NOW + HOUR - 2_000)).outcome, 'Ignored');
+  const ended = decided(kind, second, fired, contextAt(NOW + HOUR));
   t.is(statusOf(ended).secretRotation, undefined);
   t.deepEqual(ended.effects, [{ type: 'DropSecretVersions', below: 2 }]);
-  t.is(ask(kind, ended, fired, momentAt(NOW + HOUR)).outcome, 'Ignored');
+  t.is(ask(kind, ended, fired, contextAt(NOW + HOUR)).outcome, 'Ignored');
 });
 
 test('a second rotation ends the oldest secret at once; one without a time ends the old one at once', (t) => {
@@ -98,7 +98,7 @@ test('three failed deliveries make it unhealthy, with one event per spell; a suc
   t.is(healthOf(failing), 'False');
   t.deepEqual(typesOf(failing), ['Emit']);
   t.is(statusOf(failing).failingSince, '2026-01-02T03:04:03Z');
-  const still = decided(kind, failing, seen([false, false, false], { failed: 3 }), momentAt(NOW + HOUR));
+  const still = decided(kind, failing, seen([false, false, false], { failed: 3 }), contextAt(NOW + HOUR));
   t.deepEqual(typesOf(still), []);
   t.is(statusOf(still).failingSince, '2026-01-02T03:04:03Z');
   const healed = decided(kind, still, seen([true, false, false]));

@@ -30,16 +30,16 @@ const FATES: readonly Fate[] = [
 
 const [A, B] = DESKS;
 
-interface Story {
+interface Scenario {
   readonly idleTimeout: string;
   readonly fates: readonly number[];
-  readonly tape: readonly number[];
+  readonly steps: readonly number[];
 }
 
-const stories: Arbitrary<Story> = record({
+const scenarios: Arbitrary<Scenario> = record({
   idleTimeout: constantFrom('0s', '10m'),
   fates: array(nat(FATES.length - 1), { minLength: 1, maxLength: 12 }),
-  tape: array(nat(2_000), { maxLength: 250, size: 'max' }),
+  steps: array(nat(2_000), { maxLength: 250, size: 'max' }),
 });
 
 function create(world: World, which: number, idleTimeout = '0s', more: object = {}): void {
@@ -47,7 +47,7 @@ function create(world: World, which: number, idleTimeout = '0s', more: object = 
   if (address !== undefined) world.create(address, { volume: 'home', idleTimeout, ...more }, {});
 }
 
-function begin({ idleTimeout, fates }: Pick<Story, 'idleTimeout' | 'fates'>): World {
+function begin({ idleTimeout, fates }: Pick<Scenario, 'idleTimeout' | 'fates'>): World {
   const world = new World({
     capacity: CAPACITY,
     fate: (_slot, epoch) => FATES[fates[epoch % fates.length] ?? 0] ?? 'stay',
@@ -62,7 +62,7 @@ function begin({ idleTimeout, fates }: Pick<Story, 'idleTimeout' | 'fates'>): Wo
   return world;
 }
 
-function turn(world: World, number: number, { idleTimeout }: Story): void {
+function turn(world: World, number: number, { idleTimeout }: Scenario): void {
   const kind = number % 20;
   const pick = Math.floor(number / 20);
   if (kind === 19) world.crash();
@@ -93,12 +93,12 @@ function client(world: World, pick: number, idleTimeout: string): void {
   } else world.change(address, { state: seen.spec.state === 'Running' ? 'Stopped' : 'Running' });
 }
 
-function told(story: Story): World {
-  const world = begin(story);
+function told(scenario: Scenario): World {
+  const world = begin(scenario);
   const memory = memoryOf(world);
   checkAlways(world, memory);
-  for (const number of story.tape) {
-    turn(world, number, story);
+  for (const number of scenario.steps) {
+    turn(world, number, scenario);
     checkAlways(world, memory);
   }
   return world;
@@ -107,8 +107,8 @@ function told(story: Story): World {
 test('At most one epoch of one Workspace may write the Volume, and what is over commits nothing', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const world = told(story);
+      property(scenarios, (scenario) => {
+        const world = told(scenario);
         world.settle(120);
         checkAtRest(world);
       }),
@@ -120,8 +120,8 @@ test('At most one epoch of one Workspace may write the Volume, and what is over 
 test('Deleted, Workspaces and their Volume leave nothing', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, nat(1), (story, first) => {
-        const world = told(story);
+      property(scenarios, nat(1), (scenario, first) => {
+        const world = told(scenario);
         const order = first === 0 ? [HOME, ...DESKS] : [...DESKS, HOME];
         for (const address of order) world.remove(address);
         world.settle(120);
@@ -138,8 +138,8 @@ test('Deleted, Workspaces and their Volume leave nothing', (t) => {
 test('Asked to stop, what ran has its home in the Volume once it says Stopped; the other then runs', (t) => {
   t.notThrows(() =>
     assert(
-      property(stories, (story) => {
-        const world = told(story);
+      property(scenarios, (scenario) => {
+        const world = told(scenario);
         world.settle(120);
         const runs = DESKS.findIndex((address) => desk(world, address)?.status.phase === 'Running');
         const [address, other] = [DESKS[runs], DESKS[1 - runs]];
@@ -148,7 +148,7 @@ test('Asked to stop, what ran has its home in the Volume once it says Stopped; t
         const waits = desk(world, other)?.status.reason === 'VolumeBusy';
         const { epoch = 0, live } = before.kept ?? {};
         equal(live?.phase, 'Running');
-        const hangs = FATES[story.fates[epoch % story.fates.length] ?? 0] === 'hang';
+        const hangs = FATES[scenario.fates[epoch % scenario.fates.length] ?? 0] === 'hang';
         world.change(address, { state: 'Stopped' });
         let seen = desk(world, address);
         const memory = memoryOf(world);
@@ -252,7 +252,7 @@ test('Equal files are no new revision, and no more are kept than are wanted', (t
 test('Idle for idleTimeout it stops with its home saved, and something under way keeps it awake', (t) => {
   const world = plain(['stay'], { idleTimeout: '10m' });
   const say = (busy: boolean): void =>
-    world.send(DESKS[0] ?? HOME, { letter: 'ActivitySeen', epoch: 1, at: world.now, busy });
+    world.send(DESKS[0] ?? HOME, { type: 'ActivitySeen', epoch: 1, at: world.now, busy });
   const begun = world.now;
   for (let minute = 1; minute <= 30; minute += 1) {
     world.now = begun + minute * 60_000;

@@ -2,7 +2,7 @@ import test from 'ava';
 import { prepareRemove } from '../../../src/kinds/write/remove.js';
 import type { RemoveOptions } from '../../../src/kinds/write/remove.js';
 import type { ApiObject } from '../../../src/api/object.js';
-import { born, context, expectPrepared, momentAt, NOW, sampleKind, verdict } from './sample.js';
+import { born, context, expectPrepared, contextAt, NOW, sampleKind, verdict } from './sample.js';
 
 type More = Parameters<typeof context>[0];
 
@@ -22,7 +22,7 @@ test('an object with finalizers stays, marked once; a repeat is a no-op', (t) =>
   const first = expectPrepared(remove(born({}, { finalizers: ['x.dev/a'] }), { gracePeriodSeconds: 30 }));
   t.deepEqual([first.changed, first.gone], [true, false]);
   t.like(first.object.metadata, { finalizers: ['x.dev/a'], deletionGracePeriodSeconds: 30, generation: 2 });
-  const later = { context: momentAt(NOW + 60_000) };
+  const later = { context: contextAt(NOW + 60_000) };
   const again = expectPrepared(remove(first.object, {}, later));
   t.deepEqual([again.changed, again.gone, again.object], [false, false, first.object]);
   const longer = expectPrepared(remove(first.object, { gracePeriodSeconds: 60 }, later));

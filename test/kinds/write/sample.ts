@@ -66,7 +66,7 @@ export const address: Address = { org: 'o-1', kind: 'Job', project: 'default', n
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-export function momentAt(now: number): DecisionContext {
+export function contextAt(now: number): DecisionContext {
   let count = 0;
   return {
     now,
@@ -77,7 +77,7 @@ export function momentAt(now: number): DecisionContext {
 
 export function context(more: Partial<WriteContext> = {}): WriteContext {
   return {
-    context: momentAt(NOW),
+    context: contextAt(NOW),
     fieldValidation: 'Strict',
     fieldManager: 'kubectl',
     dryRun: false,

@@ -4,7 +4,7 @@ import type { ObjectPatch } from '../../../src/kinds/write/patch.js';
 import { preparePatch } from '../../../src/kinds/write/patch.js';
 import { matchesTag } from '../../../src/kinds/write/precondition.js';
 import { prepareReplace } from '../../../src/kinds/write/replace.js';
-import { body, born, context, expectPrepared, memberOf, momentAt, NOW, sampleKind, verdict } from './sample.js';
+import { body, born, context, expectPrepared, memberOf, contextAt, NOW, sampleKind, verdict } from './sample.js';
 
 type More = Parameters<typeof context>[0];
 
@@ -220,7 +220,7 @@ test('who changes a field owns it; others keep the rest', (t) => {
       { spec: { timeout: '2h' }, metadata: { labels: { a: 'x', c: null } } },
       {
         fieldManager: 'other',
-        context: momentAt(NOW + 5000),
+        context: contextAt(NOW + 5000),
       },
     ),
   );

@@ -16,11 +16,11 @@ const MAX_HEADER_BYTES = 32 * 1024;
 /** Between an answer and the next request on one connection (ms). */
 const KEEP_ALIVE_MS = 60_000;
 
-export interface HttpHalf {
+export interface HttpProxyHandler {
   serve(inner: Duplex): void;
 }
 
-export function httpHalf(deps: ProxyHandlerDeps): HttpHalf {
+export function httpProxyHandler(deps: ProxyHandlerDeps): HttpProxyHandler {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     // A body may take as long as it takes; silence is bounded on the outer connection.

@@ -17,7 +17,7 @@ import type { WorkNetwork } from '../../contract/engine.js';
 import type { AllowedAddresses } from '../../../dialer/special-addresses.js';
 import { dial, type Dialled } from './dial.js';
 import type { ProxyHandlerDeps, Kind } from './proxy-handler.js';
-import { httpHalf, refusal, type HttpHalf } from './http.js';
+import { httpProxyHandler, refusal, type HttpProxyHandler } from './http.js';
 import { authorityOf, type Target } from './policy.js';
 import { SOCKS_VERSION } from './socks.js';
 import { serveSocks } from './socks5-handler.js';
@@ -131,7 +131,7 @@ export function openEgress(options: EgressOptions): Egress {
     senseless: (kind) => options.log(`${kind} refused (not understood)`),
     idleMs,
   };
-  let http: HttpHalf | undefined;
+  let http: HttpProxyHandler | undefined;
   let closed = false;
 
   return {
@@ -156,7 +156,7 @@ export function openEgress(options: EgressOptions): Egress {
         inner.pause();
         inner.unshift(first);
         if (first[0] === SOCKS_VERSION) serveSocks(inner, deps);
-        else (http ??= httpHalf(deps)).serve(inner);
+        else (http ??= httpProxyHandler(deps)).serve(inner);
         inner.resume();
       });
       // Ended before it said anything.

@@ -8,7 +8,7 @@ use Socket;
 my ($SETNS, $SENDMSG, $PORT, $BRING_UP) = @ARGV;
 my ($NEWNET, $NEWUSER, $GET_USERNS, $SET_FLAGS, $UP, $FREEBIND, $EPERM) =
     (0x40000000, 0x10000000, 0xb701, 0x8914, 0x49, 15, 1);
-$0 = 'troupe-doors';
+$0 = 'troupe-proxy';
 open(my $channel, '+<&=', 3) or die "channel: $!";
 open(my $home, '<', '/proc/self/ns/net') or die "own namespace: $!";
 my $rest = '';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { box, type Harness, order, taken } from './compute-harness.js';
 import { type EngineFixture } from './namespaces-setups.js';
-import { each, once } from './runner-ground.js';
+import { each, once } from './each-isolation.js';
 
 /** Seconds since the machine began. */
 const uptime = (): number => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
@@ -19,22 +19,22 @@ async function wasReady(h: Harness, id: string, orderedAt: number): Promise<bool
 
 each(
   'a runner that is told to end leaves nothing when no work runs, and takes work that runs along',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const { main: _, ...idle } = order('true');
     for (const runs of [false, true]) {
       const { id } = await h.running({ ...idle, id: `${idle.id}${runs}` });
       const { id: second } = await h.running({ ...idle, id: `${idle.id}${runs}-second` });
-      await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 ? true : undefined));
+      await h.until('boxes that are ready', () => (boxesOf(fixture).length >= 3 ? true : undefined));
       for (const work of runs ? [second] : [id, second]) await h.engine.remove(work, true, h.patience());
       await h.engine.close();
-      process.kill(ground.runnerPid() as number, 'SIGTERM');
-      await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
-      await h.until('the end of its boxes', () => (boxesOf(ground).length === 0 ? true : undefined));
+      process.kill(fixture.runnerPid() as number, 'SIGTERM');
+      await h.until('the end of the runner', () => (fixture.runnerPid() === undefined ? true : undefined));
+      await h.until('the end of its boxes', () => (boxesOf(fixture).length === 0 ? true : undefined));
       if (!runs) {
-        t.deepEqual(ground.leftOver(), []);
-        t.false(existsSync(ground.place.settings.runtimeDir));
+        t.deepEqual(fixture.leftOver(), []);
+        t.false(existsSync(fixture.place.settings.runtimeDir));
       }
-      await h.reopen(() => ground.open(2));
+      await h.reopen(() => fixture.open(2));
       if (runs)
         t.like(
           (await h.engine.list(h.patience())).find((work) => work.id === id),
@@ -46,9 +46,9 @@ each(
 );
 
 /** Process ids of the boxes that run or are ready. */
-function boxesOf(ground: EngineFixture): number[] {
-  const agent = new RegExp(`^process (\\d+) troupe-${ground.place.settings.runnerId}\\s*$`);
-  return ground
+function boxesOf(fixture: EngineFixture): number[] {
+  const agent = new RegExp(`^process (\\d+) troupe-${fixture.place.settings.runnerId}\\s*$`);
+  return fixture
     .leftOver()
     .map((line) => Number(agent.exec(line)?.[1]))
     .filter((pid) => pid > 0);
@@ -61,7 +61,7 @@ const ASK = `perl -MIO::Socket::UNIX -e '
 
 each(
   'work that only wants to be entered gets a box that was ready before, and nothing of such boxes is left',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const { apiDirectory = '' } = h.engine;
     const api = createServer((req, res) => void res.end(req.headers['x-svc-work']));
     api.listen(join(apiDirectory, 'api.sock'), () => chmodSync(join(apiDirectory, 'api.sock'), 0o666));
@@ -80,30 +80,30 @@ each(
     }
     t.true(ready);
     await h.close();
-    await h.until('the end of the runner', () => (ground.runnerPid() === undefined ? true : undefined));
-    t.deepEqual(ground.leftOver(), []);
+    await h.until('the end of the runner', () => (fixture.runnerPid() === undefined ? true : undefined));
+    t.deepEqual(fixture.leftOver(), []);
   },
   { spares: 2, idleSeconds: 1 },
 );
 
 once(
   'no box is kept ready for what was started once, and for other work no more than its use is worth',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const [rare, often] = [box({ workingDir: '/tmp' }), box()];
     await h.running(rare);
     await h.running(often);
     await h.running({ ...often, id: box().id });
-    await h.until('boxes that are ready', () => (boxesOf(ground).length >= 3 + 4 ? true : undefined));
+    await h.until('boxes that are ready', () => (boxesOf(fixture).length >= 3 + 4 ? true : undefined));
     const since = uptime();
     await h.until('a time in which none is made', () => (uptime() > since + 0.3 ? true : undefined));
-    t.is(boxesOf(ground).length, 3 + 4);
+    t.is(boxesOf(fixture).length, 3 + 4);
   },
   { spares: 128, idleSeconds: 1 },
 );
 
 once(
   'the first crowd finds boxes ready, and two sorts of work share them',
-  async (t, ground, h) => {
+  async (t, fixture, h) => {
     const [one, other] = [box(), box({ workingDir: '/tmp' })];
     const crowdIsServed = async (like: WorkSpec): Promise<boolean> => {
       const crowd = Array.from({ length: 4 }, () => ({ ...like, id: box().id }));
@@ -121,20 +121,20 @@ once(
     };
     await starts(one);
     await h.running(one);
-    await h.until('as many as there may be', () => (boxesOf(ground).length === 1 + 8 ? true : undefined));
-    const first = new Set(boxesOf(ground));
+    await h.until('as many as there may be', () => (boxesOf(fixture).length === 1 + 8 ? true : undefined));
+    const first = new Set(boxesOf(fixture));
     await h.running(other);
     await starts(other);
     // Half of the first sort's end for them.
     await h.until('equal shares', () => {
-      const now = boxesOf(ground);
+      const now = boxesOf(fixture);
       return now.length === 2 + 8 && now.filter((pid) => first.has(pid)).length === 1 + 4 ? true : undefined;
     });
     const since = uptime();
     await h.until('a time in which none is made', () => (uptime() > since + 0.1 ? true : undefined));
     t.true(await crowdIsServed(other));
     t.true(await crowdIsServed(one));
-    await h.until('as many as before', () => (boxesOf(ground).length === 2 + 8 ? true : undefined));
+    await h.until('as many as before', () => (boxesOf(fixture).length === 2 + 8 ? true : undefined));
     for (const { id } of [one, other]) await h.engine.remove(id, true, h.patience());
   },
   { spares: 8, idleSeconds: 1 },
@@ -143,8 +143,8 @@ once(
 for (const bulk of [false, true])
   once(
     `while much goes ${bulk ? 'past' : 'through'} the runner, boxes are made ready slowly, and all of them afterwards`,
-    async (t, ground, h) => {
-      const boxes = (): number => boxesOf(ground).length;
+    async (t, fixture, h) => {
+      const boxes = (): number => boxesOf(fixture).length;
       const busy = await h.running(box());
       const sink = await h.exec(busy.id, 'cat >/dev/null', { bulk });
       const block = Buffer.alloc(1024 * 1024);

@@ -1,11 +1,11 @@
-/** Owns tests of a runner on a ground of their own, in every way in which boxes can be made here. */
+/** Runs tests with a runner of their own each, in every way in which boxes can be made on this machine. */
 import test, { type ExecutionContext } from 'ava';
 import { Harness } from './compute-harness.js';
 import { EngineFixture, setups } from './namespaces-setups.js';
 
-type Run = (t: ExecutionContext, ground: EngineFixture, harness: Harness) => Promise<void>;
+type Run = (t: ExecutionContext, fixture: EngineFixture, harness: Harness) => Promise<void>;
 
-/** One ground of its own per test: these tests kill runners. Serial, since each wants the machine's attention. */
+/** One fixture of its own per test: these tests kill runners. Serial, since each wants the machine's attention. */
 export function each(
   title: string,
   run: Run,
@@ -20,17 +20,17 @@ export function each(
     test.serial(`${setup.title}: ${title}`, async (t) => {
       t.timeout(180_000);
       // A box that is kept ready would count as left over.
-      const ground = EngineFixture.make(setup, { spares: 0, ...more });
+      const fixture = EngineFixture.make(setup, { spares: 0, ...more });
       try {
-        const harness = await Harness.over(await ground.open());
+        const harness = await Harness.over(await fixture.open());
         try {
-          await run(t, ground, harness);
+          await run(t, fixture, harness);
         } finally {
           // One that failed must not keep the process of the tests.
           await harness.close();
         }
       } finally {
-        await ground.clean();
+        await fixture.clean();
       }
     });
   }

@@ -1,4 +1,4 @@
-/** The SSH door with OpenSSH's own clients: what goes through it, what is refused, and what it survives. */
+/** The SSH server with OpenSSH's own clients: what goes through it, what is refused, and what it survives. */
 import test from 'ava';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import ssh2, { type ClientChannel } from 'ssh2';
 import { openSshServer, type SshServer } from '../../http/ssh/server.js';
 import { newSshKey } from '../../src/app/ssh-key.js';
 import { until } from '../e2e/until.js';
-import { HOST_KEY, openHouse, type House } from './ssh-fixture.js';
+import { HOST_KEY, openSshFixture, type SshFixture } from './ssh-fixture.js';
 import { missingSftpServer, missingSsh, openSshKit, type SshKit } from './ssh.js';
 
 const withSsh = missingSsh === undefined ? test : test.skip;
@@ -18,32 +18,32 @@ const withSftp = missingSsh === undefined && missingSftpServer === undefined ? t
 const SILENT = { info: () => undefined, warn: () => undefined };
 
 let kit: SshKit;
-let house: House;
-let door: SshServer;
+let fixture: SshFixture;
+let server: SshServer;
 
-const openDoor = (bounds = {}): Promise<SshServer> => {
-  const { authorization, inside } = house;
+const openServer = (bounds = {}): Promise<SshServer> => {
+  const { authorization, inside } = fixture;
   return openSshServer({ host: '127.0.0.1', port: 0, hostKey: HOST_KEY, authorization, inside, log: SILENT, bounds });
 };
 
 test.before(async () => {
   kit = await openSshKit();
-  house = openHouse();
-  house.keys.set('dev', [await kit.publicKey('mine')]);
-  door = await openDoor();
+  fixture = openSshFixture();
+  fixture.keys.set('dev', [await kit.publicKey('mine')]);
+  server = await openServer();
 });
 test.after.always(async () => {
-  await door.close();
+  await server.close();
   await kit.close();
 });
 
 const ssh = (...args: readonly string[]) =>
-  kit.run('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', ...args]);
+  kit.run('ssh', [...kit.options(server.port, 'mine'), 'dev@127.0.0.1', ...args]);
 
 withSsh('a command gets its input, and its output, errors and exit code come back', async (t) => {
   const said = await kit.run(
     'ssh',
-    [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'cat; echo oops >&2; exit 7'],
+    [...kit.options(server.port, 'mine'), 'dev@127.0.0.1', 'cat; echo oops >&2; exit 7'],
     'hello',
   );
   t.deepEqual(said, { code: 7, stdout: 'hello', stderr: 'oops\n' });
@@ -52,19 +52,19 @@ withSsh('a command gets its input, and its output, errors and exit code come bac
 
 withSsh('many bytes pass both ways whole', async (t) => {
   const sent = randomBytes(12 * 2 ** 20);
-  const said = await kit.run('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'cat'], sent);
+  const said = await kit.run('ssh', [...kit.options(server.port, 'mine'), 'dev@127.0.0.1', 'cat'], sent);
   t.true(Buffer.from(said.stdout, 'latin1').equals(sent));
 });
 
 withSsh('one who does not read, and a program that does not, stop the other side and not the service', async (t) => {
-  const reader = kit.begin('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'yes']);
+  const reader = kit.begin('ssh', [...kit.options(server.port, 'mine'), 'dev@127.0.0.1', 'yes']);
   reader.stdout?.pause();
-  const writer = kit.begin('ssh', [...kit.options(door.port, 'mine'), 'dev@127.0.0.1', 'sleep 60']);
+  const writer = kit.begin('ssh', [...kit.options(server.port, 'mine'), 'dev@127.0.0.1', 'sleep 60']);
   writer.stdin?.write(Buffer.alloc(32 * 2 ** 20));
   const stands = (line: string, way: 'in' | 'out'): Promise<number> => {
     let last = -1;
     return until(`${line} stands still`, () => {
-      const now = house.passed.get(line)?.[way] ?? 0;
+      const now = fixture.passed.get(line)?.[way] ?? 0;
       const still = now > 0 && now === last;
       last = now;
       return still ? now : undefined;
@@ -78,11 +78,11 @@ withSsh('one who does not read, and a program that does not, stop the other side
 
 withSsh('only the words of a locale come with a command, and the size of a terminal', async (t) => {
   const client = kit.begin('ssh', [
-    ...kit.options(door.port, 'mine'),
+    ...kit.options(server.port, 'mine'),
     ...['-tt', '-o', 'SetEnv=LC_ALL=C.UTF-8 LD_PRELOAD=/tmp/x.so'],
     ...['dev@127.0.0.1', 'sleep 30'],
   ]);
-  const order = await until('it is started', () => house.started.find(({ terminal }) => terminal !== undefined));
+  const order = await until('it is started', () => fixture.started.find(({ terminal }) => terminal !== undefined));
   t.is(order.env['LC_ALL'], 'C.UTF-8');
   t.is(order.env['LD_PRELOAD'], undefined);
   t.truthy(order.env['TERM']);
@@ -90,13 +90,13 @@ withSsh('only the words of a locale come with a command, and the size of a termi
   client.kill();
 });
 
-withSsh('another key, another name and a password do not open the door', async (t) => {
+withSsh('another key, another name and a password are refused', async (t) => {
   for (const [user, key] of [
     ['dev', 'other'],
     ['nobody', 'mine'],
     ['dev.default+o-1', 'mine'],
   ] as const) {
-    const said = await kit.run('ssh', [...kit.options(door.port, key), `${user}@127.0.0.1`, 'true']);
+    const said = await kit.run('ssh', [...kit.options(server.port, key), `${user}@127.0.0.1`, 'true']);
     t.is(said.code, 255);
     t.regex(said.stderr, /Permission denied \(publickey\)/);
   }
@@ -106,7 +106,7 @@ withSftp('scp and sftp bring files there and back', async (t) => {
   const bytes = randomBytes(300_000);
   const [from, there, back, again] = ['from', 'there', 'back', 'again'].map((name) => join(kit.dir, name));
   await writeFile(from ?? '', bytes);
-  const options = kit.options(door.port, 'mine');
+  const options = kit.options(server.port, 'mine');
   t.is((await kit.run('scp', [...options, from ?? '', `dev@127.0.0.1:${there}`])).code, 0);
   t.is((await kit.run('scp', ['-O', ...options, `dev@127.0.0.1:${there}`, back ?? ''])).code, 0);
   const batch = `get ${there} ${again}\n`;
@@ -114,17 +114,17 @@ withSftp('scp and sftp bring files there and back', async (t) => {
   for (const file of [back, again]) t.true((await readFile(file ?? '')).equals(bytes));
 });
 
-withSsh('a port inside is reached through the door, and one elsewhere is not', async (t) => {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
+withSsh('a port inside is reached through the server, and one elsewhere is not', async (t) => {
+  const inner = createServer({ allowHalfOpen: true }, (socket) => {
     let heard = '';
     socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
     socket.once('end', () => socket.end(`heard ${heard}`));
   }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  t.teardown(() => server.close());
+  await once(inner, 'listening');
+  const { port } = inner.address() as AddressInfo;
+  t.teardown(() => inner.close());
   const through = (to: string, input: string) =>
-    kit.run('ssh', [...kit.options(door.port, 'mine'), '-W', to, 'dev@127.0.0.1'], input);
+    kit.run('ssh', [...kit.options(server.port, 'mine'), '-W', to, 'dev@127.0.0.1'], input);
   const answered = await through(`localhost:${port}`, 'ping');
   t.is(answered.stdout, 'heard ping', 'what one side has ended the other still answers');
   t.not((await through('10.0.0.1:80', '')).code, 0);
@@ -133,24 +133,24 @@ withSsh('a port inside is reached through the door, and one elsewhere is not', a
 
 withSsh('reverse forwards, agents and a second host name are refused and the connection goes on', async (t) => {
   const said = await kit.run('ssh', [
-    ...kit.options(door.port, 'mine'),
+    ...kit.options(server.port, 'mine'),
     ...['-R', '0:127.0.0.1:22', '-A', 'dev@127.0.0.1', 'echo "agent=$SSH_AUTH_SOCK"'],
   ]);
   t.is(said.stdout, 'agent=\n');
   const forced = await kit.run('ssh', [
-    ...kit.options(door.port, 'mine'),
+    ...kit.options(server.port, 'mine'),
     ...['-o', 'ExitOnForwardFailure=yes', '-N', '-R', '0:127.0.0.1:22', 'dev@127.0.0.1'],
   ]);
   t.not(forced.code, 0);
 });
 
 withSsh('a key that is taken away ends what it has opened, and says so', async (t) => {
-  house.keys.set('gone', [await kit.publicKey('mine')]);
-  const client = kit.begin('ssh', [...kit.options(door.port, 'mine'), 'gone@127.0.0.1', 'echo in; sleep 60']);
+  fixture.keys.set('gone', [await kit.publicKey('mine')]);
+  const client = kit.begin('ssh', [...kit.options(server.port, 'mine'), 'gone@127.0.0.1', 'echo in; sleep 60']);
   await until('it is inside', () => client.said.stdout.includes('in'));
-  t.true(house.staying > 0, 'it counts as activity');
-  house.keys.set('gone', []);
-  door.changed({ org: 'bootstrap', kind: 'Workspace', project: 'default', name: 'gone' });
+  t.true(fixture.staying > 0, 'it counts as activity');
+  fixture.keys.set('gone', []);
+  server.changed({ org: 'bootstrap', kind: 'Workspace', project: 'default', name: 'gone' });
   t.is((await client.ended).code, 255);
   t.regex(client.said.stderr, /the key has gone/);
 });
@@ -158,16 +158,16 @@ withSsh('a key that is taken away ends what it has opened, and says so', async (
 withSsh(
   'a key that is taken away without a word about it is found out, and one that nobody can judge ends as well',
   async (t) => {
-    const watchful = await openDoor({ checkMs: 50, unverifiedMs: 100 });
+    const watchful = await openServer({ checkMs: 50, unverifiedMs: 100 });
     t.teardown(() => watchful.close());
-    for (const user of ['unheard', 'unjudged']) house.keys.set(user, [await kit.publicKey('mine')]);
+    for (const user of ['unheard', 'unjudged']) fixture.keys.set(user, [await kit.publicKey('mine')]);
     const [unheard, unjudged] = ['unheard', 'unjudged'].map((user) =>
       kit.begin('ssh', [...kit.options(watchful.port, 'mine'), `${user}@127.0.0.1`, 'echo in; sleep 60']),
     );
     for (const client of [unheard, unjudged]) await until('it is inside', () => client?.said.stdout.includes('in'));
-    house.keys.set('unheard', []);
-    house.unjudged = 'unjudged';
-    t.teardown(() => (house.unjudged = undefined));
+    fixture.keys.set('unheard', []);
+    fixture.unjudged = 'unjudged';
+    t.teardown(() => (fixture.unjudged = undefined));
     t.is((await unheard?.ended)?.code, 255);
     t.regex(unheard?.said.stderr ?? '', /the key has gone/);
     t.is((await unjudged?.ended)?.code, 255);
@@ -176,7 +176,7 @@ withSsh(
 );
 
 test.serial('garbage, silence and too many do not reach beyond their own connections', async (t) => {
-  const small = await openDoor({ loginMs: 700, connectionsPerAddress: 3 });
+  const small = await openServer({ loginMs: 700, connectionsPerAddress: 3 });
   t.teardown(() => small.close());
   const knock = async (text: string | Uint8Array): Promise<Socket> => {
     const socket = connect(small.port, '127.0.0.1');
@@ -241,7 +241,7 @@ test('a client that has only expensive ways to exchange keys is told so, and one
     'diffie-hellman-group-exchange-sha256',
     'ecdh-sha2-nistp521',
   ]) {
-    const socket = connect(door.port, '127.0.0.1');
+    const socket = connect(server.port, '127.0.0.1');
     socket.on('error', () => undefined);
     socket.write(Buffer.concat([Buffer.from(IDENT), kexInit(algorithm)]));
     let said = Buffer.alloc(0);
@@ -264,7 +264,7 @@ test('a client that has only expensive ways to exchange keys is told so, and one
     kit.run('ssh', [
       '-o',
       'LogLevel=INFO',
-      ...kit.options(door.port, 'mine'),
+      ...kit.options(server.port, 'mine'),
       '-o',
       `KexAlgorithms=${algorithm}`,
       'dev@127.0.0.1',
@@ -278,7 +278,7 @@ test('a client that has only expensive ways to exchange keys is told so, and one
 });
 
 test('of one address few exchange keys at once, another has its turn meanwhile, and of one without end the rest is closed', async (t) => {
-  const small = await openDoor({ exchanges: 4, exchangeMs: 60_000, strangersPerAddress: 5 });
+  const small = await openServer({ exchanges: 4, exchangeMs: 60_000, strangersPerAddress: 5 });
   t.teardown(() => small.close());
   const come = (localAddress: string) => {
     const socket = connect({ host: '127.0.0.1', port: small.port, localAddress });
@@ -301,7 +301,7 @@ test('of one address few exchange keys at once, another has its turn meanwhile, 
 });
 
 test('one who takes long to exchange keys keeps the next one waiting for a while only, and may go on', async (t) => {
-  const small = await openDoor({ exchanges: 2, exchangeMs: 50 });
+  const small = await openServer({ exchanges: 2, exchangeMs: 50 });
   t.teardown(() => small.close());
   const slow = connect(small.port, '127.0.0.1');
   t.teardown(() => slow.destroy());
@@ -313,12 +313,12 @@ test('one who takes long to exchange keys keeps the next one waiting for a while
 });
 
 test('more channels than a connection may have are refused, and bytes beyond the window end it', async (t) => {
-  const small = await openDoor({ channels: 2 });
+  const small = await openServer({ channels: 2 });
   t.teardown(() => small.close());
   const privateKey = newSshKey();
   const parsed = ssh2.utils.parseKey(privateKey);
   if (parsed instanceof Error) throw parsed;
-  house.keys.set('greedy', [`${parsed.type} ${parsed.getPublicSSH().toString('base64')}`]);
+  fixture.keys.set('greedy', [`${parsed.type} ${parsed.getPublicSSH().toString('base64')}`]);
   const client = new ssh2.Client();
   client.on('error', () => undefined);
   client.connect({ host: '127.0.0.1', port: small.port, username: 'greedy', privateKey });
@@ -344,7 +344,7 @@ withSsh('a connection that is cut after any byte harms no other', async (t) => {
   await Promise.all(
     relays.map(async ({ cut, way }) => {
       const relay = createServer((outer) => {
-        const inner = connect(door.port, '127.0.0.1');
+        const inner = connect(server.port, '127.0.0.1');
         let left = cut;
         const count = (chunk: Buffer): void => {
           left -= chunk.length;
@@ -372,9 +372,9 @@ test.serial('who comes while nothing runs is told so', async (t) => {
     t.pass();
     return;
   }
-  house.epoch = undefined;
+  fixture.epoch = undefined;
   const said = await ssh('true');
-  house.epoch = 1;
+  fixture.epoch = 1;
   t.is(said.code, 255);
   t.regex(said.stderr, /nothing runs/);
 });

@@ -1,4 +1,4 @@
-/** Owns a front door over a MapStage for tests: one org with an Owner, a Viewer of one project, and a second org. */
+/** An HTTP server over an in-memory store for tests: one org with an Owner, a Viewer of one project, and a second org. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { ExecutionContext } from 'ava';
 import { Registry } from 'prom-client';
@@ -10,26 +10,26 @@ import { KINDS } from '../../../src/kinds/index.js';
 import type { HttpConfig, HttpDeps } from '../../../http/deps.js';
 import type { StoredCredential } from '../../../storage/store.js';
 import { openHttp, type Http } from '../../../http/server.js';
-import { openMapStage, type MapStage } from './map-stage.js';
+import { openMapResources, type MapResources } from './map-resources.js';
 
 export interface Call extends Omit<RequestInit, 'headers'> {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Door {
+export interface TestApi {
   readonly url: string;
   readonly http: Http;
-  readonly stage: MapStage;
+  readonly resources: MapResources;
   readonly logged: string[];
   readonly health: { active: boolean; missing: string[]; behind: string[] };
   readonly credentials: Map<string, StoredCredential>;
   /** Calls with the Owner's key of org `acme` unless the headers say otherwise. */
   call(path: string, init?: Call): Promise<Response>;
-  /** A create of an object that the stage takes as it is. */
+  /** A create of an object that the store takes as it is. */
   make(kind: string, plural: string, name: string, spec?: object, metadata?: object): Promise<Response>;
 }
 
-export type DoorOptions = Partial<Omit<HttpDeps, 'config'>> & {
+export type TestApiOptions = Partial<Omit<HttpDeps, 'config'>> & {
   readonly limits?: Partial<HttpConfig['limits']>;
   readonly tls?: HttpConfig['tls'];
   readonly config?: Partial<HttpConfig>;
@@ -66,11 +66,11 @@ export function object(kind: string, name: string, project: string, spec: unknow
   };
 }
 
-async function person(stage: MapStage, org: string, name: string, spec: object): Promise<void> {
+async function person(resources: MapResources, org: string, name: string, spec: object): Promise<void> {
   const member = object('Member', name, '', { email: `${name}@${org}.test`, ...spec });
-  await stage.put({ org, kind: 'Member', project: '', name }, member);
+  await resources.put({ org, kind: 'Member', project: '', name }, member);
   const key = `${name}-key`;
-  await stage.put({ org, kind: 'APIKey', project: '', name: key }, object('APIKey', key, ''));
+  await resources.put({ org, kind: 'APIKey', project: '', name: key }, object('APIKey', key, ''));
 }
 
 export function credential(org: string, name: string): StoredCredential {
@@ -82,7 +82,7 @@ export function credential(org: string, name: string): StoredCredential {
   };
 }
 
-/** Commands of a front door behind which nothing runs; a test gives those that it is about. */
+/** Commands of an HTTP server behind which nothing runs; a test gives those that it is about. */
 export const NO_COMMANDS: Commands = {
   start: unwired,
   startProcess: unwired,
@@ -109,18 +109,21 @@ const LIMITS: HttpConfig['limits'] = {
   drainSeconds: 2,
 };
 
-export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: DoorOptions = {}): Promise<Door> {
+export async function openTestApi(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: TestApiOptions = {},
+): Promise<TestApi> {
   const { limits, tls, config, ...rest } = options;
-  const stage = openMapStage();
-  await person(stage, 'acme', 'owner', { role: 'Owner' });
-  await person(stage, 'acme', 'viewer', { role: 'Viewer', projects: ['default'] });
-  await person(stage, 'globex', 'owner', { role: 'Owner' });
+  const resources = openMapResources();
+  await person(resources, 'acme', 'owner', { role: 'Owner' });
+  await person(resources, 'acme', 'viewer', { role: 'Viewer', projects: ['default'] });
+  await person(resources, 'globex', 'owner', { role: 'Owner' });
   const credentials = new Map([
     [sha256(KEYS.owner), credential('acme', 'owner')],
     [sha256(KEYS.viewer), credential('acme', 'viewer')],
     [sha256(KEYS.other), credential('globex', 'owner')],
   ]);
-  const health: Door['health'] = { active: true, missing: [], behind: [] };
+  const health: TestApi['health'] = { active: true, missing: [], behind: [] };
   const logged: string[] = [];
   const note = (fields: object, message: string): void => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -137,7 +140,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
       ...config,
       limits: { ...LIMITS, ...limits },
     },
-    resources: stage,
+    resources,
     kinds: KINDS,
     credentials: { find: async (hash) => credentials.get(hash) },
     health: {
@@ -173,7 +176,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
   });
   t.teardown(() => http.close());
   const url = `http://127.0.0.1:${http.httpPort}`;
-  const call: Door['call'] = (path, init = {}) =>
+  const call: TestApi['call'] = (path, init = {}) =>
     fetch(url + path, {
       ...init,
       headers: { ...bearer(KEYS.owner), ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers },
@@ -181,7 +184,7 @@ export async function openDoor(t: Pick<ExecutionContext, 'teardown'>, options: D
   return {
     url,
     http,
-    stage,
+    resources,
     health,
     logged,
     credentials,

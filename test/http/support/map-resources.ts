@@ -1,5 +1,5 @@
 /**
- * Owns a Stage over a Map, for tests of the front door alone: versions in write order, the changes log whole, watchers
+ * A ResourceService over a Map, for tests of the HTTP layers alone: versions in write order, the changes log whole, watchers
  * served in the next turn. It validates nothing and knows no machine; what objects mean is tested elsewhere.
  */
 import { addressKey, type Address } from '../../../src/api/address.js';
@@ -16,7 +16,7 @@ import type {
   WriteRequest,
 } from '../../../actors/resource-service.js';
 
-export interface MapStage extends ResourceService {
+export interface MapResources extends ResourceService {
   /** Puts an object in place as the service would, without a caller. */
   put(address: Address, object: ApiObject): Promise<number>;
   /** Everything at or below this version is forgotten. */
@@ -42,7 +42,7 @@ function inRange(range: Range, address: Address): boolean {
   );
 }
 
-export function openMapStage(): MapStage {
+export function openMapResources(): MapResources {
   const log: CommittedChange[] = [];
   const current = new Map<string, { address: Address; body: Buffer; version: number }>();
   const live = new Set<Live>();
