@@ -153,7 +153,7 @@ test('ttlSecondsAfterFinished removes the Job, its Attempts and its outputs', as
   t.is((await jobs.client().get(`${ATTEMPTS}/${attempt?.name}/logs`)).status, 404);
 });
 
-for (const propagationPolicy of ['Background', 'Foreground'] as const) {
+for (const propagationPolicy of ['Background', 'Foreground', 'Orphan'] as const) {
   test(`delete (${propagationPolicy}) while it runs leaves no process and no Attempt`, async (t) => {
     const name = `doomed-${propagationPolicy.toLowerCase()}`;
     await jobs.post(name, { command: waits(name), completions: 2, parallelism: 2 });

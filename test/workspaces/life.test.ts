@@ -252,8 +252,7 @@ for (const propagationPolicy of ['Foreground', 'Orphan'] as const) {
       PHASE_MS,
     );
     const free = await seen(`${VOLUMES}/${name}`, 'is free', (each) => valueAt(each, 'status', 'holder') === undefined);
-    // An orphan would tell nobody of its end, so it is not waited for.
-    t.is(textAt(free, 'status', 'revision'), propagationPolicy === 'Orphan' ? '' : '1');
+    t.is(textAt(free, 'status', 'revision'), '1');
     await until('its Attempts are gone', async () => {
       const at = `${path('attempts', 'default')}?labelSelector=svc.dev%2Fworkspace%3D${name}`;
       return listAt((await service.client().get(at)).body, 'items').length === 0;
