@@ -3,6 +3,7 @@
  * target does not have. Sets the words for metrics.
  */
 import { refuse } from '../../src/api/refusal.js';
+import { deletesCollections } from '../../src/kinds/declare.js';
 import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { catalogIsReadOnly, isCatalog, isProjectKind } from '../auth/authorise.js';
@@ -35,11 +36,11 @@ export function methodNotAllowed(x: Exchange, allowed: readonly string[]): Error
 type Methods = readonly (readonly [string, Operation])[];
 
 const IN_EVERY_PROJECT: Methods = [['GET', 'list']];
-const IN_ONE_PLACE: Methods = [
+const ONE_BY_ONE: Methods = [
   ['GET', 'list'],
   ['POST', 'create'],
-  ['DELETE', 'delete'],
 ];
+const IN_ONE_PLACE: Methods = [...ONE_BY_ONE, ['DELETE', 'delete']];
 const OF_AN_OBJECT: Methods = [
   ['GET', 'read'],
   ['PUT', 'replace'],
@@ -68,7 +69,8 @@ export async function serveCollection(
 ): Promise<void> {
   const { kind, project } = target;
   const inPlace = kind.scope === 'org' || project !== undefined;
-  checkMethod(x, kind, project ?? '', inPlace ? IN_ONE_PLACE : IN_EVERY_PROJECT);
+  const methods = deletesCollections(kind) ? IN_ONE_PLACE : ONE_BY_ONE;
+  checkMethod(x, kind, project ?? '', inPlace ? methods : IN_EVERY_PROJECT);
   if (x.hasQuery) checkTimeout(x.query);
   switch (x.method) {
     case 'GET':

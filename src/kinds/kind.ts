@@ -120,6 +120,11 @@ export interface KindDefinition {
   readonly group: 'api' | 'core';
   readonly version: 'v1' | 'v1beta1';
   readonly operations: ReadonlySet<Operation>;
+  /**
+   * DELETE of a collection, for kinds of which some object may refuse to go. `OneByOne`: there is none (405), as Kubernetes has none
+   * for namespaces. `AllOrNone`: nothing goes unless all may. Absent: no object refuses.
+   */
+  readonly collectionDelete?: 'OneByOne' | 'AllOrNone' | undefined;
   /** Plain sentence for OpenAPI and `kubectl explain`. */
   readonly description: string;
   readonly schema: {

@@ -1,6 +1,15 @@
 /** Keys, tokens, members and orgs as their holders see them: what a key may do, when that ends, and what stays unseen. */
 import test from 'ava';
-import { API_VERSION, client as clientWith, objectOf, path, textAt, type Client } from '../e2e/client.js';
+import {
+  API_VERSION,
+  client as clientWith,
+  listAt,
+  objectOf,
+  path,
+  textAt,
+  valueAt,
+  type Client,
+} from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
@@ -202,6 +211,42 @@ test('the last Owner and the last key of an Owner stay, and an operator makes a 
   const keyed = { 'idempotency-key': 'way-back' };
   const once = await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed);
   t.deepEqual((await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed)).body, once.body);
+});
+
+test('a collection of which one may not be deleted is refused whole, with its names, and so is its dry run', async (t) => {
+  const org = await owner.post('/ops/v1/orgs', { name: 'whole' });
+  const key = clientWith(service.url, textAt(org.body, 'key'));
+  const ownerKey = `owner-${textAt(org.body, 'org').slice(2)}`;
+  t.is((await key.post(MEMBERS, objectOf('Member', 'ada', { email: 'a@example.org', role: 'Viewer' }))).status, 201);
+  await keyOf({ member: 'ada' }, key);
+  await keyOf({}, key); // with this one each whole key may go by itself, and not all together
+  for (const query of ['?dryRun=All', '']) {
+    const keys = await key.remove(`${KEYS}${query}`);
+    t.is(keys.status, 403, keys.text);
+    t.regex(keys.text, /without an Owner/);
+    t.true(keys.text.includes(ownerKey), keys.text);
+    const members = await key.remove(`${MEMBERS}${query}`);
+    t.is(members.status, 403, members.text);
+    t.true(members.text.includes('\\"owner\\"'), members.text);
+  }
+  t.is(listAt((await key.get(KEYS)).body, 'items').length, 3);
+  t.is(listAt((await key.get(MEMBERS)).body, 'items').length, 2);
+  const rest = await key.remove(`${KEYS}?fieldSelector=metadata.name!%3D${ownerKey}`);
+  t.is(rest.status, 200, rest.text);
+  t.is(listAt(rest.body, 'items').length, 2);
+  t.is((await key.remove(`${MEMBERS}?fieldSelector=spec.role%3DViewer`)).status, 200);
+  t.is(listAt((await key.get(MEMBERS)).body, 'items').length, 1);
+});
+
+test('projects are deleted one by one', async (t) => {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'stays' } };
+  t.is((await owner.post('/api/v1/namespaces', namespace)).status, 201);
+  const answer = await owner.remove('/api/v1/namespaces');
+  t.is(answer.status, 405, answer.text);
+  t.is(textAt((await owner.get('/api/v1/namespaces/stays')).body, 'status', 'phase'), 'Active');
+  const [entry] = listAt((await owner.get('/api/v1')).body, 'resources');
+  t.false(listAt(entry, 'verbs').includes('deletecollection'));
+  t.is(valueAt((await owner.get('/openapi.json')).body, 'paths', '/api/v1/namespaces', 'delete'), undefined);
 });
 
 test('two Owners who remove each other at the same time do not both succeed', async (t) => {

@@ -166,6 +166,14 @@ for (const propagationPolicy of ['Background', 'Foreground', 'Orphan'] as const)
   });
 }
 
+test('the Node that the service runs on stays, asked for by its name or with all others', async (t) => {
+  for (const at of ['nodes/local', 'nodes', 'nodes?dryRun=All']) {
+    const answer = await jobs.client().remove(`/apis/svc.dev/v1/${at}`);
+    t.is(answer.status, 409, answer.text);
+    t.regex(answer.text, /\\"local\\".* cannot be deleted/);
+  }
+});
+
 test('a Job deleted while a stubborn program ignores SIGTERM is ended by force', async (t) => {
   await jobs.post('stubborn', { command: ['sh', '-c', ': stubborn-word; trap "" TERM; while :; do sleep 0.1; done'] });
   await until('it runs', () => isRunning('stubborn-word'), 60_000);
