@@ -132,6 +132,25 @@ test('a key ends at its expirationTime', async (t) => {
   t.true(await ends(), 'what is open ends with it');
 });
 
+test('nothing that is made with a key that ends goes on after it', async (t) => {
+  const expirationTime = new Date(Math.ceil(Date.now() / 1000) * 1000 + 600_000).toISOString().replace('.000Z', 'Z');
+  const key = await keyOf({ expirationTime });
+  for (const spec of [{}, { expirationTime: new Date(Date.now() + 3_600_000).toISOString() }]) {
+    const refused = await key.post(KEYS, objectOf('APIKey', 'outlives', spec));
+    t.is(refused.status, 422, refused.text);
+    t.is(textAt(listAt(refused.body, 'details', 'causes')[0], 'field'), 'spec.expirationTime');
+    t.true(textAt(refused.body, 'fix').includes(expirationTime), refused.text);
+  }
+  const child = await keyOf({ expirationTime }, key);
+  t.is((await child.post(KEYS, objectOf('APIKey', 'outlives', {}))).status, 422, 'nor what its child makes');
+  const token = await key.post(`${ACCOUNTS}/default/tokens`, { expiresIn: '1h' });
+  t.is(token.status, 422, token.text);
+  t.is(textAt(listAt(token.body, 'details', 'causes')[0], 'field'), 'expiresIn');
+  t.is((await key.post(`${ACCOUNTS}/default/tokens`, { expiresIn: '5m' })).status, 201);
+  const operating = await keyOf({ expirationTime, scopes: ['operator:*'] });
+  t.is((await operating.post('/ops/v1/orgs/bootstrap/keys', {})).status, 403);
+});
+
 test('a key acts within the role its member has now', async (t) => {
   const { name, key } = await memberWith('Developer');
   t.is((await key.post(ACCOUNTS, objectOf('ServiceAccount', 'by-developer', {}))).status, 201);
