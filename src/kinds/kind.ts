@@ -188,6 +188,8 @@ export interface KindDefinition {
   awaitsAttempt?(owner: { readonly kept: unknown; readonly slot: SlotRow | undefined }, epoch: number): boolean;
   /** For kinds that run work: what a Node must have for each piece of it. Pure. */
   asks?(object: ApiObject): ResourceAmounts;
+  /** For kinds whose work saves files into a Volume: the name of the one that takes this output. Pure. */
+  savesInto?(owner: ApiObject, output: string): string | undefined;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
 }
