@@ -12,6 +12,7 @@ import { openFiles } from './work/files/open.js';
 import { openReports, type ReportDelivery } from './work/reports.js';
 import { openRunning } from './work/running.js';
 import { openTools } from './work/tools.js';
+import { keepWithinVolume } from './work/volume-cap.js';
 
 export type WorkPart = ReturnType<typeof openWork>;
 
@@ -39,7 +40,15 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
   const reports =
     engine &&
     openReports({
-      ...{ engine, attempts, deliver, keep: deps.keepOutput, stopping, now: clock, onProblem },
+      ...{
+        engine,
+        attempts,
+        deliver,
+        keep: keepWithinVolume({ kinds, read, keep: deps.keepOutput }),
+        stopping,
+        now: clock,
+        onProblem,
+      },
       onState(state) {
         detached.note(state);
         tools.note(state);

@@ -33,7 +33,12 @@ export type WriteRequest =
   | (WriteBase & { readonly verb: 'create'; readonly body: Record<string, unknown> })
   | (WriteBase & { readonly verb: 'replace'; readonly body: Record<string, unknown> })
   | (WriteBase & { readonly verb: 'patch'; readonly patch: ObjectPatch })
-  | (WriteBase & { readonly verb: 'delete'; readonly options: DeleteOptions })
+  | (WriteBase & {
+      readonly verb: 'delete';
+      readonly options: DeleteOptions;
+      /** Names of the objects of the same kind that are to go with it: what the kind's rule allows, it allows of all together. */
+      readonly alongside?: ReadonlySet<string> | undefined;
+    })
   /** One of `KindDefinition.actions`; `input` has passed its schema. */
   | (WriteBase & { readonly verb: 'action'; readonly action: string; readonly input: unknown });
 

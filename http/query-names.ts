@@ -1,6 +1,6 @@
 /**
  * Which query parameters our own routes know: an unknown one is refused by its name, because who asks for `tailines=10`
- * would otherwise get everything. The Kubernetes verbs leave unknown ones alone, as kube-apiserver does.
+ * would otherwise get everything. The Kubernetes verbs leave unknown ones alone, as kube-apiserver does, but not misspelt ones.
  */
 import { refuse } from '../src/api/refusal.js';
 import { badParameter } from './bad-parameter.js';
@@ -33,6 +33,34 @@ const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     attempt: [],
   }).map(([route, names]) => [route, new Set(names)]),
 );
+
+/** Of the Kubernetes verbs. */
+const OF_VERBS = [
+  ...['labelSelector', 'fieldSelector', 'limit', 'continue', 'watch', 'resourceVersion', 'resourceVersionMatch'],
+  ...['sendInitialEvents', 'allowWatchBookmarks', 'timeoutSeconds', 'timeout', 'includeObject', 'pretty'],
+  ...['dryRun', 'fieldValidation', 'fieldManager', 'propagationPolicy', 'gracePeriodSeconds', 'orphanDependents'],
+];
+
+function loosely(name: string): string {
+  return name.toLowerCase().replace(/[-_]/g, '');
+}
+
+const MEANT: ReadonlyMap<string, string> = new Map(OF_VERBS.map((name) => [loosely(name), name]));
+
+/**
+ * The Kubernetes verbs ignore a parameter that they do not know, except one that is a known name written otherwise: `dry-run=All` would
+ * delete, and `labelselector=a%3Db` delete everything.
+ */
+export function checkSpelling(query: URLSearchParams): void {
+  for (const name of query.keys()) {
+    const meant = name.length > 64 ? undefined : MEANT.get(loosely(name));
+    if (meant === undefined || meant === name) continue;
+    throw refuse('BadRequest', `unknown query parameter "${name}": ${meant} is written so`, {
+      causes: [{ field: name, reason: 'FieldValueNotSupported', message: `is no parameter; ${meant} is` }],
+      fix: `Write ${meant}.`,
+    });
+  }
+}
 
 /** Refuses with BadRequest what the route does not know, and bytes that are no text: they would be read as other characters. */
 export function checkQueryNames(route: string, query: URLSearchParams, sent: string): void {

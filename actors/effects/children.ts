@@ -149,7 +149,7 @@ function owns(uid: string, child: ApiObject): boolean {
   return (child.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid);
 }
 
-function kindNamed(kinds: readonly KindDefinition[], name: string): KindDefinition {
+export function kindNamed(kinds: readonly KindDefinition[], name: string): KindDefinition {
   const kind = kinds.find((candidate) => candidate.kind === name);
   if (!kind) throw new Error(`no kind ${name}`);
   return kind;

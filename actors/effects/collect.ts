@@ -8,7 +8,7 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ObjectMeta, OwnerReference } from '../../src/api/object.js';
 import type { ObjectKey, StoredEffects } from '../../storage/store.js';
-import { refusedAs, remove, stands, type ChildrenDeps } from './children.js';
+import { kindNamed, refusedAs, remove, stands, type ChildrenDeps } from './children.js';
 import type { EffectOf, LaterEffectDefinition } from './definition.js';
 import { DONE, retry, type EffectOutcome } from './outcome.js';
 
@@ -34,7 +34,7 @@ export const collectProjectEffect: LaterEffectDefinition<'CollectProject', Child
 };
 
 /**
- * Asks every child to go (or, orphaning, lets go of it). It is done only when each was asked: one that is parked or busy is
+ * Asks every child to go (or, orphaning, lets go of those that clients can manage without it). It is done only when each was asked: one that is parked or busy is
  * asked again, since nothing would collect it later.
  */
 export async function collectChildren(
@@ -105,8 +105,8 @@ async function releaseAll(children: readonly Address[], collection: Collection):
 }
 
 /**
- * A child that keeps another owner, an orphaned one, and one that may not be deleted only lose the reference. So does one
- * that is asked to go and whose end its owner would never see: it waits for its owner itself, or its reference leads
+ * A child that keeps another owner, an orphaned one, and one that may not be deleted only lose the reference. One that no
+ * client can delete is never orphaned: without its owner nobody could end it. The reference is lost as well by one that is asked to go and whose end its owner would never see: it waits for its owner itself, or its reference leads
  * elsewhere.
  */
 async function release(child: Address, collection: Collection): Promise<Released> {
@@ -115,7 +115,8 @@ async function release(child: Address, collection: Collection): Promise<Released
   if (!body) return { outcome: DONE, going: false };
   const { metadata } = decodeObject(body);
   const others = (metadata.ownerReferences ?? []).filter(({ uid }) => uid !== effect.uid);
-  if (effect.orphan || others.length > 0) return letGo(child, others, deps);
+  const orphaned = effect.orphan && isDeletable(child, deps);
+  if (orphaned || others.length > 0) return letGo(child, others, deps);
   const waitedFor = !effect.answer || (leadsTo(row, child, metadata) && !(await above.has(metadata.uid)));
   if (metadata.deletionTimestamp === undefined) {
     const propagationPolicy = effect.answer && waitedFor ? 'Foreground' : 'Background';
@@ -124,6 +125,11 @@ async function release(child: Address, collection: Collection): Promise<Released
     if (asked.outcome !== 'Done') return { outcome: asked, going: false };
   }
   return waitedFor ? { outcome: DONE, going: true } : letGo(child, others, deps);
+}
+
+/** A client can delete objects of its kind. */
+function isDeletable({ kind }: Address, { kinds }: ChildrenDeps): boolean {
+  return kindNamed(kinds, kind).operations.has('delete');
 }
 
 async function letGo(child: Address, others: readonly OwnerReference[], deps: ChildrenDeps): Promise<Released> {

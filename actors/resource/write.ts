@@ -64,8 +64,9 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
   if (stray) return refused(stray);
   if (self.kind.rule && !isService(request.caller)) {
     const after = request.verb === 'delete' ? undefined : step.object;
+    const alongside = request.verb === 'delete' ? request.alongside : undefined;
     const { org } = self.address;
-    const refusal = await deps.rule(self.kind, { org, by: request.caller, before: present.object, after });
+    const refusal = await deps.rule(self.kind, { org, by: request.caller, before: present.object, after, alongside });
     if (refusal) return refused(refusal);
   }
   const draft = openDraft(self.address, step.object, present.private, present.sideState);

@@ -48,6 +48,7 @@ export async function makeCaller(
     ...grant,
     ...names(detail, principal),
     ...(detail.passesOn === undefined ? {} : { boundTo: detail.passesOn }),
+    ...(credential.expires === undefined ? {} : { expires: credential.expires }),
     may: checker(grant),
   };
   const sources = [credential.address, address, ...makers].map(addressKey);

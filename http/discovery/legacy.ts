@@ -1,4 +1,5 @@
 /** Discovery in its old shape: version and group lists, and one APIResourceList per group version. Pure. */
+import { deletesCollections } from '../../src/kinds/declare.js';
 import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
 
 const VERBS: readonly (readonly [Operation, readonly string[]])[] = [
@@ -10,11 +11,11 @@ const VERBS: readonly (readonly [Operation, readonly string[]])[] = [
   ['replace', ['update']],
 ];
 
-/** Verbs as Kubernetes names them. `deletecollection` needs a list to choose from. */
+/** Verbs as Kubernetes names them. */
 export function verbsOf(kind: KindDefinition): string[] {
   return VERBS.filter(([operation]) => kind.operations.has(operation))
     .flatMap(([, verbs]) => verbs)
-    .filter((verb) => verb !== 'deletecollection' || kind.operations.has('list'))
+    .filter((verb) => verb !== 'deletecollection' || deletesCollections(kind))
     .toSorted();
 }
 

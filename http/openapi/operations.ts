@@ -1,4 +1,5 @@
 /** The paths that each kind gets from the generic routes. Pure. */
+import { deletesCollections } from '../../src/kinds/declare.js';
 import type { KindAction, KindDefinition, Operation } from '../../src/kinds/kind.js';
 import { batchComponent, gvkOf, listComponent, patchComponent } from './components.js';
 import {
@@ -129,7 +130,7 @@ export function kindPaths(group: string, kind: KindDefinition): Record<string, N
       success: { 201: object(name, 'Created.') },
     });
   }
-  if (has('delete') && has('list')) {
+  if (deletesCollections(kind)) {
     collection['delete'] = make({
       verb: 'delete',
       action: 'deletecollection',

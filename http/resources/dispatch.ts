@@ -3,11 +3,12 @@
  * target does not have. Sets the words for metrics.
  */
 import { refuse } from '../../src/api/refusal.js';
+import { deletesCollections } from '../../src/kinds/declare.js';
 import type { KindDefinition, Operation } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { catalogIsReadOnly, isCatalog, isProjectKind } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
-import { checkQueryNames } from '../query-names.js';
+import { checkQueryNames, checkSpelling } from '../query-names.js';
 import type { ServerContext } from '../server-context.js';
 import type { Target } from '../target.js';
 import { callAction } from './action.js';
@@ -35,11 +36,11 @@ export function methodNotAllowed(x: Exchange, allowed: readonly string[]): Error
 type Methods = readonly (readonly [string, Operation])[];
 
 const IN_EVERY_PROJECT: Methods = [['GET', 'list']];
-const IN_ONE_PLACE: Methods = [
+const ONE_BY_ONE: Methods = [
   ['GET', 'list'],
   ['POST', 'create'],
-  ['DELETE', 'delete'],
 ];
+const IN_ONE_PLACE: Methods = [...ONE_BY_ONE, ['DELETE', 'delete']];
 const OF_AN_OBJECT: Methods = [
   ['GET', 'read'],
   ['PUT', 'replace'],
@@ -60,6 +61,11 @@ function checkMethod(x: Exchange, kind: KindDefinition, project: string, methods
   );
 }
 
+function checkVerbQuery(query: URLSearchParams): void {
+  checkSpelling(query);
+  checkTimeout(query);
+}
+
 export async function serveCollection(
   x: Exchange,
   context: ServerContext,
@@ -68,8 +74,9 @@ export async function serveCollection(
 ): Promise<void> {
   const { kind, project } = target;
   const inPlace = kind.scope === 'org' || project !== undefined;
-  checkMethod(x, kind, project ?? '', inPlace ? IN_ONE_PLACE : IN_EVERY_PROJECT);
-  if (x.hasQuery) checkTimeout(x.query);
+  const methods = deletesCollections(kind) ? IN_ONE_PLACE : ONE_BY_ONE;
+  checkMethod(x, kind, project ?? '', inPlace ? methods : IN_EVERY_PROJECT);
+  if (x.hasQuery) checkVerbQuery(x.query);
   switch (x.method) {
     case 'GET':
       if (x.hasQuery && readBoolean(x.query, 'watch') === true) {
@@ -95,7 +102,7 @@ export async function serveObject(
 ): Promise<void> {
   const { kind, project, name } = target;
   checkMethod(x, kind, isProjectKind(kind) ? name : project, OF_AN_OBJECT);
-  if (x.hasQuery) checkTimeout(x.query);
+  if (x.hasQuery) checkVerbQuery(x.query);
   switch (x.method) {
     case 'GET':
       x.verb = 'get';
@@ -124,6 +131,7 @@ export async function serveSubresource(
   if (below === 'status' && kind.operations.has('readStatus')) {
     // The service alone writes status (spec, "Conventions" 1).
     if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
+    if (x.hasQuery) checkVerbQuery(x.query);
     x.verb = 'get';
     await readObject(x, context, caller, kind, project, name);
     return true;

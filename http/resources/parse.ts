@@ -2,10 +2,14 @@
  * What a request body may be: its content type, and its parsing into one plain value with the paths of members
  * that were given twice. The parsers themselves (JSON and YAML, prototype-safe, surrogate-safe) are `src/api`'s.
  */
+import type { z } from 'zod';
+import { duplicateField } from '../../src/api/causes.js';
+import { causeLine } from '../../src/api/errors/cause-line.js';
 import { parseBody, parseListBody } from '../../src/api/json.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
+import { readInput } from '../input.js';
 
 export interface ParsedBody {
   readonly value: Record<string, unknown>;
@@ -65,6 +69,21 @@ export async function parseObject(x: Exchange, bodies: Bodies, body: Buffer): Pr
   const parsed = await bodies.readYaml(x.caller?.org ?? '', body);
   if (parsed.outcome === 'Refused') throw new RefusalError(parsed.refusal);
   return parsed;
+}
+
+/** The body of a call, which is no API object: a field that the call does not know is refused, and so is one that is given twice. */
+export async function readBody<Input>(
+  x: Exchange,
+  bodies: Bodies,
+  body: Buffer,
+  schema: z.ZodType<Input>,
+): Promise<Input> {
+  const { value, duplicates } = await parseObject(x, bodies, body);
+  if (duplicates.length > 0) {
+    const causes = duplicates.map(duplicateField);
+    throw refuse('Invalid', `the request is not valid: ${causes.map(causeLine).join('; ')}`, { causes });
+  }
+  return readInput(schema, value);
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

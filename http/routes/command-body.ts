@@ -4,17 +4,16 @@ import type { Command } from '../../actors/work/commands.js';
 import { parseDuration } from '../../src/api/duration.js';
 import { refuse } from '../../src/api/refusal.js';
 import { zAbsolutePath, zDuration, zMap } from '../../src/api/schema.js';
-import { argument, commandLine, variableName } from '../../src/kinds/shapes/program.js';
+import { argument, commandLine, ownVariableName } from '../../src/kinds/shapes/program.js';
 import { MOST_ENV } from '../../src/kinds/shapes/bounds.js';
 import type { Bodies } from '../body.js';
 import type { Exchange } from '../exchange.js';
-import { readInput } from '../input.js';
-import { parseObject } from '../resources/parse.js';
+import { readBody } from '../resources/parse.js';
 import { readEpoch, readWait } from './epoch.js';
 
 const body = z.strictObject({
   command: commandLine,
-  env: zMap(variableName, argument, MOST_ENV).default({}),
+  env: zMap(ownVariableName, argument, MOST_ENV).default({}),
   workingDir: zAbsolutePath().optional(),
   stdin: z.string().optional(),
   timeout: zDuration({ min: '1s', max: '24h' }).optional(),
@@ -28,7 +27,7 @@ export interface AskedCommand {
 }
 
 export async function readCommand(x: Exchange, bodies: Bodies, bytes: Buffer): Promise<AskedCommand> {
-  const asked = readInput(body, (await parseObject(x, bodies, bytes)).value);
+  const asked = await readBody(x, bodies, bytes, body);
   if (asked.user !== undefined && asked.user !== '0' && asked.user !== 'root') {
     throw refuse('Unsupported', 'commands run as uid 0 inside; another user is not supported yet', {
       causes: [{ field: 'user', reason: 'Unsupported', message: 'not supported yet' }],

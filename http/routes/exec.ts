@@ -6,7 +6,7 @@
  * and nobody else; without, at most KEPT_BYTES of each stream are kept and the rest is dropped (I10).
  * Source: decisions, "Routes not shown", Command.
  */
-import { fixOfCommand } from './not-executed.js';
+import { causeOfCommand, fixOfCommand } from './not-executed.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { Execution, ExecEnd } from '../../src/engines/compute/contract/engine.js';
@@ -137,7 +137,7 @@ function exitOf(end: ExecEnd, over: Over): ExitView {
     case 'NotExecuted':
       throw refuse('Invalid', `the command was not executed: ${end.message}`, {
         fix: fixOfCommand(end),
-        causes: [{ field: 'command', reason: end.reason, message: end.message }],
+        causes: [causeOfCommand(end)],
       });
     case 'WorkGone':
       throw over();

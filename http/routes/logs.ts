@@ -154,11 +154,17 @@ function describe(kind: KindDefinition, { index, epoch, container }: LogRequest)
   return container === 'main' ? which : `${which}, container "${container}"`;
 }
 
-function readCount(x: Exchange, name: string, max: number): number | undefined {
+/** `last`: the largest that there is; a larger one is not malformed. */
+function readCount(x: Exchange, name: string, max: number, last = max): number | undefined {
   const text = x.query.get(name);
   if (text === null || text === '') return undefined;
   if (!/^\d{1,15}$/.test(text) || Number(text) > max) {
-    throw badParameter(name, text, `must be a whole number from 0 to ${max}`, `Ask for ${name}=100, for example.`);
+    throw badParameter(
+      name,
+      text,
+      `must be a whole number from 0 to ${last}`,
+      `Ask for ${name}=${Math.min(last, 100)}, for example.`,
+    );
   }
   return Number(text);
 }
@@ -188,7 +194,7 @@ function atMostOne(x: Exchange, names: readonly string[]): void {
 }
 
 export function readLogRequest(x: Exchange, indexes: number, now: number): LogRequest {
-  const index = readCount(x, 'index', Number.MAX_SAFE_INTEGER);
+  const index = readCount(x, 'index', Number.MAX_SAFE_INTEGER, indexes - 1);
   if (index === undefined && indexes > 1) {
     throw refuse('OutputIndexRequired', `the Job has ${indexes} indexes; select one with index=<n>`, {
       fix: `Add ?index=<0 to ${indexes - 1}>.`,

@@ -1,4 +1,5 @@
 /** The next step for a client whose command was not executed, by the reason that the engine gives. Pure. */
+import type { Cause } from '../../src/api/refusal.js';
 import { TOO_LONG } from '../../src/engines/compute/shared/not-found.js';
 
 const FIXES: Readonly<Record<string, string>> = {
@@ -7,6 +8,11 @@ const FIXES: Readonly<Record<string, string>> = {
   CommandNotExecutable: 'Make the file executable (chmod +x), or run it by its interpreter.',
   WorkingDirNotFound: 'Name a working directory that exists inside, or make it first.',
 };
+
+/** The field that is to blame. */
+export function causeOfCommand({ reason, message }: { readonly reason: string; readonly message: string }): Cause {
+  return { field: reason === 'WorkingDirNotFound' ? 'workingDir' : 'command', reason, message };
+}
 
 export function fixOfCommand({ reason, message }: { readonly reason: string; readonly message: string }): string {
   if (message.endsWith(TOO_LONG)) return 'Send less in arguments and environment: put what is long into a file.';

@@ -116,6 +116,7 @@ export function opsRoutes(router: Router, context: ServerContext): void {
 
   router.post('/ops/v1/orgs/:name/keys', readJson, async (ctx) => {
     const name = parameter(ctx, 'name');
+    if (name === BOOTSTRAP_ORG && callers.get(ctx.req)?.expires !== undefined) throw wouldOutlive();
     const keyed = keyedBy(ctx, callers.get(ctx.req), bodyOf(ctx, Nothing));
     const release =
       keyed && context.inflightIdempotency.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
@@ -166,5 +167,12 @@ export function opsRoutes(router: Router, context: ServerContext): void {
   });
   router.post('/ops/v1/admissions', readJson, async (ctx) => {
     ctx.body = await operators.admissions(bodyOf(ctx, Admissions).paused);
+  });
+}
+
+/** The operators' own org: the key would end later than the one that it was made with. */
+function wouldOutlive(): Error {
+  return refuse('Forbidden', 'a credential that ends makes no Owner key of its own org, which would not end', {
+    fix: 'Use a key without expirationTime.',
   });
 }

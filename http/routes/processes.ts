@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { Caller } from '../../actors/resource-service.js';
 import type { ProcessName } from '../../actors/work/commands.js';
 import type { Address } from '../../src/api/address.js';
-import { fixOfCommand } from './not-executed.js';
+import { causeOfCommand, fixOfCommand } from './not-executed.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { sha256 } from '../../src/api/sha256.js';
 import { rfc3339Millis } from '../../src/api/time.js';
@@ -21,9 +21,8 @@ import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { replyJson } from '../reply.js';
-import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { parseObject } from '../resources/parse.js';
+import { readBody } from '../resources/parse.js';
 import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { readCommand } from './command-body.js';
@@ -138,7 +137,7 @@ async function start(place: Place, caller: Caller): Promise<void> {
   if (started.outcome === 'NotExecuted') {
     throw refuse('Invalid', `the command was not executed: ${started.message}`, {
       fix: fixOfCommand(started),
-      causes: [{ field: 'command', reason: started.reason, message: started.message }],
+      causes: [causeOfCommand(started)],
     });
   }
   if (stdin !== undefined && keyed?.there !== true) await feed(place, { uid, epoch, id }, Buffer.from(stdin));
@@ -223,7 +222,7 @@ async function give(place: Place, process: ProcessName, data: Buffer, end: boole
 
 async function signal(place: Place, process: ProcessName): Promise<void> {
   const { x, context, address } = place;
-  const asked = readInput(signalBody, (await parseObject(x, context.bodies, await context.bodies.read(x))).value);
+  const asked = await readBody(x, context.bodies, await context.bodies.read(x), signalBody);
   const outcome = await context.commands.signalProcess(address, process, asked.signal, context.deadlines.current());
   if (outcome === 'Gone') throw await gone(place, process);
   replyJson(x, 200, viewOf(process, await find(place, process)));

@@ -18,9 +18,8 @@ import { addressOf } from '../auth/authorise.js';
 import { bearerHash } from '../auth/bearer.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
-import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { parseObject } from '../resources/parse.js';
+import { readBody } from '../resources/parse.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { membersOf } from '../ssh/members.js';
@@ -57,7 +56,7 @@ export async function serveLinks(
   x.verb = 'link';
   const address = addressOf(caller, kind, project, name, 'exec');
   const body = await context.bodies.read(x);
-  if (body.length > 0) readInput(NOTHING, (await parseObject(x, context.bodies, body)).value);
+  if (body.length > 0) await readBody(x, context.bodies, body, NOTHING);
   const bytes = await context.resources.read(address, context.deadlines.current());
   if (bytes === undefined)
     throw refuse('NotFound', `${kind.kind} "${name}" not found`, { target: ofWorkspace(address) });

@@ -16,7 +16,7 @@ import type { ServerContext } from '../server-context.js';
 import type { Rendering } from '../table/rendering.js';
 import { matching, openPage } from '../resources/listing.js';
 import type { Scan } from '../resources/range.js';
-import { readBoolean, readTimeoutSeconds, readWatchStart, type WatchStart } from '../resources/versions.js';
+import { readBoolean, readLimit, readTimeoutSeconds, readWatchStart, type WatchStart } from '../resources/versions.js';
 import { readView } from '../resources/view.js';
 import { chunk, frame, tickChunks } from './frames.js';
 import { Sender } from './sender.js';
@@ -37,6 +37,7 @@ export async function watchObjects(
   await context.resources.slice(caller.org);
   const { scan, rendering } = readView(x, context, caller, kind, project);
   const start = readWatchStart(x.query);
+  readLimit(x.query.get('limit')); // means nothing to a watch, and is refused as by a list
   const bookmarks = readBoolean(x.query, 'allowWatchBookmarks') ?? false;
   const timeout = readTimeoutSeconds(x.query.get('timeoutSeconds'));
   const newest = context.resources.version();

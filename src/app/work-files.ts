@@ -33,9 +33,9 @@ export async function openWorkInputs(
 
 export const keepOutput =
   (blobs: Pick<Blobs, 'addFile'>, signal: AbortSignal): ActorsDeps['keepOutput'] =>
-  async ({ org, project }, { name, size, directory, file, error }) => {
+  async ({ org, project }, { name, size, logical, directory, file, error }) => {
     if (error !== undefined) return { name, size, directory, sha256: '', error };
     const kept = await blobs.addFile(org, file, { project, limit: TRANSFER_BYTES, signal });
     // The commit that names it keeps it. A day is left for that: by then the report has been handled or is handled again.
-    return { name, size: kept.size, directory, sha256: kept.digest };
+    return { name, size: kept.size, logical, directory, sha256: kept.digest };
   };

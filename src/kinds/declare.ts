@@ -1,6 +1,6 @@
 /** What the declarations of kinds share: the sets of their operations, and makers of the columns that kubectl prints. */
 import type { ApiObject } from '../api/object.js';
-import type { Column, Operation } from './kind.js';
+import type { Column, KindDefinition, Operation } from './kind.js';
 
 export const EVERY_OPERATION: ReadonlySet<Operation> = new Set([
   'list',
@@ -14,6 +14,11 @@ export const EVERY_OPERATION: ReadonlySet<Operation> = new Set([
 
 /** Kinds that the service alone writes. */
 export const READ_ONLY: ReadonlySet<Operation> = new Set(['list', 'read']);
+
+/** Whether DELETE of a collection is served. It needs a list to choose from. */
+export function deletesCollections({ operations, collectionDelete }: KindDefinition): boolean {
+  return operations.has('delete') && operations.has('list') && collectionDelete !== 'OneByOne';
+}
 
 /** Reads the value of a cell. A method's type, so that a kind may read its own spec and status typed. */
 type Read<Value> = { read(object: ApiObject): Value | null | undefined }['read'];

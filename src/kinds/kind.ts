@@ -120,6 +120,11 @@ export interface KindDefinition {
   readonly group: 'api' | 'core';
   readonly version: 'v1' | 'v1beta1';
   readonly operations: ReadonlySet<Operation>;
+  /**
+   * DELETE of a collection, for kinds of which some object may refuse to go. `OneByOne`: there is none (405), as Kubernetes has none
+   * for namespaces. `AllOrNone`: nothing goes unless all may. Absent: no object refuses.
+   */
+  readonly collectionDelete?: 'OneByOne' | 'AllOrNone' | undefined;
   /** Plain sentence for OpenAPI and `kubectl explain`. */
   readonly description: string;
   readonly schema: {
@@ -183,6 +188,8 @@ export interface KindDefinition {
   awaitsAttempt?(owner: { readonly kept: unknown; readonly slot: SlotRow | undefined }, epoch: number): boolean;
   /** For kinds that run work: what a Node must have for each piece of it. Pure. */
   asks?(object: ApiObject): ResourceAmounts;
+  /** For kinds whose work saves files into a Volume: the name of the one that takes this output. Pure. */
+  savesInto?(owner: ApiObject, output: string): string | undefined;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
 }

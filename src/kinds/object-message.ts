@@ -183,6 +183,8 @@ export interface SavedFiles {
   readonly digest: string;
   /** Bytes of the blob. */
   readonly size: number;
+  /** Bytes of the files in it, as their readers see them. Absent: not known. */
+  readonly logical?: number | undefined;
   /** When the work had ended, in ms since the epoch. */
   readonly time: number;
 }
@@ -193,6 +195,8 @@ export interface CollectedOutput {
   readonly sha256: string;
   /** Bytes. */
   readonly size: number;
+  /** Bytes of its files as their readers see them; known of directories that are saved. */
+  readonly logical?: number | undefined;
   /** It was a directory: the blob is its tar.zst. */
   readonly directory?: boolean | undefined;
   /** Set when the output could not be collected: what went wrong. */

@@ -14,6 +14,8 @@ export interface RuledWrite {
   readonly before: ApiObject | undefined;
   /** Undefined for a deletion. */
   readonly after: ApiObject | undefined;
+  /** Names of the objects of the same kind that are deleted by the same request. */
+  readonly alongside?: ReadonlySet<string> | undefined;
 }
 
 /** Objects of the write's own org, as every acknowledged write left them. */

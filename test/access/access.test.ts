@@ -1,6 +1,15 @@
 /** Keys, tokens, members and orgs as their holders see them: what a key may do, when that ends, and what stays unseen. */
 import test from 'ava';
-import { API_VERSION, client as clientWith, objectOf, path, textAt, type Client } from '../e2e/client.js';
+import {
+  API_VERSION,
+  client as clientWith,
+  listAt,
+  objectOf,
+  path,
+  textAt,
+  valueAt,
+  type Client,
+} from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
@@ -123,6 +132,25 @@ test('a key ends at its expirationTime', async (t) => {
   t.true(await ends(), 'what is open ends with it');
 });
 
+test('nothing that is made with a key that ends goes on after it', async (t) => {
+  const expirationTime = new Date(Math.ceil(Date.now() / 1000) * 1000 + 600_000).toISOString().replace('.000Z', 'Z');
+  const key = await keyOf({ expirationTime });
+  for (const spec of [{}, { expirationTime: new Date(Date.now() + 3_600_000).toISOString() }]) {
+    const refused = await key.post(KEYS, objectOf('APIKey', 'outlives', spec));
+    t.is(refused.status, 422, refused.text);
+    t.is(textAt(listAt(refused.body, 'details', 'causes')[0], 'field'), 'spec.expirationTime');
+    t.true(textAt(refused.body, 'fix').includes(expirationTime), refused.text);
+  }
+  const child = await keyOf({ expirationTime }, key);
+  t.is((await child.post(KEYS, objectOf('APIKey', 'outlives', {}))).status, 422, 'nor what its child makes');
+  const token = await key.post(`${ACCOUNTS}/default/tokens`, { expiresIn: '1h' });
+  t.is(token.status, 422, token.text);
+  t.is(textAt(listAt(token.body, 'details', 'causes')[0], 'field'), 'expiresIn');
+  t.is((await key.post(`${ACCOUNTS}/default/tokens`, { expiresIn: '5m' })).status, 201);
+  const operating = await keyOf({ expirationTime, scopes: ['operator:*'] });
+  t.is((await operating.post('/ops/v1/orgs/bootstrap/keys', {})).status, 403);
+});
+
 test('a key acts within the role its member has now', async (t) => {
   const { name, key } = await memberWith('Developer');
   t.is((await key.post(ACCOUNTS, objectOf('ServiceAccount', 'by-developer', {}))).status, 201);
@@ -202,6 +230,42 @@ test('the last Owner and the last key of an Owner stay, and an operator makes a 
   const keyed = { 'idempotency-key': 'way-back' };
   const once = await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed);
   t.deepEqual((await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed)).body, once.body);
+});
+
+test('a collection of which one may not be deleted is refused whole, with its names, and so is its dry run', async (t) => {
+  const org = await owner.post('/ops/v1/orgs', { name: 'whole' });
+  const key = clientWith(service.url, textAt(org.body, 'key'));
+  const ownerKey = `owner-${textAt(org.body, 'org').slice(2)}`;
+  t.is((await key.post(MEMBERS, objectOf('Member', 'ada', { email: 'a@example.org', role: 'Viewer' }))).status, 201);
+  await keyOf({ member: 'ada' }, key);
+  await keyOf({}, key); // with this one each whole key may go by itself, and not all together
+  for (const query of ['?dryRun=All', '']) {
+    const keys = await key.remove(`${KEYS}${query}`);
+    t.is(keys.status, 403, keys.text);
+    t.regex(keys.text, /without an Owner/);
+    t.true(keys.text.includes(ownerKey), keys.text);
+    const members = await key.remove(`${MEMBERS}${query}`);
+    t.is(members.status, 403, members.text);
+    t.true(members.text.includes('\\"owner\\"'), members.text);
+  }
+  t.is(listAt((await key.get(KEYS)).body, 'items').length, 3);
+  t.is(listAt((await key.get(MEMBERS)).body, 'items').length, 2);
+  const rest = await key.remove(`${KEYS}?fieldSelector=metadata.name!%3D${ownerKey}`);
+  t.is(rest.status, 200, rest.text);
+  t.is(listAt(rest.body, 'items').length, 2);
+  t.is((await key.remove(`${MEMBERS}?fieldSelector=spec.role%3DViewer`)).status, 200);
+  t.is(listAt((await key.get(MEMBERS)).body, 'items').length, 1);
+});
+
+test('projects are deleted one by one', async (t) => {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'stays' } };
+  t.is((await owner.post('/api/v1/namespaces', namespace)).status, 201);
+  const answer = await owner.remove('/api/v1/namespaces');
+  t.is(answer.status, 405, answer.text);
+  t.is(textAt((await owner.get('/api/v1/namespaces/stays')).body, 'status', 'phase'), 'Active');
+  const [entry] = listAt((await owner.get('/api/v1')).body, 'resources');
+  t.false(listAt(entry, 'verbs').includes('deletecollection'));
+  t.is(valueAt((await owner.get('/openapi.json')).body, 'paths', '/api/v1/namespaces', 'delete'), undefined);
 });
 
 test('two Owners who remove each other at the same time do not both succeed', async (t) => {

@@ -52,7 +52,7 @@ function worldOf(count: number, going: (i: number) => boolean, sharedBy: (i: num
     throw new Error('not asked for here');
   };
   const deps: ChildrenDeps = {
-    kinds: [],
+    kinds: [jobKind, attemptKind],
     objects: {
       async ownedBy(org, _uid, limit, after) {
         const names = [...there].filter(([name, { owned }]) => owned && name > (after?.name ?? '')).slice(0, limit);
@@ -129,6 +129,21 @@ test('children that another owner keeps hold nobody up, however many they are', 
   await collectChildren(row, collect({ again: true }), world.deps);
   t.deepEqual(world.told, ['ChildrenGone']);
   t.is(world.there.size, 100);
+});
+
+test('an orphaning owner lets go of what clients can delete, and takes with it what they cannot', async (t) => {
+  const managed = worldOf(3, () => false);
+  t.deepEqual(await collectChildren(row, collect({ orphan: true }), managed.deps), { outcome: 'Done' });
+  t.true([...managed.there.values()].every(({ body }) => decodeObject(body).metadata.deletionTimestamp !== undefined));
+  t.deepEqual(managed.told, [], 'it waits until they are gone');
+
+  const jobs = worldOf(3, () => false);
+  const ownedBy: World['deps']['objects']['ownedBy'] = async (...asked) =>
+    (await jobs.deps.objects.ownedBy(...asked)).map((address) => ({ ...address, kind: 'Job' }));
+  const deps = { ...jobs.deps, objects: { ...jobs.deps.objects, ownedBy } };
+  await collectChildren(row, collect({ orphan: true }), deps);
+  t.true([...jobs.there.values()].every(({ body }) => decodeObject(body).metadata.deletionTimestamp === undefined));
+  t.deepEqual(jobs.told, ['ChildrenGone']);
 });
 
 test('a child that is parked or busy keeps the collection, and all the others are asked', async (t) => {

@@ -174,6 +174,29 @@ test('a malformed request is blamed on its parameter or field, with the next ste
   t.deepEqual(unfit, [400, 'metadata.labels.b', 'string']);
 });
 
+test('a parameter that is written otherwise than its name is refused, and one of nobody ignored', async (t) => {
+  const door = await openTestApi(t);
+  await door.make('Secret', 'secrets', 'a');
+  for (const [method, path, name, meant] of [
+    ['DELETE', SECRETS, 'dry-run=All', 'dryRun'],
+    ['DELETE', SECRETS, 'labelselector=a%3Db', 'labelSelector'],
+    ['DELETE', `${SECRETS}/a`, 'dryrun=All', 'dryRun'],
+    ['DELETE', `${SECRETS}/a`, 'propagation_policy=Orphan', 'propagationPolicy'],
+    ['GET', SECRETS, 'fieldSELECTOR=x', 'fieldSelector'],
+    ['GET', SECRETS, 'watch=1&resourceversion=1', 'resourceVersion'],
+    ['GET', `${SECRETS}/a`, 'Pretty=1', 'pretty'],
+  ] as const) {
+    const answer = await door.call(`${path}?${name}`, { method });
+    const status = await json(answer);
+    t.is(answer.status, 400, `${method} ${path} ${name}`);
+    t.true(String(at(status, 'fix')).includes(meant), `${name}: ${JSON.stringify(status)}`);
+  }
+  t.is((await door.call(`${SECRETS}/a?nonsense=1`)).status, 200);
+  const watch = await door.call(`${SECRETS}?watch=1&timeoutSeconds=1&limit=abc`);
+  t.is(watch.status, 400);
+  await watch.text();
+});
+
 test('options of a write that do not exist are refused as kube-apiserver does', async (t) => {
   const api = await openTestApi(t);
   await api.make('Secret', 'secrets', 'a');

@@ -153,7 +153,7 @@ test('ttlSecondsAfterFinished removes the Job, its Attempts and its outputs', as
   t.is((await jobs.client().get(`${ATTEMPTS}/${attempt?.name}/logs`)).status, 404);
 });
 
-for (const propagationPolicy of ['Background', 'Foreground'] as const) {
+for (const propagationPolicy of ['Background', 'Foreground', 'Orphan'] as const) {
   test(`delete (${propagationPolicy}) while it runs leaves no process and no Attempt`, async (t) => {
     const name = `doomed-${propagationPolicy.toLowerCase()}`;
     await jobs.post(name, { command: waits(name), completions: 2, parallelism: 2 });
@@ -165,6 +165,14 @@ for (const propagationPolicy of ['Background', 'Foreground'] as const) {
     t.false(await isRunning(name));
   });
 }
+
+test('the Node that the service runs on stays, asked for by its name or with all others', async (t) => {
+  for (const at of ['nodes/local', 'nodes', 'nodes?dryRun=All']) {
+    const answer = await jobs.client().remove(`/apis/svc.dev/v1/${at}`);
+    t.is(answer.status, 409, answer.text);
+    t.regex(answer.text, /\\"local\\".* cannot be deleted/);
+  }
+});
 
 test('a Job deleted while a stubborn program ignores SIGTERM is ended by force', async (t) => {
   await jobs.post('stubborn', { command: ['sh', '-c', ': stubborn-word; trap "" TERM; while :; do sleep 0.1; done'] });

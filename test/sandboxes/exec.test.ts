@@ -109,6 +109,13 @@ test('a command that takes too long is ended, and a program that is not there is
   const missing = await boxes.client().post(`${SANDBOXES}/limits/exec`, { command: ['/no/such/program'] });
   t.is(missing.status, 422, missing.text);
   t.regex(missing.text, /CommandNotFound/);
+  for (const route of ['exec', 'processes']) {
+    const nowhere = await boxes
+      .client()
+      .post(`${SANDBOXES}/limits/${route}`, { command: ['true'], workingDir: '/no/such/place' });
+    t.is(nowhere.status, 422, nowhere.text);
+    t.is(textAt(listAt(nowhere.body, 'details', 'causes')[0], 'field'), 'workingDir');
+  }
   const nobody = await boxes.client().post(`${SANDBOXES}/nothing/exec`, { command: ['true'] });
   t.is(nobody.status, 404);
 });
@@ -121,6 +128,23 @@ test('a command that is asked for wrongly is refused with every field that is wr
   t.deepEqual(fields.toSorted(), ['comand', 'command', 'env.1st', 'env.TOKEN', 'stdin', 'timeout']);
   t.regex(textAt(refused.body, 'message'), /^the request is not valid: .*unknown field "comand"/);
   t.notRegex(refused.text, /271828|314159|hush/);
+});
+
+test('a command neither takes a variable of the service nor a field twice', async (t) => {
+  for (const route of ['exec', 'processes']) {
+    const taken = await boxes
+      .client()
+      .post(`${SANDBOXES}/nothing/${route}`, { command: ['true'], env: { SVC_TOKEN: 'x' } });
+    t.is(taken.status, 422, taken.text);
+    t.is(textAt(listAt(taken.body, 'details', 'causes')[0], 'field'), 'env.SVC_TOKEN');
+    const twice = await fetch(`${boxes.client().url}${SANDBOXES}/nothing/${route}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${boxes.client().key}`, 'content-type': 'application/json' },
+      body: '{"command":["true"],"command":["false"]}',
+    });
+    t.is(twice.status, 422);
+    t.regex(await twice.text(), /duplicate field/);
+  }
 });
 
 test('a Sandbox that is not up yet says so, and takes the command in a moment', async (t) => {

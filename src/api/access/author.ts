@@ -18,5 +18,7 @@ export interface Author extends Grant {
   readonly member?: string | undefined;
   /** Names of further Members to whom a key that this author makes is bound: they lent the key that is being used. */
   readonly boundTo?: readonly string[] | undefined;
+  /** When the credential that was used ends, in ms since the epoch: what is made with it ends no later. Absent: it does not end. */
+  readonly expires?: number | undefined;
   readonly serviceAccount?: { readonly project: string; readonly name: string } | undefined;
 }

@@ -84,6 +84,8 @@ function carryOut(draft: PatchDraft, operation: Operation): void {
 function readOperation(candidate: unknown): Operation | string {
   if (!isObject(candidate)) return 'must be an object';
   const { op } = candidate;
+  if ([candidate['path'], candidate['from']].some(namesProto))
+    return 'path and from must not name a member "__proto__"';
   const path = readPointer(candidate['path']);
   if (path === undefined) return `path must be a JSON pointer of at most ${MAX_DEPTH} parts`;
   switch (op) {
@@ -105,11 +107,15 @@ function readOperation(candidate: unknown): Operation | string {
   }
 }
 
+function namesProto(text: unknown): boolean {
+  return typeof text === 'string' && text.split('/').includes('__proto__');
+}
+
 function readPointer(text: unknown): Pointer | undefined {
   if (text === '') return [];
   if (typeof text !== 'string' || !text.startsWith('/') || /~(?![01])/.test(text)) return undefined;
   const tokens = text.slice(1).split('/');
-  if (tokens.length > MAX_DEPTH || tokens.includes('__proto__')) return undefined;
+  if (tokens.length > MAX_DEPTH) return undefined;
   return tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 

@@ -27,7 +27,7 @@ async function beyond(spec: APIKeySpec, by: Author, org: string, view: OrgView):
  * A key that acts as another member is made and deleted only by a caller who may do as much as that member: an Admin neither makes a key of
  * the Owner's nor takes one away. The last key of the last Owner stays.
  */
-export const apiKeyRule: OrgRule = async ({ org, by, before, after }, view) => {
+export const apiKeyRule: OrgRule = async ({ org, by, before, after, alongside }, view) => {
   const spec = (after ?? before)?.spec as APIKeySpec;
   const refusal = await beyond(spec, by, org, view);
   if (refusal !== undefined || after !== undefined || before === undefined) return refusal;
@@ -35,7 +35,7 @@ export const apiKeyRule: OrgRule = async ({ org, by, before, after }, view) => {
   if (owner === undefined) return undefined;
   const member = await view.read('Member', owner);
   if (member === undefined || !isOwner(member)) return undefined;
-  return (await keepsOwner(view, before)) ? undefined : lastOwner;
+  return (await keepsOwner(view, before, alongside)) ? undefined : lastOwner;
 };
 
 function references(spec: APIKeySpec): readonly Reference[] {
@@ -65,6 +65,7 @@ export const apiKeyKind: KindDefinition = {
   group: 'api',
   version: 'v1',
   operations: new Set(['list', 'create', 'read', 'delete']),
+  collectionDelete: 'AllOrNone',
   description: 'A bearer key. Its value is in the answer to its create and nowhere else; only a hash of it is kept.',
   schema: { spec: apiKeySpec, status: apiKeyStatus, immutable: ['spec'], raiseOnly: [] },
   columns: [

@@ -6,6 +6,7 @@
  */
 import type { Author } from '../../api/access/author.js';
 import type { CredentialDetail } from '../../api/access/credential.js';
+import { outlives } from '../../api/access/expiry.js';
 import { cutGrant, may, namedProjects } from '../../api/access/grant.js';
 import { OPERATOR_SCOPE, anyCovers } from '../../api/access/scope.js';
 import type { Refusal } from '../../api/refusal.js';
@@ -81,6 +82,12 @@ function create(here: Here, by: Author, context: DecisionContext): PlainDecision
       causes: [{ field: 'spec.expirationTime', message: 'must be in the future', reason: 'FieldValueInvalid' }],
     });
   }
+  const beyond = outlives(by, expires, {
+    field: 'spec.expirationTime',
+    what: `APIKey "${here.address.name}"`,
+    fix: (end) => `Set spec.expirationTime to ${end} at the latest.`,
+  });
+  if (beyond !== undefined) return refused(beyond);
   const bearer = makeBearer((length) => context.randomBytes(length));
   const projects = grant.projects === undefined ? {} : { projects: grant.projects };
   const bound = boundBy(acting, by);

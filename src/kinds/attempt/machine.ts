@@ -49,7 +49,7 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
       case 'DeletionRequested':
         return remove(current, kept, current.object.metadata.deletionGracePeriodSeconds ?? GRACE_SECONDS, context);
       case 'Activated':
-        return again(current, kept);
+        return again(current, kept, context);
       case 'TimerFired':
         return timerFired(current, kept, message.timer);
       case 'MessageReceived':
@@ -77,13 +77,10 @@ function created(current: This, context: DecisionContext): AttemptDecision {
   return next({ status, private: { ...UNPLACED, since: context.now }, effects: wantPlace(born, false) });
 }
 
-/** The service alone changes an Attempt: here it may have been orphaned. What then waits has nothing to run. */
+/** The service alone changes an Attempt: here its owner may have let go of it. */
 function updated(current: This, kept: AttemptPrivate, context: DecisionContext): AttemptDecision {
-  const { status } = current.object;
-  const orphan = ownerOf(current) === undefined;
-  return orphan && status.phase === 'Queued'
-    ? finish(current, kept, stopped('Released'), context.now)
-    : next({ status });
+  if (ownerOf(current) === undefined) return drop(current, kept, GRACE_SECONDS, context);
+  return next({ status: current.object.status });
 }
 
 function takeMessage(
@@ -268,7 +265,9 @@ function reminders(current: This, kept: AttemptPrivate): readonly LaterEffect[] 
   }
 }
 
-function again(current: This, kept: AttemptPrivate): AttemptDecision {
+/** Without an owner nothing waits for it, and no client could end it. */
+function again(current: This, kept: AttemptPrivate, context: DecisionContext): AttemptDecision {
+  if (ownerOf(current) === undefined) return drop(current, kept, GRACE_SECONDS, context);
   return volatile(reminders(current, kept));
 }
 

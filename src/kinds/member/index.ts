@@ -18,6 +18,7 @@ export const memberKind: KindDefinition = {
   group: 'api',
   version: 'v1',
   operations: EVERY_OPERATION,
+  collectionDelete: 'AllOrNone',
   description: 'A person of the org with a role. Keys act within the role of the member who made them.',
   schema: { spec: memberSpec, status: memberStatus, immutable: [], raiseOnly: [] },
   columns: [

@@ -28,10 +28,10 @@ function stays({ metadata }: ApiObject): boolean {
   return metadata.deletionTimestamp === undefined && (metadata.ownerReferences ?? []).length === 0;
 }
 
-/** Whether the org has an Owner with a key once this object is gone (or is an Owner's no more). */
-export async function keepsOwner(view: OrgView, without: ApiObject): Promise<boolean> {
-  const isGone = (object: ApiObject): boolean =>
-    object.kind === without.kind && object.metadata.name === without.metadata.name;
+/** Whether the org has an Owner with a key once this object is gone (or is an Owner's no more), and those of its kind named beside it. */
+export async function keepsOwner(view: OrgView, without: ApiObject, alongside?: ReadonlySet<string>): Promise<boolean> {
+  const isGone = ({ kind, metadata: { name } }: ApiObject): boolean =>
+    kind === without.kind && (name === without.metadata.name || alongside?.has(name) === true);
   const owners = new Set<string>();
   for await (const member of view.list('Member')) {
     if (isOwner(member) && !isGone(member)) owners.add(member.metadata.name);
@@ -52,9 +52,9 @@ export const lastOwner: Refusal = {
   fix: 'Make another member Owner and an API key for that member first.',
 };
 
-export const memberRule: OrgRule = async ({ before, after }, view) => {
+export const memberRule: OrgRule = async ({ before, after, alongside }, view) => {
   if (before === undefined || !isOwner(before) || (after !== undefined && isOwner(after))) return undefined;
-  return (await keepsOwner(view, before)) ? undefined : lastOwner;
+  return (await keepsOwner(view, before, alongside)) ? undefined : lastOwner;
 };
 
 /** The first of the roles that goes beyond what `by` may do; undefined when none does. Nobody may do nothing. */

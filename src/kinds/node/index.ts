@@ -19,6 +19,7 @@ export const nodeKind: KindDefinition = {
   group: 'api',
   version: 'v1',
   operations: new Set(['list', 'read', 'patch', 'delete']),
+  collectionDelete: 'AllOrNone',
   description: 'A machine that runs work. It gives places to Attempts as far as its capacity goes.',
   schema: { spec: nodeSpec, status: nodeStatus, immutable: [], raiseOnly: [] },
   columns: [

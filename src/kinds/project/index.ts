@@ -17,6 +17,7 @@ export const namespaceKind: KindDefinition = {
   group: 'core',
   version: 'v1',
   operations: EVERY_OPERATION,
+  collectionDelete: 'OneByOne',
   description: 'A project. Deleting it deletes what is in it, children first.',
   schema: { spec: namespaceSpec, status: namespaceStatus, immutable: [], raiseOnly: [] },
   columns: [

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Author } from '../../api/access/author.js';
 import type { CredentialDetail } from '../../api/access/credential.js';
+import { outlives } from '../../api/access/expiry.js';
 import { anyCovers, cutScopes } from '../../api/access/scope.js';
 import { parseDuration } from '../../api/duration.js';
 import { rfc3339 } from '../../api/time.js';
@@ -45,6 +46,12 @@ function issueToken(
   if (lifeMs === undefined) return refused({ code: 'Invalid', message: 'expiresIn is no duration from 1m to 8760h' });
   // Whole seconds, so that what is shown is what holds.
   const expires = Math.floor((context.now + lifeMs) / 1000) * 1000;
+  const beyond = outlives(by, expires, {
+    field: 'expiresIn',
+    what: 'the request',
+    fix: () => `Ask for an expiresIn of at most ${Math.floor(((by.expires ?? 0) - context.now) / 1000)}s.`,
+  });
+  if (beyond !== undefined) return refused(beyond);
   const detail: CredentialDetail = {
     actsAs: { serviceAccount: { project: address.project, name: address.name } },
     scopes: by.scopes,

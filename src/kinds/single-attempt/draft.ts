@@ -2,7 +2,6 @@
 import type { Author } from '../../api/access/author.js';
 import type { Address } from '../../api/address.js';
 import { setCondition } from '../../api/conditions.js';
-import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { ApiObject } from '../../api/object.js';
 import { toDecision } from '../attempts/decision.js';
 import { attemptName } from '../attempts/names.js';
@@ -125,9 +124,7 @@ export function decisionOf<
   const { spec, metadata } = draft.object;
   const held = metadata.finalizers ?? [];
   const others = held.filter((name) => name !== ATTEMPT_FINALIZER);
-  // One whose children are orphaned would never hear of the end of its Attempt, which goes all the same.
-  const orphans = draft.deleting && held.includes(ORPHAN_FINALIZER);
-  const finalizers = !holds || orphans ? others : [...others, ATTEMPT_FINALIZER];
+  const finalizers = holds ? [...others, ATTEMPT_FINALIZER] : others;
   return toDecision(current, draft, {
     status,
     spec: draft.state === spec.state ? undefined : { ...spec, state: draft.state },

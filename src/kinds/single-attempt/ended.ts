@@ -16,7 +16,13 @@ export type AttemptChanged = Extract<ObjectMessage, { type: 'AttemptChanged' }>;
 /** What has become of what an Attempt was to save. */
 export type Saved =
   /** `digest` is `sha256:…` of a tar.zst; `time` in ms. */
-  | { readonly saved: 'Whole'; readonly digest: string; readonly size: number; readonly time: number }
+  | {
+      readonly saved: 'Whole';
+      readonly digest: string;
+      readonly size: number;
+      readonly logical?: number | undefined;
+      readonly time: number;
+    }
   /** Nothing was changed by what never ran. */
   | { readonly saved: 'Nothing' }
   | { readonly saved: 'Failed'; readonly reason: string; readonly message: string };
@@ -59,7 +65,7 @@ export function savedOf(name: string, live: Live, change: AttemptChanged): Saved
   const output = change.outputs?.find((each) => each.name === name);
   if (output !== undefined && isWhole(output)) {
     const digest = `sha256:${output.sha256.replace(/^sha256:/, '')}`;
-    return { saved: 'Whole', digest, size: output.size, time: change.time };
+    return { saved: 'Whole', digest, size: output.size, logical: output.logical, time: change.time };
   }
   if (!hasRun(live, change) && output === undefined) return { saved: 'Nothing' };
   const why = output?.error ?? (change.lost ? `${change.reason}: its files are lost` : 'its files were not collected');

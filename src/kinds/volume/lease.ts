@@ -95,8 +95,8 @@ function commit(draft: VolumeDraft, saved: NonNullable<Returned['saved']>): Revi
   const { revisions } = draft.private;
   const [newest] = revisions;
   if (newest?.digest === saved.digest) return newest;
-  const { digest, size, time } = saved;
-  const revision: Revision = { number: (newest?.number ?? 0) + 1, digest, size, time };
+  const { digest, size, logical, time } = saved;
+  const revision: Revision = { number: (newest?.number ?? 0) + 1, digest, size, logical, time };
   draft.keep({ revisions: [revision, ...revisions] });
   return revision;
 }

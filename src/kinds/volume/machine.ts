@@ -12,7 +12,7 @@ import { formatBytes } from '../../api/quantity.js';
 import { rfc3339 } from '../../api/time.js';
 import { armTimers } from '../arm-timers.js';
 import type { Current, Decision, Machine, Message } from '../machine.js';
-import { LEASE_FINALIZER, VolumeDraft, type VolumePrivate } from './state.js';
+import { LEASE_FINALIZER, type Revision, VolumeDraft, type VolumePrivate } from './state.js';
 import { check, holderGone, takeReturn, takeWish, trim } from './lease.js';
 import type { VolumeSpec, VolumeStatus } from './schema.js';
 
@@ -94,11 +94,17 @@ function setUnusedTimer(draft: VolumeDraft): void {
   draft.keep({ timers: armed });
 }
 
+/** Of one that was committed before it was measured: the bytes of its blob. */
+function logicalOf({ size, logical = size }: Revision): number {
+  return logical;
+}
+
 function report(draft: VolumeDraft): void {
   const { lease, revisions } = draft.private;
   const [newest] = revisions;
   draft.condition('Ready', true, newest === undefined ? 'Empty' : 'Committed', '');
-  const bytes = revisions.reduce((sum, { size }) => sum + size, 0);
+  const bytes = revisions.reduce((sum, revision) => sum + logicalOf(revision), 0);
+  const billedBytes = revisions.reduce((sum, { size }) => sum + size, 0);
   draft.status = {
     ...draft.status,
     phase: 'Ready',
@@ -107,8 +113,8 @@ function report(draft: VolumeDraft): void {
     readers: 0,
     revision: newest && String(newest.number),
     lastCommitTime: newest && rfc3339(newest.time),
-    storage: { bytes, billedBytes: bytes },
-    used: formatBytes(newest?.size ?? 0),
+    storage: { bytes, billedBytes },
+    used: formatBytes(newest === undefined ? 0 : logicalOf(newest)),
   };
 }
 

@@ -11,7 +11,7 @@ import { isLive } from '../single-attempt/state.js';
 import type { VolumeSpec } from '../volume/schema.js';
 import type { Images } from '../work.js';
 import { workspaceMachine } from './machine.js';
-import { workspaceWorkPlan } from './plan.js';
+import { workspaceSavesInto, workspaceWorkPlan } from './plan.js';
 import { workspaceSpec, type WorkspaceSpec, workspaceStatus, type WorkspaceStatus } from './schema.js';
 
 type This = ApiObject<WorkspaceSpec, WorkspaceStatus>;
@@ -54,6 +54,7 @@ export const workspaceKind: KindDefinition = {
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   asks: ({ spec }: This) => floorsOf(spec.resources),
   workPlan: workspaceWorkPlan,
+  savesInto: workspaceSavesInto,
 };
 
 export function workspaceReferences({ spec }: ApiObject<WorkspaceSpec>): readonly Reference[] {

@@ -50,14 +50,6 @@ function askFor(draft: WorkspaceDraft, volume: string, epoch: number): void {
   draft.effects.push(leaseMessage(draft, lease));
 }
 
-/** It goes without waiting for anything: what it holds is let go of. */
-export function abandonHome(draft: WorkspaceDraft): void {
-  const { lease } = draft.private;
-  if (lease === undefined) return;
-  draft.keep({ lease: undefined });
-  draft.effects.push(leaseMessage(draft, { ...lease, at: 'Returning' }));
-}
-
 /** What the Volume should have heard. */
 export function remindVolume(draft: WorkspaceDraft): void {
   const { lease } = draft.private;

@@ -12,7 +12,6 @@
  */
 import type { Author } from '../../api/access/author.js';
 import { equalJson } from '../../api/equal.js';
-import { ORPHAN_FINALIZER } from '../../api/names.js';
 import type { Refusal } from '../../api/refusal.js';
 import { parseTime } from '../../api/time.js';
 import type { ObjectMessage } from '../object-message.js';
@@ -25,7 +24,7 @@ import { decisionOf, stoppedBy } from '../single-attempt/draft.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
 import { openDraft, SCHEDULE_LEAD_MS, type Workspace, type WorkspaceDraft, type WorkspacePrivate } from './state.js';
 import { attemptEnded, isHeld, reconcile, waitForSchedule } from './reconcile.js';
-import { abandonHome, remindVolume, takeLeaseFailure, takeLeaseMessage } from './lease.js';
+import { remindVolume, takeLeaseFailure, takeLeaseMessage } from './lease.js';
 import { reportStatus, toolsFound } from './report-status.js';
 import type { WorkspaceSpec, WorkspaceStatus } from './schema.js';
 
@@ -56,7 +55,6 @@ function take(draft: WorkspaceDraft, message: Heard): boolean {
       takeUpdate(draft, message.before, message.by);
       return true;
     case 'DeletionRequested':
-      if (draft.object.metadata.finalizers?.includes(ORPHAN_FINALIZER) === true) abandon(draft);
       return true;
     case 'Activated':
       remind(draft);
@@ -99,13 +97,6 @@ function takeTools(draft: WorkspaceDraft, message: ObjectMessage): boolean | und
   if (draft.live?.epoch !== epoch || equalJson(toolsFound(draft), tools)) return false;
   draft.keep({ found: { epoch, tools } });
   return true;
-}
-
-/** Orphaned, its Attempt would tell nobody of its end: it goes at once, and what its home has become is not saved. */
-function abandon(draft: WorkspaceDraft): void {
-  const { live } = draft;
-  if (live !== undefined) draft.effects.push(dropAttempt(draft.owner, soleAttempt(live.epoch)));
-  abandonHome(draft);
 }
 
 function remind(draft: WorkspaceDraft): void {

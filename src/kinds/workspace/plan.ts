@@ -4,9 +4,7 @@
  * an output.
  */
 import { BRAND, ENV_PREFIX } from '../../brand.js';
-import { parseBytes } from '../../api/quantity.js';
 import { pinnedSecrets } from '../single-attempt/state.js';
-import type { ResourceAmounts } from '../amounts.js';
 import { withPlainEnv } from '../shapes/program.js';
 import { plannedNetwork } from '../shapes/network.js';
 import { limitsOf } from '../shapes/resources.js';
@@ -47,16 +45,16 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
         ? []
         : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME, saved: true }],
     outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME, vital: true }],
-    amounts: within(home?.size, limitsOf(spec.resources)),
+    amounts: limitsOf(spec.resources),
     network: plannedNetwork(spec.network),
   };
 };
 
-/** What it writes counts together, so a home is never larger than its Volume. */
-function within(size: string | undefined, limits: ResourceAmounts): ResourceAmounts {
-  const most = size === undefined ? undefined : parseBytes(size);
-  return most === undefined ? limits : { ...limits, disk: Math.min(limits.disk, most) };
-}
+/** Name of the Volume that takes this output. */
+export const workspaceSavesInto: { of(workspace: Workspace, output: string): string | undefined }['of'] = (
+  { status },
+  output,
+) => (output === HOME_OUTPUT ? status.home?.volume : undefined);
 
 /** Variables that the service sets. */
 function serviceEnv({ metadata, spec }: Workspace, epoch: number): readonly PlannedEnv[] {

@@ -155,8 +155,8 @@ function keepHome(draft: WorkspaceDraft, live: Live, change: AttemptChanged): vo
   const files = savedOf(HOME_OUTPUT, live, change);
   switch (files.saved) {
     case 'Whole': {
-      const { digest, size, time } = files;
-      draft.keep({ lease: { ...lease, saved: { digest, size, time } } });
+      const { digest, size, logical, time } = files;
+      draft.keep({ lease: { ...lease, saved: { digest, size, logical, time } } });
       return;
     }
     case 'Failed': {

@@ -75,9 +75,20 @@ function sayConditions(draft: WorkspaceDraft, phase: WorkspacePhase, { reason = 
   else if (failure !== undefined) draft.condition('SetupComplete', false, failure.reason, failure.message);
 }
 
-/** A Workspace that runs without a way in by SSH is Ready all the same, and says why `status.connect` has no `ssh`. */
+/**
+ * A Workspace that runs without a way in by SSH is Ready all the same, and says why `status.connect` has no `ssh`. Of what does not run,
+ * or has no SSH, it is said only where it was Ready before.
+ */
 function saySsh(draft: WorkspaceDraft, phase: WorkspacePhase, endpoints: PublicEndpoints | undefined): void {
-  if (phase !== 'Running' || endpoints === undefined || !draft.object.spec.tools.includes('SSH')) return;
+  const isWanted = draft.object.spec.tools.includes('SSH');
+  if (phase !== 'Running' || !isWanted) {
+    const [reason, message] =
+      phase === 'Running' ? ['NotWanted', 'spec.tools does not name SSH'] : [phase, `the Workspace is ${phase}`];
+    const isSaid = draft.status.conditions?.some(({ type }) => type === 'SSHReady') === true;
+    if (isSaid) draft.condition('SSHReady', false, reason, message);
+    return;
+  }
+  if (endpoints === undefined) return;
   if (endpoints.ssh !== undefined) draft.condition('SSHReady', true, 'Listening', '');
   else if (endpoints.sshClosed !== undefined) {
     draft.condition('SSHReady', false, endpoints.sshClosed.reason, endpoints.sshClosed.message);

@@ -65,9 +65,16 @@ export function checkName(
 /** The same of a new object: what its name was made from is blamed for what it brought in. */
 export function checkNewName(kind: KindDefinition, name: string, base: string | null | undefined): Cause | undefined {
   const cause = checkName(kind, name);
+  if (base === undefined || base === null || base === '') return cause;
   const kept = name.slice(0, -SUFFIX_LENGTH);
-  if (cause === undefined || base === undefined || base === null || kept === '' || !base.startsWith(kept)) return cause;
-  return checkName(kind, `${kept}a`, 'metadata.generateName', base) ?? cause;
+  // Beside a name that a client chose it is stored as well.
+  if (kept === '' || !base.startsWith(kept)) return cause ?? checkBase(kind, base);
+  return cause && (checkName(kind, `${kept}a`, 'metadata.generateName', base) ?? cause);
+}
+
+/** However long: it is cut when a name is made from it. */
+function checkBase(kind: KindDefinition, base: string): Cause | undefined {
+  return checkName(kind, `${base.slice(0, MAX_LABEL - SUFFIX_LENGTH)}a`, 'metadata.generateName', base);
 }
 
 /** The name under which a create is addressed: `metadata.name`, or one made from `metadata.generateName`. */

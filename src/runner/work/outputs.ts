@@ -9,6 +9,7 @@ import { chmod, chown, link, lstat, mkdir, opendir, readlink, stat, unlink } fro
 import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engines/compute/contract/engine.js';
 import { runTool } from '../../engines/compute/shared/tool.js';
+import { logicalSize } from './logical-size.js';
 import { pack } from './pack.js';
 import { OutputRoom } from '../../engines/compute/shared/output-room.js';
 import { isInside } from '../../engines/compute/shared/is-inside.js';
@@ -28,7 +29,7 @@ export async function collectOutputs(order: OutputOrder, slot: ScratchFiles, out
     if (path === join(order.inside.root, 'outputs') && (await isEmpty(slot.realPath('outputs')))) continue;
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      const output = await take(order, slot, name, path, file);
+      const output = await take(order, slot, { name, path, vital }, file);
       room.take(path, output.size, vital);
       taken.push(output);
     } catch (error) {
@@ -53,15 +54,15 @@ async function isEmpty(path: string): Promise<boolean> {
 async function take(
   order: OutputOrder,
   slot: ScratchFiles,
-  name: string,
-  path: string,
+  { name, path, vital }: OutputOrder['outputs'][number],
   file: string,
 ): Promise<OutputFile> {
   const source = await resolveInside(order, slot, path);
   const found = await lstat(source);
   if (found.isDirectory()) {
     await pack(source, file);
-    return { name, file, size: (await stat(file)).size, directory: true };
+    const packed = { name, file, size: (await stat(file)).size, directory: true };
+    return vital === true ? { ...packed, logical: await logicalSize(source) } : packed;
   }
   if (!found.isFile()) throw new Error(`${path} is neither a file nor a directory`);
   // A file of holes can seem endless to its reader.

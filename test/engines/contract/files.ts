@@ -156,7 +156,7 @@ export const fileCases: readonly ContractCase[] = [
     name: 'outputs are taken as files and archives, also when the work failed; a missing one is told of',
     run: async (t, h) => {
       const script =
-        'mkdir -p /svc/outputs/d/sub "/svc/outputs/d/odd\nname"; echo leaf >/svc/outputs/d/sub/leaf; echo file >f; echo t >/tmp/t; ln -s f /workspace/l; exit 2';
+        'mkdir -p /svc/outputs/d/sub "/svc/outputs/d/odd\nname"; echo leaf >/svc/outputs/d/sub/leaf; echo leaf >/svc/outputs/d/second; ln /svc/outputs/d/second /svc/outputs/d/again; truncate -s 1000000 /svc/outputs/d/hole; echo file >f; echo t >/tmp/t; ln -s f /workspace/l; exit 2';
       const names = [
         ['dir', '/svc/outputs/d'],
         ['file', 'f'],
@@ -164,7 +164,9 @@ export const fileCases: readonly ContractCase[] = [
         ['tmp', '/tmp/t'],
         ['none', '/svc/outputs/none'],
       ];
-      const work = order(script, { outputs: names.map(([name = '', path = '']) => ({ name, path })) });
+      const work = order(script, {
+        outputs: names.map(([name = '', path = '']) => ({ name, path, vital: name === 'dir' })),
+      });
       const state = await h.run(work);
       t.is(state.exitCode, 2);
       const found = new Map((state.outputs ?? []).map((output) => [output.name, output]));
@@ -180,6 +182,7 @@ export const fileCases: readonly ContractCase[] = [
       }
       const dir = found.get('dir') as OutputFile;
       t.true(dir.directory);
+      t.is(dir.logical, 'leaf\n'.length * 2 + 1_000_000, 'two names of a file count once');
       const listing = execFileSync('tar', ['--zstd', '-tf', dir.file], { encoding: 'utf8' });
       t.true(listing.includes('./sub/leaf') && listing.includes('./odd\\nname/'), listing);
       await h.engine.remove(work.id, true, h.patience());

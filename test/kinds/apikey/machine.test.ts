@@ -8,7 +8,7 @@ import { isScope } from '../../../src/api/access/scope.js';
 import type { Effect } from '../../../src/kinds/effect.js';
 import { apiKeyKind } from '../../../src/kinds/apikey/index.js';
 import { bearerHash } from '../../../src/kinds/serviceaccount/machine.js';
-import { ask, at, decided, contextAt, objectOf, owner, refusalOf } from '../decide.js';
+import { ask, at, decided, contextAt, NOW, objectOf, owner, refusalOf } from '../decide.js';
 
 const developer: Author = {
   name: 'dev@example.org',
@@ -41,6 +41,20 @@ test('a key is revealed once, and only its hash and first characters are kept', 
     { type: 'GrantCredential', sha256: bearerHash(key), detail: { actsAs: { member: 'ada' }, scopes: ['*:*'] } },
   ]);
   t.false(JSON.stringify([made.object, made.effects]).includes(key.slice(12)));
+});
+
+test('a key that is made with one that ends, ends no later', (t) => {
+  const expires = NOW + 3_600_000;
+  const lent = { ...owner, expires };
+  const asked = (ms: number): string => new Date(ms).toISOString();
+  t.is(refusal({}, lent), 'Invalid');
+  t.is(refusal({ expirationTime: asked(expires + 1_000) }, lent), 'Invalid');
+  t.is(refusal({ serviceAccount: { project: 'a', name: 'robot' } }, lent), 'Invalid');
+  const made = create({ expirationTime: asked(expires) }, lent);
+  t.like(
+    made.effects.find(({ type }) => type === 'GrantCredential'),
+    { expires },
+  );
 });
 
 test('two keys are never the same', (t) => {

@@ -213,6 +213,8 @@ test('names that cannot be stored, routed or used as labels are refused', (t) =>
       prepareCreate(sampleKind, { ...address, name: made }, body({}, { name: made, generateName: base }), context()),
     );
   t.is(asNamed('G_bbbbb', 'G_'), fromBase);
+  t.is(asNamed('chosen', 'G_ garbage'), fromBase, 'it would be stored beside the name');
+  t.is(asNamed('chosen', 'a'.repeat(300)), 'prepared');
   t.is(asNamed('B_bbbbb', 'a-'), 'Invalid metadata.name/FieldValueInvalid', 'a name that a client chose');
   const running = { ...sampleKind, runsWork: true };
   t.is(nameForCreate(running, { metadata: { name: 'a'.repeat(64) } }, random).outcome, 'Refused');

@@ -120,6 +120,8 @@ export interface OutputFile {
   readonly size: number;
   readonly directory: boolean;
   readonly error?: string | undefined;
+  /** Of a directory, if it is vital at least: bytes of its files as their readers see them, each file once. */
+  readonly logical?: number | undefined;
   /** As it was ordered. */
   readonly vital?: boolean | undefined;
 }

@@ -95,8 +95,8 @@ async function take(
   await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
   const source = (await container.getArchive({ path: found.path })) as unknown as Readable;
   if (found.what === 'file') await takeFile(source, file, most);
-  else await takeDirectory(source, basename(found.path), file, most);
-  return { file, size: (await stat(file)).size, directory: found.what !== 'file' };
+  const logical = found.what === 'file' ? undefined : await takeDirectory(source, basename(found.path), file, most);
+  return { file, size: (await stat(file)).size, directory: found.what !== 'file', logical };
 }
 
 async function takeFile(source: Readable, file: string, most: number): Promise<void> {
@@ -123,8 +123,8 @@ async function takeFile(source: Readable, file: string, most: number): Promise<v
   if (!taken) throw new Nothing('it is not there any more');
 }
 
-/** The daemon names entries by the directory's own name. */
-async function takeDirectory(source: Readable, top: string, file: string, most: number): Promise<void> {
+/** The daemon names entries by the directory's own name. Answers how many bytes its files are. */
+async function takeDirectory(source: Readable, top: string, file: string, most: number): Promise<number> {
   const entries = extract();
   entries.on('error', () => undefined);
   const packed = pack();
@@ -134,6 +134,7 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
   const written = compress(packed as unknown as Readable, file);
   written.catch((error: Error) => entries.destroy(error));
   let some = false;
+  let bytes = 0;
   const inner = (name: string): string => `./${name.slice(top.length).replace(/^\/+/, '')}`;
   try {
     for await (const entry of entries) {
@@ -144,6 +145,7 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
       const name = header.type === 'directory' && !path.endsWith('/') ? `${path}/` : path;
       const named: Header = { ...header, name, uid: 0, gid: 0, uname: '', gname: '' };
       if (header.type === 'link' && header.linkname != null) named.linkname = inner(header.linkname);
+      if (header.type === 'file') bytes += header.size ?? 0;
       if (header.type === 'file' && (header.size ?? 0) > 0)
         await pipeline(entry as unknown as Readable, packed.entry(named) as unknown as Writable);
       else {
@@ -159,6 +161,7 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
     throw error;
   }
   await Promise.all([read, written]);
+  return bytes;
 }
 
 async function compress(source: Readable, file: string): Promise<void> {
