@@ -179,6 +179,23 @@ test('a write and a delete whose conditions do not hold change nothing, and say 
   t.regex(textAt(directory.body, 'fix'), /^Add the name of the file/);
 });
 
+test('of changes with the same valid If-Match one is answered 200, by whatever name they reach the file', async (t) => {
+  const at = '/workspace/raced/file';
+  t.is((await put(at, 'first')).status, 200);
+  await inside('cd /workspace/raced; ln -s file linked; ln -s . here; ln file other');
+  const names = [at, '/workspace/raced/../raced/file', '/workspace/raced/linked', '/workspace/raced/here/file'];
+  for (let round = 0; round < 4; round += 1) {
+    const base = `base ${round}`;
+    t.is((await put(at, base)).status, 200);
+    const headers = { 'if-match': `"${sha256(base)}"` };
+    const answers = await Promise.all([
+      ...names.map((name, index) => put(name, index === 1 ? randomBytes(400_000) : `${index}`, { headers })),
+      ask(at, { method: 'DELETE', headers }),
+    ]);
+    t.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 412, 412, 412, 412], `${round}`);
+  }
+});
+
 test('an upload that is cut leaves nothing, neither the file nor a part of it', async (t) => {
   await inside('mkdir -p /workspace/cut');
   const { url, key } = boxes.client();

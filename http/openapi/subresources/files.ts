@@ -15,7 +15,13 @@ const SAME: Node = {
 };
 
 const CONDITIONS: readonly Node[] = [
-  { name: 'If-Match', in: 'header', description: 'ETag that the file has; another one is 412.', schema: TEXT },
+  {
+    name: 'If-Match',
+    in: 'header',
+    description:
+      'ETag that the file has; another one is 412. Of several writers with the same ETag one gets 200. Programs inside, and archives that are being unpacked, can still write in between.',
+    schema: TEXT,
+  },
   { name: 'If-None-Match', in: 'header', description: 'ETag that the file has not; `*`: there is none.', schema: TEXT },
 ];
 
