@@ -317,6 +317,12 @@ test('an archive is unpacked where it was asked for and nowhere else', async (t)
 
   const broken = await ask('/workspace/in', { method: 'POST', below: 'files/archive', body: randomBytes(10_000) });
   t.is(broken.status, 422, broken.text);
+  const entries = good.subarray(0, good.length - 1_024);
+  for (const part of [entries, Buffer.concat([entries, good.subarray(0, 100)]), entries.subarray(0, 512), '']) {
+    const incomplete = await ask('/workspace/part', { method: 'POST', below: 'files/archive', body: part });
+    t.is(incomplete.status, 422, `${part.length}`);
+    t.regex(textAt(incomplete.body, 'message'), /a part of it is missing|Unexpected EOF|does not look like a tar/);
+  }
   const zipped = { method: 'POST', below: 'files/archive', body: 'x', headers: { 'content-type': 'application/zip' } };
   t.is((await ask('/workspace/in', zipped)).status, 415);
   t.is((await ask('/workspace/in/two', { below: 'files/archive' })).status, 400);
@@ -338,10 +344,28 @@ test('an archive with directories that their owner may not write to is unpacked 
   t.is(answer.status, 200, answer.text);
   t.is(numberAt(answer.body, 'files'), 4);
   t.is(await inside('cd /workspace/shut; cat module/one module/sub/two module/long*/three tail'), '1234');
-  const modes = await inside(
-    'cd /workspace/shut; stat -c %a . module module/sub module/long* module/one; chmod -R u+w .',
-  );
-  t.is(modes, '755\n555\n500\n555\n444\n');
+  const modes = 'cd /workspace/shut; stat -c %a . module module/sub module/long* module/one';
+  t.is(await inside(modes), '755\n555\n500\n555\n444\n');
+
+  // The directories that are there now are open while it is unpacked once more, but none beyond a link.
+  const other = await archiveOf([
+    { name: './module/', type: 'directory', mode: 0o755 },
+    { name: './module/one', content: 'one' },
+    { name: './module/sub/', type: 'directory', mode: 0o511 },
+    { name: './module/sub/new %s \\ü/', type: 'directory', mode: 0o555 },
+    { name: './module/sub/new %s \\ü/four', content: '4' },
+  ]);
+  for (const [archive, expected] of [
+    [tree, '755\n555\n500\n555\n444\n'],
+    [other, '755\n755\n511\n555\n644\n'],
+    [other, '755\n755\n511\n555\n644\n'],
+    [tree, '755\n555\n500\n555\n444\n'],
+  ] as const) {
+    const again = await ask('/workspace/shut', { method: 'POST', below: 'files/archive', body: archive });
+    t.is(again.status, 200, again.text);
+    t.is(await inside(modes), expected);
+  }
+  t.is(await inside('cd /workspace/shut; cat module/one module/sub/new*/four; chmod -R u+w .'), '14');
 });
 
 test('what does not fit is refused as too large, and leaves no part of itself', async (t) => {
@@ -413,10 +437,10 @@ test('files belong to an epoch, and there are none of what does not run', async 
 });
 
 /** Bytes that come of a download until it breaks; what is done `meanwhile` is done before more than its beginning is read. */
-function brokenDownload(box: string, at: string, meanwhile: () => Promise<unknown>): Promise<number> {
+function brokenDownload(box: string, at: string, meanwhile: () => Promise<unknown>, below = 'files'): Promise<number> {
   const { url, key } = boxes.client();
   return new Promise((resolve, reject) => {
-    const download = request(`${url}${SANDBOXES}/${box}/files?path=${at}`, {
+    const download = request(`${url}${SANDBOXES}/${box}/${below}?path=${at}`, {
       headers: { authorization: `Bearer ${key}` },
     });
     download.on('error', reject);
@@ -439,6 +463,10 @@ test('a download is cut, and never ended as if it were whole, when its file chan
   const at = '/workspace/zeros';
   await inside(`head -c 50000000 /dev/zero > ${at}`, 'cut');
   t.true((await brokenDownload('cut', at, () => inside(`printf x >> ${at}`, 'cut'))) < 50_000_000);
+  // The tar inside fills up with zeros what a file has lost, and goes on.
+  await inside('mkdir /workspace/packed; head -c 40000000 /dev/zero | tr "\\0" x > /workspace/packed/a', 'cut');
+  const shrink = (): Promise<unknown> => inside(': > /workspace/packed/a; echo x > /workspace/packed/b', 'cut');
+  await brokenDownload('cut', '/workspace/packed', shrink, 'files/archive');
   const stop = async (): Promise<unknown> => {
     await boxes.patch('cut', { spec: { state: 'Stopped' } });
     return boxes.phase('cut', 'Stopped');
