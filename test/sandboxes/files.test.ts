@@ -1,12 +1,12 @@
 /** Files of a Sandbox from outside: what goes in comes out, what breaks off leaves nothing, and no path leads out. */
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import test from 'ava';
 import { Client as Database } from 'pg';
 import * as tar from 'tar-stream';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
+import { archiveOf, brokenDownload, parsed } from './files-support.js';
 import { condition, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
 const BOX = 'files';
@@ -51,14 +51,6 @@ async function ask(at: string | undefined, asked: Ask = {}): Promise<Answer & { 
   return { status: response.status, headers: response.headers, bytes, text, body: parsed(text) };
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return {};
-  }
-}
-
 const put = (at: string, body: Uint8Array | string, more: Ask = {}): ReturnType<typeof ask> =>
   ask(at, { ...more, method: 'PUT', body });
 
@@ -69,15 +61,6 @@ async function inside(script: string, box = BOX): Promise<string> {
 }
 
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
-
-async function archiveOf(
-  entries: readonly (Parameters<tar.Pack['entry']>[0] & { readonly content?: string })[],
-): Promise<Buffer> {
-  const pack = tar.pack();
-  for (const { content, ...headers } of entries) pack.entry(headers, content ?? '');
-  pack.finalize();
-  return buffer(pack);
-}
 
 test('20 MB come back as they went in, by ranges too, and are known by their hash', async (t) => {
   const bytes = randomBytes(20 * 1024 * 1024);
@@ -192,7 +175,11 @@ test('of changes with the same valid If-Match one is answered 200, by whatever n
       ...names.map((name, index) => put(name, index === 1 ? randomBytes(400_000) : `${index}`, { headers })),
       ask(at, { method: 'DELETE', headers }),
     ]);
-    t.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 412, 412, 412, 412], `${round}`);
+    t.deepEqual(
+      answers.map(({ status }) => status).toSorted((one, other) => one - other),
+      [200, 412, 412, 412, 412],
+      `${round}`,
+    );
   }
 });
 
@@ -436,42 +423,22 @@ test('files belong to an epoch, and there are none of what does not run', async 
   }
 });
 
-/** Bytes that come of a download until it breaks; what is done `meanwhile` is done before more than its beginning is read. */
-function brokenDownload(box: string, at: string, meanwhile: () => Promise<unknown>, below = 'files'): Promise<number> {
-  const { url, key } = boxes.client();
-  return new Promise((resolve, reject) => {
-    const download = request(`${url}${SANDBOXES}/${box}/${below}?path=${at}`, {
-      headers: { authorization: `Bearer ${key}` },
-    });
-    download.on('error', reject);
-    download.on('response', (answer) => {
-      let bytes = 0;
-      answer.on('error', () => resolve(bytes));
-      answer.on('end', () => reject(new Error('it ended well')));
-      answer.once('readable', () => {
-        meanwhile().then(() => answer.on('data', (part: Buffer) => (bytes += part.length)), reject);
-      });
-    });
-    download.end();
-  });
-}
-
 test('a download is cut, and never ended as if it were whole, when its file changes or the epoch ends', async (t) => {
   await boxes.post('cut', { resources: { cpu: '1', memory: '128Mi', disk: '128Mi' } });
   const box = await boxes.phase('cut', 'Running');
   t.regex(textAt(box, 'status', 'image', 'digest'), /^sha256:[0-9a-f]{64}$/);
   const at = '/workspace/zeros';
   await inside(`head -c 50000000 /dev/zero > ${at}`, 'cut');
-  t.true((await brokenDownload('cut', at, () => inside(`printf x >> ${at}`, 'cut'))) < 50_000_000);
+  t.true((await brokenDownload(boxes, 'cut', at, () => inside(`printf x >> ${at}`, 'cut'))) < 50_000_000);
   // The tar inside fills up with zeros what a file has lost, and goes on.
   await inside('mkdir /workspace/packed; head -c 40000000 /dev/zero | tr "\\0" x > /workspace/packed/a', 'cut');
   const shrink = (): Promise<unknown> => inside(': > /workspace/packed/a; echo x > /workspace/packed/b', 'cut');
-  await brokenDownload('cut', '/workspace/packed', shrink, 'files/archive');
+  await brokenDownload(boxes, 'cut', '/workspace/packed', shrink, 'files/archive');
   const stop = async (): Promise<unknown> => {
     await boxes.patch('cut', { spec: { state: 'Stopped' } });
     return boxes.phase('cut', 'Stopped');
   };
-  t.true((await brokenDownload('cut', at, stop)) < 50_000_001);
+  t.true((await brokenDownload(boxes, 'cut', at, stop)) < 50_000_001);
 });
 
 test('a Workspace has files by the same routes, with refusals of its own', async (t) => {

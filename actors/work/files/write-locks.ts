@@ -73,7 +73,7 @@ export class WriteLocks {
         lock.waiting.splice(lock.waiting.indexOf(waiter), 1);
         // Those behind it may have waited for it alone. The lock itself is held, else it would not have waited.
         admit(lock);
-        reject(error as Error);
+        reject(error);
       };
       const leave = (): void => giveUp(signal.reason);
       const waiter: Waiter = {
