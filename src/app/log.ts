@@ -3,6 +3,7 @@
  * I11: nothing of an object's contents and no header is ever given to it; what looks like a credential is cut out anyway.
  */
 import { pino, type Logger } from 'pino';
+import { LogWriter } from './log-writer.js';
 
 export type Log = Logger;
 
@@ -16,8 +17,17 @@ const SECRET_PATHS = [
   '*.authorization',
 ];
 
-export function openLog(level: string): Log {
-  return pino(
+const STDERR = 2;
+
+export interface OpenedLog {
+  readonly log: Log;
+  /** Lines that could not be written, since the start. */
+  lostLines(): number;
+}
+
+export function openLog(level: string): OpenedLog {
+  const writer = new LogWriter(STDERR);
+  const log = pino(
     {
       level,
       base: { pid: process.pid },
@@ -26,10 +36,9 @@ export function openLog(level: string): Log {
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_PATHS, censor: '[cut]' },
     },
-    process.stderr.isTTY
-      ? { write: (line: string) => process.stderr.write(plainLine(line)) }
-      : pino.destination({ fd: 2, sync: false }),
+    process.stderr.isTTY ? { write: (line: string) => writer.write(plainLine(line)) } : writer,
   );
+  return { log, lostLines: () => writer.lost };
 }
 
 /** `12:00:01 info  started Postgres port=5432`, from a line of JSON. */

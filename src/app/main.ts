@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig, type Config } from '../config.js';
+import { ignoreOutputErrors } from '../output-errors.js';
 import { hostFault } from './bindable.js';
 import { readCatalog } from './catalog/read-catalog.js';
 import { openEndpoints } from './endpoints.js';
@@ -14,7 +15,7 @@ import { letHeapGrow } from './heap.js';
 import { openLeaderFacade } from './leader-facade.js';
 import { runWhileLeader } from './leadership.js';
 import { announceListening, retractListening } from './listening.js';
-import { openLog, type Log } from './log.js';
+import { openLog, type OpenedLog } from './log.js';
 import { openMetrics } from './metrics.js';
 import { openEmbeddedPostgres } from './postgres/embedded.js';
 import { privateOnce } from './private-file.js';
@@ -26,7 +27,8 @@ import { readVersion } from './version.js';
 import { readWebhookCa } from './webhook-ca.js';
 
 async function main(config: Config): Promise<void> {
-  const log = openLog(config.logLevel);
+  const opened = openLog(config.logLevel);
+  const { log } = opened;
   const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
   // A standby finds out now as well, and not when it has to take over.
   await readCatalog(undefined, config.catalogDir);
@@ -36,7 +38,7 @@ async function main(config: Config): Promise<void> {
     ? undefined
     : await openEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line), signal: stopping });
   try {
-    await serve(config, postgres?.url ?? config.databaseUrl ?? '', webhookCa, log, stopping);
+    await serve(config, postgres?.url ?? config.databaseUrl ?? '', webhookCa, opened, stopping);
   } finally {
     await postgres?.close();
   }
@@ -47,7 +49,7 @@ async function serve(
   config: Config,
   databaseUrl: string,
   webhookCa: readonly string[] | undefined,
-  log: Log,
+  { log, lostLines }: OpenedLog,
   stopping: AbortSignal,
 ): Promise<void> {
   const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
@@ -55,7 +57,7 @@ async function serve(
   const { store, blobs } = storage;
   const facade = openLeaderFacade(store, blobs);
   const active = (): boolean => facade.health.active();
-  const metrics = openMetrics({ log, version: await readVersion(), pool: store.postgres.pool, active });
+  const metrics = openMetrics({ log, lostLines, version: await readVersion(), pool: store.postgres.pool, active });
   const frontEnd = await openFrontEnd(config, storage, facade, metrics, log, stopping);
   await announceListening(config.dataDir, 'standby', frontEnd.listening);
   try {
@@ -70,6 +72,7 @@ async function serve(
   await store.close();
 }
 
+ignoreOutputErrors();
 const loaded = loadConfig(process.env);
 const fault = loaded.outcome === 'Config' ? await hostFault(loaded.config.host) : undefined;
 if (loaded.outcome === 'Invalid') {

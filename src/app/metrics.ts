@@ -22,6 +22,8 @@ export interface Metrics {
 
 export interface MetricsOptions {
   readonly log: Log;
+  /** Of the log, since the start. */
+  lostLines(): number;
   /** As `/version` has it. */
   readonly version: string;
   /** Connections for reads. */
@@ -30,7 +32,7 @@ export interface MetricsOptions {
   active(): boolean;
 }
 
-export function openMetrics({ log, version, pool, active }: MetricsOptions): Metrics {
+export function openMetrics({ log, lostLines, version, pool, active }: MetricsOptions): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -62,6 +64,16 @@ export function openMetrics({ log, version, pool, active }: MetricsOptions): Met
     name: 'troupe_problems_total',
     help: 'Faults that were logged and survived.',
     registers,
+  });
+
+  const lost = new Counter({
+    name: 'troupe_log_lines_lost_total',
+    help: 'Lines of the log that could not be written.',
+    registers,
+    collect() {
+      lost.reset();
+      lost.inc(lostLines());
+    },
   });
 
   const gauge = (name: string, help: string, read: () => number): void => {

@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import { ignoreOutputErrors } from '../output-errors.js';
 import { NEWER_JOURNAL_EXIT, NewerJournal } from './journal/format.js';
 import { openRunner } from './runner.js';
 import type { RunnerSettings } from './settings.js';
@@ -34,6 +35,7 @@ function closeInherited(): void {
   }
 }
 
+ignoreOutputErrors();
 process.on('SIGTERM', () => process.exit(0));
 // Only a broken connection or log can come here; work must not die of it.
 process.on('unhandledRejection', (error) => report(`unhandled: ${String(error)}`));

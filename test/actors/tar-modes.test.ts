@@ -179,6 +179,24 @@ test('whatever is no archive passes as it is, and of a damaged one no byte is ch
   t.pass();
 });
 
+test('an archive that is cut anywhere before its end is told from a whole one', (t) => {
+  assert(
+    property(entries, nat(20_000), uint8Array({ maxLength: 700 }), (list, at, after) => {
+      const parts = list.map((queued) => written(queued, queued.mode));
+      const whole = Buffer.concat([...parts, END]);
+      const end = (bytes: Uint8Array): string => {
+        const tar = new TarModes();
+        tar.take(bytes);
+        return tar.howEnded();
+      };
+      equal(end(Buffer.concat([whole, after])), 'Whole');
+      equal(end(whole.subarray(0, whole.length - 512)), 'Whole');
+      equal(end(whole.subarray(0, at % (whole.length - 1_023))), 'Cut');
+    }),
+  );
+  t.pass();
+});
+
 test('the archives of this machine’s tar, in each of its formats, are read to their end', (t) => {
   const at = mkdtempSync(join(tmpdir(), 'tar-modes-'));
   t.teardown(() => rmSync(at, { recursive: true }));

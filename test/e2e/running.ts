@@ -68,6 +68,8 @@ export interface Setup {
   readonly ports?: { readonly http: number; readonly tls: number } | undefined;
   /** Told everything that the process prints, as it comes; `log()` keeps the last lines only. */
   readonly hear?: ((text: string) => void) | undefined;
+  /** Where its standard error goes instead. */
+  readonly stderr?: number | undefined;
 }
 
 interface Teardown {
@@ -116,10 +118,10 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
   const launch = (): void => {
     const started = spawn(process.execPath, ['--enable-source-maps', '--import', SHORT_LIVED, MAIN], {
       env,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', setup.stderr ?? 'pipe'],
     });
-    started.stdout.on('data', keep);
-    started.stderr.on('data', keep);
+    started.stdout?.on('data', keep);
+    started.stderr?.on('data', keep);
     started.once('exit', (code, name) => lines.push(`— process ended: ${code ?? name}`));
     child = started;
   };

@@ -29,7 +29,7 @@ async function opened(t: ExecutionContext, env: Readonly<Record<string, string>>
   const loaded = loadConfig(env);
   if (loaded.outcome === 'Invalid') throw new Error(loaded.lines.join());
   const keys = masterKeys(masterKey(Buffer.alloc(32, 1)));
-  const ssh = await openSsh(loaded.config, store, keys, openLeaderFacade(store, {} as Blobs), openLog('fatal'));
+  const ssh = await openSsh(loaded.config, store, keys, openLeaderFacade(store, {} as Blobs), openLog('fatal').log);
   t.teardown(() => ssh.server?.close());
   return ssh;
 }

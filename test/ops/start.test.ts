@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -119,6 +120,24 @@ test('a start whose port is taken ends with one line that says whose and what to
   t.is(code, 3, said);
   t.regex(said, /^cannot listen on 127\.0\.0\.1:\d+: another program listens there.*PORT.*\n$/);
   t.is((await fetch(`${service.url}/livez`)).status, 200);
+});
+
+test('a service whose log goes to a full disk serves, counts the lines that it lost, and ends when it is told to', async (t) => {
+  const full = openSync('/dev/full', 'w');
+  t.teardown(() => closeSync(full));
+  const service = await startRunning(t, {
+    env: { TROUPE_COMPUTE: 'off', TROUPE_ACCESS_LOG: 'on' },
+    stderr: full,
+  });
+  const lost = await until('lines are lost', async () => {
+    const { text } = await service.client().get('/metrics');
+    return Number(/^troupe_log_lines_lost_total (\d+)$/m.exec(text)?.[1]) || undefined;
+  });
+  t.true(lost > 0);
+  t.true(service.alive());
+  service.signal('SIGTERM');
+  await until('it has ended', () => Promise.resolve(!service.alive()));
+  t.regex(service.log(), /process ended: 0$/m);
 });
 
 test('a service on its own Postgres that is killed is taken up by the next start, with the same server and data', async (t) => {

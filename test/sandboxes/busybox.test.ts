@@ -11,12 +11,13 @@ import { packDirectory, unpackArchive } from '../../actors/work/files/archive.js
 import { listDirectory } from '../../actors/work/files/list.js';
 import { openFile, openHashes } from '../../actors/work/files/read.js';
 import { removeFile } from '../../actors/work/files/remove.js';
+import { WriteLocks } from '../../actors/work/files/write-locks.js';
 import { writeFile } from '../../actors/work/files/write.js';
 import type { AttachedWork } from '../../actors/work/attach.js';
 import type { ExecEnd, ExecOrder, ExecStart } from '../../src/engines/compute/contract/engine.js';
 
 const BUSYBOX = '/bin/busybox';
-const PROGRAMS = 'cat chmod dirname find grep head mkdir mv readlink rm sh sha256sum stat tail tar xargs'.split(' ');
+const PROGRAMS = 'cat chmod dirname find grep head ln mkdir mv readlink rm sh sha256sum stat tail tar xargs'.split(' ');
 const never = new AbortController().signal;
 
 let home = '';
@@ -76,21 +77,23 @@ const withBusybox = spawnSync(BUSYBOX, ['true']).status === 0 ? test : test.skip
 withBusybox('files are written, read, listed, packed and deleted with busybox alone', async (t) => {
   const directory = join(home, 'work');
   const hashes = openHashes();
+  const locks = new WriteLocks();
+  const kept = { hashes, locks };
   for (const size of [0, 10, 1_000_000]) {
     const bytes = randomBytes(size);
     const path = join(directory, `d/size ${size}`);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const written = await writeFile(ENTERED, { path, mode: '0640', sha256 }, bytesOf(bytes), hashes, never);
+    const written = await writeFile(ENTERED, { path, mode: '0640', sha256 }, bytesOf(bytes), kept, never);
     t.deepEqual({ size, sha256, mode: '0640' }, { size: written.size, sha256: written.sha256, mode: written.mode });
     t.true((await readFile(path)).equals(bytes));
     const read = await openFile(ENTERED, path, openHashes(), never);
     t.is(read.sha256, sha256);
     t.true((await all(read.read(undefined))).equals(bytes));
     const wrong = { ifMatch: ['0'.repeat(64)], ifNoneMatch: undefined };
-    await t.throwsAsync(removeFile(ENTERED, path, wrong, never), { message: /^PreconditionFailed/ });
-    const again = writeFile(ENTERED, { path, ifNoneMatch: '*' }, bytesOf(bytes), hashes, never);
+    await t.throwsAsync(removeFile(ENTERED, path, wrong, locks, never), { message: /^PreconditionFailed/ });
+    const again = writeFile(ENTERED, { path, ifNoneMatch: '*' }, bytesOf(bytes), kept, never);
     await t.throwsAsync(again, { message: /^PreconditionFailed/ });
-    await writeFile(ENTERED, { path, mode: '0640', ifMatch: [sha256] }, bytesOf(bytes), hashes, never);
+    await writeFile(ENTERED, { path, mode: '0640', ifMatch: [sha256] }, bytesOf(bytes), kept, never);
     if (size === 0) continue;
     const part = await openFile(ENTERED, path, hashes, never);
     t.true((await all(part.read({ start: 2, end: size - 2 }))).equals(bytes.subarray(2, size - 1)));
@@ -110,7 +113,7 @@ withBusybox('files are written, read, listed, packed and deleted with busybox al
   const packed = await all(packDirectory(ENTERED, join(directory, 'd'), never));
   await unpackArchive(ENTERED, join(directory, 'copy'), bytesOf(packed), never);
   t.deepEqual((await readdir(join(directory, 'copy'))).toSorted(), entries.map(({ name }) => name).toSorted());
-  await removeFile(ENTERED, join(directory, 'copy'), {}, never);
+  await removeFile(ENTERED, join(directory, 'copy'), {}, locks, never);
   t.deepEqual(await readdir(directory), ['d']);
 });
 

@@ -116,6 +116,21 @@ test('a command that takes too long is ended, and a program that is not there is
     t.is(nowhere.status, 422, nowhere.text);
     t.is(textAt(listAt(nowhere.body, 'details', 'causes')[0], 'field'), 'workingDir');
   }
+  // Longer than a frame of the engine, and than the kernel takes.
+  for (const length of [5_000, 70_000, 400_000]) {
+    for (const name of ['x'.repeat(length), `/${'y/'.repeat(length / 2)}`]) {
+      for (const below of ['exec', 'processes']) {
+        const refused = await boxes.client().post(`${SANDBOXES}/limits/${below}`, { command: [name] });
+        t.is(refused.status, 422, `${below} ${length} ${refused.text.slice(0, 1_000)}`);
+        t.regex(refused.text, /Command(NotFound|NotExecutable)/);
+        t.regex(refused.text, new RegExp(`${Buffer.byteLength(name)} bytes`));
+        t.true(refused.text.length < 4_000, below);
+      }
+    }
+  }
+  const words = await boxes.client().post(`${SANDBOXES}/limits/exec`, { command: ['true', 'z'.repeat(400_000)] });
+  t.is(words.status, 422, words.text);
+  t.regex(words.text, /too long/);
   const nobody = await boxes.client().post(`${SANDBOXES}/nothing/exec`, { command: ['true'] });
   t.is(nobody.status, 404);
 });

@@ -1,7 +1,8 @@
 /**
  * Tar archives, in and out, by the tar inside: what an archive from anywhere tries, it tries with the box's own files, and not even that
  * outside of the directory: absolute names, `..` and links that lead out are tar's to refuse or to keep within. Owners are not kept.
- * Directories that their owner may not write to get their modes after tar has ended (`tar-modes.ts`).
+ * Directories that their owner may not write to get their modes after tar has ended (`tar-modes.ts`), and those that exist already are
+ * opened before (`open-directories.ts`).
  *
  * What was unpacked before an archive turns out to be broken, or its client goes, stays, and its directories may be written to: the
  * answer is a failure, and the archive can be sent again.
@@ -10,17 +11,37 @@ import { refuse, type RefusalError } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';
 import { runScript } from './box-script.js';
 import { diskFull, EXIT, isDiskFull, overTheDisk, plainLines, quoted } from './faults.js';
+import { DirectoryOpener } from './open-directories.js';
 import { TarModes, type DirectoryMode } from './tar-modes.js';
 
-/** Not every tar can stay on one file system, without which the whole root would hold /proc. */
+/**
+ * Not every tar can stay on one file system, without which the whole root would hold /proc.
+ *
+ * GNU tar ends with 1 when a file changed while it was read: its archive is whole, and has what was read. It also ends with 1 when a file
+ * became shorter, and then has made up zeros for what was missing, which is a failure. Others end with 1 when they have failed.
+ */
 const PACK = `
 [ -e "$1" ] || exit ${EXIT.missing}
 [ -d "$1" ] || exit ${EXIT.noDirectory}
 cd "$1" || exit
 case $(tar --version 2>&1) in
-  *GNU*) exec tar --one-file-system -c -f - .;;
+  *GNU*) ;;
+  *) exec tar -c -f - .;;
 esac
-exec tar -c -f - .`;
+exec 3>&1
+{ tar --one-file-system -c -f - . 2>&1 >&3 3>&-; echo "end $?"; } | {
+  shrank=
+  while IFS= read -r line; do
+    case $line in
+      *'; padding with zeros') shrank=1;;
+      'end '*) e=\${line#end };;
+      *) printf '%s\\n' "$line" >&2;;
+    esac
+  done
+  [ -z "$shrank" ] || exit ${EXIT.changed}
+  [ "$e" = 1 ] && exit 0
+  exit "$e"
+}`;
 
 const UNPACK = `
 umask 022
@@ -49,8 +70,6 @@ for one do
 done
 exit $code' "$top"`;
 
-/** `tar`: a file changed while it was read. The archive is whole. */
-const CHANGED = 1;
 /** Of at most 4 KiB each. */
 const MODES_AT_ONCE = 16;
 /** Lines of what tar says that are passed on. */
@@ -64,7 +83,7 @@ export async function* packDirectory(
 ): AsyncGenerator<Uint8Array, void> {
   const script = await runScript(attached, PACK, [path], signal, { bulk: true });
   yield* script.output;
-  await script.done([CHANGED]);
+  await script.done();
 }
 
 /** Answers how many files there were. Refuses with FileTooLarge, Invalid and what `faultOf` says. */
@@ -78,19 +97,23 @@ export async function unpackArchive(
   const script = await runScript(attached, UNPACK, [path], signal, { bulk: true });
   const counted = countFiles(script.output);
   const modes = new TarModes();
+  const existing = new DirectoryOpener(attached, path, signal);
   let size = 0;
   for (let next = await body.next(); next.done !== true && !script.over(); next = await body.next()) {
     size += next.value.length;
     if (size > limit) throw overTheDisk(path, limit);
     const piece = modes.take(next.value);
     if (piece.outcome === 'TooMany') throw tooManyModes(path, piece.limit);
+    await existing.open(piece.directories);
     if (piece.bytes.length > 0) await script.write(piece.bytes);
   }
   const begun = modes.end();
   if (begun.length > 0) await script.write(begun);
   script.endInput();
   const files = await counted;
+  await existing.end();
   await script.done([], unpackFault);
+  if (modes.howEnded() === 'Cut') throw cut(path);
   await setModes(attached, path, modes.changed(), signal);
   return { files };
 }
@@ -128,6 +151,14 @@ async function countFiles(output: AsyncIterable<Uint8Array>): Promise<number> {
     }
   }
   return files;
+}
+
+function cut(path: string): RefusalError {
+  const message = 'the archive ends without the zeros that are the end of a tar: a part of it is missing';
+  return refuse('Invalid', `not all of the archive was unpacked into ${quoted(path)}: ${message}`, {
+    causes: [{ field: '', reason: 'FieldValueInvalid', message }],
+    fix: 'Send the whole archive again. A program that makes one has to finish it, by which it writes two blocks of zeros.',
+  });
 }
 
 function tooManyModes(path: string, limit: number): RefusalError {

@@ -10,6 +10,7 @@ import { listDirectory, type Listing } from './list.js';
 import { openFile, openHashes, type OpenedFile } from './read.js';
 import type { Preconditions } from './preconditions.js';
 import { removeFile } from './remove.js';
+import { WriteLocks } from './write-locks.js';
 import { writeFile, type WriteOrder, type Written } from './write.js';
 
 export type { Entry, Listing } from './list.js';
@@ -50,6 +51,7 @@ export interface Files {
 
 export function openFiles(deps: AttachDeps): Files {
   const hashes = openHashes();
+  const locks = new WriteLocks();
 
   /** What was asked for ends with the caller, and at the latest when it is answered. */
   async function within<T>(
@@ -78,10 +80,10 @@ export function openFiles(deps: AttachDeps): Files {
     list: (place, signal) => within(place, signal, (attached, until) => listDirectory(attached, place.path, until)),
     write: (place, order, body, signal) =>
       within(place, signal, (attached, until) =>
-        writeFile(attached, { ...order, path: place.path }, body, hashes, until),
+        writeFile(attached, { ...order, path: place.path }, body, { hashes, locks }, until),
       ),
     remove: (place, conditions, signal) =>
-      within(place, signal, (attached, until) => removeFile(attached, place.path, conditions, until)),
+      within(place, signal, (attached, until) => removeFile(attached, place.path, conditions, locks, until)),
     pack: (place, use, signal) =>
       within(place, signal, (attached, until) => use(packDirectory(attached, place.path, until))),
     unpack: (place, body, signal) =>

@@ -1,9 +1,11 @@
 /**
  * The conditions that a client sets on the file that it writes or deletes (RFC 9110, 13.1): its ETag is the SHA-256 of its bytes. The
- * errand itself compares, as the last thing before it changes the file; a program inside can still write between the two. That there
- * was no file holds to the end, since the name is then taken by a link, which replaces nothing.
+ * script itself compares, as the last thing before it changes the file. No other change through the API comes between the two
+ * (`write-locks.ts`); a program inside can still write there, and so can an archive that is being unpacked. That there was no file holds
+ * against those as well, since the name is then taken by a link, which replaces nothing.
  */
 import { EXIT } from './faults.js';
+import type { Sharing } from './write-locks.js';
 
 /** `*`: any file. Else the ETags, without quotes. */
 export type Tags = '*' | readonly string[];
@@ -43,6 +45,11 @@ holds() {
 /** The two arguments of it. */
 export function wordsOf({ ifMatch, ifNoneMatch }: Preconditions): readonly [string, string] {
   return [wordOf(ifMatch), wordOf(ifNoneMatch)];
+}
+
+/** A link that replaces nothing needs no lock. */
+export function sharingOf({ ifMatch, ifNoneMatch }: Preconditions): Sharing {
+  return ifMatch === undefined && (ifNoneMatch === undefined || ifNoneMatch === '*') ? 'Shared' : 'Alone';
 }
 
 /** What cannot be the tag of a file matches none. */

@@ -7,7 +7,8 @@ import { refuse } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';
 import { collect, runScript } from './box-script.js';
 import { EXIT } from './faults.js';
-import { HOLDS, wordsOf, type Preconditions } from './preconditions.js';
+import { HOLDS, sharingOf, wordsOf, type Preconditions } from './preconditions.js';
+import type { WriteLocks } from './write-locks.js';
 
 /**
  * The kernel lists mount points with blanks, tabs, newlines and backslashes as octal numbers, which is how `printf` reads them. The `x`
@@ -34,6 +35,7 @@ export async function removeFile(
   attached: AttachedWork,
   path: string,
   conditions: Preconditions,
+  locks: WriteLocks,
   signal: AbortSignal,
 ): Promise<void> {
   if (posix.normalize(path) === '/') {
@@ -41,7 +43,9 @@ export async function removeFile(
       causes: [{ field: 'path', reason: 'FieldValueInvalid', message: 'is the root' }],
     });
   }
-  const script = await runScript(attached, REMOVE, [path, ...wordsOf(conditions)], signal);
-  await collect(script, 0);
-  await script.done();
+  await locks.run(attached.work, sharingOf(conditions), signal, async () => {
+    const script = await runScript(attached, REMOVE, [path, ...wordsOf(conditions)], signal);
+    await collect(script, 0);
+    await script.done();
+  });
 }

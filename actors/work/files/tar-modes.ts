@@ -4,6 +4,9 @@
  * gets all rights of its owner in its header, and the modes that were changed are remembered, to be set when tar has ended. Nothing else of
  * the archive is changed: not one byte of what it says otherwise, and none of its contents. Pure.
  *
+ * It also tells which directories come next, since those that exist already have to be opened before tar gets there, and whether the archive
+ * has come to its end, which tar does not ask for.
+ *
  * Headers are understood as far as it takes to find the next one and the name: ustar, GNU's long names and sparse files, pax headers. What
  * is not understood, or what two programs would read in two ways, passes as it is from there on: tar has its own words for it.
  *
@@ -32,9 +35,17 @@ export interface DirectoryMode {
 }
 
 export type TarPiece =
-  | { readonly outcome: 'Passes'; readonly bytes: Uint8Array }
+  | {
+      readonly outcome: 'Passes';
+      readonly bytes: Uint8Array;
+      /** Directories of which the headers are in these bytes, each after those that it is in where the archive has it so. */
+      readonly directories: readonly string[];
+    }
   /** More directories than are remembered. */
   | { readonly outcome: 'TooMany'; readonly limit: number };
+
+/** How an archive has ended. `Unknown`: not all of it was understood. */
+export type TarEnd = 'Whole' | 'Cut' | 'Unknown';
 
 /** What the next piece begins with. */
 type Expected = 'header' | 'sparse map' | 'anything';
@@ -56,6 +67,8 @@ export class TarModes {
   private kept: { readonly type: string; readonly bytes: Buffer; length: number } | undefined;
   private afterMap = 0;
   private zeroBefore = false;
+  private ended = false;
+  private directories: string[] = [];
   private longName: string | undefined;
   private about: About = {};
 
@@ -76,12 +89,24 @@ export class TarModes {
     if (this.modes.size > MAX_DIRECTORIES || this.nameBytes > MAX_NAMES) {
       return { outcome: 'TooMany', limit: MAX_DIRECTORIES };
     }
-    return { outcome: 'Passes', bytes: bytes.subarray(0, at) };
+    const { directories } = this;
+    this.directories = [];
+    return { outcome: 'Passes', bytes: bytes.subarray(0, at), directories };
   }
 
   /** After the last chunk: what was begun. */
   end(): Uint8Array {
     return this.begun;
+  }
+
+  /**
+   * After the last chunk. An archive ends with two blocks of zeros, and every common program writes them; one is enough here, as it is to
+   * tar. What ends without, though between two entries, was cut on its way.
+   */
+  howEnded(): TarEnd {
+    if (this.ended) return 'Whole';
+    if (this.expected === 'anything') return 'Unknown';
+    return this.zeroBefore && this.content === 0 ? 'Whole' : 'Cut';
   }
 
   /** What has to be set when tar has ended, in this order: a directory comes after those in it. */
@@ -115,7 +140,10 @@ export class TarModes {
     }
     const zero = block.equals(ZERO);
     // Two such blocks are the end. What follows is nothing to tar.
-    if (zero && this.zeroBefore) this.passRest();
+    if (zero && this.zeroBefore) {
+      this.ended = true;
+      this.passRest();
+    }
     this.zeroBefore = zero;
     if (!zero) this.takeHeader(block);
   }
@@ -151,6 +179,7 @@ export class TarModes {
     const path = plainPath(name);
     const mode = numberOf(header, MODE);
     if (path === undefined || mode === undefined) return;
+    this.directories.push(path);
     if (this.modes.delete(path)) this.nameBytes -= path.length;
     if ((mode & OWNERS_RIGHTS) === OWNERS_RIGHTS) return;
     this.modes.set(path, mode & 0o7777);

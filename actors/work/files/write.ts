@@ -7,6 +7,8 @@
  * A small file is taken whole first, and written by one script. A large one streams into a script that only copies; a second one
  * gives it its name, or takes it away. What is left of a service that was killed between the two has a name by which the next upload
  * into the same directory finds it.
+ *
+ * The script that gives the name runs under the lock of the box (`write-locks.ts`); what comes before, however long, does not.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { BRAND } from '../../../src/brand.js';
@@ -14,8 +16,9 @@ import { refuse } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';
 import { collect, runScript } from './box-script.js';
 import { EXIT, overTheDisk, quoted } from './faults.js';
-import { HOLDS, wordsOf, type Preconditions } from './preconditions.js';
+import { HOLDS, sharingOf, wordsOf, type Preconditions } from './preconditions.js';
 import { parseStat, STAT_FORMAT, type Hashes } from './read.js';
+import type { WriteLocks } from './write-locks.js';
 
 /** Written as a whole, bytes. */
 const SMALL = 256 * 1024;
@@ -103,6 +106,8 @@ interface Upload {
   readonly temporary: string;
   readonly intake: Intake;
   readonly signal: AbortSignal;
+  /** Runs the script that gives the file its name when no other change may come between. */
+  readonly ordered: <T>(change: () => Promise<T>) => Promise<T>;
 }
 
 /** `body` throws when the client breaks off. Refuses with SHA256Mismatch, FileTooLarge and what `faultOf` says. */
@@ -110,17 +115,18 @@ export async function writeFile(
   attached: AttachedWork,
   { path, mode = '', sha256, length, ...conditions }: WriteOrder,
   body: AsyncIterator<Uint8Array>,
-  hashes: Hashes,
+  { hashes, locks }: { readonly hashes: Hashes; readonly locks: WriteLocks },
   signal: AbortSignal,
 ): Promise<Written> {
   const limit = attached.plan.amounts.disk;
   if (length !== undefined && length > limit) throw overTheDisk(path, limit);
   const lingering = linger(signal);
   const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
+  const ordered: Upload['ordered'] = (change) => locks.run(attached.work, sharingOf(conditions), signal, change);
   const intake = new Intake(body, path, limit);
   try {
     const said = await put(
-      { attached, path, temporary, intake, signal: lingering.signal },
+      { attached, path, temporary, intake, signal: lingering.signal, ordered },
       [mode, ...wordsOf(conditions)],
       sha256,
     );
@@ -140,16 +146,21 @@ async function put(upload: Upload, more: readonly string[], sha256: string | und
   const first = await intake.upTo(SMALL);
   if (intake.ended) {
     intake.check(sha256);
-    return run(upload, PLACE + RECEIVE + FINISH, first, [String(intake.size), ...more]);
+    return upload.ordered(() => run(upload, PLACE + RECEIVE + FINISH, first, [String(intake.size), ...more]));
   }
+  let finishing = false;
   try {
     await receive(upload, first);
     intake.check(sha256);
+    return await upload.ordered(() => {
+      finishing = true;
+      return run(upload, PLACE + LET_GO + FINISH, [], [String(intake.size), ...more]);
+    });
   } catch (error) {
-    await discard(upload);
+    // The last script cleans up by itself.
+    if (!finishing) await discard(upload);
     throw error;
   }
-  return run(upload, PLACE + LET_GO + FINISH, [], [String(intake.size), ...more]);
 }
 
 /** One script from its input to its answer. */

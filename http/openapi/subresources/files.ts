@@ -15,7 +15,13 @@ const SAME: Node = {
 };
 
 const CONDITIONS: readonly Node[] = [
-  { name: 'If-Match', in: 'header', description: 'ETag that the file has; another one is 412.', schema: TEXT },
+  {
+    name: 'If-Match',
+    in: 'header',
+    description:
+      'ETag that the file has; another one is 412. Of several writers with the same ETag one gets 200. Programs inside, and archives that are being unpacked, can still write in between.',
+    schema: TEXT,
+  },
   { name: 'If-None-Match', in: 'header', description: 'ETag that the file has not; `*`: there is none.', schema: TEXT },
 ];
 
@@ -103,7 +109,12 @@ export function describeFiles(object: string, kind: string): Record<string, Node
         tag: kind,
         summary: 'Read a directory as a tar',
         parameters: [...place, ...when],
-        answer: { type: 'application/x-tar', schema: BYTES, description: 'The tar.' },
+        answer: {
+          type: 'application/x-tar',
+          schema: BYTES,
+          description:
+            'The tar. A file that grows meanwhile is in it as long as it was; when one becomes shorter, the answer breaks off.',
+        },
       }),
       post: route({
         id: `unpackArchiveOf${kind}`,
@@ -113,7 +124,7 @@ export function describeFiles(object: string, kind: string): Record<string, Node
         body: TAR,
         answer: {
           schema: record({ path: described('Path.'), files: described('Files unpacked.', INTEGER) }, ['path', 'files']),
-          description: 'Unpacked.',
+          description: 'Unpacked, to the end of the archive: one without its last blocks of zeros is 422.',
         },
       }),
     },

@@ -5,7 +5,12 @@
  * Bounds (I10): input under way is at most the caller's window; unread output is what the socket's own buffers hold, then the agent
  * waits, and so the program.
  */
-import { executableNotFound, TOO_LONG } from '../../engines/compute/shared/not-found.js';
+import {
+  executableNameTooLong,
+  executableNotFound,
+  shownName,
+  TOO_LONG,
+} from '../../engines/compute/shared/not-found.js';
 import { createConnection, type Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import type { CommandSignal, TerminalSize } from '../../engines/compute/contract/engine.js';
@@ -40,6 +45,7 @@ const MAX_UNREAD = 16 * 1024 * 1024;
 const ENOENT = 2;
 const E2BIG = 7;
 const ENOTDIR = 20;
+const ENAMETOOLONG = 36;
 
 export class Session {
   /** True once the program is executed or the port connected; false when it ended without. */
@@ -49,6 +55,7 @@ export class Session {
   private readonly socket: Socket;
   private readonly listener: Listener;
   private readonly reader = new FrameReader(IN_PIECES, MAX_WORDS);
+  /** Port, or name of the program in any length. */
   private readonly what: string;
   private readonly isPort: boolean;
   private readonly onBroken: (why: string) => void;
@@ -88,7 +95,7 @@ export class Session {
     this.socket.on('data', (chunk: Buffer) => this.read(chunk));
     const bytes = encodeOrder(order);
     if (bytes === undefined) {
-      const message = `${this.what}: ${TOO_LONG}`;
+      const message = `${shownName(this.what)}: ${TOO_LONG}`;
       this.finish({ end: 'NotExecuted', reason: 'CommandNotExecutable', message });
     } else this.socket.write(bytes);
   }
@@ -220,16 +227,23 @@ export class Session {
         if (number === ENOENT || number === ENOTDIR) {
           return { end: 'NotExecuted', reason: 'CommandNotFound', message: executableNotFound(this.what) };
         }
-        if (number === E2BIG) {
-          return { end: 'NotExecuted', reason: 'CommandNotExecutable', message: `${this.what}: ${TOO_LONG}` };
+        if (number === ENAMETOOLONG) {
+          return { end: 'NotExecuted', reason: 'CommandNotFound', message: executableNameTooLong(this.what) };
         }
-        return failed('CommandNotExecutable', `${this.what} cannot be executed`);
+        if (number === E2BIG) {
+          return {
+            end: 'NotExecuted',
+            reason: 'CommandNotExecutable',
+            message: `${shownName(this.what)}: ${TOO_LONG}`,
+          };
+        }
+        return failed('CommandNotExecutable', `${shownName(this.what)} cannot be executed`);
       case 'D':
         return failed('WorkingDirNotFound', 'the working directory cannot be entered');
       case 'C':
         return failed('Refused', `${this.what} cannot be connected to`);
       case 'F':
-        return failed('SandboxFailed', `${this.what} cannot be started`);
+        return failed('SandboxFailed', `${shownName(this.what)} cannot be started`);
       default:
         throw new Error('an end that is not known');
     }

@@ -1,6 +1,11 @@
 /** How work ended: what its programs and the isolation said becomes data, and the data becomes the last state. Pure. */
 import { faultOfFiles, type FaultReason } from '../../kinds/attempt/faults.js';
-import { executableNotFound, TOO_LONG } from '../../engines/compute/shared/not-found.js';
+import {
+  executableNameTooLong,
+  executableNotFound,
+  shownName,
+  TOO_LONG,
+} from '../../engines/compute/shared/not-found.js';
 import type { OrderedProcess, OutputFile, WorkState } from '../../engines/compute/contract/engine.js';
 import type { Exit } from '../process/launch.js';
 
@@ -101,11 +106,13 @@ export function notExecuted(
   exit: Exit,
 ): Outcome & { readonly kind: 'failed' } {
   const text = exit.error.trim().split('\n')[0] ?? '';
-  const [name] = process.command;
+  const [name = ''] = process.command;
+  const shown = shownName(name);
   if (/chdir/.test(text)) return failed('WorkingDirNotFound', text);
-  if (/exec.*No such file|not found/.test(text)) return failed('CommandNotFound', executableNotFound(name ?? ''));
-  if (/exec.*Argument list too long/.test(text)) return failed('CommandNotExecutable', `${name}: ${TOO_LONG}`);
-  if (/exec/.test(text)) return failed('CommandNotExecutable', `${name} cannot be executed: ${text}`);
+  if (/exec.*No such file|not found/.test(text)) return failed('CommandNotFound', executableNotFound(name));
+  if (/exec.*File name too long/.test(text)) return failed('CommandNotFound', executableNameTooLong(name));
+  if (/exec.*Argument list too long/.test(text)) return failed('CommandNotExecutable', `${shown}: ${TOO_LONG}`);
+  if (/exec/.test(text)) return failed('CommandNotExecutable', `${shown} cannot be executed: ${shownName(text)}`);
   return failed('SandboxFailed', text === '' ? `the sandbox ended with ${exit.exitCode}` : text);
 }
 

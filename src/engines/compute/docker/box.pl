@@ -99,11 +99,13 @@ sub exit_now { kill 'KILL', $$; exit $_[0] }
 sub why {
   my ($p, $said) = @_;
   my $e = substr($said, 1);
-  return ('WorkingDirNotFound', "cannot enter $p->{cwd}") if substr($said, 0, 1) eq 'c';
+  my ($name, $dir) = map { length($_) > 200 ? substr($_, 0, 200) . '... (' . length($_) . ' bytes)' : $_ } ($p->{argv}[0], $p->{cwd});
+  return ('WorkingDirNotFound', "cannot enter $dir") if substr($said, 0, 1) eq 'c';
   my $where = $p->{argv}[0] =~ m{/} ? '' : ' in PATH';
-  return ('CommandNotFound', qq($p->{name}: executable "$p->{argv}[0]" not found$where)) if $e == 2 || $e == 20;
-  return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0]: $TOO_LONG") if $e == 7;
-  return ('CommandNotExecutable', "$p->{name}: $p->{argv}[0] cannot be executed");
+  my $long = $e == 36 ? ': its name of ' . length($p->{argv}[0]) . ' bytes is too long' : '';
+  return ('CommandNotFound', qq($p->{name}: executable "$name" not found$where$long)) if $e == 2 || $e == 20 || $e == 36;
+  return ('CommandNotExecutable', "$p->{name}: $name: $TOO_LONG") if $e == 7;
+  return ('CommandNotExecutable', "$p->{name}: $name cannot be executed");
 }
 sub fields { return map { pack('H*', $_ eq '-' ? '' : $_) } @_ }
 # <count> words..., <count> names and values...

@@ -7,6 +7,7 @@
  */
 import type { Server } from 'node:net';
 import { createServer } from 'node:net';
+import { ignoreOutputErrors } from '../../../../output-errors.js';
 import { openResolver } from '../../../dialer/resolve.js';
 import { allowAddresses } from '../../../dialer/special-addresses.js';
 import { openRelays } from './attempt-relay.js';
@@ -20,6 +21,7 @@ interface Box {
   readonly lines: LineBuffer;
 }
 
+ignoreOutputErrors();
 const boxes = new Map<number, Box>();
 const lookup = openResolver();
 const relays = openRelays();
