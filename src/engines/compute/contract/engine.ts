@@ -120,6 +120,8 @@ export interface OutputFile {
   readonly size: number;
   readonly directory: boolean;
   readonly error?: string | undefined;
+  /** The error is the machine's and may pass, as a full disk does; of the others, trying again changes nothing. */
+  readonly passing?: boolean | undefined;
   /** As it was ordered. */
   readonly vital?: boolean | undefined;
 }
