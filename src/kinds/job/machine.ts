@@ -125,14 +125,25 @@ function takeAttempt(draft: JobDraft, letter: AttemptChanged): Taken {
       draft.keep({ waitReason: letter.message });
       return TAKEN;
     case 'Provisioning':
-    case 'Running':
-      return notePlaced(draft, slot, letter) ? TAKEN : 'Ignored';
+    case 'Running': {
+      const placed = notePlaced(draft, slot, letter);
+      return noteUnsaved(draft, slot, letter.unsaved) || placed ? TAKEN : 'Ignored';
+    }
     default:
       return { ending: takeEnd(draft, slot, letter) };
   }
 }
 
+/** True when that is news. */
+function noteUnsaved(draft: JobDraft, { index }: Slot, why: string | undefined): boolean {
+  const { unsaved } = draft.private;
+  if (why === undefined || (unsaved?.index === index && unsaved.why === why)) return false;
+  draft.keep({ unsaved: { index, why } });
+  return true;
+}
+
 function takeEnd(draft: JobDraft, slot: Slot, letter: AttemptChanged): Ending | undefined {
+  if (draft.private.unsaved?.index === slot.index) draft.keep({ unsaved: undefined });
   if (letter.phase === 'Failed') {
     return letter.lost ? attemptLost(draft, slot, letter.reason, letter.message) : attemptFailed(draft, slot, letter);
   }
