@@ -185,8 +185,9 @@ once('the end of work is told when the journal has it, however long there is no 
   const runner = String(ground.runnerPid());
   execFileSync('prlimit', ['--pid', runner, '--fsize=64:']);
   await h.engine.stop(work.id, 60, h.patience());
-  const waits = await h.state(work.id, ({ saving, endedAt }) => saving?.error !== undefined || endedAt !== undefined);
-  t.is(waits.endedAt, undefined);
+  await h.state(work.id, ({ saving, endedAt }) => saving?.error !== undefined || endedAt !== undefined);
+  const waits = (await h.engine.list(h.patience())).find(({ id }) => id === work.id);
+  t.like(waits, { phase: 'Running', endedAt: undefined });
   t.false(readFileSync(journal, 'utf8').includes('"exitCode":11'));
   execFileSync('prlimit', ['--pid', runner, '--fsize=unlimited:']);
   t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 11 });

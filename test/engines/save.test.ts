@@ -1,6 +1,13 @@
 /** Saving what work leaves: what the machine cannot take now is tried again, and a vital output until nobody wants it any more. */
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import test from 'ava';
 import type { OutputFile, WorkState } from '../../src/engines/compute/contract/engine.js';
+import { pack } from '../../src/runner/work/pack.js';
 import { saveOutputs, uncollected, type Saving } from '../../src/engines/compute/shared/save-outputs.js';
 
 const HOME = [{ name: 'home', path: '/home', vital: true }];
@@ -93,3 +100,28 @@ test('a disk that stays full ends the wait for what is not vital, with its error
   t.deepEqual(await run.outputs(), [lost, { ...good, vital: true }]);
   t.is(tries, 3);
 });
+
+const disk = mkdtempSync(join(tmpdir(), 'troupe-save-disk-'));
+const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k,mode=0755', 'troupe-test', disk]).status === 0;
+test.after.always(() => {
+  if (mounted) spawnSync('umount', ['--lazy', disk]);
+  rmSync(disk, { recursive: true, force: true });
+});
+
+for (const [title, zstd] of [
+  ['the zstd program', undefined],
+  // What it makes is no archive, and as long as one.
+  ['Node', { kind: 'node', compress: () => new PassThrough(), decompress: () => new PassThrough() }],
+] as const) {
+  (mounted ? test : test.skip)(
+    `a directory that finds no room is known to be the fault of a full disk (${title})`,
+    async (t) => {
+      const directory = mkdtempSync(join(tmpdir(), 'troupe-save-tree-'));
+      t.teardown(() => rmSync(directory, { recursive: true }));
+      mkdirSync(join(directory, 'below'));
+      writeFileSync(join(directory, 'below/large'), randomBytes(500_000));
+      const error = await t.throwsAsync<Error>(() => pack(directory, join(disk, title), zstd));
+      t.like(uncollected('tree', error as Error), { error: "the machine's disk is full", passing: true });
+    },
+  );
+}
