@@ -8,6 +8,8 @@ import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { ComputeEngine, OutputFile, WorkState } from '../../src/engines/compute/contract/engine.js';
+import { machineFault } from '../../src/engines/compute/shared/machine-fault.js';
+import { PATIENCE_MS } from '../../src/engines/compute/shared/retry.js';
 import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';
@@ -51,6 +53,8 @@ export function openReports(deps: ReportDeps): Reports {
   const waiting = new Map<string, WorkState>();
   const busy = new Set<string>();
   const handled = new LRUCache<string, number>({ max: MAX_HANDLED });
+  /** Since when outputs of a work cannot be kept; of works whose states are busy. */
+  const unkeptSince = new Map<string, number>();
 
   function onState(state: WorkState): void {
     deps.onState(state);
@@ -67,6 +71,7 @@ export function openReports(deps: ReportDeps): Reports {
       try {
         await handle(state);
         handled.set(id, state.sequence);
+        unkeptSince.delete(id);
         pause = RETRY_MS;
       } catch (error) {
         deps.onProblem(error instanceof Error ? error.message : String(error));
@@ -101,7 +106,7 @@ export function openReports(deps: ReportDeps): Reports {
     try {
       const outputs: CollectedOutput[] = [];
       for (const output of state.outputs ?? []) {
-        const kept = await keep(address, output);
+        const kept = await keep(address, output, state.id, report);
         outputs.push(kept);
         if (output.vital !== true || output.error !== undefined || kept.error === undefined) continue;
         // The engine has it: it stays there until it can be kept here, such as when there is room in the quota again.
@@ -114,13 +119,28 @@ export function openReports(deps: ReportDeps): Reports {
     }
   }
 
-  /** An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being reported. */
-  async function keep(address: Address, output: OutputFile): Promise<CollectedOutput> {
+  /**
+   * An output that can never be kept (over the quota, no regular file) must not keep the end of the work from being reported, nor for ever
+   * one for which there is no room, unless it is vital.
+   */
+  async function keep(
+    address: Address,
+    output: OutputFile,
+    id: string,
+    report: (error: string) => Promise<unknown>,
+  ): Promise<CollectedOutput> {
     try {
       return await deps.keep(address, output);
     } catch (error) {
-      const why = lastingFault(error);
-      if (why === undefined) throw error;
+      let why = lastingFault(error, output.file);
+      if (why === undefined) {
+        const now = deps.now();
+        const since = unkeptSince.get(id) ?? now;
+        unkeptSince.set(id, since);
+        why = passingFault(error);
+        await report(why);
+        if (output.vital === true || now - since < PATIENCE_MS) throw error;
+      }
       return { name: output.name, size: output.size, directory: output.directory, sha256: '', error: why };
     }
   }
@@ -190,9 +210,15 @@ export function openReports(deps: ReportDeps): Reports {
   };
 }
 
-/** Undefined: it may pass. */
-function lastingFault(error: unknown): string | undefined {
+/** Undefined: it may pass. `file`: what was to be kept. */
+function lastingFault(error: unknown, file: string): string | undefined {
   if (error instanceof RefusalError) return error.refusal.code === 'Unavailable' ? undefined : error.refusal.message;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' || code === 'ELOOP' ? 'the collected file cannot be read' : undefined;
+  if (!(error instanceof Error && 'code' in error && 'path' in error && error.path === file)) return undefined;
+  return error.code === 'ENOENT' || error.code === 'ELOOP' ? 'the collected file cannot be read' : undefined;
+}
+
+/** In words for clients, who are not to read of paths or of the database. */
+function passingFault(error: unknown): string {
+  if (error instanceof RefusalError) return error.refusal.message;
+  return machineFault(error) ?? 'the service cannot keep it now';
 }

@@ -161,7 +161,7 @@ export async function openRunner(
       transferring: () => server.transferring,
       onLogGrown: (id, container) => server.onLogGrown(id, container),
       onLogEnded: (id, container) => server.onLogEnded(id, container),
-      collect: (order, slot) => collectOutputs(order, slot, layout.outputs),
+      collect: (order, slot, settled) => collectOutputs(order, slot, layout.outputs, settled),
       report,
     },
     known,

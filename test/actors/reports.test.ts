@@ -38,6 +38,53 @@ test('an output that can never be kept does not keep the end of its work from be
   stop.abort();
 });
 
+for (const { title, vital, after, outcome } of [
+  { title: 'is kept when there is room', vital: false, after: 1_000, outcome: 'kept' },
+  { title: 'is told of with its error when there is none in time', vital: false, after: 20 * 60_000, outcome: 'lost' },
+  { title: 'is waited for without end when it is vital', vital: true, after: 20 * 60_000, outcome: 'kept' },
+]) {
+  test(`an output for which the service has no room ${title}`, async (t) => {
+    const stop = new AbortController();
+    const output = { name: 'model', file: '/collected', size: 5, directory: false, vital };
+    const state = { id: 'u-1.1', sequence: 3, phase: 'Exited', exitCode: 0, outputs: [output] } as unknown as WorkState;
+    const engine = { watch: async () => undefined, list: async () => [state] } as unknown as ComputeEngine;
+    // The directory of the blobs is away: that is no fault of the file.
+    const away = Object.assign(new Error('ENOENT: /blobs/x'), { code: 'ENOENT', path: '/blobs/x' });
+    const faults = [away, refuse('Unavailable', 'the disk that holds blobs is full')];
+    let now = 0;
+    const saving: (string | undefined)[] = [];
+    const told = new Promise<WorkReport>((resolve) => {
+      const reports = openReports({
+        engine,
+        attempts: { find: () => ({ found: 'Live', address: THING }) },
+        async deliver(_address, _uid, report) {
+          if (report.report === 'Saving') saving.push(report.error);
+          else resolve(report);
+          return 'Done';
+        },
+        async keep() {
+          const fault = faults.shift();
+          now += after;
+          if (fault !== undefined) throw fault;
+          return { name: 'model', sha256: 'abc', size: 5, directory: false };
+        },
+        stopping: stop.signal,
+        now: () => now,
+        onState: () => undefined,
+        onRemoved: () => undefined,
+        onProblem: () => undefined,
+      });
+      void reports.start();
+    });
+    const report = await told;
+    stop.abort();
+    t.deepEqual(saving, ['the service cannot keep it now', 'the disk that holds blobs is full']);
+    const [kept] = report.report === 'Exited' ? report.outputs : [];
+    t.is(kept?.sha256, outcome === 'kept' ? 'abc' : '');
+    t.is(kept?.error, outcome === 'kept' ? undefined : 'the disk that holds blobs is full');
+  });
+}
+
 test('an Attempt that is parked when its work is found to be lost hears of it when it is back', async (t) => {
   const stop = new AbortController();
   const engine = { list: async () => [] } as unknown as ComputeEngine;

@@ -1,6 +1,7 @@
 /** A daemon that takes what it is asked and answers nothing: neither callers nor the end of the service wait for it. */
 import { once, setMaxListeners } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -89,5 +90,48 @@ if (host === undefined) {
     for (const { id } of await after.engine.list(after.patience()))
       await after.engine.remove(id, true, after.patience());
     await after.close();
+  });
+
+  const disk = mkdtempSync(join(tmpdir(), 'troupe-docker-disk-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=0755', 'troupe-test', disk]).status === 0;
+  test.after.always(() => {
+    if (mounted) spawnSync('umount', ['--lazy', disk]);
+    rmSync(disk, { recursive: true, force: true });
+  });
+  (mounted ? test : test.skip)('work that ends on a full disk ends when its log and outputs are there', async (t) => {
+    t.timeout(120_000);
+    const images = { 'svc/agent-tools': 'troupe-test/tools:1' };
+    const clusterId = `full-${process.pid}-${Date.now()}`;
+    const h = await Harness.over(await openDockerEngine({ dir: disk, clusterId, leaseEpoch: 1, host, images }));
+    t.teardown(() => h.close());
+    const outputs = [
+      { name: 'file', path: '/workspace/file' },
+      { name: 'tree', path: '/workspace' },
+      { name: 'none', path: '/workspace/none' },
+    ];
+    const end = 'trap "echo late; exit 11" TERM; while :; do sleep 0.05; done';
+    const work = await h.running(order(`echo content >file; echo begun; ${end}`, { outputs }));
+    await h.until('the first line', () => (h.reports(work.id).length > 1 ? true : undefined));
+    const ballast = join(disk, 'ballast');
+    spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']);
+    await h.engine.stop(work.id, 60, h.patience());
+    const waits = await h.state(work.id, ({ saving, endedAt }) => saving?.error !== undefined || endedAt !== undefined);
+    t.is(waits.endedAt, undefined, JSON.stringify(waits));
+    t.is(waits.saving?.error, "the machine's disk is full");
+    rmSync(ballast);
+    const ended = await h.ended(work.id);
+    t.is(ended.exitCode, 11);
+    t.deepEqual(
+      ended.outputs?.map(({ name, error }) => [name, error]),
+      [
+        ['file', undefined],
+        ['tree', undefined],
+        ['none', '/workspace/none does not exist'],
+      ],
+    );
+    t.is(readFileSync(ended.outputs?.[0]?.file ?? '', 'utf8'), 'content\n');
+    // Behind it the shell says what became of its last command.
+    t.regex(await h.text(work.id), /^begun\nlate\n/);
+    await h.engine.remove(work.id, true, h.patience());
   });
 }

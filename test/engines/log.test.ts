@@ -1,5 +1,6 @@
 /** Logs on disk: whatever the pieces in which a program's output comes, a reader gets its bytes, in order, within bounds. */
-import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -154,7 +155,7 @@ test('a line is added behind a log that broke off in the middle of a frame', asy
   );
 });
 
-test('a log that cannot be written loses output, never the program’s time, and says so', async (t) => {
+test('a log that cannot be written keeps the first of its output, never takes the program’s time, and says what is lost', async (t) => {
   const directory = join(base, 'full');
   // A file in the way of the directory: every write fails.
   writeFileSync(directory, '');
@@ -166,8 +167,69 @@ test('a log that cannot be written loses output, never the program’s time, and
   rmSync(directory);
   writer.feed('stdout', Buffer.from('\nafter\n'));
   await writer.end();
+  t.true(writer.isWhole);
   const lines = await read(directory);
-  t.is(lines[0]?.stream, 'system');
-  t.regex(Buffer.from(lines[0]?.data ?? []).toString(), /bytes of output were lost/);
+  const [said, ...more] = lines.filter(({ stream }) => stream === 'system');
+  t.deepEqual(more, []);
+  const lost = Number(/^\[(\d+) bytes of output were lost/.exec(Buffer.from(said?.data ?? []).toString())?.[1]);
+  t.true(lost > 0 && lost < 800_000, `${lost} bytes`);
+  t.is(bytesOf(lines, 'stdout').length + lost, 1_000_000 + '\nafter\n'.length);
+  t.is(bytesOf(lines.slice(0, lines.indexOf(said as LogLine)), 'stdout').length > 200_000, true);
   t.is(Buffer.from(lines.at(-1)?.data ?? []).toString(), 'after\n');
 });
+
+const disk = mkdtempSync(join(tmpdir(), 'troupe-log-disk-'));
+const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k,mode=0755', 'troupe-test', disk]).status === 0;
+test.after.always(() => {
+  if (mounted) spawnSync('umount', ['--lazy', disk]);
+  rmSync(disk, { recursive: true, force: true });
+});
+const onSmallDisk = mounted ? test.serial : test.skip;
+
+/** Leaves so many bytes, in whole pages. */
+function fill(left: number): void {
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(join(disk, 'ballast'), Buffer.alloc(bavail * bsize - left));
+}
+
+for (const left of [0, 4096, 12_288]) {
+  onSmallDisk(`what a full disk does not take of a log is there when there is room (${left} bytes free)`, async (t) => {
+    fill(left);
+    const directory = join(disk, 'logs');
+    const writer = new LogWriter(directory, 'main', 1_000_000, Date.now, () => undefined);
+    const text = Array.from({ length: 2_000 }, (_, index) => `line ${index}\n`).join('');
+    for (let at = 0; at < text.length; at += 1_000) {
+      const piece = Buffer.from(text.slice(at, at + 1_000));
+      if (!writer.feed('stdout', piece)) await new Promise<void>((go) => writer.whenReady(go));
+      // So that the disk becomes full in the middle of the log.
+      if (at % 7_000 === 0) await new Promise((go) => setImmediate(go));
+    }
+    await writer.end();
+    t.false(writer.isWhole);
+    // Whoever reads meanwhile finds a log, as far as it goes.
+    t.true(text.startsWith(bytesOf(await read(directory), 'stdout').toString()));
+    rmSync(join(disk, 'ballast'));
+    t.is(await writer.complete({ abandoned: new AbortController().signal, lasts: () => true }), 0);
+    const lines = await read(directory);
+    t.is(bytesOf(lines, 'stdout').toString(), text);
+    t.deepEqual(
+      lines.filter(({ stream }) => stream === 'system'),
+      [],
+    );
+    rmSync(directory, { recursive: true });
+  });
+}
+
+onSmallDisk(
+  'a log for which there is no room in time is given up, and how much of it is lost is answered',
+  async (t) => {
+    fill(0);
+    const directory = join(disk, 'logs');
+    const writer = new LogWriter(directory, 'main', 1_000_000, Date.now, () => undefined);
+    writer.feed('stdout', Buffer.from('hello\n'));
+    t.is(await writer.complete({ abandoned: new AbortController().signal, lasts: () => false }), 6);
+    t.false(writer.silent, 'what it left of a directory is to be removed');
+    t.deepEqual(await read(directory), []);
+    rmSync(join(disk, 'ballast'));
+  },
+);

@@ -177,6 +177,29 @@ once('work that the journal cannot take is refused, and its end is the machineâ€
   t.is((await h.run(order('exit 3'))).exitCode, 3);
 });
 
+once('the end of work is told when the journal has it, however long there is no room', async (t, fixture, h) => {
+  const { journal } = fixture.place.layout;
+  const work = order('trap "exit 11" TERM; while :; do sleep 0.05; done');
+  await h.start(work);
+  await h.state(work.id, ({ phase }) => phase === 'Running');
+  const runner = String(fixture.runnerPid());
+  execFileSync('prlimit', ['--pid', runner, '--fsize=64:']);
+  await h.engine.stop(work.id, 60, h.patience());
+  await h.state(work.id, ({ saving, endedAt }) => saving?.error !== undefined || endedAt !== undefined);
+  const waits = (await h.engine.list(h.patience())).find(({ id }) => id === work.id);
+  t.like(waits, { phase: 'Running', endedAt: undefined });
+  t.false(readFileSync(journal, 'utf8').includes('"exitCode":11'));
+  execFileSync('prlimit', ['--pid', runner, '--fsize=unlimited:']);
+  t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 11 });
+  // A following runner, too, says that it has ended: it is not Lost, and runs no second time.
+  process.kill(fixture.runnerPid() as number, 'SIGKILL');
+  const listed = await h.engine.list(h.patience());
+  t.like(
+    listed.find(({ id }) => id === work.id),
+    { phase: 'Exited', exitCode: 11 },
+  );
+});
+
 once('orders of a lower lease epoch are refused, and reading is not', async (t, fixture, h) => {
   const old = h.engine;
   const work = order('sleep 600');

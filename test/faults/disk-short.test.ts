@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listAt, objectOf, textAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
-import { JOBS, openJobs, outcomeOf, sh, SMALL } from '../jobs/jobs.js';
+import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL } from '../jobs/jobs.js';
 
 const MIB = 2 ** 20;
 
@@ -19,6 +19,16 @@ test.after.always(() => {
   rmSync(disk, { recursive: true, force: true });
 });
 const onSmallDisk = mounted ? test : test.skip;
+
+/** Holds all data of a service, whose Postgres is elsewhere. */
+const dataDisk = mkdtempSync(join(tmpdir(), 'troupe-full-disk-'));
+const dataMounted =
+  mounted && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400m,mode=0755', 'troupe-test', dataDisk]).status === 0;
+test.after.always(() => {
+  if (dataMounted) execFileSync('umount', ['--lazy', dataDisk]);
+  rmSync(dataDisk, { recursive: true, force: true });
+});
+const onFullDisk = dataMounted ? test : test.skip;
 
 const conditionOf = (object: unknown, type: string): string =>
   textAt(
@@ -54,4 +64,37 @@ onSmallDisk('while the disk is short a Job begins no Attempt and says why, and i
   t.is(outcomeOf(await jobs.ended('later')), 'Succeeded Completed');
   t.is((await jobs.attempts('later')).length, 1);
   t.is(await pressure(), 'False');
+});
+
+onFullDisk('a Job that ends while the disk is full ends when its log and its outputs are kept', async (t) => {
+  t.timeout(240_000);
+  const jobs = await openJobs({ dataDir: join(dataDisk, 'data'), env: { TROUPE_DISK_RESERVE: '1Mi' } });
+  t.teardown(() => jobs.close());
+  const ends = sh('echo early >/svc/outputs/early; echo begun; sleep 8; echo late');
+  await jobs.post('ends', { command: ends, outputs: [{ name: 'missing', path: '/workspace/missing' }] });
+  await until('its output is written', async () => (await jobs.log('ends')).includes('begun'));
+  const full = join(dataDisk, 'full');
+  const fill = (): void => {
+    for (const size of ['1M', '4k'])
+      spawnSync('dd', ['if=/dev/zero', `of=${full}`, `bs=${size}`, 'oflag=append', 'conv=notrunc']);
+  };
+  const collected = (job: unknown): string => conditionOf(job, 'OutputsCollected');
+  const waits = await until('it says that what it left is not kept', async () => {
+    fill();
+    const { body } = await jobs.client().get(`${JOBS}/ends`);
+    return collected(body) === 'False' || phaseOf(body) === 'Succeeded' ? body : undefined;
+  });
+  t.is(phaseOf(waits), 'Running', JSON.stringify(waits));
+  await rm(full);
+  const ended = await jobs.ended('ends');
+  t.is(outcomeOf(ended), 'Succeeded Completed');
+  t.is(await jobs.log('ends'), 'begun\nlate\n');
+  t.deepEqual(
+    listAt(ended, 'status', 'outputs').map((output) => textAt(output, 'name')),
+    ['outputs'],
+  );
+  // No fault of the machine: it is told of, and not waited for.
+  const [said] = listAt(ended, 'status', 'conditions').filter((one) => textAt(one, 'type') === 'OutputsCollected');
+  t.is(textAt(said, 'message'), 'not collected: missing of index 0: /workspace/missing does not exist');
+  t.is((await jobs.attempts('ends')).length, 1);
 });

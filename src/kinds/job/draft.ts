@@ -36,6 +36,10 @@ export interface JobPrivate {
   readonly ending?: Ending | undefined;
   /** Of an index that failed and is tried again: its last failure, until it has succeeded. */
   readonly lastFailure?: { readonly index: number; readonly reason: string; readonly message: string } | undefined;
+  /** Of an index whose program has ended: why its outputs are not kept yet. Until it has ended. */
+  readonly unsaved?: { readonly index: number; readonly why: string } | undefined;
+  /** Outputs of indexes that have succeeded which could not be collected: how many, and the first of them in words. */
+  readonly uncollected?: { readonly count: number; readonly first: string } | undefined;
   readonly finishedAt?: number | undefined;
   /** Why nothing is placed yet, as the Node told it. */
   readonly waitReason?: string | undefined;

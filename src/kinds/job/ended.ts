@@ -41,6 +41,7 @@ export function attemptSucceeded(draft: JobDraft, slot: Slot, change: AttemptCha
     size,
     ...(directory && { directory }),
   }));
+  noteUncollected(draft, slot, change.outputs ?? []);
   const done: Slot = {
     index: slot.index,
     epoch: slot.epoch,
@@ -51,6 +52,16 @@ export function attemptSucceeded(draft: JobDraft, slot: Slot, change: AttemptCha
   draft.put(done);
   if (draft.private.lastFailure?.index === slot.index) draft.keep({ lastFailure: undefined });
   if (outputs.length > 0) draft.collected.push({ slot: done, time: change.time });
+}
+
+/** A Job that has succeeded without an output says so. */
+function noteUncollected(draft: JobDraft, slot: Slot, outputs: readonly CollectedOutput[]): void {
+  for (const { name, error } of outputs) {
+    if (error === undefined) continue;
+    const before = draft.private.uncollected;
+    const first = before?.first ?? `${name} of index ${slot.index}: ${error.slice(0, LONGEST_MESSAGE)}`;
+    draft.keep({ uncollected: { count: (before?.count ?? 0) + 1, first } });
+  }
 }
 
 /** The work itself failed. */

@@ -125,14 +125,25 @@ function takeAttempt(draft: JobDraft, change: AttemptChanged): Taken {
       draft.keep({ waitReason: change.message });
       return TAKEN;
     case 'Provisioning':
-    case 'Running':
-      return notePlaced(draft, slot, change) ? TAKEN : 'Ignored';
+    case 'Running': {
+      const placed = notePlaced(draft, slot, change);
+      return noteUnsaved(draft, slot, change.unsaved) || placed ? TAKEN : 'Ignored';
+    }
     default:
       return { ending: takeEnd(draft, slot, change) };
   }
 }
 
+/** True when that is news. */
+function noteUnsaved(draft: JobDraft, { index }: Slot, why: string | undefined): boolean {
+  const { unsaved } = draft.private;
+  if (why === undefined || (unsaved?.index === index && unsaved.why === why)) return false;
+  draft.keep({ unsaved: { index, why } });
+  return true;
+}
+
 function takeEnd(draft: JobDraft, slot: Slot, change: AttemptChanged): Ending | undefined {
+  if (draft.private.unsaved?.index === slot.index) draft.keep({ unsaved: undefined });
   if (change.phase === 'Failed') {
     return change.lost ? attemptLost(draft, slot, change.reason, change.message) : attemptFailed(draft, slot, change);
   }

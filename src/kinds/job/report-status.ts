@@ -50,7 +50,7 @@ function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefine
 
 function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
   const { now, job } = draft;
-  const { ending } = draft.private;
+  const { ending, unsaved, uncollected } = draft.private;
   let list: readonly Condition[] | undefined = job.status.conditions;
   const set = (type: string, status: 'True' | 'False', reason: string, message: string): void => {
     list = setCondition(list, { type, status, reason, message }, now);
@@ -59,6 +59,16 @@ function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
   if (draft.private.suspendedAt !== undefined && ending === undefined)
     set('Suspended', 'True', 'JobSuspended', 'Job suspended');
   else if (suspended?.status === 'True') set('Suspended', 'False', 'JobResumed', 'Job resumed');
+  const collected = list?.find((condition) => condition.type === 'OutputsCollected');
+  if (unsaved !== undefined) {
+    const message = `index ${unsaved.index} has run, and what it left is not kept yet, which is tried again: ${unsaved.why}`;
+    set('OutputsCollected', 'False', 'CollectionFailed', message);
+  } else if (uncollected !== undefined) {
+    const { count, first } = uncollected;
+    const message =
+      count === 1 ? `not collected: ${first}` : `${count} outputs were not collected, the first: ${first}`;
+    set('OutputsCollected', 'False', 'CollectionFailed', message);
+  } else if (collected?.status === 'False') set('OutputsCollected', 'True', 'Collected', 'all outputs were collected');
   if (ending?.phase === 'Failed') set('FailureTarget', 'True', ending.reason, ending.message);
   switch (phase) {
     case 'Succeeded':

@@ -34,7 +34,7 @@ export const jobStatus = z.object({
   failedIndexes: z.string().optional().describe('Indexes that have failed for good, as 1,3-5,7.'),
   startTime: zTimestamp().optional().describe('When the first Attempt was provisioned.'),
   completionTime: zTimestamp('When it finished.').optional(),
-  conditions: z.array(conditionField).optional().describe('Complete, Failed, Suspended and Funded.'),
+  conditions: z.array(conditionField).optional().describe('Complete, Failed, Suspended, Funded and OutputsCollected.'),
   observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   outputs: z
     .array(jobOutput)

@@ -54,8 +54,8 @@ export interface WorkDeps {
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */
   onLogEnded(id: string, container: string): void;
-  /** Takes the outputs of work of which nothing runs any more. */
-  collect(order: OutputOrder, slot: ScratchFiles): Promise<OutputFile[]>;
+  /** Takes the outputs of work of which nothing runs any more, but for those that an earlier try has settled. */
+  collect(order: OutputOrder, slot: ScratchFiles, settled: readonly OutputFile[]): Promise<OutputFile[]>;
   /** Resolves when it is on the disk that these files are to be saved, also by a following runner. */
   journalSaving(id: string, saving: UnderSave): Promise<void>;
   /** Resolves when the end is on the disk. */

@@ -1,11 +1,13 @@
 /**
- * The saving of the vital files of work whose runner died: its journal says where they lie and how the work had ended (Lost, where it ran).
- * It goes on as it would have there (`save.ts`), and the work has not ended before that.
+ * The saving of the files of work whose runner died: its journal says where they lie and how the work had ended (Lost, where it ran).
+ * It goes on as it would have there (`save-outputs.ts`), and the work has not ended before that.
  */
 import type { WorkState } from '../../engines/compute/contract/engine.js';
 import type { JournaledWork, UnderSave } from '../journal/format.js';
 import type { WorkDeps } from './deps.js';
-import { saveOutputs } from './save.js';
+import { patience } from '../../engines/compute/shared/retry.js';
+import { saveOutputs } from '../../engines/compute/shared/save-outputs.js';
+import { journalEnd } from '../../engines/compute/shared/journal-end.js';
 
 type Deps = Pick<WorkDeps, 'collect' | 'journalEnd' | 'scratch' | 'now' | 'report'>;
 
@@ -39,22 +41,25 @@ export class LateSave {
 
   private async run(): Promise<void> {
     const { deps, saving } = this;
-    const outputs = await saveOutputs(saving.order, deps.scratch.heldSlot(saving.slot), deps, {
-      report: (how) => this.tell({ ...this.current, saving: how }),
-      abandoned: this.abandoned.signal,
+    const { order, slot } = saving;
+    const waits = (how: NonNullable<WorkState['saving']>): void => this.tell({ ...this.current, saving: how });
+    const limit = patience(deps.now, this.abandoned.signal);
+    const files = deps.scratch.heldSlot(slot);
+    const outputs = await saveOutputs({
+      outputs: order.outputs,
+      collect: (settled) => deps.collect(order, files, settled),
+      report: waits,
+      patience: limit,
     });
-    const end = { ...saving.end, outputs, endedAt: deps.now(), sequence: this.current.sequence + 1 };
-    // As long as that is not on the disk the files stay: a following runner saves them again.
-    const problem = await deps.journalEnd(end).then(
-      () => undefined,
-      (error: Error) => error,
-    );
-    this.tell(end);
+    const endedAt = deps.now();
+    const end = (): WorkState => ({ ...saving.end, outputs, endedAt, sequence: this.current.sequence + 1 });
+    const journaled = await journalEnd(end, deps, limit, waits);
+    this.tell(end());
     try {
-      if (problem !== undefined) throw problem;
-      await deps.scratch.release(saving.slot);
+      // As long as that is not on the disk the files stay: a following runner saves them again.
+      if (journaled) await deps.scratch.release(slot);
     } catch (error) {
-      deps.report(`${end.id}: ${(error as Error).message}`);
+      deps.report(`${saving.end.id}: ${(error as Error).message}`);
     }
   }
 

@@ -5,9 +5,12 @@
 import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
 import type { SessionEnd } from '../agent/session.js';
 import { LogWriter } from '../../engines/compute/shared/log/writer.js';
+import type { Patience } from '../../engines/compute/shared/retry.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import type { BoxProcess } from './box-process.js';
+
+const LOG_WAITS = 'the machine has no room for its log';
 
 export class WorkLogs {
   private readonly spec: WireOrder;
@@ -34,7 +37,10 @@ export class WorkLogs {
     const end = await part.exited;
     await part.drained;
     if (this.spec.sidecars.some((sidecar) => sidecar.name === name)) this.say(name, wordsFor(end));
-    await this.logs.get(name)?.end();
+    const log = this.logs.get(name);
+    await log?.end();
+    // Otherwise more comes when there is room, at the latest with the end of the work.
+    if (log?.isWhole === false) return;
     this.over.add(name);
     this.deps.onLogEnded(this.spec.id, name);
   }
@@ -61,6 +67,20 @@ export class WorkLogs {
 
   async end(): Promise<void> {
     await Promise.all([...this.logs.values()].map((log) => log.end()));
+  }
+
+  /** Waits for room for what could not be written, of these and of other logs of the work; `waits` says that it does. Of logs that have ended. */
+  async whole(
+    others: ReadonlyMap<string, LogWriter> | undefined,
+    patience: Patience,
+    waits: (error: string) => void,
+  ): Promise<void> {
+    const logs = [...this.logs, ...(others ?? [])].filter(([, log]) => !log.isWhole);
+    if (logs.length > 0) waits(LOG_WAITS);
+    for (const [name, lost] of await Promise.all(
+      logs.map(async ([name, log]) => [name, await log.complete(patience)] as const),
+    ))
+      if (lost > 0) this.deps.report(`${this.spec.id}: ${lost} bytes of the log of ${name} were lost`);
   }
 }
 

@@ -8,9 +8,11 @@
 import { chmod, chown, link, lstat, mkdir, opendir, readlink, stat, unlink } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import type { OutputFile } from '../../engines/compute/contract/engine.js';
+import { uncollected } from '../../engines/compute/shared/save-outputs.js';
 import { runTool } from '../../engines/compute/shared/tool.js';
 import { logicalSize } from './logical-size.js';
 import { pack } from './pack.js';
+import { machineFault } from '../../engines/compute/shared/machine-fault.js';
 import { OutputRoom } from '../../engines/compute/shared/output-room.js';
 import { isInside } from '../../engines/compute/shared/is-inside.js';
 import { mappingAt, pathMapOf, resolveFrom, withinPart, type OutputOrder, type PathMapping } from './path-map.js';
@@ -19,12 +21,24 @@ import type { ScratchFiles } from './scratch.js';
 /** Links that are followed on the way to one output. */
 const MAX_LINKS = 40;
 
-export async function collectOutputs(order: OutputOrder, slot: ScratchFiles, outputs: string): Promise<OutputFile[]> {
+/** `settled`: what was taken, or can never be, at an earlier try. */
+export async function collectOutputs(
+  order: OutputOrder,
+  slot: ScratchFiles,
+  outputs: string,
+  settled: readonly OutputFile[] = [],
+): Promise<OutputFile[]> {
   const directory = join(outputs, order.id);
   const taken: OutputFile[] = [];
   const room = new OutputRoom(order.limits.disk);
   for (const { name, path, vital } of order.outputs) {
     const file = join(directory, name);
+    const before = settled.find((output) => output.name === name);
+    if (before !== undefined) {
+      if (before.error === undefined) room.take(path, before.size, true);
+      taken.push(before);
+      continue;
+    }
     // Collected whether or not the Job asked for it: a program that left nothing there has no such output.
     if (path === join(order.inside.root, 'outputs') && (await isEmpty(slot.realPath('outputs')))) continue;
     try {
@@ -34,7 +48,7 @@ export async function collectOutputs(order: OutputOrder, slot: ScratchFiles, out
       taken.push(output);
     } catch (error) {
       await unlink(file).catch(() => undefined);
-      taken.push({ name, file: '', size: 0, directory: false, error: (error as Error).message });
+      taken.push(uncollected(name, error as Error));
     }
   }
   return taken;
@@ -67,12 +81,14 @@ async function take(
   if (!found.isFile()) throw new Error(`${path} is neither a file nor a directory`);
   // A file of holes can seem endless to its reader.
   if (found.size > order.limits.disk) throw new Error(`${path} is larger than the work's disk`);
+  // Of a try before, or of a runner before.
+  await unlink(file).catch(() => undefined);
   try {
     await link(source, file);
   } catch {
     // Another file system: holes stay holes.
     const copied = await runTool({ file: 'cp', args: ['--sparse=always', '--no-dereference', '--', source, file] });
-    if (copied.exitCode !== 0) throw new Error(copied.said);
+    if (copied.exitCode !== 0) throw new Error(copied.said, { cause: copied.stderr });
   }
   const uid = process.getuid?.() ?? 0;
   if (uid === 0) await chown(file, 0, 0);
@@ -90,7 +106,7 @@ async function resolveInside(order: OutputOrder, slot: ScratchFiles, path: strin
     const [next, ...rest] = pending as [string, ...string[]];
     const candidate = join(inside, next);
     const host = hostPath(pathMap, slot, candidate);
-    const found = host === undefined ? undefined : await lstat(host).catch(() => missing(path));
+    const found = host === undefined ? undefined : await lstat(host).catch((error: unknown) => missing(path, error));
     if (found?.isSymbolicLink() === true && host !== undefined) {
       links++;
       if (links > MAX_LINKS) throw new Error(`${path} leads through too many links`);
@@ -114,8 +130,8 @@ async function resolveInside(order: OutputOrder, slot: ScratchFiles, path: strin
   return host;
 }
 
-function missing(path: string): never {
-  throw new Error(`${path} does not exist`);
+function missing(path: string, error: unknown): never {
+  throw machineFault(error) === undefined ? new Error(`${path} does not exist`) : error;
 }
 
 function hostPath(pathMap: readonly PathMapping[], slot: ScratchFiles, inside: string): string | undefined {

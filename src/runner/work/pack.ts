@@ -33,13 +33,14 @@ export async function pack(directory: string, file: string, zstd: Zstd = findZst
       const running = spawn(tar.file, tar.args, { stdio: ['ignore', 'pipe', 'ignore'], timeout: LONGEST_MS });
       const ended = new Promise<number>((done) => running.once('close', (code) => done(code ?? 137)));
       await pipeline(running.stdout, zstd.compress(), createWriteStream(file, { mode: 0o600 }));
-      return check({ exitCode: await ended, stdout: '', said: '' });
+      return check({ exitCode: await ended, said: '', stderr: '' });
     }
     case 'none':
       throw new Error(NO_ZSTD);
   }
 }
 
-function check(end: ToolEnd): void {
-  if (end.exitCode !== 0) throw new Error(`tar ended with ${end.exitCode}${end.said === '' ? '' : `: ${end.said}`}`);
+function check({ exitCode, said, stderr }: Pick<ToolEnd, 'exitCode' | 'said' | 'stderr'>): void {
+  if (exitCode === 0) return;
+  throw new Error(`tar ended with ${exitCode}${said === '' ? '' : `: ${said}`}`, { cause: stderr });
 }

@@ -32,6 +32,7 @@ export interface ProcessesDeps {
 interface Entry {
   state: ProcessState;
   readonly command: RunningCommand;
+  readonly log: LogWriter;
   readonly start: Promise<ProcessStart>;
   /** Resolves when its log is complete. */
   readonly over: Promise<void>;
@@ -97,7 +98,12 @@ export class Processes {
     );
   }
 
-  /** Resolves when all logs are complete; called when the box has ended, and with it its processes. */
+  /** Their logs, by container. */
+  logs(): ReadonlyMap<string, LogWriter> {
+    return new Map([...this.entries.values()].map(({ state, log }) => [containerOf(state.id), log]));
+  }
+
+  /** Resolves when all logs have ended; called when the box has ended, and with it its processes. */
   async close(): Promise<void> {
     await Promise.all([...this.entries.values()].map(({ over }) => over));
   }
@@ -110,6 +116,7 @@ export class Processes {
     const queued: Entry = {
       state: { id: order.id, command: order.command, startedAt: deps.now() },
       command,
+      log,
       start: this.started(order.id, command),
       over: this.ends(order.id, command, log),
       inputEnded: false,
@@ -149,15 +156,16 @@ export class Processes {
   }
 
   private forgetOldest(): void {
-    for (const [id, { state }] of this.entries) {
+    for (const [id, { state, log }] of this.entries) {
       if (this.entries.size <= KEPT) return;
       if (state.ended === undefined) continue;
       this.entries.delete(id);
-      void this.removeLog(containerOf(id));
+      void this.removeLog(containerOf(id), log);
     }
   }
 
-  private async removeLog(container: string): Promise<void> {
+  private async removeLog(container: string, log: LogWriter): Promise<void> {
+    await log.giveUp();
     const segments = await segmentsOf(this.deps.logs, container);
     // It may be gone with the work.
     for (const { path } of segments) await unlink(path).catch(() => undefined);

@@ -14,6 +14,8 @@
  */
 import { knownFault } from '../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engines/compute/contract/engine.js';
+import { patience, type Patience } from '../../engines/compute/shared/retry.js';
+import { saveOutputs } from '../../engines/compute/shared/save-outputs.js';
 import { EgressSession } from '../../engines/compute/shared/egress/egress-session.js';
 import type { Agent } from '../agent/agent.js';
 import type { Listener, Session } from '../agent/session.js';
@@ -27,11 +29,11 @@ import { Commands } from './commands.js';
 import { Processes } from './processes.js';
 import { containersOf, isEnterable } from './programs.js';
 import type { WarmBox, WorkDeps } from './deps.js';
+import { journalEnd } from '../../engines/compute/shared/journal-end.js';
 import { WorkLogs } from './logs.js';
 import { failed, lastState, lostState, unexpected, type Ending, type Outcome } from './outcome.js';
 import type { BoxProcess } from './box-process.js';
 import { outputOrderOf } from './path-map.js';
-import { saveOutputs } from './save.js';
 import type { ScratchSlot } from './scratch.js';
 
 /** A sidecar has this long between SIGTERM and SIGKILL after main ended. */
@@ -195,6 +197,7 @@ export class Work {
     }
     let outputs: readonly OutputFile[] | undefined;
     let outOfMemory = false;
+    const limit = patience(this.deps.now, this.abandoned.signal);
     try {
       this.finishing = true;
       this.killBox();
@@ -202,19 +205,14 @@ export class Work {
       await this.programs.over();
       await this.processes?.close();
       this.programs.release();
-      if (outcome.kind === 'exited' && this.slot !== undefined && this.spec.outputs.length > 0) {
-        await this.noteSaving(lastState(this.current, outcome, this.ending, this.endNow(outOfMemory)));
-        outputs = await saveOutputs(this.spec, this.slot, this.deps, {
-          report: (saving) => this.report({ saving }),
-          abandoned: this.abandoned.signal,
-        });
-      }
+      if (outcome.kind === 'exited') outputs = await this.save(outcome, outOfMemory, limit);
       await this.logs.end();
+      await this.logs.whole(this.processes?.logs(), limit, (error) => this.report({ saving: { error } }));
     } catch (error) {
       this.deps.report(`${this.spec.id}: ${(error as Error).message}`);
     }
     clearTimeout(this.killTimer);
-    const journaled = await this.finish(outcome, outOfMemory, outputs);
+    const journaled = await this.finish(outcome, outOfMemory, outputs, limit);
     try {
       // Otherwise a following runner would take what lies there by then for what this work has left.
       const mayGo = journaled || !this.noted;
@@ -224,10 +222,35 @@ export class Work {
     }
   }
 
-  /** Should this runner die, the next one saves its vital files before it clears the place, and `end` is then its end. */
+  private async save(
+    outcome: Outcome & { readonly kind: 'exited' },
+    outOfMemory: boolean,
+    limit: Patience,
+  ): Promise<readonly OutputFile[] | undefined> {
+    const { slot, spec, deps } = this;
+    if (slot === undefined || spec.outputs.length === 0) return undefined;
+    const end = (): WorkState => lastState(this.current, outcome, this.ending, this.endNow(outOfMemory));
+    if (this.hasVital) await this.noteSaving(end());
+    return saveOutputs({
+      outputs: spec.outputs,
+      collect: (settled) => deps.collect(spec, slot, settled),
+      report: (saving) => {
+        this.report({ saving });
+        // Not waited for: there may be no room for it either.
+        if (saving.error !== undefined && !this.noted) void this.noteSaving(end());
+      },
+      patience: limit,
+    });
+  }
+
+  private get hasVital(): boolean {
+    return this.spec.outputs.some(({ vital }) => vital === true);
+  }
+
+  /** Should this runner die, the next one saves its files before it clears the place, and `end` is then its end. */
   private async noteSaving(end: WorkState): Promise<void> {
     const { spec, deps, slot } = this;
-    if (slot === undefined || !spec.outputs.some(({ vital }) => vital === true)) return;
+    if (slot === undefined) return;
     this.noted = true;
     await deps
       .journalSaving(spec.id, { slot: slot.number, order: outputOrderOf(spec), end })
@@ -405,18 +428,13 @@ export class Work {
     outcome: Outcome,
     outOfMemory: boolean,
     outputs: readonly OutputFile[] | undefined,
+    limit: Patience,
   ): Promise<boolean> {
-    const state = lastState(this.current, outcome, this.ending, { ...this.endNow(outOfMemory), outputs });
-    // A report that a crash of the machine could take back would let a retry run twice.
-    const journaled = await this.deps.journalEnd(state).then(
-      () => true,
-      (error: Error) => {
-        this.deps.report(`${this.spec.id}: ${error.message}`);
-        return false;
-      },
-    );
-    this.current = state;
-    this.onState(state);
+    const ended = { ...this.endNow(outOfMemory), outputs };
+    const state = (): WorkState => lastState(this.current, outcome, this.ending, ended);
+    const journaled = await journalEnd(state, this.deps, limit, (saving) => this.report({ saving }));
+    this.current = state();
+    this.onState(this.current);
     return journaled;
   }
 
@@ -424,7 +442,7 @@ export class Work {
   private reportRunning(): void {
     this.report({ phase: 'Running', startedAt: this.deps.now() });
     // Not waited for: it stands against the death of the runner as soon as it is written.
-    void this.noteSaving(lostState(this.current, 0));
+    if (this.hasVital) void this.noteSaving(lostState(this.current, 0));
   }
 
   private report(change: Partial<WorkState>): void {

@@ -122,6 +122,8 @@ export interface OutputFile {
   readonly error?: string | undefined;
   /** Of a directory, if it is vital at least: bytes of its files as their readers see them, each file once. */
   readonly logical?: number | undefined;
+  /** The error is the machine's and may pass, as a full disk does; of the others, trying again changes nothing. */
+  readonly passing?: boolean | undefined;
   /** As it was ordered. */
   readonly vital?: boolean | undefined;
 }

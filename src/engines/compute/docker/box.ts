@@ -17,7 +17,10 @@ import type { Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import type { OutputFile, ProcessState, WorkState } from '../contract/engine.js';
 import { NETWORK_LOG, type EgressSession } from '../shared/egress/egress-session.js';
+import { journalEnd } from '../shared/journal-end.js';
 import { LogWriter } from '../shared/log/writer.js';
+import { patience, type Patience } from '../shared/retry.js';
+import { saveOutputs } from '../shared/save-outputs.js';
 import { Control } from './control.js';
 import { found, statusOf } from './daemon.js';
 import { Demux } from './demux.js';
@@ -33,8 +36,6 @@ const MAX_PROCESSES = 100;
 const RETRY_MS = [50, 2_000] as const;
 /** Pauses between looks at a container whose stream broke, first and last: half a second in all. */
 const ENDING_MS = [25, 400] as const;
-/** Pauses between tries to save a vital output, first and longest. */
-const SAVE_MS: readonly [number, number] = [1_000, 60_000];
 
 export interface BoxDeps {
   readonly epoch: number;
@@ -42,8 +43,11 @@ export interface BoxDeps {
   readonly now: () => number;
   onState(state: WorkState): void;
   onGrown(): void;
-  /** Takes the outputs of the container, which has ended. */
-  collect(found: ReadonlyMap<string, BoxRecord & { readonly kind: 'output' }>): Promise<OutputFile[]>;
+  /** Takes the outputs of the container, which has ended, but for those that an earlier try has settled. */
+  collect(
+    found: ReadonlyMap<string, BoxRecord & { readonly kind: 'output' }>,
+    settled: readonly OutputFile[],
+  ): Promise<OutputFile[]>;
   /** Resolves when the end is on the disk. */
   journalEnd(state: WorkState): Promise<void>;
   /** The daemon need not keep it any more. */
@@ -81,6 +85,8 @@ export class Box {
   private readonly logs = new Map<string, Log>();
   private readonly outputs = new Map<string, BoxRecord & { readonly kind: 'output' }>();
   private readonly closed = new AbortController();
+  /** Nobody wants what it leaves. */
+  private readonly abandoned = new AbortController();
   private end: (BoxRecord & { readonly kind: 'failed' | 'exited' }) | undefined;
   private last = 0;
   private recordTime = 0;
@@ -197,19 +203,21 @@ export class Box {
     this.control.close();
     await this.following;
     this.live?.destroy();
-    await this.endLogs();
+    // The next service writes them anew from the daemon's.
+    await this.giveUpLogs();
   }
 
   /** The container is gone by our will: what it still said is written, nothing is reported. */
   async forget(): Promise<void> {
     this.removed = true;
+    this.abandoned.abort();
     this.control.end();
     const timer = setTimeout(() => this.closed.abort(), 10_000);
     await this.following;
     clearTimeout(timer);
     this.live?.destroy();
     await this.egress?.close();
-    await this.endLogs();
+    await this.giveUpLogs();
     this.deps.onGrown();
   }
 
@@ -379,6 +387,7 @@ export class Box {
     this.control.end();
     await this.egress?.close();
     const endedAt = end?.at ?? this.deps.now();
+    const limit = patience(this.deps.now, AbortSignal.any([this.closed.signal, this.abandoned.signal]));
     const base = { ...this.state, endedAt, processes: undefined, saving: undefined };
     let state: WorkState;
     if (end?.kind === 'failed') {
@@ -395,14 +404,17 @@ export class Box {
       const signal = exitCode > 128 && exitCode <= 192 ? exitCode - 128 : undefined;
       const message =
         reason === undefined ? undefined : reason === 'DiskFull' ? `its files ${this.fullOf ?? FULL}` : LATE;
-      const outputs = this.kept.outputs.length === 0 ? undefined : await this.save();
+      const outputs = this.kept.outputs.length === 0 ? undefined : await this.save(limit);
       if (this.closed.signal.aborted) return;
       const startedAt = this.state.startedAt ?? endedAt;
       state = { ...base, phase: 'Exited', startedAt, exitCode, signal, outOfMemory, reason, message, outputs };
     }
-    state = { ...state, sequence: this.last + 1 };
-    await this.endLogs();
-    if (!this.removed) await this.deps.journalEnd(state);
+    await this.completeLogs(limit);
+    if (this.closed.signal.aborted) return;
+    const numbered = (): WorkState => ({ ...state, sequence: this.last + 1 });
+    if (!this.removed) await journalEnd(numbered, this.deps, limit, (saving) => this.waits(saving));
+    if (this.closed.signal.aborted) return;
+    state = numbered();
     this.state = state;
     this.tellTaken();
     this.deps.onGrown();
@@ -410,32 +422,41 @@ export class Box {
     this.deps.onEnded();
   }
 
-  /** A vital output that cannot be taken is tried again, later and later: until then the container stays, and the work has not ended. */
-  private async save(): Promise<OutputFile[]> {
-    const vital = new Set(this.kept.outputs.filter((output) => output.vital === true).map(({ name }) => name));
-    let said: string | undefined;
-    for (let pause = SAVE_MS[0]; ; pause = Math.min(pause * 2, SAVE_MS[1])) {
-      const all = await this.deps.collect(this.outputs);
-      const outputs = all.map((output) => (vital.has(output.name) ? { ...output, vital: true } : output));
-      const error = outputs.find((output) => output.vital === true && output.error !== undefined)?.error;
-      if (error === undefined || this.removed || this.closed.signal.aborted) return outputs;
-      if (error !== said) {
-        this.last++;
-        this.state = { ...this.state, sequence: this.last, saving: { error } };
-        this.deps.onState(this.state);
-      }
-      said = error;
-      await delay(pause, undefined, { signal: this.closed.signal }).catch(() => undefined);
+  private save(limit: Patience): Promise<readonly OutputFile[]> {
+    return saveOutputs({
+      outputs: this.kept.outputs,
+      collect: (settled) => this.deps.collect(this.outputs, settled),
+      report: (saving) => this.waits(saving),
+      patience: limit,
+    });
+  }
+
+  /** Until then the container stays, and the work has not ended. */
+  private waits(saving: NonNullable<WorkState['saving']>): void {
+    if (this.removed) return;
+    this.last++;
+    this.state = { ...this.state, sequence: this.last, saving };
+    this.deps.onState(this.state);
+  }
+
+  private async completeLogs(limit: Patience): Promise<void> {
+    await Promise.all([...this.logs.values()].map(({ writer }) => writer.end()));
+    const logs = [...this.logs].filter(([, { writer }]) => !writer.isWhole);
+    if (logs.length > 0) this.waits({ error: LOG_WAITS });
+    for (const [name, { writer }] of logs) {
+      const lost = await writer.complete(limit);
+      if (lost > 0) this.deps.report(`${this.id}: ${lost} bytes of the log of ${name} were lost`);
     }
   }
 
-  private async endLogs(): Promise<void> {
-    await Promise.all([...this.logs.values()].map(({ writer }) => writer.end()));
+  private async giveUpLogs(): Promise<void> {
+    await Promise.all([...this.logs.values()].map(({ writer }) => writer.giveUp()));
   }
 }
 
 /** Something of a log was left out by the daemon. */
 class Gap extends Error {}
 
+const LOG_WAITS = 'the machine has no room for its log';
 const LATE = 'the main program ran longer than it may';
 const FULL = 'took more than its limit of disk';

@@ -354,7 +354,8 @@ class DockerEngine {
       now: () => Date.now(),
       onState: (state) => this.tell(state),
       onGrown: () => this.notifier.grown(id),
-      collect: (where) => takeOutputs(container, kept.outputs, where, this.finished.outputDirectory(id), kept.disk),
+      collect: (where, settled) =>
+        takeOutputs(container, kept.outputs, where, this.finished.outputDirectory(id), kept.disk, settled),
       journalEnd: async (state) => {
         if (this.boxes.get(id) === box || !this.closed.signal.aborted) await this.finished.write(state);
       },

@@ -14,7 +14,9 @@ import { extract, pack, type Header } from 'tar-stream';
 import type { Container } from 'dockerode';
 import { SparseWriter } from '../../../sparse-writer.js';
 import type { OutputFile } from '../contract/engine.js';
+import { machineFault } from '../shared/machine-fault.js';
 import { OutputRoom } from '../shared/output-room.js';
+import { uncollected } from '../shared/save-outputs.js';
 import { findZstd, NO_ZSTD } from '../shared/zstd.js';
 import { wordsOf } from './daemon.js';
 import type { BoxRecord } from './records.js';
@@ -30,22 +32,37 @@ export async function takeOutputs(
   found: ReadonlyMap<string, Found>,
   directory: string,
   most: number,
+  settled: readonly OutputFile[] = [],
 ): Promise<OutputFile[]> {
   const taken: OutputFile[] = [];
   const room = new OutputRoom(most);
   for (const { name, path, vital } of wanted) {
     const file = join(directory, name);
+    const before = settled.find((output) => output.name === name);
+    if (before !== undefined) {
+      if (before.error === undefined) room.take(path, before.size, true);
+      taken.push(before);
+      continue;
+    }
     try {
       const output = await takeAgain(() => take(container, path, found.get(name), file, most));
       if (output === undefined) continue;
       room.take(path, output.size, vital);
       taken.push({ name, ...output });
     } catch (error) {
-      await rm(file, { force: true });
-      taken.push({ name, file: '', size: 0, directory: false, error: wordsOf(error) });
+      await rm(file, { force: true }).catch(() => undefined);
+      taken.push(failed(name, error as Error));
     }
   }
   return taken;
+}
+
+/** A daemon that cannot be reached may be back later, as room on the disk may. */
+function failed(name: string, error: Error & { readonly code?: unknown; readonly syscall?: unknown }): OutputFile {
+  const away = error.syscall === 'connect' || error.code === 'ECONNRESET';
+  const words = { name, file: '', size: 0, directory: false, error: 'the container daemon cannot be reached' };
+  if (away) return { ...words, passing: true };
+  return uncollected(name, machineFault(error) === undefined ? new Error(wordsOf(error)) : error);
 }
 
 /** Nothing at all came, not even what was asked for. */
@@ -157,8 +174,9 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
     packed.finalize();
   } catch (error) {
     packed.destroy(error as Error);
-    await written.catch(() => undefined);
-    throw error;
+    const unwritten: unknown = await written.catch((reason: unknown) => reason);
+    // What breaks off for it says less.
+    throw machineFault(unwritten) === undefined ? error : unwritten;
   }
   await Promise.all([read, written]);
   return bytes;
@@ -175,7 +193,9 @@ async function compress(source: Readable, file: string): Promise<void> {
     case 'program': {
       const child = spawn(zstd.path, ['-q', '-3', '-c'], { stdio: ['pipe', 'pipe', 'ignore'] });
       const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 137)));
-      await Promise.all([pipeline(source, child.stdin), pipeline(child.stdout, to)]);
+      const [fed, stored] = await Promise.allSettled([pipeline(source, child.stdin), pipeline(child.stdout, to)]);
+      // Without room the second breaks off, and for that the first.
+      for (const part of [stored, fed]) if (part.status === 'rejected') throw part.reason;
       if ((await ended) !== 0) throw new Error('zstd failed');
     }
   }

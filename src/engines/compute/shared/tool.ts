@@ -22,6 +22,8 @@ export interface ToolEnd {
   readonly stdout: string;
   /** Last line that it said. */
   readonly said: string;
+  /** The last kilobyte of what it said. */
+  readonly stderr: string;
 }
 
 /** Output beyond this is cut: tools are asked for little. */
@@ -49,9 +51,9 @@ export function runTool(tool: Tool): Promise<ToolEnd> {
     child.stderr?.on('data', (chunk: Buffer) => {
       stderr = (stderr + chunk.toString('utf8')).slice(-1024);
     });
-    child.once('error', (error) => done({ exitCode: 127, stdout, said: error.message }));
+    child.once('error', (error) => done({ exitCode: 127, stdout, said: error.message, stderr: error.message }));
     child.once('close', (code) => {
-      done({ exitCode: code ?? 137, stdout, said: stderr.trim().split('\n').at(-1) ?? '' });
+      done({ exitCode: code ?? 137, stdout, said: stderr.trim().split('\n').at(-1) ?? '', stderr });
     });
   });
 }

@@ -6,16 +6,24 @@
  * segment's head says how much of the log lies before it, so a reader can tell what was cut). At most PENDING bytes in
  * memory: while more wait for the disk, `feed` answers false and the caller stops reading the program's pipe, which stops the
  * program once the pipe is full. At most TURN_LINES lines of it are taken in one turn of the event loop. Nothing is opened before the first byte, so silent work costs no file.
- * A write that fails (a full disk) drops what it held and counts it; a system line says so once writing works again.
+ * What a failed write (a full disk) leaves is held, HELD bytes of it, and written when it can be: with the next output, and every few seconds
+ * without any. What comes beyond that is dropped and counted, and a system line in its place says so. A program never waits for it;
+ * the end of the work does (`complete`), as long as its patience lasts.
  */
 import { close as closeCallback, mkdir, open, unlink, write } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { LogLine } from '../../contract/engine.js';
+import { machineFault } from '../machine-fault.js';
+import { Retry, type Patience } from '../retry.js';
 import { FRAME_OVERHEAD, MAX_PIECE, SEGMENT_HEAD, writeFrame, writeSegmentHead } from './frame.js';
 
 /** Bytes that wait for the disk before the program is made to wait. */
 const PENDING = 256 * 1024;
+/** Bytes of a log that are held while they cannot be written. */
+const HELD = 256 * 1024;
+/** Between tries to write what is held (ms). */
+const AGAIN_MS = 2_000;
 /** A line without its newline (a prompt, a progress bar) is shown after this long. */
 const PARTIAL_MS = 200;
 const SEGMENTS = 4;
@@ -47,9 +55,17 @@ interface Untaken {
 
 /** Encoded frames that are written together. */
 interface Group {
-  readonly frames: Buffer;
+  /** What of them is still to be written. */
+  frames: Buffer;
+  /** Some of them are in the segment, perhaps half a frame: the others go behind, before anything else. */
+  begun: boolean;
   readonly lines: number;
   readonly bytes: number;
+}
+
+/** The disk took less than it was given, which it does when it is full. */
+class NoRoom extends Error {
+  readonly code = 'ENOSPC';
 }
 
 export function segmentName(container: string, segment: number): string {
@@ -82,7 +98,15 @@ export class LogWriter {
   private segmentSize = 0;
   private linesBefore = 0;
   private bytesBefore = 0;
+  /** What could not be written, in order. */
+  private held: Group[] = [];
+  private heldBytes = 0;
+  /** Bytes of output behind it that are lost and not told of yet, and all that ever were. */
   private dropped = 0;
+  private lost = 0;
+  private trouble: unknown;
+  private againTimer: NodeJS.Timeout | undefined;
+  private touched = false;
   private over = false;
   private ending: Promise<void> | undefined;
 
@@ -96,7 +120,12 @@ export class LogWriter {
 
   /** Nothing was ever written, so there is no file. */
   get silent(): boolean {
-    return this.segmentSize === 0;
+    return !this.touched;
+  }
+
+  /** Nothing waits for the disk to take it. */
+  get isWhole(): boolean {
+    return this.held.length === 0 && this.dropped === 0;
   }
 
   /** True while the program may go on; false: stop reading until `whenReady` calls back. The chunk is the writer's from now on. */
@@ -124,7 +153,7 @@ export class LogWriter {
     return this.untaken.length === 0 && this.queuedBytes < PENDING;
   }
 
-  /** Writes what is left, also a last line without newline; resolves when all is in the file. Nothing can be added then. */
+  /** Writes what is left, also a last line without newline; resolves when all is in the file, or held. Nothing can be added then. */
   end(): Promise<void> {
     this.ending ??= this.finish();
     return this.ending;
@@ -135,8 +164,46 @@ export class LogWriter {
     this.flushPartial();
     this.over = true;
     while (this.writing !== undefined) await this.writing;
-    if (this.fd !== undefined) await closes(this.fd);
+    if (this.isWhole) await this.close();
+  }
+
+  /**
+   * Ends the log, and waits for room for what is held as long as the patience lasts, and the fault may pass. What then is still held is
+   * given up. Answers how many bytes of output this log has lost that it does not tell of.
+   */
+  async complete(patience: Patience): Promise<number> {
+    await this.end();
+    const retry = new Retry(patience.abandoned);
+    while (!this.isWhole && machineFault(this.trouble) !== undefined && patience.lasts()) {
+      if (await retry.again()) await this.tryAgain();
+    }
+    if (!this.isWhole) await this.tryAgain();
+    const untold = this.isWhole ? 0 : this.lost + this.held.reduce((sum, { bytes }) => sum + bytes, 0);
+    await this.giveUp();
+    return untold;
+  }
+
+  /** Ends the log without what is held. */
+  async giveUp(): Promise<void> {
+    await this.end();
+    while (this.writing !== undefined) await this.writing;
+    this.held = [];
+    this.heldBytes = 0;
+    this.dropped = 0;
+    await this.close();
+  }
+
+  private async close(): Promise<void> {
+    clearTimeout(this.againTimer);
+    this.againTimer = undefined;
+    const { fd } = this;
     this.fd = undefined;
+    if (fd !== undefined) await closes(fd);
+  }
+
+  private async tryAgain(): Promise<void> {
+    this.writing ??= this.drain();
+    await this.writing;
   }
 
   /** Makes frames of what was fed, as much as there is room for and no more lines than TURN_LINES at once. */
@@ -242,7 +309,7 @@ export class LogWriter {
   private seal(): void {
     const { size, lines, bytes } = this.draft;
     if (size > 0) {
-      this.queue.push({ frames: Buffer.from(scratch.subarray(0, size)), lines, bytes });
+      this.queue.push({ frames: Buffer.from(scratch.subarray(0, size)), begun: false, lines, bytes });
       this.queuedBytes += size;
       this.draft = { size: 0, lines: 0, bytes: 0 };
     }
@@ -250,59 +317,108 @@ export class LogWriter {
   }
 
   private async drain(): Promise<void> {
-    while (this.queue.length > 0) {
+    do {
       const batch = this.queue;
       this.queue = [];
+      await this.writeHeld();
       for (const group of merge(batch)) {
-        try {
-          await this.append(group);
-        } catch {
-          this.dropped += group.bytes;
-        }
-        this.queuedBytes -= group.frames.length;
+        const { length } = group.frames;
+        if (!this.isWhole) this.hold(group);
+        else if (!(await this.append(group))) this.hold(group);
+        this.queuedBytes -= length;
       }
       this.onGrown();
       if (this.queuedBytes < PENDING) this.goOn();
-    }
+    } while (this.queue.length > 0);
     this.writing = undefined;
+    clearTimeout(this.againTimer);
+    this.againTimer = this.isWhole ? undefined : setTimeout(() => void this.tryAgain(), AGAIN_MS).unref();
+    if (this.over && this.isWhole) await this.close();
   }
 
-  private async append(group: Group): Promise<void> {
-    if (this.fd === undefined) {
-      await mkdirs(this.directory, { recursive: true, mode: 0o700 });
-      await this.rotate();
-    } else if (this.segmentSize + group.frames.length > this.segmentBytes) await this.rotate();
-    if (this.dropped > 0) {
-      const note = Buffer.from(`[${this.dropped} bytes of output were lost: the log could not be written]\n`);
-      const frame = Buffer.allocUnsafe(note.length + FRAME_OVERHEAD);
-      writeFrame(frame, 0, 'system', this.now(), false, note, 0, note.length);
-      await this.put(frame);
-      this.dropped = 0;
+  /** As much as the disk takes; what was dropped behind it is told of then. */
+  private async writeHeld(): Promise<void> {
+    for (;;) {
+      if (this.held.length === 0 && this.dropped > 0) {
+        this.held.push(this.lossNote(this.dropped));
+        this.dropped = 0;
+      }
+      const [next] = this.held;
+      if (next === undefined) return;
+      const { length } = next.frames;
+      const written = await this.append(next);
+      this.heldBytes -= length - next.frames.length;
+      if (!written) return;
+      this.held.shift();
     }
-    await this.put(group.frames);
+  }
+
+  private hold(group: Group): void {
+    // Behind what was dropped nothing is held: the word of it stands where it was.
+    if (this.dropped === 0 && (group.begun || this.heldBytes + group.frames.length <= HELD)) {
+      this.held.push(group);
+      this.heldBytes += group.frames.length;
+      return;
+    }
+    this.dropped += group.bytes;
+    this.lost += group.bytes;
+  }
+
+  private lossNote(bytes: number): Group {
+    const note = Buffer.from(`[${bytes} bytes of output were lost: the log could not be written]\n`);
+    const frames = Buffer.allocUnsafe(note.length + FRAME_OVERHEAD);
+    writeFrame(frames, 0, 'system', this.now(), false, note, 0, note.length);
+    this.heldBytes += frames.length;
+    return { frames, begun: false, lines: 0, bytes: 0 };
+  }
+
+  /** False: not all of it could be written, and the rest is left in the group. */
+  private async append(group: Group): Promise<boolean> {
+    try {
+      if (!group.begun) await this.openSegment(group.frames.length);
+      while (group.frames.length > 0) {
+        const { bytesWritten } = await writes(this.fd as number, group.frames);
+        if (bytesWritten === 0) throw new NoRoom();
+        group.begun = true;
+        group.frames = group.frames.subarray(bytesWritten);
+        this.segmentSize += bytesWritten;
+      }
+    } catch (error) {
+      this.trouble = error;
+      return false;
+    }
     this.linesBefore += group.lines;
     this.bytesBefore += group.bytes;
+    return true;
   }
 
-  private async put(frames: Buffer): Promise<void> {
-    const { bytesWritten } = await writes(this.fd as number, frames);
-    this.segmentSize += bytesWritten;
-    if (bytesWritten < frames.length) {
-      // Half a frame would spoil what follows in this segment: begin a new one.
+  private async openSegment(bytes: number): Promise<void> {
+    if (this.fd === undefined) {
+      this.touched = true;
+      await mkdirs(this.directory, { recursive: true, mode: 0o700 });
       await this.rotate();
-      throw new Error('short write');
-    }
+    } else if (this.segmentSize + bytes > this.segmentBytes) await this.rotate();
   }
 
   private async rotate(): Promise<void> {
     if (this.fd !== undefined) {
-      await closes(this.fd);
+      const { fd } = this;
+      this.fd = undefined;
       this.segment++;
+      await closes(fd);
     }
-    this.fd = undefined;
     const path = join(this.directory, segmentName(this.container, this.segment));
-    this.fd = await opens(path, 'w', 0o600);
-    await writes(this.fd, writeSegmentHead({ lines: this.linesBefore, bytes: this.bytesBefore }));
+    const fd = await opens(path, 'w', 0o600);
+    try {
+      const head = writeSegmentHead({ lines: this.linesBefore, bytes: this.bytesBefore });
+      if ((await writes(fd, head)).bytesWritten < SEGMENT_HEAD) throw new NoRoom();
+    } catch (error) {
+      await closes(fd);
+      // A segment without its head is no log.
+      await unlinks(path).catch(() => undefined);
+      throw error;
+    }
+    this.fd = fd;
     this.segmentSize = SEGMENT_HEAD;
     if (this.segment >= SEGMENTS) {
       const oldest = join(this.directory, segmentName(this.container, this.segment - SEGMENTS));
@@ -333,6 +449,7 @@ function joinGroups(groups: readonly Group[]): Group {
   if (first !== undefined && groups.length === 1) return first;
   return {
     frames: Buffer.concat(groups.map((group) => group.frames)),
+    begun: false,
     lines: groups.reduce((sum, group) => sum + group.lines, 0),
     bytes: groups.reduce((sum, group) => sum + group.bytes, 0),
   };
