@@ -130,6 +130,31 @@ test('a process that is stopped in the middle of its migrations holds up neither
   t.deepEqual(await migrate(postgres, { migrations }), ['0002_held']);
 });
 
+test('Attempts that an older version left without an owner are opened at the next start', async (t) => {
+  const postgres = await openEmpty(t);
+  await migrate(postgres);
+  const write = (name: string, text: string) => postgres.write({ name, text });
+  for (const [kind, name] of [
+    ['Attempt', 'owned'],
+    ['Attempt', 'left'],
+    ['Secret', 'other'],
+  ] as const) {
+    await write(
+      name,
+      `INSERT INTO objects (org, kind, project, name, uid, version, active, private_format, body)
+       VALUES ('o', '${kind}', 'p', '${name}', '${name}', 1, false, 0, '{}')`,
+    );
+  }
+  await write(
+    'child',
+    `INSERT INTO children (org, owner_uid, kind, project, name) VALUES ('o', 'u', 'Attempt', 'p', 'owned')`,
+  );
+  const found = (await readMigrations()).find(({ name }) => name === '0153_attempts_without_owners');
+  await write('again', found?.sql ?? '');
+  const active = await postgres.readRows<[string]>({ name: 'active', text: 'SELECT name FROM objects WHERE active' });
+  t.deepEqual(active, [['left']]);
+});
+
 test('a process that takes the lease from a newer one gives it up at once and says so', async (t) => {
   const { url } = await openTestDatabase(t);
   const openOne = async () => {
