@@ -310,6 +310,23 @@ test('a collection is deleted by selector, and objects created meanwhile under t
   t.is(list(await json(api.call(SECRETS)), 'items').length, 20);
 });
 
+test('a refusal that comes while a collection is being deleted says what is gone already', async (t) => {
+  const api = await openTestApi(t);
+  for (let i = 0; i < 20; i++) await api.make('Secret', 'secrets', `s${String(i).padStart(2, '0')}`);
+  const { write } = api.resources;
+  api.resources.write = async (address, ...rest) =>
+    address.name === 's02'
+      ? { outcome: 'Refused', refusal: { code: 'Unavailable', message: 'not now' } }
+      : write(address, ...rest);
+  const answer = await api.call(SECRETS, { method: 'DELETE' });
+  t.is(answer.status, 503);
+  t.regex(
+    String(at(await json(answer), 'message')),
+    /^not now; deleted before that: "s00", "s01", "s03".* and 5 more$/,
+  );
+  t.is(list(await json(api.call(SECRETS)), 'items').length, 5);
+});
+
 test('a client that leaves while a collection is being deleted ends it, and the rest stays', async (t) => {
   const api = await openTestApi(t);
   for (let i = 0; i < 200; i++) await api.make('Secret', 'secrets', `s${i}`);
