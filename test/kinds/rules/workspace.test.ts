@@ -231,7 +231,7 @@ test('Workspace: everything that this service carries out is supported', (t) => 
   t.deepEqual(workspaceKind.unsupported?.(workspaceKind.schema.spec.parse(spec), 'Catalog'), []);
 });
 
-test('Workspace: its work is its home and nothing else, and gets no more disk than the Volume has', (t) => {
+test('Workspace: its work is its home and nothing else, and has the disk that it asks for, whatever its Volume holds', (t) => {
   const MI = 2 ** 20;
   const bare = objectOf(workspaceKind, { volume: 'home', resources: { disk: '100Mi' } });
   const digest = `sha256:${'a'.repeat(64)}`;
@@ -247,7 +247,7 @@ test('Workspace: its work is its home and nothing else, and gets no more disk th
     plan?.outputs.map(({ name, path }) => ({ name, path })),
     [{ name: 'svc.home', path: '/home/svc' }],
   );
-  t.is(plan?.amounts.disk, 50 * MI);
+  t.is(plan?.amounts.disk, 100 * MI);
   t.is(planned({ volume: 'home', size: '200Mi' })?.amounts.disk, 100 * MI);
   t.deepEqual(planned({ volume: 'home' })?.inputs, [], 'the Volume is empty');
   t.deepEqual(planned(undefined)?.outputs, [], 'an ephemeral one keeps nothing');
