@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
+import { until } from '../e2e/until.js';
 import { Harness, order } from './compute-harness.js';
 
 const host = process.env['DOCKER_TEST_HOST'];
@@ -109,9 +110,9 @@ if (host === undefined) {
       { name: 'tree', path: '/workspace' },
       { name: 'none', path: '/workspace/none' },
     ];
-    const end = 'trap "echo late; exit 11" TERM; while :; do sleep 0.05; done';
-    const work = await h.running(order(`echo content >file; echo begun; ${end}`, { outputs }));
-    await h.until('the first line', () => (h.reports(work.id).length > 1 ? true : undefined));
+    const program = 'trap "echo late; exit 11" TERM; echo content >file; echo begun; while :; do sleep 0.05; done';
+    const work = await h.running(order(program, { outputs }));
+    await until('the first line', async () => (await h.text(work.id)).includes('begun'));
     const ballast = join(disk, 'ballast');
     spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']);
     await h.engine.stop(work.id, 60, h.patience());

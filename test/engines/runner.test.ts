@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
+import { until } from '../e2e/until.js';
 import { box, order, taken } from './compute-harness.js';
 import type { EngineFixture } from './namespaces-setups.js';
 import { each, once } from './each-isolation.js';
@@ -179,13 +180,13 @@ once('work that the journal cannot take is refused, and its end is the machineâ€
 
 once('the end of work is told when the journal has it, however long there is no room', async (t, fixture, h) => {
   const { journal } = fixture.place.layout;
-  const work = order('trap "exit 11" TERM; while :; do sleep 0.05; done');
+  const work = order('trap "exit 11" TERM; echo ready; exec >/dev/null 2>&1; while :; do sleep 0.05; done');
   await h.start(work);
-  await h.state(work.id, ({ phase }) => phase === 'Running');
+  await until('it can be stopped', async () => (await h.text(work.id)) === 'ready\n');
   const runner = String(fixture.runnerPid());
   execFileSync('prlimit', ['--pid', runner, '--fsize=64:']);
   await h.engine.stop(work.id, 60, h.patience());
-  await h.state(work.id, ({ saving, endedAt }) => saving?.error !== undefined || endedAt !== undefined);
+  await h.state(work.id, ({ saving }) => saving?.error?.includes('write down') === true);
   const waits = (await h.engine.list(h.patience())).find(({ id }) => id === work.id);
   t.like(waits, { phase: 'Running', endedAt: undefined });
   t.false(readFileSync(journal, 'utf8').includes('"exitCode":11'));

@@ -4,13 +4,12 @@
  */
 import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
 import type { SessionEnd } from '../agent/session.js';
+import { completeLogs } from '../../engines/compute/shared/log/complete.js';
 import { LogWriter } from '../../engines/compute/shared/log/writer.js';
 import type { Patience } from '../../engines/compute/shared/retry.js';
 import type { WireOrder } from '../protocol/messages.js';
 import type { WorkDeps } from './deps.js';
 import type { BoxProcess } from './box-process.js';
-
-const LOG_WAITS = 'the machine has no room for its log';
 
 export class WorkLogs {
   private readonly spec: WireOrder;
@@ -75,12 +74,8 @@ export class WorkLogs {
     patience: Patience,
     waits: (error: string) => void,
   ): Promise<void> {
-    const logs = [...this.logs, ...(others ?? [])].filter(([, log]) => !log.isWhole);
-    if (logs.length > 0) waits(LOG_WAITS);
-    for (const [name, lost] of await Promise.all(
-      logs.map(async ([name, log]) => [name, await log.complete(patience)] as const),
-    ))
-      if (lost > 0) this.deps.report(`${this.spec.id}: ${lost} bytes of the log of ${name} were lost`);
+    const logs = [...this.logs, ...(others ?? [])];
+    await completeLogs(logs, patience, waits, (line) => this.deps.report(`${this.spec.id}: ${line}`));
   }
 }
 

@@ -18,6 +18,7 @@ import type { Container } from 'dockerode';
 import type { OutputFile, ProcessState, WorkState } from '../contract/engine.js';
 import { NETWORK_LOG, type EgressSession } from '../shared/egress/egress-session.js';
 import { journalEnd } from '../shared/journal-end.js';
+import { completeLogs } from '../shared/log/complete.js';
 import { LogWriter } from '../shared/log/writer.js';
 import { patience, type Patience } from '../shared/retry.js';
 import { saveOutputs } from '../shared/save-outputs.js';
@@ -441,12 +442,12 @@ export class Box {
 
   private async completeLogs(limit: Patience): Promise<void> {
     await Promise.all([...this.logs.values()].map(({ writer }) => writer.end()));
-    const logs = [...this.logs].filter(([, { writer }]) => !writer.isWhole);
-    if (logs.length > 0) this.waits({ error: LOG_WAITS });
-    for (const [name, { writer }] of logs) {
-      const lost = await writer.complete(limit);
-      if (lost > 0) this.deps.report(`${this.id}: ${lost} bytes of the log of ${name} were lost`);
-    }
+    await completeLogs(
+      [...this.logs].map(([name, { writer }]) => [name, writer] as const),
+      limit,
+      (error) => this.waits({ error }),
+      (line) => this.deps.report(`${this.id}: ${line}`),
+    );
   }
 
   private async giveUpLogs(): Promise<void> {
@@ -457,6 +458,5 @@ export class Box {
 /** Something of a log was left out by the daemon. */
 class Gap extends Error {}
 
-const LOG_WAITS = 'the machine has no room for its log';
 const LATE = 'the main program ran longer than it may';
 const FULL = 'took more than its limit of disk';

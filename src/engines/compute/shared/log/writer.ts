@@ -16,6 +16,7 @@ import { promisify } from 'node:util';
 import type { LogLine } from '../../contract/engine.js';
 import { machineFault } from '../machine-fault.js';
 import { Retry, type Patience } from '../retry.js';
+import { GROUP, merge, type Group } from './groups.js';
 import { FRAME_OVERHEAD, MAX_PIECE, SEGMENT_HEAD, writeFrame, writeSegmentHead } from './frame.js';
 
 /** Bytes that wait for the disk before the program is made to wait. */
@@ -27,8 +28,6 @@ const AGAIN_MS = 2_000;
 /** A line without its newline (a prompt, a progress bar) is shown after this long. */
 const PARTIAL_MS = 200;
 const SEGMENTS = 4;
-/** Bytes written at once at most. */
-const GROUP = 64 * 1024;
 /** Lines of one log that are taken in one turn of the event loop: a program that prints empty lines costs most, and others wait meanwhile. */
 const TURN_LINES = 2_048;
 /** The least a segment may hold: a group and its head. Logs bounded to less than four of these take this much. */
@@ -51,16 +50,6 @@ interface Untaken {
   readonly time: number;
   readonly chunk: Buffer;
   from: number;
-}
-
-/** Encoded frames that are written together. */
-interface Group {
-  /** What of them is still to be written. */
-  frames: Buffer;
-  /** Some of them are in the segment, perhaps half a frame: the others go behind, before anything else. */
-  begun: boolean;
-  readonly lines: number;
-  readonly bytes: number;
 }
 
 /** The disk took less than it was given, which it does when it is full. */
@@ -198,7 +187,8 @@ export class LogWriter {
     this.againTimer = undefined;
     const { fd } = this;
     this.fd = undefined;
-    if (fd !== undefined) await closes(fd);
+    // All is in it by now.
+    if (fd !== undefined) await closes(fd).catch(() => undefined);
   }
 
   private async tryAgain(): Promise<void> {
@@ -426,31 +416,4 @@ export class LogWriter {
       await unlinks(oldest).catch(() => undefined);
     }
   }
-}
-
-/** Joins small groups, so that one write carries the lines of many chunks. */
-function* merge(batch: readonly Group[]): Generator<Group> {
-  let joined: Group[] = [];
-  let size = 0;
-  for (const group of batch) {
-    if (size > 0 && size + group.frames.length > GROUP) {
-      yield joinGroups(joined);
-      joined = [];
-      size = 0;
-    }
-    joined.push(group);
-    size += group.frames.length;
-  }
-  if (size > 0) yield joinGroups(joined);
-}
-
-function joinGroups(groups: readonly Group[]): Group {
-  const [first] = groups;
-  if (first !== undefined && groups.length === 1) return first;
-  return {
-    frames: Buffer.concat(groups.map((group) => group.frames)),
-    begun: false,
-    lines: groups.reduce((sum, group) => sum + group.lines, 0),
-    bytes: groups.reduce((sum, group) => sum + group.bytes, 0),
-  };
 }
