@@ -2,8 +2,9 @@
  * `npm test`: makes the clone ready, starts the Postgres that tests talk to, runs the tests, and takes everything down
  * again. Arguments that name test files (`test/ops/x.test.ts`) narrow the run; others go to ava.
  *
- * With `CI_SKIPS=fail` a skipped test counts as failed. A few files that fail get a second try, alone: what was only unlucky on a
- * busy machine is told from what is broken, and said. The last line is `N passed, N failed[, N skipped]`.
+ * A few files that fail get a second try, alone: what was only unlucky on a busy machine is told from what is broken, and said. With
+ * `CI_STRICT=1` a test that needed it has failed all the same, and so has a test that was skipped. At the end stand the slowest files; the
+ * last line is `N passed, N failed[, N skipped]`.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -21,6 +22,8 @@ const TEST_TIMEOUT = '8m';
 const CONCURRENCY = Math.max(3, availableParallelism());
 /** More files than this are broken, not unlucky. */
 const SECOND_TRIES = 5;
+/** With fewer files in a run there is nothing to compare. */
+const SLOWEST = 20;
 const SERVER_MS = 60_000;
 const STOP_MS = 30_000;
 
@@ -29,6 +32,10 @@ const helpers = [];
 /** What this run makes, tests included: they look into TMPDIR. */
 const scratch = openScratch();
 process.env.TMPDIR = scratch;
+/** Where each test file notes what it took (`test/support/file-times.ts`). */
+const times = join(scratch, 'times');
+process.env.TEST_TIMES = times;
+const strict = process.env.CI_STRICT === '1';
 
 /** Starts `dist/test/support/<program>.js`, which ends with this process; resolves to the URL that it announces. */
 const serve = async (program) => {
@@ -101,14 +108,33 @@ const fileOf = (line) => {
   return undefined;
 };
 
-/** The files that failed once more, alone, when they are few. The counts are then those of both runs. */
+/** The files that failed once more, alone, when they are few. The counts are then those of both runs; in CI those of the first. */
 const secondTry = async (first, environment) => {
   if (first.code === 0 || first.files.size === 0 || first.files.size > SECOND_TRIES) return first;
   process.stdout.write(`\nA second try, alone: ${[...first.files].join(', ')}\n`);
   const second = await runTests([...first.files], environment, 1);
-  if (second.code !== 0) return { ...first, failed: Math.max(second.failed, 1) };
+  if (second.code !== 0) return strict ? first : { ...first, failed: Math.max(second.failed, 1) };
   for (const file of first.files) process.stdout.write(`needed a second try: ${file}\n`);
-  return { ...first, passed: first.passed + first.failed, failed: 0, code: 0 };
+  return strict ? first : { ...first, passed: first.passed + first.failed, failed: 0, code: 0 };
+};
+
+/** The files that took the longest, each with all that it waited for. */
+const tellSlowest = () => {
+  const files = existsSync(times)
+    ? readFileSync(times, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+    : [];
+  if (files.length <= SLOWEST) return;
+  const sum = (of) => files.reduce((all, file) => all + file[of], 0).toFixed(0);
+  process.stdout.write(
+    `\nThe ${SLOWEST} slowest of ${files.length} files: seconds from start to end (all: ${sum('seconds')}), `,
+  );
+  process.stdout.write(`seconds of processor time, with the processes that it waited for (all: ${sum('processor')})\n`);
+  for (const { file, seconds, processor } of files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)) {
+    process.stdout.write(`${seconds.toFixed(1).padStart(8)} ${processor.toFixed(1).padStart(8)}  ${file}\n`);
+  }
 };
 
 const main = async () => {
@@ -122,7 +148,7 @@ const main = async () => {
   const files = given.some((argument) => argument.startsWith('dist/')) ? given : ['dist/test/**/*.test.js', ...given];
   const result = await secondTry(await runTests(files, environment, CONCURRENCY), environment);
 
-  const strict = process.env.CI_SKIPS === 'fail';
+  tellSlowest();
   const refused = strict ? result.skipped : 0;
   // A run that ava calls failed has at least one failure, whatever it counted.
   const failed = Math.max(result.failed, result.code === 0 ? 0 : 1) + refused;
