@@ -181,7 +181,7 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
         clearTimeout(force);
       }
       // The runner and an embedded Postgres outlive the service by design; nothing else names this directory.
-      for (const pid of (await processesOn(dataDir)).keys()) end(pid);
+      for (const pid of processesOn(dataDir).keys()) end(pid);
       await database?.close();
       if (setup.dataDir === undefined) await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
       if (forced || /something keeps the process/.test(log())) {

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
+import { amount } from '../support/extent.js';
 import { box, order, taken } from './compute-harness.js';
 import type { EngineFixture } from './namespaces-setups.js';
 import { each, once } from './runner-ground.js';
@@ -284,7 +285,7 @@ each(
 
 each('dozens of starts and removals leave no process, group, mount or scratch behind', async (t, ground, h) => {
   // A box of `unshare` takes some fifty programs.
-  const cycles = ground.setup.isolation === 'unshare' ? 40 : 200;
+  const cycles = amount('RUNNER_CYCLES', 40, ground.setup.isolation === 'unshare' ? 40 : 200);
   let next = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
