@@ -22,7 +22,7 @@ const TEST_TIMEOUT = '8m';
 const CONCURRENCY = Math.max(3, availableParallelism());
 /** More files than this are broken, not unlucky. */
 const SECOND_TRIES = 5;
-/** With fewer files in a run there is nothing to compare. */
+/** Files that are shown at the end. */
 const SLOWEST = 20;
 const SERVER_MS = 60_000;
 const STOP_MS = 30_000;
@@ -96,14 +96,16 @@ const runTests = (patterns, environment, concurrency) =>
 /** How ava begins the line of a test (or of a file that broke). Its own sums leave out what passed when one failed. */
 const MARKS = { passed: /^ {2,}✔ /, failed: /^ {2,}✘ /, skipped: /^ {2,}- \[skip\] / };
 
-/** The file of a test that failed, or that is still waited for at the end. Its path begins each title. */
+/** The file of a test that failed, or that is still waited for at the end. Its path, up to the process that it shares, begins each title. */
 const fileOf = (line) => {
   const pending = /^ *\d+ tests? (?:was|were) pending in (\S+)$/.exec(line);
   if (pending !== null) return pending[1];
   const words = /^ {2,}✘ (?:\[fail\]: )?(.*)$/.exec(line)?.[1]?.split(' › ') ?? [];
   for (let length = words.length; length > 0; length -= 1) {
-    const file = `${join('dist', 'test', ...words.slice(0, length))}.test.js`;
-    if (existsSync(join(HOME, file))) return file;
+    for (const folder of ['test', 'bundled']) {
+      const file = `${join('dist', folder, ...words.slice(0, length))}.test.js`;
+      if (existsSync(join(HOME, file))) return file;
+    }
   }
   return undefined;
 };
@@ -126,16 +128,18 @@ const tellSlowest = () => {
         .split('\n')
         .map((line) => JSON.parse(line))
     : [];
-  if (files.length <= SLOWEST) return;
+  if (files.length < 2) return;
   const sum = (of) => files.reduce((all, file) => all + file[of], 0).toFixed(0);
-  process.stdout.write(
-    `\nThe ${SLOWEST} slowest of ${files.length} files: seconds from start to end (all: ${sum('seconds')}), `,
-  );
+  process.stdout.write(`\nThe slowest of ${files.length} files: seconds from start to end (all: ${sum('seconds')}), `);
   process.stdout.write(`seconds of processor time, with the processes that it waited for (all: ${sum('processor')})\n`);
+  const source = (file) => file.replace(/^dist\/(test|bundled)\//, 'test/').replace(/\.js$/, '.ts');
   for (const { file, seconds, processor } of files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)) {
-    process.stdout.write(`${seconds.toFixed(1).padStart(8)} ${processor.toFixed(1).padStart(8)}  ${file}\n`);
+    process.stdout.write(`${seconds.toFixed(1).padStart(8)} ${processor.toFixed(1).padStart(8)}  ${source(file)}\n`);
   }
 };
+
+/** The pattern of all tests. Only now what bundles them is there. */
+const bundled = async () => (await import('./test-bundles.mjs')).bundleTests();
 
 const main = async () => {
   await prepare();
@@ -145,7 +149,9 @@ const main = async () => {
     environment.TEST_DATABASE_URL = await step('starting Postgres for the tests', () => serve('postgres-server'));
   }
   const given = process.argv.slice(2).map((argument) => argument.replace(/^(\.\/)?(test\/.*)\.ts$/, 'dist/$2.js'));
-  const files = given.some((argument) => argument.startsWith('dist/')) ? given : ['dist/test/**/*.test.js', ...given];
+  const files = given.some((argument) => argument.startsWith('dist/'))
+    ? given
+    : [await step('bundling the tests', bundled), ...given];
   const result = await secondTry(await runTests(files, environment, CONCURRENCY), environment);
 
   tellSlowest();
