@@ -96,16 +96,15 @@ const runTests = (patterns, environment, concurrency) =>
 /** How ava begins the line of a test (or of a file that broke). Its own sums leave out what passed when one failed. */
 const MARKS = { passed: /^ {2,}✔ /, failed: /^ {2,}✘ /, skipped: /^ {2,}- \[skip\] / };
 
-/** The file of a test that failed, or that is still waited for at the end. Its path, up to the process that it shares, begins each title. */
+/** The file of a test that failed, or that is still waited for at the end. Its path begins each title, behind that of what it shares. */
 const fileOf = (line) => {
   const pending = /^ *\d+ tests? (?:was|were) pending in (\S+)$/.exec(line);
   if (pending !== null) return pending[1];
-  const words = /^ {2,}✘ (?:\[fail\]: )?(.*)$/.exec(line)?.[1]?.split(' › ') ?? [];
+  const title = /^ {2,}✘ (?:\[fail\]: )?(?:together › \S+ › )?(.*)$/.exec(line)?.[1];
+  const words = title?.split(' › ') ?? [];
   for (let length = words.length; length > 0; length -= 1) {
-    for (const folder of ['test', 'bundled']) {
-      const file = `${join('dist', folder, ...words.slice(0, length))}.test.js`;
-      if (existsSync(join(HOME, file))) return file;
-    }
+    const file = `${join('dist', 'test', ...words.slice(0, length))}.test.js`;
+    if (existsSync(join(HOME, file))) return file;
   }
   return undefined;
 };

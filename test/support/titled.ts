@@ -1,4 +1,4 @@
-/** Lets test files share a process: the titles of each begin with its name, as they do when it runs alone in a folder of several. */
+/** Lets test files share a process: the titles of each begin with its name, as they do when it runs in a process of its own. */
 import type { TestFn } from 'ava';
 
 type Declare = (...given: unknown[]) => unknown;
