@@ -2,8 +2,9 @@
  * `npm test`: makes the clone ready, starts the Postgres that tests talk to, runs the tests, and takes everything down
  * again. Arguments that name test files (`test/ops/x.test.ts`) narrow the run; others go to ava.
  *
- * With `CI_SKIPS=fail` a skipped test counts as failed. A few files that fail get a second try, alone: what was only unlucky on a
- * busy machine is told from what is broken, and said. The last line is `N passed, N failed[, N skipped]`.
+ * A few files that fail get a second try, alone: what was only unlucky on a busy machine is told from what is broken, and said. With
+ * `CI_STRICT=1` a test that needed it has failed all the same, and so has a test that was skipped. At the end stand the slowest files; the
+ * last line is `N passed, N failed[, N skipped]`.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -21,6 +22,8 @@ const TEST_TIMEOUT = '8m';
 const CONCURRENCY = Math.max(3, availableParallelism());
 /** More files than this are broken, not unlucky. */
 const SECOND_TRIES = 5;
+/** Files that are shown at the end. */
+const SLOWEST = 20;
 const SERVER_MS = 60_000;
 const STOP_MS = 30_000;
 
@@ -29,6 +32,10 @@ const helpers = [];
 /** What this run makes, tests included: they look into TMPDIR. */
 const scratch = openScratch();
 process.env.TMPDIR = scratch;
+/** Where each test file notes what it took (`test/support/file-times.ts`). */
+const times = join(scratch, 'times');
+process.env.TEST_TIMES = times;
+const strict = process.env.CI_STRICT === '1';
 
 /** Starts `dist/test/support/<program>.js`, which ends with this process; resolves to the URL that it announces. */
 const serve = async (program) => {
@@ -89,11 +96,12 @@ const runTests = (patterns, environment, concurrency) =>
 /** How ava begins the line of a test (or of a file that broke). Its own sums leave out what passed when one failed. */
 const MARKS = { passed: /^ {2,}✔ /, failed: /^ {2,}✘ /, skipped: /^ {2,}- \[skip\] / };
 
-/** The file of a test that failed, or that is still waited for at the end. Its path begins each title. */
+/** The file of a test that failed, or that is still waited for at the end. Its path begins each title, behind that of what it shares. */
 const fileOf = (line) => {
   const pending = /^ *\d+ tests? (?:was|were) pending in (\S+)$/.exec(line);
   if (pending !== null) return pending[1];
-  const words = /^ {2,}✘ (?:\[fail\]: )?(.*)$/.exec(line)?.[1]?.split(' › ') ?? [];
+  const title = /^ {2,}✘ (?:\[fail\]: )?(?:together › \S+ › )?(.*)$/.exec(line)?.[1];
+  const words = title?.split(' › ') ?? [];
   for (let length = words.length; length > 0; length -= 1) {
     const file = `${join('dist', 'test', ...words.slice(0, length))}.test.js`;
     if (existsSync(join(HOME, file))) return file;
@@ -101,15 +109,36 @@ const fileOf = (line) => {
   return undefined;
 };
 
-/** The files that failed once more, alone, when they are few. The counts are then those of both runs. */
+/** The files that failed once more, alone, when they are few. The counts are then those of both runs; in CI those of the first. */
 const secondTry = async (first, environment) => {
   if (first.code === 0 || first.files.size === 0 || first.files.size > SECOND_TRIES) return first;
   process.stdout.write(`\nA second try, alone: ${[...first.files].join(', ')}\n`);
   const second = await runTests([...first.files], environment, 1);
-  if (second.code !== 0) return { ...first, failed: Math.max(second.failed, 1) };
+  if (second.code !== 0) return strict ? first : { ...first, failed: Math.max(second.failed, 1) };
   for (const file of first.files) process.stdout.write(`needed a second try: ${file}\n`);
-  return { ...first, passed: first.passed + first.failed, failed: 0, code: 0 };
+  return strict ? first : { ...first, passed: first.passed + first.failed, failed: 0, code: 0 };
 };
+
+/** The files that took the longest, each with all that it waited for. */
+const tellSlowest = () => {
+  const files = existsSync(times)
+    ? readFileSync(times, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+    : [];
+  if (files.length < 2) return;
+  const sum = (of) => files.reduce((all, file) => all + file[of], 0).toFixed(0);
+  process.stdout.write(`\nThe slowest of ${files.length} files: seconds from start to end (all: ${sum('seconds')}), `);
+  process.stdout.write(`seconds of processor time, with the processes that it waited for (all: ${sum('processor')})\n`);
+  const source = (file) => file.replace(/^dist\/(test|bundled)\//, 'test/').replace(/\.js$/, '.ts');
+  for (const { file, seconds, processor } of files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)) {
+    process.stdout.write(`${seconds.toFixed(1).padStart(8)} ${processor.toFixed(1).padStart(8)}  ${source(file)}\n`);
+  }
+};
+
+/** The pattern of all tests. Only now what bundles them is there. */
+const bundled = async () => (await import('./test-bundles.mjs')).bundleTests();
 
 const main = async () => {
   await prepare();
@@ -119,10 +148,12 @@ const main = async () => {
     environment.TEST_DATABASE_URL = await step('starting Postgres for the tests', () => serve('postgres-server'));
   }
   const given = process.argv.slice(2).map((argument) => argument.replace(/^(\.\/)?(test\/.*)\.ts$/, 'dist/$2.js'));
-  const files = given.some((argument) => argument.startsWith('dist/')) ? given : ['dist/test/**/*.test.js', ...given];
+  const files = given.some((argument) => argument.startsWith('dist/'))
+    ? given
+    : [await step('bundling the tests', bundled), ...given];
   const result = await secondTry(await runTests(files, environment, CONCURRENCY), environment);
 
-  const strict = process.env.CI_SKIPS === 'fail';
+  tellSlowest();
   const refused = strict ? result.skipped : 0;
   // A run that ava calls failed has at least one failure, whatever it counted.
   const failed = Math.max(result.failed, result.code === 0 ? 0 : 1) + refused;

@@ -17,7 +17,7 @@ import type {
 } from '../../src/engines/compute/contract/engine.js';
 
 /** Nothing in these tests takes longer. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 100_000;
 
 export const MiB = 1024 * 1024;
 

@@ -76,7 +76,7 @@ if (host === undefined) {
   for (const { name, needs, ownSystem, ownCommands, ownFilter, run } of computeContract) {
     // An image is the work's own copy of a system, to change as it likes.
     if (ownSystem === true || ownCommands === true || ownFilter === true) continue;
-    // Doors come over a channel that a worker thread does not have: egress is tested from outside (test/sandboxes/docker.test.ts).
+    // Egress is tested from outside, with a service (test/sandboxes/docker.test.ts).
     if (networkCases.some((one) => one.name === name)) continue;
     test(`docker: ${name}`, async (t) => {
       t.timeout(300_000);

@@ -1,16 +1,17 @@
 /**
  * Nothing stays behind: processes, namespaces, mounts, control groups, sockets, descriptors and files of the runner are counted before
- * and after boxes were made, used in every way, and removed. `LEFTOVER_CYCLES` (40) makes it a soak.
+ * and after boxes were made, used in every way, and removed. `LEFTOVER_CYCLES` (16, in CI 40) makes it a soak.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { WorkSpec } from '../../src/engines/compute/contract/engine.js';
 import { Harness, order } from './compute-harness.js';
+import { amount } from '../support/extent.js';
 import { EngineFixture, setups } from './namespaces-setups.js';
 import { descendants, entries, link } from '../support/proc.js';
 
-const CYCLES = Number(process.env['LEFTOVER_CYCLES'] ?? 40);
+const CYCLES = amount('LEFTOVER_CYCLES', 16, 40);
 const AT_ONCE = 4;
 /** What ends is not always gone in the same instant. */
 const SETTLE_MS = 10_000;

@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
 import { until } from '../e2e/until.js';
+import { amount } from '../support/extent.js';
 import { box, order, taken } from './compute-harness.js';
 import type { EngineFixture } from './namespaces-setups.js';
 import { each, once } from './each-isolation.js';
@@ -328,7 +329,7 @@ each(
 
 each('dozens of starts and removals leave no process, group, mount or scratch behind', async (t, fixture, h) => {
   // A box of `unshare` takes some fifty programs.
-  const cycles = fixture.setup.isolation === 'unshare' ? 40 : 200;
+  const cycles = amount('RUNNER_CYCLES', 40, fixture.setup.isolation === 'unshare' ? 40 : 200);
   let next = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {

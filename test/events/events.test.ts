@@ -1,7 +1,7 @@
 /** Events from the outside: what becomes of a Job is told once, where it belongs, to those who may know. */
 import test from 'ava';
 import { listAt, numberAt, objectOf, path, textAt, type Client } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import { shareRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
 const JOBS = path('jobs', 'default');
@@ -10,7 +10,7 @@ const PROJECT = path('events', 'default');
 
 let service: Running | undefined;
 test.before('a service without work is started', async () => {
-  service = await startRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
+  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
 });
 test.after.always('it is ended', () => service?.close());
 

@@ -80,7 +80,7 @@ onSmallDisk(
     t.is((await create('kept')).status, 201);
 
     // All of its processes are stopped: nothing is refused, and nothing answers.
-    const stopped = [...(await processesOn(join(disk, 'postgres'))).keys()];
+    const stopped = [...processesOn(join(disk, 'postgres')).keys()];
     t.true(stopped.includes(await postmaster(service)));
     for (const each of stopped) process.kill(each, 'SIGSTOP');
     const asked = patch('while it is stopped').catch(() => undefined);

@@ -15,11 +15,12 @@ import { KINDS } from '../../src/kinds/index.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { apiVersionOf } from '../../src/kinds/versions.js';
 import { startRunning, type Running } from '../e2e/running.js';
+import { amount } from '../support/extent.js';
 import { generateSpec, type Schema } from './generate.js';
 import { mutate } from './mutate.js';
 
 /** Requests in all. */
-const CASES = Number(process.env['FUZZ_CASES'] ?? 21_000);
+const CASES = amount('FUZZ_CASES', 6_000, 21_000);
 /** Fixed, so that a change is judged by what it changes; `FUZZ_SEED=$RANDOM` looks elsewhere. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
 const AT_ONCE = 16;

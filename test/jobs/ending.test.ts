@@ -24,7 +24,7 @@ const waits = (word: string): readonly string[] => [
 ];
 
 async function isRunning(word: string): Promise<boolean> {
-  for (const line of (await processesOn(': ' + word)).values()) if (line.includes(word)) return true;
+  for (const line of processesOn(': ' + word).values()) if (line.includes(word)) return true;
   return false;
 }
 

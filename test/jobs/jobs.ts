@@ -3,7 +3,7 @@
  * reports for all of them.
  */
 import { type Client, listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
-import { startRunning, type Running, type Setup } from '../e2e/running.js';
+import { shareRunning, startRunning, type Running, type Setup } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openWatcher, type Watcher } from '../e2e/watcher.js';
 
@@ -57,8 +57,9 @@ export function outcomeOf(job: unknown): string {
   return `${phaseOf(job)} ${textAt(job, 'status', 'reason')}`.trim();
 }
 
-export async function openJobs(setup: Setup = {}): Promise<Jobs> {
-  const service = await startRunning(undefined, setup);
+/** Without a setup the service is shared with other test files. */
+export async function openJobs(setup?: Setup): Promise<Jobs> {
+  const service = await (setup === undefined ? shareRunning(undefined) : startRunning(undefined, setup));
   const client = (): Client => service.client();
   const watcher = await openWatcher(client, JOBS);
 

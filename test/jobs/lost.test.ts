@@ -34,7 +34,7 @@ test('a Job that finds no place within queueTimeout fails with CapacityUnavailab
 
 /** The runner of this service. */
 async function runnerOf(jobs: Jobs): Promise<number> {
-  for (const [pid, line] of await processesOn(jobs.service.dataDir)) {
+  for (const [pid, line] of processesOn(jobs.service.dataDir)) {
     if (/^\S*node .*runner\/main\.js/.test(line)) return pid;
   }
   throw new Error('there is no runner');

@@ -34,7 +34,7 @@ test.after.always(async () => {
 /** The proxy process of this service's runner. */
 function proxyOf({ service }: Jobs): Promise<number> {
   return until('a proxy process', async () => {
-    for (const [pid, line] of await processesOn(service.dataDir)) {
+    for (const [pid, line] of processesOn(service.dataDir)) {
       if (!/^\S*node .*runner\/main\.js/.test(line)) continue;
       const proxy = descendants(pid).find((child) => text(`/proc/${child}/cmdline`).includes('/proxy.mjs\0'));
       if (proxy !== undefined) return proxy;

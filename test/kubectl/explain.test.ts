@@ -3,7 +3,7 @@ import test from 'ava';
 import { KINDS } from '../../src/kinds/index.js';
 import { apiVersionOf } from '../../src/kinds/versions.js';
 import { kubectlWith, missingKubectl, type Kubectl } from '../e2e/kubectl.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import { shareRunning, type Running } from '../e2e/running.js';
 
 const missing = missingKubectl();
 const kube = missing === undefined ? test.serial : test.serial.skip;
@@ -14,7 +14,7 @@ let kubectl: Kubectl;
 
 test.before(async () => {
   if (missing !== undefined) return;
-  service = await startRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
+  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
   kubectl = kubectlWith(service.kubeconfig);
 });
 

@@ -7,7 +7,7 @@ import { metadataSchema } from '../../src/api/metadata.js';
 import { KINDS } from '../../src/kinds/index.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { kubectlWith, missingKubectl } from '../e2e/kubectl.js';
-import { startRunning } from '../e2e/running.js';
+import { shareRunning } from '../e2e/running.js';
 import { explain } from './rule.js';
 
 const missing = missingKubectl();
@@ -105,7 +105,7 @@ function deepest(kind: KindDefinition, most: number): readonly (readonly string[
 
 kube(title('the deepest fields, api-resources and the categories are as the kinds declare them'), async (t) => {
   t.timeout(240_000);
-  const service = await startRunning(t, { env: { TROUPE_COMPUTE: 'off' } });
+  const service = await shareRunning(t, { env: { TROUPE_COMPUTE: 'off' } });
   const kubectl = kubectlWith(service.kubeconfig);
   const good = async (...args: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await kubectl.run(args);

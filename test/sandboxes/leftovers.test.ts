@@ -1,16 +1,17 @@
 /**
  * What many Sandboxes leave on the machine once they are deleted: nothing. Counted at the processes and in the kernel's own files.
- * `SANDBOX_CYCLES` (60) prolongs a run.
+ * `SANDBOX_CYCLES` (24, in CI 60) prolongs a run.
  */
 import { join } from 'node:path';
 import test from 'ava';
 import { objectOf } from '../e2e/client.js';
 import { steady, until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
+import { amount } from '../support/extent.js';
 import { descendants, entries, link, text } from '../support/proc.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
-const CYCLES = Number(process.env['SANDBOX_CYCLES'] ?? 60);
+const CYCLES = amount('SANDBOX_CYCLES', 24, 60);
 const AT_ONCE = 8;
 const SPARES = 8;
 /** More at once than boxes are kept ready: from then on as many are kept as may be. */

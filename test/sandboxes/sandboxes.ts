@@ -103,7 +103,7 @@ export async function openSandboxes(
       });
     },
     async runner() {
-      for (const [pid, line] of await processesOn(service.dataDir)) {
+      for (const [pid, line] of processesOn(service.dataDir)) {
         if (/^\S*node .*runner\/main\.js/.test(line)) return pid;
       }
       throw new Error('there is no runner');

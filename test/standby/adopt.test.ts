@@ -29,7 +29,7 @@ test.serial('SIGTERM of a service with an embedded Postgres leaves no process on
   const service = await startRunning(t, { databaseUrl: 'embedded', env: { TROUPE_COMPUTE: 'off' } });
   service.signal('SIGTERM');
   await until('it has ended', () => !service.alive(), 40_000);
-  await until('nothing runs on its data', async () => (await processesOn(service.dataDir)).size === 0, 20_000);
+  await until('nothing runs on its data', async () => processesOn(service.dataDir).size === 0, 20_000);
   t.pass();
 });
 
@@ -85,7 +85,7 @@ test.serial(
       30_000,
     );
     const runners = async (): Promise<readonly number[]> =>
-      [...(await processesOn(service.dataDir))]
+      [...processesOn(service.dataDir)]
         .filter(([pid, line]) => pid !== service.pid() && /runner/.test(line) && /node/.test(line))
         .map(([pid]) => pid)
         .toSorted((a, b) => a - b);

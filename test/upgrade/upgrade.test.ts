@@ -65,7 +65,7 @@ async function attempts(client: Client, name: string): Promise<readonly string[]
 
 /** Process ids of the runner. */
 async function runners(service: Running): Promise<readonly number[]> {
-  const found = await processesOn(service.dataDir);
+  const found = processesOn(service.dataDir);
   return [...found].filter(([, line]) => /^\S*node .*runner\/main\.js/.test(line)).map(([pid]) => pid);
 }
 

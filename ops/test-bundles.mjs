@@ -1,0 +1,104 @@
+/**
+ * What a whole test run loads instead of the hundreds of modules that the compiler made for each test file: bundles that share chunks, which
+ * halves the processor time of a load. Some test files share one bundle, and so one process; their titles
+ * still say where they come from. Each test file can be run by itself as the compiler made it (`npm test -- FILE`).
+ */
+import { readdirSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { HOME } from './prepare.mjs';
+
+const TESTS = join(HOME, 'test');
+/** Where the bundles are, below the clone. */
+export const BUNDLES = join('dist', 'bundled');
+/**
+ * Test files that share a process, by the beginnings of their paths: those that need nothing but a processor, and those that ask for the
+ * same service (`shareRunning`).
+ */
+const TOGETHER = {
+  api: ['api/', 'deadline/', 'money/', 'storage-envelope/'],
+  kinds: ['kinds/'],
+  actors: [
+    ...['activity', 'cache', 'children', 'commands', 'detached', 'file-faults', 'kept-blobs', 'logs', 'mailbox'],
+    ...['registry-logins', 'reports', 'ring', 'start-work', 'supervision'],
+  ].map((name) => `actors/${name}.`),
+  engines: [
+    ...['delivery/schedule', 'delivery/sign', 'dialer/never-dialled', 'dialer/special-addresses', 'egress/policy'],
+    ...['egress/serial-requests', 'egress/socks', 'frames', 'registry', 'spares-bound'],
+  ].map((name) => `engines/${name}.`),
+  jobs: ['data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
+  'without-work': ['access/', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
+};
+
+/** A module that asks for its own address means the place that the compiler gave it. */
+const compiledAddress = {
+  name: 'compiled address',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const address = pathToFileURL(join(HOME, 'dist', relative(HOME, path).replace(/\.ts$/, '.js')));
+      const text = await readFile(path, 'utf8');
+      return { contents: text.replaceAll('import.meta.url', JSON.stringify(address.href)), loader: 'ts' };
+    }),
+};
+
+/** The group of a test file, when it has one. */
+const groupOf = (file) =>
+  Object.entries(TOGETHER).find(([, beginnings]) => beginnings.some((beginning) => file.startsWith(beginning)))?.[0];
+
+/** `together:GROUP` is a module that imports all test files of the group, each with an ava that puts the file's name before titles. */
+const together = (files) => ({
+  name: 'together',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^together:/ }, ({ path }) => ({ path, namespace: 'together' }));
+    onLoad({ filter: /./, namespace: 'together' }, ({ path }) => ({
+      contents: files
+        .filter((file) => path === `together:${groupOf(file)}`)
+        .map((file) => `import ${JSON.stringify(`./${file}`)};`)
+        .join('\n'),
+      resolveDir: TESTS,
+    }));
+    onResolve({ filter: /^ava$/ }, ({ importer }) => {
+      const file = relative(TESTS, importer);
+      return file.endsWith('.test.ts') && groupOf(file) !== undefined ? { path: file, namespace: 'titled' } : undefined;
+    });
+    onLoad({ filter: /./, namespace: 'titled' }, ({ path }) => ({
+      contents: `
+        import ava from 'ava';
+        import { titled } from './support/titled.js';
+        export * from 'ava';
+        export default titled(ava, ${JSON.stringify(path.replace(/\.test\.ts$/, '').replaceAll('/', ' › '))});`,
+      resolveDir: TESTS,
+    }));
+  },
+});
+
+/** Makes the bundles anew; resolves to the pattern of their test files. */
+export const bundleTests = async () => {
+  rmSync(join(HOME, BUNDLES), { recursive: true, force: true });
+  const files = readdirSync(TESTS, { recursive: true })
+    .map((name) => String(name).replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.test.ts'))
+    .toSorted();
+  const alone = files.filter((file) => groupOf(file) === undefined);
+  await build({
+    entryPoints: [
+      ...alone.map((file) => ({ in: join(TESTS, file), out: file.replace(/\.ts$/, '') })),
+      ...Object.keys(TOGETHER).map((group) => ({ in: `together:${group}`, out: `together/${group}.test` })),
+    ],
+    outdir: join(HOME, BUNDLES),
+    chunkNames: 'chunks/[hash]',
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    sourcemap: true,
+    sourcesContent: false,
+    logLevel: 'warning',
+    plugins: [together(files), compiledAddress],
+  });
+  return `${BUNDLES}/**/*.test.js`;
+};
