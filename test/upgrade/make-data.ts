@@ -124,8 +124,8 @@ try {
   );
 
   await service.kill();
-  for (const pid of (await processesOn(service.dataDir)).keys()) process.kill(pid, 'SIGKILL');
-  await until('its runner is gone', async () => (await processesOn(service.dataDir)).size === 0);
+  for (const pid of processesOn(service.dataDir).keys()) process.kill(pid, 'SIGKILL');
+  await until('its runner is gone', () => processesOn(service.dataDir).size === 0);
   await withDatabase(service, (database) =>
     database.query('DROP TRIGGER keep_done ON effects; DROP FUNCTION keep_row'),
   );
