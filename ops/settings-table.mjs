@@ -1,4 +1,4 @@
-/** Writes the table of settings into `ops/README.md`, between its two marks. Run it after `src/config.ts` changed. */
+/** Writes the table of settings into `ops/README.md`, between its two marks. Run it after `src/settings.ts` changed. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HOME, prepare } from './prepare.mjs';

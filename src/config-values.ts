@@ -1,6 +1,6 @@
 /**
  * How the values of settings are written in the environment, one schema per form. Messages say what would fit;
- * the name of the setting is put in front by `src/config.ts`.
+ * the name of the setting is put in front by `src/settings.ts`.
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';

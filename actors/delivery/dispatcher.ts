@@ -3,7 +3,8 @@
  * of its org, and hands what was written to the sender. Woken after a commit that emitted something; a slow sweep finds
  * what a crash left behind.
  *
- * Events are taken up to the version that `endpoints` knows, so an event never meets an older state than its own commit's.
+ * Events are taken up to the version that `endpoints` knows, so an event never meets an older state than its own commit's. It may meet a
+ * newer one; but what was emitted while an endpoint was paused, or before it was there, is not for it.
  * I5: a delivery is named by its event and endpoint, and is written in the statement that removes the event's row.
  */
 import { apiVersionOf } from '../../src/kinds/versions.js';
@@ -121,12 +122,14 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
 }
 
 /** A ping is for the endpoint that it is about, whatever that one asked for; not while it is paused. */
-function receiversOf({ org, event, project, kind, uid }: OutboxRow, endpoints: Endpoints): Endpoint[] {
+function receiversOf({ org, version, event, project, kind, uid }: OutboxRow, endpoints: Endpoints): Endpoint[] {
   if (event === PING && kind === ENDPOINT) {
     const own = endpoints.get(uid);
     return own?.open ? [own] : [];
   }
-  return [...endpoints.of(org)].filter((endpoint) => endpoint.matches({ event, project }));
+  return [...endpoints.of(org)].filter(
+    (endpoint) => version >= endpoint.openSince && endpoint.matches({ event, project }),
+  );
 }
 
 function pendingOf({ row, body, deliveries }: Dispatch, written: ReadonlySet<string>): PendingDelivery[] {

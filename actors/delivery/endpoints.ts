@@ -16,6 +16,8 @@ export interface Endpoint {
   readonly url: string;
   /** Neither paused nor under deletion: what is pending for it is sent. */
   readonly open: boolean;
+  /** Version since which it has been open, as far as this process has seen it: an event of before is not for it. */
+  readonly openSince: number;
   /** Until when (ms) the secret before the current one signs as well. */
   readonly previousUntil: number | undefined;
   /** Its status counts deliveries of the last 24 hours, which get fewer with time. */
@@ -57,14 +59,17 @@ export function openEndpoints(
     if (byOrg.get(org)?.size === 0) byOrg.delete(org);
   }
 
-  for (const { org, body } of stored) put(toEndpoint(org, body));
+  for (const { org, body } of stored) put(toEndpoint(org, body, 0));
 
   return {
     committed(change) {
       version = Math.max(version, change.version);
       if (change.address.kind !== ENDPOINT) return false;
       if (change.type === 'DELETED') drop(change.address.org, change.uid);
-      else put(toEndpoint(change.address.org, change.after));
+      else {
+        const before = byUid.get(change.uid);
+        put(toEndpoint(change.address.org, change.after, before?.open ? before.openSince : change.version));
+      }
       return true;
     },
     version: () => version,
@@ -75,7 +80,7 @@ export function openEndpoints(
   };
 }
 
-function toEndpoint(org: string, body: Buffer): Endpoint {
+function toEndpoint(org: string, body: Buffer, openSince: number): Endpoint {
   const { metadata, spec, status } = decodeObject<WebhookEndpointSpec, WebhookEndpointStatus>(body);
   const until = status.secretRotation?.previousExpirationTime;
   const { failed = 0, succeeded = 0 } = status.deliveries24h ?? {};
@@ -84,6 +89,7 @@ function toEndpoint(org: string, body: Buffer): Endpoint {
     uid: metadata.uid,
     url: spec.url,
     open: spec.enabled && metadata.deletionTimestamp === undefined,
+    openSince,
     previousUntil: until === undefined ? undefined : Date.parse(until),
     counts: failed + succeeded > 0,
     matches: metadata.deletionTimestamp === undefined ? matcherOf(spec) : () => false,

@@ -2,7 +2,7 @@
  * Shows the settings: the first screen of help with those that people set first, all of them as text for a terminal, and all
  * of them as the table in `ops/README.md`.
  */
-import { SETTINGS } from '../config.js';
+import { SETTINGS } from '../settings.js';
 
 const entries = (): { env: string; unit: string; fallback: string; about: string }[] =>
   Object.values(SETTINGS).map(({ env, unit, default: fallback, about }) => ({

@@ -4,7 +4,8 @@
  * default port that is taken is replaced by any free one.
  */
 import ssh2 from 'ssh2';
-import { SETTINGS, type Config } from '../config.js';
+import type { Config } from '../config.js';
+import { SETTINGS } from '../settings.js';
 import type { PublicEndpoints } from '../kinds/machine.js';
 import { openAuthorization } from '../../http/ssh/authorization.js';
 import { membersOf } from '../../http/ssh/members.js';

@@ -20,6 +20,7 @@ const PASSED_ON = new Set([
   'actors/work/attach.ts',
   'http/client-error.ts',
   'http/errors.ts',
+  'http/resources/check-collection.ts',
   'src/api/errors/status.ts',
   'src/api/patches/json.ts',
   'src/api/refusal.ts',

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import test from 'ava';
-import { SETTINGS, loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config.js';
+import { SETTINGS } from '../../src/settings.js';
 import { settingsTable, settingsText } from '../../src/app/settings-help.js';
 import type { Config } from '../../src/config.js';
 

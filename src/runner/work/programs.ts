@@ -16,3 +16,8 @@ export function processesOf({ main, init, sidecars }: WireOrder): OrderedProcess
 export function isEnterable(spec: WireOrder): boolean {
   return spec.enterable === true || spec.main === undefined;
 }
+
+/** Main is its only program, and none can be started beside it. */
+export function isAlone(spec: WireOrder): boolean {
+  return !isEnterable(spec) && spec.init === undefined && spec.sidecars.length === 0;
+}

@@ -27,7 +27,7 @@ import { BoxPrograms } from './box-programs.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import { Processes } from './processes.js';
-import { containersOf, isEnterable } from './programs.js';
+import { containersOf, isAlone, isEnterable } from './programs.js';
 import type { WarmBox, WorkDeps } from './deps.js';
 import { journalEnd } from '../../engines/compute/shared/journal-end.js';
 import { WorkLogs } from './logs.js';
@@ -182,12 +182,6 @@ export class Work {
     this.programs.kill();
   }
 
-  private isSimple(): boolean {
-    const { init, sidecars } = this.spec;
-    const waits = this.egress === undefined || this.deps.isolation.gates;
-    return waits && !isEnterable(this.spec) && init === undefined && sidecars.length === 0;
-  }
-
   private async run(): Promise<void> {
     let outcome: Outcome;
     try {
@@ -279,7 +273,8 @@ export class Work {
     const { unrestored } = prepared;
     if (unrestored !== undefined) this.current = { ...this.current, unrestored };
     if (this.ending !== undefined) return this.ended();
-    if (this.isSimple() && spec.main !== undefined) {
+    const gated = this.egress === undefined || deps.isolation.gates;
+    if (gated && isAlone(spec) && spec.main !== undefined) {
       return this.runMain(spec.main, await this.programs.launchOnly(spec.main, prepared.box));
     }
     return this.liveTogether(prepared.box);

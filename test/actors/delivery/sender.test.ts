@@ -67,6 +67,7 @@ async function openSenderFixture(
     uid,
     url: `https://127.0.0.1:${server.port}/`,
     open: uid !== 'paused',
+    openSince: 0,
     previousUntil: undefined,
     counts: false,
     matches: () => true,
@@ -147,7 +148,7 @@ run('an endpoint is told about once per round how it stands, and again when it c
   const told: unknown[] = [];
   let refusals = 1;
   const address = { org: 'o-1', kind: 'WebhookEndpoint', project: '', name: 'one' };
-  const endpoint = { address, uid: 'one', url: '', open: true, previousUntil: undefined, counts: false };
+  const endpoint = { address, uid: 'one', url: '', open: true, openSince: 0, previousUntil: undefined, counts: false };
   const one: Endpoint = { ...endpoint, matches: () => true };
   const reports = openEndpointStatus({
     deliveries,

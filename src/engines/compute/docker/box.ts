@@ -26,6 +26,7 @@ import { Control } from './control.js';
 import { found, statusOf } from './daemon.js';
 import { Demux } from './demux.js';
 import type { Kept } from './labels.js';
+import { lastState, type Over, type SaidEnd } from './last-state.js';
 import { noteLine, readLine } from './order-lines.js';
 import { RecordReader, type BoxRecord } from './records.js';
 
@@ -56,12 +57,6 @@ export interface BoxDeps {
   report(line: string): void;
 }
 
-/** How a container ended. */
-interface Over {
-  readonly code: number | undefined;
-  readonly outOfMemory: boolean;
-}
-
 interface Log {
   readonly writer: LogWriter;
   bytes: number;
@@ -88,7 +83,7 @@ export class Box {
   private readonly closed = new AbortController();
   /** Nobody wants what it leaves. */
   private readonly abandoned = new AbortController();
-  private end: (BoxRecord & { readonly kind: 'failed' | 'exited' }) | undefined;
+  private end: SaidEnd | undefined;
   private last = 0;
   private recordTime = 0;
   private egress: EgressSession | undefined;
@@ -389,27 +384,9 @@ export class Box {
     await this.egress?.close();
     const endedAt = end?.at ?? this.deps.now();
     const limit = patience(this.deps.now, AbortSignal.any([this.closed.signal, this.abandoned.signal]));
-    const base = { ...this.state, endedAt, processes: undefined, saving: undefined };
-    let state: WorkState;
-    if (end?.kind === 'failed') {
-      const { reason, exitCode, message } = end;
-      state = { ...base, phase: 'StartFailed', startedAt: undefined, reason, exitCode, message };
-    } else if (end === undefined && !this.stopping && !over.outOfMemory) {
-      const message = over.code === undefined ? 'the container was removed' : `the container ended with ${over.code}`;
-      state = { ...base, phase: 'Lost', reason: 'RunnerLost', message };
-    } else {
-      const exitCode = end?.exitCode ?? 137;
-      const reason = end?.reason;
-      const short = over.outOfMemory || end?.outOfMemory === true;
-      const outOfMemory = (exitCode === 137 && short && reason === undefined && !this.stopping) || undefined;
-      const signal = exitCode > 128 && exitCode <= 192 ? exitCode - 128 : undefined;
-      const message =
-        reason === undefined ? undefined : reason === 'DiskFull' ? `its files ${this.fullOf ?? FULL}` : LATE;
-      const outputs = this.kept.outputs.length === 0 ? undefined : await this.save(limit);
-      if (this.closed.signal.aborted) return;
-      const startedAt = this.state.startedAt ?? endedAt;
-      state = { ...base, phase: 'Exited', startedAt, exitCode, signal, outOfMemory, reason, message, outputs };
-    }
+    let state = lastState(this.state, end, over, { endedAt, stopping: this.stopping, fullOf: this.fullOf });
+    if (state.phase === 'Exited' && this.kept.outputs.length > 0) state = { ...state, outputs: await this.save(limit) };
+    if (this.closed.signal.aborted) return;
     await this.completeLogs(limit);
     if (this.closed.signal.aborted) return;
     const numbered = (): WorkState => ({ ...state, sequence: this.last + 1 });
@@ -457,6 +434,3 @@ export class Box {
 
 /** Something of a log was left out by the daemon. */
 class Gap extends Error {}
-
-const LATE = 'the main program ran longer than it may';
-const FULL = 'took more than its limit of disk';
