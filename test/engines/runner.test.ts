@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
 import { until } from '../e2e/until.js';
 import { amount } from '../support/extent.js';
-import { box, order, taken } from './compute-harness.js';
+import { box, LIMITS, MiB, order, taken } from './compute-harness.js';
 import type { EngineFixture } from './namespaces-setups.js';
 import { each, once } from './each-isolation.js';
 
@@ -161,6 +161,25 @@ once(
     t.deepEqual(fixture.leftOver(), []);
   },
 );
+
+each('a file that is open without a name counts as disk like any other', async (t, fixture, h) => {
+  // Without groups of its own the runner has no list of a box's processes.
+  if (fixture.setup.uid !== 0) {
+    t.pass();
+    return;
+  }
+  const [quiet, hidden] = ['sleep 600', 'while :; do head -c 4M /dev/zero >&3; sleep 0.01; done'].map((rest) =>
+    order(`exec 3>/workspace/big; rm /workspace/big; head -c 8M /dev/zero >&3; ${rest}`, {
+      limits: { ...LIMITS, disk: 24 * MiB },
+    }),
+  );
+  for (const work of [quiet, hidden]) if (work !== undefined) await h.start(work);
+  t.like(await h.ended(hidden?.id ?? ''), { reason: 'DiskFull' });
+  const states = await h.engine.list(h.patience());
+  t.is(states.find(({ id }) => id === quiet?.id)?.phase, 'Running');
+  await h.engine.stop(quiet?.id ?? '', 0, h.patience());
+  await h.ended(quiet?.id ?? '');
+});
 
 once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, fixture, h) => {
   const { journal } = fixture.place.layout;

@@ -65,7 +65,7 @@ for (const architecture of names) {
     const judged = judges(architecture);
     const listed = new Set(Object.values(REFUSED).flatMap((numbers) => numbers[architecture] ?? []));
     const checked = new Set<number>(Object.values(CHECKED).map((numbers) => numbers[architecture]));
-    const unknown = new Set<number>([UNKNOWN.clone3[architecture]]);
+    const unknown = new Set<number>([UNKNOWN.clone3[architecture], UNKNOWN.io_setup[architecture]]);
     for (let number = 0; number <= NEWEST; number++) {
       if (checked.has(number)) continue;
       const due = listed.has(number) ? EPERM : unknown.has(number) ? ENOSYS : ALLOWED;

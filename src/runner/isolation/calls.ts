@@ -73,8 +73,11 @@ export const REFUSED: Readonly<Record<string, { readonly x64: number; readonly a
   nfsservctl: { x64: 180, arm64: 42 },
 };
 
-/** Said not to exist, so that the C library takes the older call, whose flags can be looked at (`clone3` has them in memory). */
-export const UNKNOWN = { clone3: { x64: 435, arm64: 435 } } as const;
+/**
+ * Said not to exist: so that the C library takes the older call, whose flags can be looked at (`clone3` has them in memory), and so that
+ * no box takes what the whole machine has only so many of (`io_setup`: requests of `fs.aio-max-nr`).
+ */
+export const UNKNOWN = { clone3: { x64: 435, arm64: 435 }, io_setup: { x64: 206, arm64: 0 } } as const;
 
 /** Refused with some arguments only. */
 export const CHECKED = {

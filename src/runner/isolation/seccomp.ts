@@ -77,6 +77,7 @@ export function seccompFilter(architecture: string): Buffer | undefined {
     [JUMP_IF_ABOVE, 0, 1, NEWEST],
     refuse(ENOSYS),
     ...whenCalled(UNKNOWN.clone3[architecture], [refuse(ENOSYS)]),
+    ...whenCalled(UNKNOWN.io_setup[architecture], [refuse(ENOSYS)]),
     ...checked('clone', [LOAD, 0, 0, FIRST], [JUMP_IF_ANY, 0, 1, NEW_NAMESPACES], refuse(EPERM), allow),
     ...checked('unshare', [LOAD, 0, 0, FIRST], [JUMP_IF_ANY, 0, 1, NEW_NAMESPACES | NEW_TIME], refuse(EPERM), allow),
     ...checked('socket', ...families),

@@ -1,4 +1,4 @@
-/** What an order says of its programs: which there are, what their logs are called, and whether more may be started beside them. */
+/** What an order says of its programs and outputs: which there are, what their logs are called, and whether more may be started beside them. */
 import type { OrderedProcess } from '../../engines/compute/contract/engine.js';
 import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
 import type { WireOrder } from '../protocol/messages.js';
@@ -20,4 +20,9 @@ export function isEnterable(spec: WireOrder): boolean {
 /** Main is its only program, and none can be started beside it. */
 export function isAlone(spec: WireOrder): boolean {
   return !isEnterable(spec) && spec.init === undefined && spec.sidecars.length === 0;
+}
+
+/** Some of its outputs must not be lost. */
+export function hasVital({ outputs }: WireOrder): boolean {
+  return outputs.some(({ vital }) => vital === true);
 }

@@ -27,7 +27,7 @@ import { BoxPrograms } from './box-programs.js';
 import type { RunningCommand } from './command.js';
 import { Commands } from './commands.js';
 import { Processes } from './processes.js';
-import { containersOf, isAlone, isEnterable } from './programs.js';
+import { containersOf, hasVital, isAlone, isEnterable } from './programs.js';
 import type { WarmBox, WorkDeps } from './deps.js';
 import { journalEnd } from '../../engines/compute/shared/journal-end.js';
 import { WorkLogs } from './logs.js';
@@ -139,6 +139,11 @@ export class Work {
     return this.slot?.measured() ?? [];
   }
 
+  /** Host ids. */
+  processIds(): readonly number[] {
+    return this.programs.group?.processes() ?? [];
+  }
+
   /** Another one once something of it has run; undefined: not known. */
   activity(): string | undefined {
     return this.programs.group?.activity();
@@ -224,7 +229,7 @@ export class Work {
     const { slot, spec, deps } = this;
     if (slot === undefined || spec.outputs.length === 0) return undefined;
     const end = (): WorkState => lastState(this.current, outcome, this.ending, this.endNow(outOfMemory));
-    if (this.hasVital) await this.noteSaving(end());
+    if (hasVital(spec)) await this.noteSaving(end());
     return saveOutputs({
       outputs: spec.outputs,
       collect: (settled) => deps.collect(spec, slot, settled),
@@ -235,10 +240,6 @@ export class Work {
       },
       patience: limit,
     });
-  }
-
-  private get hasVital(): boolean {
-    return this.spec.outputs.some(({ vital }) => vital === true);
   }
 
   /** Should this runner die, the next one saves its files before it clears the place, and `end` is then its end. */
@@ -437,7 +438,7 @@ export class Work {
   private reportRunning(): void {
     this.report({ phase: 'Running', startedAt: this.deps.now() });
     // Not waited for: it stands against the death of the runner as soon as it is written.
-    if (this.hasVital) void this.noteSaving(lostState(this.current, 0));
+    if (hasVital(this.spec)) void this.noteSaving(lostState(this.current, 0));
   }
 
   private report(change: Partial<WorkState>): void {

@@ -12,6 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { asOwner, runTool } from './tool.js';
+import { measureUnlinked, MOST_UNLINKED } from './unlinked-files.js';
 
 export interface Measured {
   /** The same for the same piece of work. */
@@ -19,6 +20,8 @@ export interface Measured {
   /** Another one once something of it has run; undefined: not known. */
   activity(): string | undefined;
   readonly paths: readonly string[];
+  /** Host ids of its processes, which may hold files that have no name any more. */
+  processes(): readonly number[];
   /** Bytes. */
   readonly limit: number;
   /** What it has too much of, for a sentence. */
@@ -74,9 +77,13 @@ export function mostFiles(limit: number): number {
 
 async function measureBytes(works: readonly Measured[], signal: AbortSignal): Promise<void> {
   const used = await measure(works, ['-B1'], signal);
+  const holders = works.map((work) => ({ paths: work.paths, processes: work.processes() }));
+  const unlinked = await measureUnlinked(holders, signal);
   works.forEach((work, index) => {
-    const bytes = used[index] ?? 0;
-    if (bytes > work.limit) work.exceeded(`take ${bytes} bytes, more than its limit of ${work.limit}`);
+    const { bytes: nameless = 0, files = 0 } = unlinked[index] ?? {};
+    const bytes = (used[index] ?? 0) + nameless;
+    if (files > MOST_UNLINKED) work.exceeded(`are more than the ${MOST_UNLINKED} that may be open without a name`);
+    else if (bytes > work.limit) work.exceeded(`take ${bytes} bytes, more than its limit of ${work.limit}`);
   });
 }
 
