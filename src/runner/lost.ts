@@ -1,7 +1,8 @@
 /**
  * Clears away what a runner that died has left: whatever its journal says was under way is Lost (I8: it is never
  * adopted half-way), its processes are killed, its groups and scratch removed, and its logs get a last line. Vital files are not
- * lost with it: the place of work that has any stays until they are saved (`work/late-save.ts`), and the work has not ended before.
+ * lost with it: the place of work that has any stays until they are saved (`work/late-save.ts`), and the work has not ended before. Where
+ * the place is gone as well, as after a restore, the work is Lost like any other.
  *
  * Processes die with their runner; what is looked for here is what was just being started at that moment. They are found by their
  * control groups, by their user ids (as root) and by the marker on their command line.
@@ -36,8 +37,8 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
   // Read only now: nobody is left who could write it.
   const before = await Journal.read(journal);
   for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
-  const unsaved = [...before.works.values()].flatMap(({ saving }) => (saving === undefined ? [] : [saving.slot]));
-  await deps.scratch.clear(unsaved);
+  const unsaved = [...before.works.values()].flatMap(({ saving }) => saving?.slot ?? []);
+  await deps.scratch.clear(unsaved.filter((slot) => deps.scratch.isThere(slot)));
   const works = new Map<string, JournaledWork>();
   const endedAt = Date.now();
   for (const [id, work] of before.works) {
@@ -45,9 +46,10 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
       works.set(id, work);
       continue;
     }
-    const late = work.saving !== undefined;
+    const { saving } = work;
+    const late = saving !== undefined && deps.scratch.isThere(saving.slot);
     if (late) works.set(id, { ...work, state: { ...work.state, sequence: work.state.sequence + MISSED } });
-    if (late && work.saving.end.phase !== 'Lost') {
+    if (late && saving.end.phase !== 'Lost') {
       deps.report(`${id}: its runner died while it was saved`);
       continue;
     }
@@ -56,7 +58,8 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
       await appendSystemLine(join(deps.logs, id), container, endedAt, 'the runner died; the work was lost');
     }
     if (late) continue;
-    works.set(id, { ...work, state: lostState({ ...work.state, sequence: work.state.sequence + MISSED }, endedAt) });
+    const state = lostState({ ...work.state, sequence: work.state.sequence + MISSED }, endedAt);
+    works.set(id, { containers: work.containers, state });
   }
   return { epoch: before.epoch, works };
 }

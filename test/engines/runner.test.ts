@@ -162,19 +162,37 @@ once(
   },
 );
 
+once('work whose files are gone with its runner is Lost, and nobody waits for them', async (t, fixture, h) => {
+  const work = box({ outputs: [{ name: 'tree', path: '/workspace', vital: true }] });
+  await h.running(work);
+  await h.ran(work.id, 'echo unsaved >file');
+  const { journal, scratch } = fixture.place.layout;
+  await until('the journal says where they lie', () => readFileSync(journal, 'utf8').includes('"r":"saving"'));
+  const runner = fixture.runnerPid() as number;
+  // As in a backup, which has the journal and no scratch.
+  process.kill(runner, 'SIGSTOP');
+  rmSync(scratch, { recursive: true, force: true });
+  process.kill(runner, 'SIGKILL');
+  const ended = await h.ended(work.id);
+  t.like(ended, { phase: 'Lost', reason: 'RunnerLost', outputs: undefined });
+  await h.engine.remove(work.id, true, h.patience());
+  t.deepEqual(fixture.leftOver(), []);
+});
+
 each('a file that is open without a name counts as disk like any other', async (t, fixture, h) => {
   // Without groups of its own the runner has no list of a box's processes.
   if (fixture.setup.uid !== 0) {
     t.pass();
     return;
   }
-  const [quiet, hidden] = ['sleep 600', 'while :; do head -c 4M /dev/zero >&3; sleep 0.01; done'].map((rest) =>
+  const [quiet, hidden] = ['sleep 600', 'head -c 32M /dev/zero >&3; sleep 600'].map((rest) =>
     order(`exec 3>/workspace/big; rm /workspace/big; head -c 8M /dev/zero >&3; ${rest}`, {
-      limits: { ...LIMITS, disk: 24 * MiB },
+      limits: { ...LIMITS, memory: 256 * MiB, disk: 24 * MiB },
     }),
   );
   for (const work of [quiet, hidden]) if (work !== undefined) await h.start(work);
-  t.like(await h.ended(hidden?.id ?? ''), { reason: 'DiskFull' });
+  const full = await h.ended(hidden?.id ?? '');
+  t.is(full.reason, 'DiskFull', JSON.stringify(full));
   const states = await h.engine.list(h.patience());
   t.is(states.find(({ id }) => id === quiet?.id)?.phase, 'Running');
   await h.engine.stop(quiet?.id ?? '', 0, h.patience());

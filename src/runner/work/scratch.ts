@@ -10,7 +10,7 @@
  *    before anything is mounted in it, the same must hold for every directory of the skeleton.
  * P2 A place is given back only when nothing of its work runs any more.
  */
-import { chmod, chown, lstatSync, mkdir, readdir, rmdir, symlink } from 'node:fs';
+import { chmod, chown, existsSync, lstatSync, mkdir, readdir, rmdir, symlink } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Skeleton } from '../isolation/isolation.js';
@@ -207,6 +207,11 @@ export class Scratch {
     for (const name of await list(this.real)) {
       if (!name.startsWith('.') && !this.held.has(Number(name))) await removeTree(join(this.real, name));
     }
+  }
+
+  /** Whether it lies there: not so after a restore, since backups have no scratch. */
+  isThere(number: number): boolean {
+    return existsSync(join(this.real, String(number)));
   }
 
   heldSlot(number: number): ScratchFiles {
