@@ -6,11 +6,16 @@
  * loop, and addresses (of IPv6: a /64) take turns. A handshake holds a place from its beginning to its end. An address has at
  * most as many places as it leaves free, so that one alone takes half of them and one more finds some.
  *
+ * What follows is read in slices (`sliced-connection.ts`): records of TLS that say nothing (changes of keys) or one byte each cost some ten
+ * microseconds, and Node takes them 64 KiB at a time, up to 32 times in a turn of the loop, of every connection.
+ *
  * I10: PLACES handshakes at once, each for `handshakeMs`. Connections wait for `waitMs`; how many of one address, is the caller's
  * bound, and how many in all, the server's. Each holds MOST_BYTES. What is too much or too late is closed without a word.
  */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { SlicedConnection } from '../src/engines/sliced-connection.js';
 import { OrgRoundRobin } from '../actors/effects/org-round-robin.js';
 import { networkOf } from './auth/addresses.js';
 import { add, remove, sizeOf } from './connections.js';
@@ -42,6 +47,8 @@ interface Arrival {
   /** The address, which takes turns here as orgs do elsewhere. */
   readonly org: string;
   readonly socket: Socket;
+  readonly addresses: Readonly<Record<'remoteAddress' | 'remoteFamily' | 'localAddress', string | undefined>> &
+    Readonly<Record<'remotePort' | 'localPort', number | undefined>>;
   received: Buffer;
   state: 'Reading' | 'Waiting' | 'Running';
   /** Ends it when its state lasts too long. */
@@ -60,6 +67,8 @@ export function openHandshakes(
   /** By their ends. */
   const arrivals = new Map<string, Arrival>();
   const ofNetwork = new Map<string, number>();
+  /** Those whose handshake has begun, by what Node has of them. */
+  const begun = new WeakMap<object, Arrival>();
   let running = 0;
   let isGoing = false;
 
@@ -81,7 +90,11 @@ export function openHandshakes(
       else if (arrival.state === 'Reading' && hasFirstRecord(arrival.received)) wait(arrival);
     };
     const timer = setTimeout(() => socket.destroy(), waitMs);
-    const arrival: Arrival = { ends, org: network, socket, received: Buffer.alloc(0), state: 'Reading', timer, read };
+    const { remotePort, remoteFamily, localAddress, localPort } = socket;
+    const addresses = { remoteAddress, remotePort, remoteFamily, localAddress, localPort };
+    const arrival: Arrival = {
+      ...{ ends, org: network, socket, addresses, received: Buffer.alloc(0), state: 'Reading', timer, read },
+    };
     arrivals.set(ends, arrival);
     add(ofNetwork, network);
     socket.on('readable', read);
@@ -119,7 +132,17 @@ export function openHandshakes(
     socket.off('readable', arrival.read);
     socket.unshift(arrival.received);
     arrival.received = Buffer.alloc(0);
-    takeIn?.call(server, socket);
+    const sliced = new SlicedConnection(socket, arrival.org);
+    begun.set(sliced, arrival);
+    takeIn?.call(server, sliced);
+  }
+
+  /** The encrypted side knows its own stream only: what it is asked about the connection is what the arrival knew. */
+  function secured(tls: TLSSocket): void {
+    const arrival = begun.get(streamOf(tls));
+    if (arrival === undefined) return;
+    for (const [name, value] of Object.entries(arrival.addresses)) Object.defineProperty(tls, name, { value });
+    leave(arrival);
   }
 
   /** Its handshake has ended, or the connection has. */
@@ -139,7 +162,7 @@ export function openHandshakes(
   const [takeIn] = server.listeners('connection');
   server.removeAllListeners('connection');
   server.on('connection', arrive);
-  server.prependListener('secureConnection', (socket) => leave(arrivals.get(endsOf(socket))));
+  server.prependListener('secureConnection', secured);
 
   return {
     get running() {
@@ -153,6 +176,15 @@ export function openHandshakes(
 
 function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+/** Node keeps what it reads from behind its own wrapper of a stream, and has no public name for that. */
+function streamOf(tls: TLSSocket): object {
+  const { _handle: handle } = tls as unknown as {
+    _handle?: Readonly<Record<'_parentWrap', { stream?: object } | undefined>>;
+  };
+  const wrapper = handle?.['_parentWrap'];
+  return wrapper?.stream ?? tls;
 }
 
 const HEADER_BYTES = 5;

@@ -79,7 +79,14 @@ export async function openHttp(deps: HttpDeps): Promise<Http> {
   const secure =
     tls &&
     createTlsServer(
-      { ...SERVER_OPTIONS, ecdhCurve: CURVES, key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] },
+      {
+        ...SERVER_OPTIONS,
+        allowHalfOpen: true,
+        ecdhCurve: CURVES,
+        key: tls.key,
+        cert: tls.cert,
+        ALPNProtocols: ['http/1.1'],
+      },
       onRequest,
     );
   const handshakes = secure && openHandshakes(secure, connections.hasRoom);

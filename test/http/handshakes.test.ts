@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { once } from 'node:events';
 import { createServer, request } from 'node:https';
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { CURVES, openHandshakes, type Handshakes, type HandshakeTimes } from '../../http/handshakes.js';
 import { makeAuthority, makeServer, type KeyedCertificate } from '../../src/app/tls/make-certificates.js';
@@ -184,4 +185,56 @@ test('a connection whose handshake waits counts for its address like those witho
   await until('it is closed', () => fourth.socket.closed);
   t.false(waits?.socket.closed);
   for (const socket of [known, third]) socket.destroy();
+});
+
+test('records of one byte each are read in pieces, with turns of the loop for others, and their sender keeps its address', async (t) => {
+  let seen: { readonly address: string | undefined; readonly bytes: number; readonly turns: number } | undefined;
+  const server = createServer({ ...tls, ecdhCurve: CURVES, allowHalfOpen: true }, (asked, response) => {
+    let bytes = 0;
+    let turns = 0;
+    let going = true;
+    const count = (): void => void (going && ((turns += 1), setImmediate(count)));
+    count();
+    asked.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    asked.once('end', () => {
+      going = false;
+      seen = { address: asked.socket.remoteAddress, bytes, turns };
+      response.end('served');
+    });
+  });
+  const handshakes = openHandshakes(server, () => true, LONG);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    handshakes.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const raw = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const held: Buffer[] = [];
+  let holds = false;
+  const through = new Duplex({
+    read: () => undefined,
+    write(chunk: Buffer, _encoding, done) {
+      if (holds) held.push(chunk);
+      else raw.write(chunk);
+      done();
+    },
+  });
+  raw.on('data', (chunk: Buffer) => through.push(chunk));
+  const client = connectTls({ socket: through, rejectUnauthorized: false });
+  t.teardown(() => raw.destroy());
+  await once(client, 'secureConnect');
+  const length = 10_000;
+  client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`);
+  holds = true;
+  // Each by itself: what waits together goes into one record.
+  for (let at = 0; at < length; at += 1) await new Promise((resolve) => client.write('x', resolve));
+  await until('all of it is encrypted', () => Buffer.concat(held).length >= length * 22);
+  raw.write(Buffer.concat(held));
+  const received = await until('the request is served', () => seen);
+  t.is(received.address, '127.0.0.1');
+  t.is(received.bytes, length);
+  // 220,000 bytes in pieces of at most 16 KiB.
+  t.true(received.turns >= 12, `${received.turns} turns`);
 });
