@@ -193,6 +193,13 @@ test('what a credential rests on ends it when its deletion begins, however long 
   await ends(key, `${ACCOUNTS}/held-key`, 403);
 });
 
+test('a key takes no finalizer, since nothing could remove it again', async (t) => {
+  const made = await owner.post(KEYS, objectOf('APIKey', 'held', {}, { finalizers: ['example.org/held'] }));
+  t.is(made.status, 422, made.text);
+  t.is(textAt(listAt(made.body, 'details', 'causes')[0], 'field'), 'metadata.finalizers');
+  t.regex(textAt(made.body, 'fix'), /without metadata\.finalizers/);
+});
+
 test('an Admin makes no Owner, and no key of his is an operator', async (t) => {
   const { key } = await memberWith('Admin');
   t.is((await key.post(MEMBERS, objectOf('Member', 'usurper', { email: 'u@example.org', role: 'Owner' }))).status, 403);
