@@ -137,8 +137,9 @@ export async function ensureBootstrapOrg(deps: OrgDeps): Promise<void> {
 }
 
 /** One more Owner key of the bootstrap org, with the operator's scope. The caller writes it where only the owner reads. */
-export function bootstrapKey(deps: OrgDeps): Promise<string> {
-  return ownerKey(BOOTSTRAP_ORG, `owner-${hex(deps)}`, ['*:*', 'operator:*'], deps);
+export async function bootstrapKey(deps: OrgDeps): Promise<string> {
+  const member = await ownerIn(BOOTSTRAP_ORG, deps);
+  return ownerKey(BOOTSTRAP_ORG, `owner-${hex(deps)}`, ['*:*', 'operator:*'], deps, member);
 }
 
 /** Writes what is absent or different, leaves alone what is equal. */

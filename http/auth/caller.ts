@@ -26,7 +26,10 @@ export interface KnownCaller {
   readonly sources: readonly string[];
 }
 
-/** Undefined: the credential stands for nothing any more, or for something that is no caller of this API (an attempt). */
+/**
+ * Undefined: the credential stands for nothing any more, or for something that is no caller of this API (an attempt).
+ * An object whose deletion has begun counts as gone, however long a finalizer holds it.
+ */
 export async function makeCaller(
   sha256: string,
   credential: StoredCredential,
@@ -35,11 +38,15 @@ export async function makeCaller(
   const detail = credentialDetail(credential.detail);
   if (detail === undefined) return undefined;
   const { org } = credential.address;
-  const own = await principals(credential.address);
+  const standing: Principals = async (address) => {
+    const object = await principals(address);
+    return object?.metadata.deletionTimestamp === undefined ? object : undefined;
+  };
+  const own = await standing(credential.address);
   if (own === undefined || own.metadata.uid !== credential.uid) return undefined;
   const address = principalAddress(org, detail);
   const makers = (detail.boundTo ?? []).map((name): Address => ({ org, kind: 'Member', project: '', name }));
-  const [principal, ...others] = await Promise.all([address, ...makers].map(principals));
+  const [principal, ...others] = await Promise.all([address, ...makers].map(standing));
   const bounds = [principal, ...others].map((object, at) => object && asPrincipal(makers[at - 1] ?? address, object));
   const grant = effectiveGrant(detail, bounds, org);
   const caller: Caller = {

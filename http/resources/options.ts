@@ -89,6 +89,11 @@ export function checkIdempotencyKey(key: string): void {
   }
 }
 
+/** Of a request that runs or writes each time it comes: its client counts on a second one doing nothing, so the header is refused. */
+export function refuseIdempotencyKey(x: Exchange, why: string, fix?: string): void {
+  if (x.header('idempotency-key') !== undefined) throw refuse('BadRequest', why, { fix });
+}
+
 function readIdempotency(x: Exchange, body: Buffer): WriteOptions['idempotency'] {
   const key = x.header('idempotency-key');
   if (key === undefined) return undefined;

@@ -8,6 +8,7 @@ import type { Exchange } from '../exchange.js';
 import type { CollectionRouteTarget } from '../target.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
+import { refuseIdempotencyKey } from '../resources/options.js';
 import type { ServerContext } from '../server-context.js';
 import { sendBytes } from './transfer.js';
 
@@ -70,9 +71,7 @@ async function upload(x: Exchange, context: ServerContext, caller: Caller, proje
   if (project === CATALOG_PROJECT) throw catalogIsReadOnly();
   requireScope(caller, WRITE, project);
   await requireProject(x, context, caller.org, project);
-  if (x.header('idempotency-key') !== undefined) {
-    throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');
-  }
+  refuseIdempotencyKey(x, 'a streamed body takes no Idempotency-Key: a blob is its own key and can be sent again');
   if (x.header('content-encoding') !== undefined) {
     throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are stored as they are sent');
   }

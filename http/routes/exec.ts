@@ -15,6 +15,7 @@ import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
+import { refuseIdempotencyKey } from '../resources/options.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
@@ -39,6 +40,11 @@ export async function serveExec(
   if (x.method !== 'POST') throw methodNotAllowed(x, ['POST']);
   x.verb = 'exec';
   const address = addressOf(caller, kind, project, name, 'exec');
+  refuseIdempotencyKey(
+    x,
+    'exec takes no Idempotency-Key: a command that is sent again runs again',
+    'Start the command with POST …/processes, which runs it once for each Idempotency-Key, or leave the header out.',
+  );
   const { command, stdin } = await readCommand(x, context.bodies, await context.bodies.read(x));
   const stopping = new AbortController();
   // Most commands end within the time of a drain. One that does not ends with the service, and its caller is told.

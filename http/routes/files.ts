@@ -16,6 +16,7 @@ import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
+import { refuseIdempotencyKey } from '../resources/options.js';
 import { readFlag } from '../resources/versions.js';
 import { JSON_TYPE, reply, replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
@@ -150,6 +151,11 @@ function conditionsOf(x: Exchange): Pick<WriteOrder, 'ifMatch' | 'ifNoneMatch'> 
 }
 
 async function remove(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
+  refuseIdempotencyKey(
+    x,
+    'a deletion of files takes no Idempotency-Key: sent again, it deletes what is there then',
+    'Send If-Match with the ETag of the file instead.',
+  );
   const release = context.streams.add(x, { allows, end: () => undefined });
   try {
     await context.files.remove(place, conditionsOf(x), x.gone);

@@ -24,6 +24,7 @@ import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBody } from '../resources/parse.js';
 import { readFlag } from '../resources/versions.js';
+import { refuseIdempotencyKey } from '../resources/options.js';
 import type { ServerContext } from '../server-context.js';
 import { readCommand } from './command-body.js';
 import { readEpoch } from './epoch.js';
@@ -180,8 +181,7 @@ async function feed(place: Place, process: ProcessName, data: Buffer): Promise<v
 
 async function write(place: Place, process: ProcessName): Promise<void> {
   const { x, context } = place;
-  if (x.header('idempotency-key') !== undefined)
-    throw refuse('BadRequest', 'Idempotency-Key is not supported for streamed bodies');
+  refuseIdempotencyKey(x, 'input takes no Idempotency-Key: what is sent again is written again');
   const end = readFlag(x.query, 'end') ?? false;
   const data = await context.bodies.take(x);
   const written = await give(place, process, data, end);
@@ -222,6 +222,11 @@ async function give(place: Place, process: ProcessName, data: Buffer, end: boole
 
 async function signal(place: Place, process: ProcessName): Promise<void> {
   const { x, context, address } = place;
+  refuseIdempotencyKey(
+    x,
+    'a signal takes no Idempotency-Key: one that is sent again is delivered again',
+    'Leave the header out, and read the process before the signal is sent again.',
+  );
   const asked = await readBody(x, context.bodies, await context.bodies.read(x), signalBody);
   const outcome = await context.commands.signalProcess(address, process, asked.signal, context.deadlines.current());
   if (outcome === 'Gone') throw await gone(place, process);

@@ -26,6 +26,7 @@ import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { readInput } from '../input.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
+import { refuseIdempotencyKey } from '../resources/options.js';
 import type { ServerContext } from '../server-context.js';
 import type { Stream } from '../streams.js';
 import { acceptWebSocket, closeReason, demandWebSocket, heartbeat } from '../websocket.js';
@@ -59,6 +60,11 @@ export async function serveTerminal(
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'terminal';
   const address = addressOf(caller, kind, project, name, 'exec');
+  refuseIdempotencyKey(
+    x,
+    'a terminal takes no Idempotency-Key: each connection starts a program of its own',
+    'Leave the header out.',
+  );
   const epoch = readEpoch(x);
   const terminal: TerminalSize = { columns: readSide(x, 'cols', 80), rows: readSide(x, 'rows', 24) };
   const asked = x.query.getAll('command');

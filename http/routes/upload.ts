@@ -2,6 +2,7 @@
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { Exchange } from '../exchange.js';
+import { refuseIdempotencyKey } from '../resources/options.js';
 import type { ServerContext } from '../server-context.js';
 
 /** An upload that brings nothing for this long is cut, ms. It may take as long as it likes otherwise. */
@@ -14,9 +15,7 @@ export async function takeBody(
   allows: (caller: Caller) => boolean,
   take: (body: AsyncIterator<Uint8Array>, length: number | undefined) => Promise<void>,
 ): Promise<void> {
-  if (x.header('idempotency-key') !== undefined) {
-    throw refuse('BadRequest', 'a streamed body takes no Idempotency-Key: sent again, it leaves the same files');
-  }
+  refuseIdempotencyKey(x, 'a streamed body takes no Idempotency-Key: sent again, it leaves the same files');
   if (x.header('content-encoding') !== undefined) {
     throw refuse('UnsupportedMediaType', 'content-encoding is not supported: the bytes are taken as they are sent', {
       fix: 'Send the body as it is, without the header Content-Encoding.',

@@ -165,6 +165,41 @@ test('a key acts within the role its member has now', async (t) => {
   t.true(await ends(), 'what is open ends with it');
 });
 
+test('what a credential rests on ends it when its deletion begins, however long a finalizer holds it', async (t) => {
+  const held = { finalizers: ['example.org/held'] };
+  const ends = async (key: Client, to: string, status: number): Promise<void> => {
+    t.is((await key.get(ACCOUNTS)).status, 200, to);
+    const over = await openWatch(key);
+    t.is((await owner.merge(to, { metadata: held })).status, 200, to);
+    t.is((await owner.remove(to)).status, 200, to);
+    t.is((await key.get(ACCOUNTS)).status, status, to);
+    t.true(await over(), `what is open ends with ${to}`);
+    t.truthy(textAt((await owner.get(to)).body, 'metadata', 'deletionTimestamp'), 'it is still there');
+    t.is((await owner.merge(to, { metadata: { finalizers: null } })).status, 200, to);
+    t.is((await owner.get(to)).status, 404, to);
+  };
+  const ada = await memberWith('Developer');
+  await ends(ada.key, `${MEMBERS}/${ada.name}`, 403);
+  const [maker, other] = [await memberWith('Admin'), await memberWith('Developer')];
+  await ends(await keyOf({ member: other.name }, maker.key), `${MEMBERS}/${maker.name}`, 403);
+  t.is((await other.key.get(ACCOUNTS)).status, 200, 'what rests on others goes on');
+  const robot = { scopes: ['serviceaccounts:read'] };
+  for (const name of ['held-token', 'held-key']) {
+    t.is((await owner.post(ACCOUNTS, objectOf('ServiceAccount', name, robot))).status, 201);
+  }
+  const issued = await owner.post(`${ACCOUNTS}/held-token/tokens`, { expiresIn: '10m' });
+  await ends(clientWith(service.url, textAt(issued.body, 'status', 'token')), `${ACCOUNTS}/held-token`, 401);
+  const key = await keyOf({ serviceAccount: { project: 'default', name: 'held-key' } });
+  await ends(key, `${ACCOUNTS}/held-key`, 403);
+});
+
+test('a key takes no finalizer, since nothing could remove it again', async (t) => {
+  const made = await owner.post(KEYS, objectOf('APIKey', 'held', {}, { finalizers: ['example.org/held'] }));
+  t.is(made.status, 422, made.text);
+  t.is(textAt(listAt(made.body, 'details', 'causes')[0], 'field'), 'metadata.finalizers');
+  t.regex(textAt(made.body, 'fix'), /without metadata\.finalizers/);
+});
+
 test('an Admin makes no Owner, and no key of his is an operator', async (t) => {
   const { key } = await memberWith('Admin');
   t.is((await key.post(MEMBERS, objectOf('Member', 'usurper', { email: 'u@example.org', role: 'Owner' }))).status, 403);
@@ -231,6 +266,22 @@ test('the last Owner and the last key of an Owner stay, and an operator makes a 
   const keyed = { 'idempotency-key': 'way-back' };
   const once = await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed);
   t.deepEqual((await owner.post('/ops/v1/orgs/lonely/keys', {}, keyed)).body, once.body);
+});
+
+test('an Owner whose deletion has begun is no Owner who stays', async (t) => {
+  const org = await owner.post('/ops/v1/orgs', { name: 'parting' });
+  const key = clientWith(service.url, textAt(org.body, 'key'));
+  const held = { finalizers: ['example.org/held'] };
+  const ada = objectOf('Member', 'ada', { email: 'a@example.org', role: 'Owner' }, held);
+  t.is((await key.post(MEMBERS, ada)).status, 201);
+  const adas = await keyOf({}, await keyOf({ member: 'ada' }, key)); // bound to no other Owner
+  t.is((await key.remove(`${MEMBERS}/ada`)).status, 200);
+  t.is((await adas.get(MEMBERS)).status, 403);
+  for (const to of [`${MEMBERS}/owner`, `${KEYS}/owner-${textAt(org.body, 'org').slice(2)}`]) {
+    const refused = await key.remove(to);
+    t.is(refused.status, 403, refused.text);
+    t.regex(refused.text, /without an Owner/);
+  }
 });
 
 test('a collection of which one may not be deleted is refused whole, with its names, and so is its dry run', async (t) => {

@@ -137,6 +137,18 @@ test('a revoked key is refused at once when it is forgotten', async (t) => {
   t.is((await api.call(`${SECRETS}/a`)).status, 401);
 });
 
+test('a key whose own deletion has begun is Unauthorized', async (t) => {
+  const api = await openTestApi(t);
+  await api.make('Secret', 'secrets', 'a');
+  t.is((await api.call(`${SECRETS}/a`)).status, 200);
+  const key = { org: 'acme', kind: 'APIKey', project: '', name: 'owner-key' };
+  const { metadata, ...rest } = object('APIKey', 'owner-key', '');
+  const deletionTimestamp = '2026-01-02T03:04:05Z';
+  await api.resources.put(key, { ...rest, metadata: { ...metadata, deletionTimestamp } });
+  api.http.authenticator.forget(key);
+  t.is((await api.call(`${SECRETS}/a`)).status, 401);
+});
+
 interface Lookups {
   readonly authenticator: Authenticator;
   /** Hashes that are being looked up, in order; `answer` ends a look-up. */

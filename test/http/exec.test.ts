@@ -3,6 +3,7 @@ import test from 'ava';
 import { refuse } from '../../src/api/refusal.js';
 import type { Command, Commands } from '../../actors/work/commands.js';
 import type { ExecEnd, Execution } from '../../src/engines/compute/contract/engine.js';
+import { printProcessId } from '../../http/routes/process-id.js';
 import { until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openTestApi, type TestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
@@ -174,6 +175,30 @@ test('a wrong request is refused by its field, before anything runs', async (t) 
   t.is((await run(api, { command: ['a'] }, {}, '?epoch=0')).status, 400);
   t.is((await run(api, { command: ['a'] }, bearer(KEYS.viewer))).status, 403);
   t.is((await api.call(EXEC)).status, 405);
+  t.is(seen.request, undefined);
+});
+
+test('an Idempotency-Key, which would not keep a command from running twice, is refused, and nothing runs', async (t) => {
+  const seen = fresh();
+  const api = await openTestApi(t, { commands: scripted({}, seen) });
+  const keyed = { 'idempotency-key': 'k-1' };
+  const answer = await run(api, { command: ['true'] }, keyed);
+  t.is(answer.status, 400);
+  const said = await json(answer);
+  t.regex(String(at(said, 'message')), /Idempotency-Key/);
+  t.regex(String(at(said, 'fix')), /…\/processes/);
+  const box = `${IN_DEFAULT}/sandboxes/box`;
+  for (const [method, path] of [
+    ['GET', 'terminal'],
+    ['DELETE', 'files?path=/a'],
+    ['POST', `processes/${printProcessId({ uid: 'u-1', epoch: 2, id: 'a' })}/signals`],
+    ['POST', 'files/archive?path=/a'],
+  ] as const) {
+    const body = path.endsWith('signals') ? JSON.stringify({ signal: 'SIGHUP' }) : null;
+    const refused = await api.call(`${box}/${path}`, { method, body, headers: keyed });
+    t.is(refused.status, 400, path);
+    t.regex(String(at(await json(refused), 'message')), /Idempotency-Key/, path);
+  }
   t.is(seen.request, undefined);
 });
 

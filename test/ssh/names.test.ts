@@ -2,7 +2,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { connectOf, readSshUser, sshUser } from '../../src/kinds/workspace/connect.js';
+import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import { keysOf } from '../../http/ssh/keys.js';
+import { membersOf } from '../../http/ssh/members.js';
 import type { MemberSpec } from '../../src/kinds/member/schema.js';
 
 const label = fc.stringMatching(/^[a-z0-9](?:[-a-z0-9]{0,8}[a-z0-9])?$/);
@@ -40,6 +42,12 @@ test('what can be the name of none is none', (t) => {
 });
 
 const line = (text: string): string => `ssh-ed25519 ${text}`;
+const memberMeta = { name: 'ada', uid: 'u-1', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' };
+
+async function* pagesOf(bodies: readonly Buffer[]): AsyncGenerator<readonly Buffer[]> {
+  yield bodies;
+}
+
 const member = (spec: Partial<MemberSpec>): MemberSpec => ({ email: 'a@b.c', role: 'Developer', ...spec });
 
 test('a Workspace without keys takes those of the members who may use the project', async (t) => {
@@ -54,6 +62,16 @@ test('a Workspace without keys takes those of the members who may use the projec
   t.deepEqual(await keysOf({}, place, members), [line('everywhere'), line('here')]);
   t.deepEqual(await keysOf({ sshKeys: [] }, place, members), [line('everywhere'), line('here')]);
   t.deepEqual(await keysOf({ sshKeys: [line('own')] }, place, members), [line('own')]);
+});
+
+test('a member whose deletion has begun opens nothing any more', async (t) => {
+  const bodies = [undefined, '2026-01-02T03:04:05Z'].map((deletionTimestamp) => {
+    const metadata = { ...memberMeta, deletionTimestamp };
+    const object = { apiVersion: 'v1', kind: 'Member', metadata, spec: member({}), status: {} };
+    return stampVersion(encodeObject(object), 1);
+  });
+  const members = membersOf({ list: async () => ({ items: pagesOf(bodies) }) as never });
+  t.is((await members('o-1')).length, 1);
 });
 
 test('a status names only the endpoints of its tools', (t) => {

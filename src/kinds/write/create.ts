@@ -10,7 +10,7 @@ import { rfc3339 } from '../../api/time.js';
 import { obstruct } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkNewName, checkType } from './identity.js';
-import { writableOf } from './metadata.js';
+import { checkNewFinalizers, writableOf } from './metadata.js';
 import { planOf } from './plan.js';
 import { refused, targetOf } from './prepared.js';
 import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
@@ -44,6 +44,8 @@ export function prepareCreate(
   const spec = readSpec(kind, body['spec'], complaints);
   const badName = checkNewName(kind, address.name, input?.generateName);
   if (badName !== undefined) complaints.causes.unshift(badName);
+  const lasting = input && checkNewFinalizers(kind, input);
+  if (lasting !== undefined) complaints.causes.push(lasting);
   const judged = judgeFields(complaints, ctx);
   if (input !== undefined) {
     const mismatch = checkAddress(address, input);
@@ -53,7 +55,10 @@ export function prepareCreate(
       return refused({ code: 'BadRequest', message, target });
     }
   }
-  if (input === undefined || complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
+  if (input === undefined || complaints.causes.length > 0) {
+    const fix = lasting && `Create the ${kind.kind} without metadata.finalizers.`;
+    return refused({ ...invalid(target, complaints.causes), fix });
+  }
   const unsupported = checkSupported(kind, address.project, spec, ctx, target);
   if (unsupported !== undefined && !ctx.dryRun) return refused(unsupported);
   const warnings = [...judged, ...warningOf(kind, unsupported)];

@@ -3,6 +3,7 @@ import { equalJson } from '../../api/equal.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import type { ObjectMeta } from '../../api/object.js';
 import type { Cause } from '../../api/refusal.js';
+import type { KindDefinition } from '../kind.js';
 
 export type WritableMeta = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers' | 'ownerReferences'>;
 
@@ -40,6 +41,16 @@ export function checkFinalizers(current: ObjectMeta, next: WritableMeta): Cause 
     field: 'metadata.finalizers',
     reason: 'FieldValueForbidden',
     message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`,
+  };
+}
+
+/** An object that no client can change keeps its finalizers for ever, so a new one takes none. */
+export function checkNewFinalizers({ kind, operations }: KindDefinition, input: MetadataInput): Cause | undefined {
+  if (isEmpty(input.finalizers) || operations.has('patch') || operations.has('replace')) return undefined;
+  return {
+    field: 'metadata.finalizers',
+    reason: 'FieldValueForbidden',
+    message: `Forbidden: ${kind} objects cannot be changed, so a finalizer could never be removed`,
   };
 }
 

@@ -1,5 +1,6 @@
 import test from 'ava';
 import * as fc from 'fast-check';
+import type { KindDefinition } from '../../../src/kinds/kind.js';
 import { prepareCreate } from '../../../src/kinds/write/create.js';
 import { nameForCreate } from '../../../src/kinds/write/identity.js';
 import { address, body, context, expectPrepared, memberOf, sampleKind, verdict } from './sample.js';
@@ -284,4 +285,18 @@ test('any JSON object is prepared or refused, never thrown at, and changes neith
     { numRuns: 1000 },
   );
   t.deepEqual(Object.keys(Object.prototype), []);
+});
+
+test('an object that no client can change takes no finalizer', (t) => {
+  const held = body({}, { finalizers: ['example.org/held'] });
+  t.is(verdict(create(held)), 'prepared');
+  for (const operation of ['patch', 'replace'] as const) {
+    const changed = { ...sampleKind, operations: new Set([operation]) };
+    t.is(verdict(prepareCreate(changed, address, held, context())), 'prepared', operation);
+  }
+  const fixed: KindDefinition = { ...sampleKind, operations: new Set(['list', 'create', 'read', 'delete']) };
+  const refused = prepareCreate(fixed, address, held, context());
+  t.is(verdict(refused), 'Invalid metadata.finalizers/FieldValueForbidden');
+  t.is(refused.outcome === 'Refused' && refused.refusal.fix, 'Create the Job without metadata.finalizers.');
+  t.is(verdict(prepareCreate(fixed, address, body({}, { finalizers: [] }), context())), 'prepared');
 });

@@ -4,6 +4,7 @@ import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { zBytes, zCpu, zDuration, zUsd } from '../../../src/api/schema.js';
 import { isObject } from '../../../src/api/safe-value.js';
+import { EVERY_OPERATION } from '../../../src/kinds/declare.js';
 import type { KindDefinition } from '../../../src/kinds/kind.js';
 import type { DecisionContext } from '../../../src/kinds/machine.js';
 import { prepareCreate } from '../../../src/kinds/write/create.js';
@@ -47,7 +48,7 @@ export const sampleKind: KindDefinition = {
   scope: 'project',
   group: 'api',
   version: 'v1',
-  operations: new Set(),
+  operations: EVERY_OPERATION,
   description: 'A sample.',
   schema: {
     spec: sampleSpec,
