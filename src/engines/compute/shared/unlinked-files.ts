@@ -1,5 +1,5 @@
 /**
- * Measures what the processes of work hold open though it has no name any more: it takes the disk as before, and no walk over directories
+ * Measures what the processes of work hold open or mapped though it has no name any more: it takes the disk as before, and no walk over directories
  * finds it. Files that are on their way in a message between two processes are not seen: no list of the kernel has them.
  */
 import { stat } from 'node:fs/promises';
@@ -14,6 +14,8 @@ export interface Holder {
 
 /** I10. Files of one piece of work that are looked at; work with more has too many. */
 export const MOST_UNLINKED = 2_000;
+/** Directories of one `find`: the kernel takes a command line of 2 MiB. */
+const AT_ONCE = 4_000;
 
 export interface Unlinked {
   readonly bytes: number;
@@ -23,18 +25,22 @@ export interface Unlinked {
 
 /** One answer for each. `find` reads the links, so that a thousand open files cost this process nothing. */
 export async function measureUnlinked(holders: readonly Holder[], signal: AbortSignal): Promise<readonly Unlinked[]> {
-  const places = holders.flatMap(({ processes }) => processes.map((id) => `/proc/${id}/fd`));
+  const places = holders.flatMap(({ processes }) =>
+    processes.flatMap((id) => [`/proc/${id}/fd`, `/proc/${id}/map_files`]),
+  );
   if (places.length === 0) return holders.map(() => ({ bytes: 0, files: 0 }));
-  const args = [...places, '-mindepth', '1', '-maxdepth', '1', '-lname', '* (deleted)', '-print'];
-  // Processes that end meanwhile are complained about and left out.
-  const { stdout } = await runTool({ file: 'find', args, signal });
   const found = new Map<string, string[]>();
-  for (const path of stdout.split('\n')) {
-    const [, , id] = path.split('/');
-    if (id === undefined) continue;
-    const others = found.get(id);
-    if (others === undefined) found.set(id, [path]);
-    else others.push(path);
+  for (let from = 0; from < places.length; from += AT_ONCE) {
+    const args = [...places.slice(from, from + AT_ONCE), '-mindepth', '1', '-maxdepth', '1', '-lname', '* (deleted)'];
+    // Processes that end meanwhile are complained about and left out.
+    const { stdout } = await runTool({ file: 'find', args, signal });
+    for (const path of stdout.split('\n')) {
+      const [, , id] = path.split('/');
+      if (id === undefined) continue;
+      const others = found.get(id);
+      if (others === undefined) found.set(id, [path]);
+      else others.push(path);
+    }
   }
   const sums: Unlinked[] = [];
   for (const { processes, paths } of holders) {
