@@ -449,3 +449,18 @@ for (const propagationPolicy of ['Background', 'Foreground']) {
     t.is((await owner.get(blob)).status, 404, 'another project of that name cannot read what the old one stored');
   });
 }
+
+test("a project whose content is gone goes with its client's finalizer, and says until then that it is empty", async (t) => {
+  const finalizers = ['example.com/hold'];
+  const project = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'held', finalizers } };
+  t.is((await owner.post('/api/v1/namespaces', project)).status, 201);
+  const read = () => owner.get('/api/v1/namespaces/held');
+  t.is((await owner.remove('/api/v1/namespaces/held')).status, 200);
+  await until('its content is gone', async () => listAt((await read()).body, 'metadata', 'finalizers').length === 1);
+  const [condition] = listAt((await read()).body, 'status', 'conditions');
+  t.like(condition, { type: 'ContentRemaining', status: 'False' });
+  const labelled = await owner.merge('/api/v1/namespaces/held', { metadata: { labels: { a: 'b' } } });
+  t.deepEqual(listAt(labelled.body, 'metadata', 'finalizers'), finalizers);
+  t.is((await owner.merge('/api/v1/namespaces/held', { metadata: { finalizers: null } })).status, 200);
+  t.is((await read()).status, 404);
+});

@@ -155,6 +155,21 @@ test('Attempts that an older version left without an owner are opened at the nex
   t.deepEqual(active, [['left']]);
 });
 
+test('a project that was under deletion before projects were woken is woken at the next start, and no other', async (t) => {
+  const postgres = await openEmpty(t);
+  await migrate(postgres);
+  const text = `INSERT INTO objects (org, kind, project, name, uid, version, active, private_format, body)
+    SELECT 'o', kind, '', name, name, 1, false, 0, body FROM (VALUES
+      ('Namespace', 'going', '{"metadata":{"deletionTimestamp":"2026-01-02T00:00:00Z"}}'),
+      ('Namespace', 'stays', '{"metadata":{}}'),
+      ('Member', 'other', '{"metadata":{"deletionTimestamp":"2026-01-02T00:00:00Z"}}')) AS v (kind, name, body)`;
+  await postgres.write({ name: 'objects', text });
+  const found = (await readMigrations()).find(({ name }) => name === '0162_projects_under_deletion');
+  await postgres.write({ name: 'again', text: found?.sql ?? '' });
+  const active = await postgres.readRows<[string]>({ name: 'active', text: 'SELECT name FROM objects WHERE active' });
+  t.deepEqual(active, [['going']]);
+});
+
 test('a process that takes the lease from a newer one gives it up at once and says so', async (t) => {
   const { url } = await openTestDatabase(t);
   const openOne = async () => {

@@ -3,7 +3,8 @@
  *
  * Deletion: a finalizer holds the object while passes of `CollectProject` ask for the deletion of what is there and count
  * what remains. Each answer either ends it (nothing remains) or arms the next pass, so a pass that is lost, repeated or
- * overtaken by a late create does no harm. A client cannot take the finalizer away.
+ * overtaken by a late create does no harm. A client cannot take the finalizer away. It goes once nothing remains and does not come
+ * back, however long the finalizers of others still hold the object.
  */
 import { API_GROUP, CATALOG_PROJECT } from '../../brand.js';
 import { setCondition } from '../../api/conditions.js';
@@ -24,9 +25,27 @@ const COLLECT = 'collect';
 /** Long enough for running work to take its SIGTERM, short enough to watch. */
 const NEXT_PASS_MS = 1000;
 
-function held(here: Here): readonly string[] {
-  const finalizers = here.object.metadata.finalizers ?? [];
-  return finalizers.includes(CONTENT_FINALIZER) ? finalizers : [...finalizers, CONTENT_FINALIZER];
+function isHeld({ metadata }: Here['object']): boolean {
+  return metadata.finalizers?.includes(CONTENT_FINALIZER) === true;
+}
+
+function held({ object }: Here): readonly string[] {
+  const finalizers = object.metadata.finalizers ?? [];
+  return isHeld(object) ? finalizers : [...finalizers, CONTENT_FINALIZER];
+}
+
+/** A client may have taken the finalizer away. One under deletion that was without it before has been proven empty. */
+function update(here: Here, before: Here['object']): PlainDecision<NamespaceStatus> {
+  const { status, metadata } = here.object;
+  const isEmpty = metadata.deletionTimestamp !== undefined && !isHeld(before);
+  return next<NamespaceStatus>(status, isEmpty ? {} : { finalizers: held(here) });
+}
+
+function remove(here: Here, pass: Effect): PlainDecision<NamespaceStatus> {
+  const { status } = here.object;
+  // Asked for again; a deletion takes no finalizer of the service away, so it has been proven empty.
+  if (status.phase === 'Terminating' && !isHeld(here.object)) return next<NamespaceStatus>(status);
+  return next<NamespaceStatus>({ ...status, phase: 'Terminating' }, { finalizers: held(here), effects: [pass] });
 }
 
 function forbidden(name: string, what: string, fix: string): PlainDecision<NamespaceStatus> {
@@ -54,27 +73,26 @@ function create(here: Here): PlainDecision<NamespaceStatus> {
 }
 
 function collected(here: Here, remaining: number, context: DecisionContext): PlainDecision<NamespaceStatus> {
-  const { object } = here;
-  if (object.metadata.deletionTimestamp === undefined) return IGNORED;
-  if (remaining === 0) {
-    const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== CONTENT_FINALIZER);
-    const gone: readonly Effect[] = finalizers.length === 0 ? [{ type: 'DeleteSelf' }] : [];
-    return next<NamespaceStatus>(object.status, { finalizers, effects: gone });
+  const { metadata, status: before } = here.object;
+  if (metadata.deletionTimestamp === undefined) return IGNORED;
+  const condition =
+    remaining === 0
+      ? { status: 'False' as const, reason: 'ContentRemoved', message: '' }
+      : {
+          status: 'True' as const,
+          reason: 'SomeResourcesRemain',
+          message: `${remaining} objects are still in the project`,
+        };
+  const conditions = setCondition(before.conditions, { type: 'ContentRemaining', ...condition }, context.now);
+  const status: NamespaceStatus = { ...before, phase: 'Terminating', conditions: [...conditions] };
+  if (remaining > 0) {
+    return next<NamespaceStatus>(status, {
+      effects: [{ type: 'ArmTimer', timer: COLLECT, at: context.now + NEXT_PASS_MS }],
+    });
   }
-  const conditions = setCondition(
-    object.status.conditions,
-    {
-      type: 'ContentRemaining',
-      status: 'True',
-      reason: 'SomeResourcesRemain',
-      message: `${remaining} objects are still in the project`,
-    },
-    context.now,
-  );
-  return next<NamespaceStatus>(
-    { ...object.status, phase: 'Terminating', conditions: [...conditions] },
-    { effects: [{ type: 'ArmTimer', timer: COLLECT, at: context.now + NEXT_PASS_MS }] },
-  );
+  const finalizers = (metadata.finalizers ?? []).filter((name) => name !== CONTENT_FINALIZER);
+  const gone: readonly Effect[] = finalizers.length === 0 ? [{ type: 'DeleteSelf' }] : [];
+  return next<NamespaceStatus>(status, { finalizers, effects: gone });
 }
 
 export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined, undefined, never> = {
@@ -88,15 +106,14 @@ export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined
         return create(current);
       case 'Updated':
         if (isCatalog) return forbidden(address.name, 'the catalog is read-only', 'Write into a project of your own.');
-        return next<NamespaceStatus>(object.status, { finalizers: held(current) });
+        return update(current, message.before);
       case 'DeletionRequested':
         if (isCatalog || address.name === DEFAULT_PROJECT) {
           return forbidden(address.name, 'this namespace may not be deleted', STAYS);
         }
-        return next<NamespaceStatus>(
-          { ...object.status, phase: 'Terminating' },
-          { finalizers: held(current), effects: [pass] },
-        );
+        return remove(current, pass);
+      case 'Activated':
+        return isGoing && isHeld(object) ? next<NamespaceStatus>(object.status, { effects: [pass] }) : IGNORED;
       case 'MessageReceived':
         return message.content.type === 'ProjectCollected'
           ? collected(current, message.content.remaining, context)
@@ -114,4 +131,5 @@ export const namespaceMachine: Machine<NamespaceSpec, NamespaceStatus, undefined
         return plain(current, message);
     }
   },
+  isTerminal: (status) => status.phase !== 'Terminating',
 };

@@ -5,6 +5,7 @@ import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import { namespaceKind } from '../../../src/kinds/project/index.js';
 import { CONTENT_FINALIZER } from '../../../src/kinds/project/machine.js';
+import type { NamespaceStatus } from '../../../src/kinds/project/schema.js';
 import { ask, at, decided, NOW, objectOf, owner, refusalOf, type Stored } from '../decide.js';
 
 const project = (name: string, more: object = {}) => objectOf(namespaceKind, {}, { name, ...more });
@@ -39,11 +40,9 @@ test('the catalog and the default project cannot be deleted, and the catalog not
 });
 
 test('a client cannot take the finalizer away, alive or going', (t) => {
-  for (const object of [
-    project('team'),
-    { ...going('team'), metadata: { ...going('team').metadata, finalizers: [] } },
-  ]) {
-    const after = decided(namespaceKind, at(object), { type: 'Updated', before: object, by: owner });
+  for (const before of [going('team'), project('team', { finalizers: [CONTENT_FINALIZER] })]) {
+    const object = { ...before, metadata: { ...before.metadata, finalizers: [] } };
+    const after = decided(namespaceKind, at(object), { type: 'Updated', before, by: owner });
     t.deepEqual(after.object.metadata.finalizers, [CONTENT_FINALIZER]);
   }
 });
@@ -68,6 +67,35 @@ test("another's finalizer holds the project after it is empty", (t) => {
   const empty = decided(namespaceKind, at(held), collected(0));
   t.deepEqual(empty.object.metadata.finalizers, ['example.org/audit']);
   t.deepEqual(empty.effects, []);
+});
+
+test('once its content is proven gone, no write to a project under deletion adds the finalizer again', (t) => {
+  const object = going('team');
+  const held = { ...object, metadata: { ...object.metadata, finalizers: ['example.org/audit', CONTENT_FINALIZER] } };
+  const some = decided(namespaceKind, at({ ...held, status: { phase: 'Terminating' } }), collected(2));
+  const empty = decided(namespaceKind, some, collected(0));
+  t.like((empty.object.status as NamespaceStatus).conditions?.[0], { type: 'ContentRemaining', status: 'False' });
+
+  const { finalizers: _, ...metadata } = empty.object.metadata;
+  const cleared = at({ ...empty.object, metadata });
+  const released = decided(namespaceKind, cleared, { type: 'Updated', before: empty.object, by: owner });
+  t.deepEqual(released.object.metadata.finalizers ?? [], []);
+  const labelled = decided(namespaceKind, empty, { type: 'Updated', before: empty.object, by: owner });
+  t.deepEqual(labelled.object.metadata.finalizers, ['example.org/audit']);
+  const again = decided(namespaceKind, empty, { type: 'DeletionRequested', by: owner });
+  t.deepEqual(again.object.metadata.finalizers, ['example.org/audit']);
+  t.deepEqual(again.effects, []);
+  t.is(ask(namespaceKind, empty, { type: 'Activated' }).outcome, 'Ignored');
+});
+
+test('a project under deletion whose passes have ended is collected again when it is activated', (t) => {
+  const stuck = at({ ...going('team'), status: { phase: 'Terminating' } });
+  const woken = decided(namespaceKind, stuck, { type: 'Activated' });
+  t.deepEqual(woken.effects, [{ type: 'CollectProject', project: 'team' }]);
+  t.deepEqual(decided(namespaceKind, woken, collected(0)).effects, [{ type: 'DeleteSelf' }]);
+  t.is(ask(namespaceKind, at(project('team')), { type: 'Activated' }).outcome, 'Ignored');
+  t.false(namespaceKind.machine.isTerminal?.(stuck.object.status), 'it is woken at a start');
+  t.true(namespaceKind.machine.isTerminal?.({ phase: 'Active' }));
 });
 
 test('a pass that failed is made again', (t) => {
