@@ -22,6 +22,8 @@ export interface SingleAttemptRules {
   readonly label: string;
   /** Idle for so long it stops; undefined: never. */
   readonly idleTimeoutMs: number | undefined;
+  /** Before this it is not idle: it was started ahead of the time that it is wanted for. */
+  readonly idleFrom?: number | undefined;
 }
 
 export class SingleAttemptDraft<

@@ -37,10 +37,10 @@ export function isBusy({ private: { busyAt }, now }: SingleAttemptDraft): boolea
 /** When it will have been idle for too long if nothing happens any more; undefined: never. */
 export function idleAt(draft: SingleAttemptDraft): number | undefined {
   const { live } = draft;
-  const timeout = draft.rules.idleTimeoutMs;
+  const { idleTimeoutMs: timeout, idleFrom = 0 } = draft.rules;
   if (timeout === undefined || live?.phase !== 'Running' || live.stopping) return undefined;
   const { activeAt = 0, busyAt } = draft.private;
-  const due = Math.max(live.runningSince ?? 0, activeAt) + timeout;
+  const due = Math.max(live.runningSince ?? 0, activeAt, idleFrom) + timeout;
   return busyAt === undefined ? due : Math.max(due, busyAt + BUSY_LAPSE_MS);
 }
 

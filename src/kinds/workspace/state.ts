@@ -4,6 +4,7 @@
  */
 import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
+import { parseTime } from '../../api/time.js';
 import { API_GROUP } from '../../brand.js';
 import type { Current } from '../machine.js';
 import type { RevisionRef, SavedFiles } from '../object-message.js';
@@ -24,6 +25,12 @@ export const DENIED_AGAIN_MS = 60_000;
 /** Undefined: never (`0s`). */
 export function idleTimeoutMs(spec: WorkspaceSpec): number | undefined {
   return parseDuration(spec.idleTimeout) || undefined;
+}
+
+/** From its start by `schedule` it is kept until `readyBy`; one that runs long before that start may be idle. */
+function idleFrom({ schedule }: WorkspaceSpec, now: number): number | undefined {
+  const readyBy = parseTime(schedule?.readyBy ?? '');
+  return readyBy !== undefined && readyBy - SCHEDULE_LEAD_MS <= now ? readyBy : undefined;
 }
 
 export type Workspace = ApiObject<WorkspaceSpec, WorkspaceStatus>;
@@ -83,6 +90,10 @@ export function openDraft(
   now: number,
 ): WorkspaceDraft {
   const { address, object, private: kept = FRESH } = current;
-  const rules = { label: WORKSPACE_LABEL, idleTimeoutMs: idleTimeoutMs(object.spec) };
+  const rules = {
+    label: WORKSPACE_LABEL,
+    idleTimeoutMs: idleTimeoutMs(object.spec),
+    idleFrom: idleFrom(object.spec, now),
+  };
   return new SingleAttemptDraft(address, object, kept, rules, now);
 }

@@ -297,6 +297,22 @@ test('One that is made for a time starts 15 minutes before it and stops when it 
   t.is(desk(world, A)?.status.phase, 'Running');
 });
 
+test('Started for a time, it is not idle before that time, and is as soon as any other before its start and after it', (t) => {
+  const world = plain(['stay'], { state: 'Stopped', idleTimeout: '10m' });
+  const readyBy = world.now + 60 * MINUTE;
+  world.change(DESKS[0] ?? HOME, { state: 'Running', schedule: { readyBy: at(readyBy) } });
+  run(world);
+  const begun = world.now;
+  while (desk(world, A)?.status.phase === 'Running' && world.tick()) run(world);
+  t.is(world.now - begun, 10 * MINUTE, 'run by hand long before the time');
+  t.is(desk(world, A)?.status.stopReason, 'IdleTimeout');
+  while (desk(world, A)?.status.phase !== 'Running' && world.tick()) run(world);
+  t.is(world.now, readyBy - 15 * MINUTE);
+  while (desk(world, A)?.status.phase === 'Running' && world.tick()) run(world);
+  t.is(world.now, readyBy + 10 * MINUTE);
+  t.is(desk(world, A)?.status.stopReason, 'IdleTimeout');
+});
+
 test('A time that is set later starts what is stopped; what was stopped by hand after it stays so; a new time is a new one', (t) => {
   const world = plain(['stay'], { state: 'Stopped' });
   t.is(desk(world, A)?.status.phase, 'Stopped');
