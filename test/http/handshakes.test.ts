@@ -125,7 +125,7 @@ test('a first message that is not whole takes no place, and its connection is cl
 });
 
 test('a handshake that does not go on ends, and the next has its place', async (t) => {
-  const { port, handshakes } = await openGate(t, { waitMs: 60_000, handshakeMs: 100 });
+  const { port, handshakes } = await openGate(t, { waitMs: 60_000, handshakeMs: 1_500 });
   const replays = await many(t, port, 2 * ALONE, hello);
   t.is(await served(port, '127.0.0.1'), 'served');
   await until('all are closed', () => replays.every(({ socket }) => socket.closed));
