@@ -3,7 +3,7 @@
  * each isolation, as root and as a plain user. As root the plain user's runner is started as one that has no name.
  */
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs';
-import { rm, rmdir } from 'node:fs/promises';
+import { rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,6 +12,7 @@ import { openAt } from '../../src/engines/compute/embedded/open.js';
 import { placeRunner, type RunnerPlace } from '../../src/engines/compute/embedded/start-runner.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { runnerSettings, type RunnerSettings } from '../../src/runner/settings.js';
+import { runTool } from '../../src/engines/compute/shared/tool.js';
 import { signalAll } from '../../src/runner/process/tree.js';
 import { WHOLE } from '../support/extent.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
@@ -107,8 +108,11 @@ export class EngineFixture {
           !command.startsWith('sh'),
       )
       .map(({ pid }) => pid);
-    // A child that it has forked and not yet executed looks like it, and may have the lower number.
-    return found.find((pid) => !found.includes(parentOf(pid)));
+    // A child that it has forked and not yet executed looks like it, may have the lower number, and is gone in a moment.
+    return found.find((pid) => {
+      const parent = parentOf(pid);
+      return parent !== undefined && !found.includes(parent);
+    });
   }
 
   /** Everything of this runner's work that is still on the machine; nothing, when all is well. */
@@ -156,7 +160,10 @@ export class EngineFixture {
       }
     }
     for (const path of [this.place.settings.runtimeDir, this.base]) {
-      await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+      // Trees may be deeper than a path can be long, which Node's own removal does not take.
+      for (let attempt = 0; attempt < 10 && existsSync(path); attempt++) {
+        await runTool({ file: 'rm', args: ['-rf', '--', path] });
+      }
     }
   }
 }
@@ -183,11 +190,12 @@ function entriesBelow(directory: string): Dirent[] {
   }
 }
 
-function parentOf(pid: number): number {
+/** Undefined: it is gone. */
+function parentOf(pid: number): number | undefined {
   try {
     return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
   } catch {
-    return 0;
+    return undefined;
   }
 }
 
