@@ -42,7 +42,7 @@ export interface Handshakes {
 }
 
 interface Arrival {
-  /** Both ends of the connection, which the raw one and the encrypted one have in common. */
+  /** Both ends of the connection, by which it is found while it waits. */
   readonly ends: string;
   /** The address, which takes turns here as orgs do elsewhere. */
   readonly org: string;

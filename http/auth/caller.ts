@@ -27,7 +27,7 @@ export interface KnownCaller {
 }
 
 /**
- * Undefined: the credential stands for nothing any more, or for something that is no caller of this API (an attempt).
+ * Undefined: the credential stands for nothing any more, or for an Attempt, which is no caller of this API.
  * An object whose deletion has begun counts as gone, however long a finalizer holds it.
  */
 export async function makeCaller(

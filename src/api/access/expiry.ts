@@ -1,4 +1,4 @@
-/** A credential that ends makes none that goes on after it: its holder would keep what was lent for a time. Pure. */
+/** Refuses a new credential that would end later than the one it is made with: its holder would keep what was lent for a time. Pure. */
 import type { Refusal } from '../refusal.js';
 import { rfc3339 } from '../time.js';
 import type { Author } from './author.js';
