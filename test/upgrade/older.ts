@@ -12,6 +12,7 @@ import { runnerSettings } from '../../src/runner/settings.js';
 import { migrate } from '../../storage/migrate.js';
 import { openPostgres } from '../../storage/postgres.js';
 import type { Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
 
 /** Runs with a connection of its own to the service's database. */
 export async function withDatabase<T>(service: Running, use: (client: Client) => Promise<T>): Promise<T> {
@@ -55,9 +56,25 @@ export interface Rewritten {
   readonly slots: number;
 }
 
-/** All rows into format 0 (`storage/formats.ts`); answers how many there were of each. */
+/** What a killed process has sent to Postgres is carried out all the same; a row that it writes must not be put back. */
+async function untilNobodyWrites(client: Client): Promise<void> {
+  await until(
+    'Postgres has ended the sessions of the killed service',
+    async () => {
+      const others = await client.query(
+        'SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = $1',
+        ['client backend'],
+      );
+      return others.rowCount === 0;
+    },
+    60_000,
+  );
+}
+
+/** All rows of a killed service into format 0 (`storage/formats.ts`); answers how many there were of each. */
 export async function rewriteRows(service: Running): Promise<Rewritten> {
   return withDatabase(service, async (client) => {
+    await untilNobodyWrites(client);
     await client.query('DROP TRIGGER IF EXISTS keep_done ON effects');
     const { rows } = await client.query<{ version: string; body: string }>('SELECT version, body FROM effects');
     for (const { version, body } of rows) {
@@ -87,6 +104,24 @@ export async function rewriteRows(service: Running): Promise<Rewritten> {
       private: states.rows.length,
       slots: await count('UPDATE slots SET format = 0'),
     };
+  });
+}
+
+/** What is stored of the Job and its Attempts, and of what they wait for: to be read when the Job does not end. */
+export async function storedOfJob(service: Running, name: string): Promise<string> {
+  const queries = {
+    objects: `SELECT kind, name, uid, version, active, private_format, private, substring(body FROM '"status":.*$') AS status FROM objects
+WHERE (kind = 'Job' AND name = $1) OR (kind = 'Attempt' AND name LIKE $1 || '-%') OR kind = 'Node' ORDER BY kind, name`,
+    slots: `SELECT s.index, s.epoch, s.phase, s.failures, s.format, s.detail FROM slots s JOIN objects o USING (uid)
+WHERE o.kind = 'Job' AND o.name = $1`,
+    timers: 'SELECT kind, name, timer, generation, due_at, format, now() FROM timers ORDER BY kind, name, timer',
+    effects: 'SELECT version, time, kind, name, uid, format, body FROM effects ORDER BY version LIMIT 100',
+  };
+  return withDatabase(service, async (client) => {
+    const found: Record<string, unknown> = {};
+    for (const [what, sql] of Object.entries(queries))
+      found[what] = (await client.query(sql, sql.includes('$1') ? [name] : [])).rows;
+    return JSON.stringify(found, null, 1);
   });
 }
 

@@ -17,6 +17,7 @@ import {
   rewriteJournal,
   rewriteRows,
   startOlderRunner,
+  storedOfJob,
   withDatabase,
   writeLaterJournal,
 } from './older.js';
@@ -126,7 +127,11 @@ test.serial(
     const outputs = listAt((await client.get(`${JOBS}/long/outputs`)).body, 'items');
     t.is(outputs.length, 5);
 
-    t.is(await ended(client, 'retries'), 'Succeeded Completed');
+    const retried = await ended(client, 'retries').catch(async (error: unknown) => {
+      t.log(await storedOfJob(service, 'retries'), await readJournal(service), service.log());
+      throw error;
+    });
+    t.is(retried, 'Succeeded Completed');
     t.deepEqual(await attempts(client, 'retries'), ['0.1 Failed', '0.2 Failed', '0.3 Succeeded']);
     t.is(await ended(client, 'overdue'), 'Failed DeadlineExceeded');
     t.is(await outcome(client, 'finished'), 'Succeeded Completed');
