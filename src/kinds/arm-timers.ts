@@ -7,8 +7,8 @@ import type { CommitEffect } from './effect.js';
 export type Armed = Readonly<Record<string, number>>;
 
 export interface TimerRules {
-  /** It may fire early: what it means is looked at again then, so moving it later is not worth a row. */
-  lazy(timer: string): boolean;
+  /** It may fire early: what it means is looked at again then, so moving it later than `armedAt` is not worth a row. */
+  lazy(timer: string, armedAt: number): boolean;
   /** It stays armed though nobody wants it now. */
   kept(timer: string): boolean;
 }
@@ -23,7 +23,7 @@ export function armTimers(
   for (const [timer, at] of Object.entries(wanted)) {
     if (at === undefined) continue;
     const before = after[timer];
-    if (before === at || (before !== undefined && rules.lazy(timer) && before < at)) continue;
+    if (before === at || (before !== undefined && rules.lazy(timer, before) && before < at)) continue;
     after[timer] = at;
     effects.push({ type: 'ArmTimer', timer, at });
   }

@@ -43,7 +43,8 @@ export function setTimers(
   kept: ReadonlySet<string> = new Set(),
 ): void {
   const { armed, effects } = armTimers(draft.private.timers, wanted, {
-    lazy: (timer) => lazy.has(timer),
+    // One that should have fired by now is not relied on: nothing else would wake what waits behind it.
+    lazy: (timer, armedAt) => lazy.has(timer) && armedAt > draft.now,
     kept: (timer) => timer === 'resync' || kept.has(timer),
   });
   draft.effects.push(...effects);

@@ -115,6 +115,19 @@ test('Failures are retried after 1 s, 2 s, 4 s, and beyond backoffLimit the Job 
   t.deepEqual(epochsOf(world, 0), [1, 2, 3, 4]);
 });
 
+test('a retry whose timer is lost is begun by the next start, and the retry after it has a timer again', (t) => {
+  const world = begin({ backoffLimit: 6 }, (_slot, epoch) => (epoch < 3 ? 'fail' : 'succeed'));
+  run(world);
+  world.now += 1_500;
+  world.crash('retry');
+  run(world);
+  t.is(jobStatus(world).attempts, 2);
+  const before = world.now;
+  until(world, 'Succeeded');
+  t.deepEqual(epochsOf(world, 0), [1, 2, 3]);
+  t.is(Math.round((world.now - before) / 1000), 2, 'in its time, not with the next timer that the Job happens to have');
+});
+
 test('Running out of memory is the failure of the work, not of the capacity', (t) => {
   const world = begin({ backoffLimit: 0 }, () => 'outOfMemory');
   run(world);

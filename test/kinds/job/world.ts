@@ -200,14 +200,13 @@ export class World {
     return true;
   }
 
-  /** The process dies and starts again: what was not stored is gone, and what is unfinished is opened. */
-  crash(): void {
+  /** The process dies and starts again: what was not stored is gone, and what is unfinished is opened. `lost`: rows of timers that go. */
+  crash(lost?: string): void {
+    for (const [key, { timer }] of this.#timers) if (timer === lost) this.#timers.delete(key);
     for (const [key, tasks] of this.#done) this.#lanes.set(key, [...tasks, ...(this.#lanes.get(key) ?? [])]);
     this.#done.clear();
-    for (const [key, lane] of this.#lanes) {
-      const stored = lane.filter((task) => task.stored);
-      this.#lanes.set(key, stored);
-    }
+    const stored = (lane: readonly Task[]): Task[] => lane.filter((task) => task.stored);
+    for (const [key, lane] of this.#lanes) this.#lanes.set(key, stored(lane));
     this.engine.sayAgain();
     const all = this.#all();
     for (const entity of all) {
