@@ -1,5 +1,7 @@
+import { STATUS_CODES } from 'node:http';
 import test from 'ava';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
+import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
 import { toStatus } from '../../src/api/errors/status.js';
 import { ERROR_TABLE } from '../../src/api/errors/table.js';
 
@@ -52,6 +54,14 @@ test('what can be tried again says when: 429, 503, *Starting and RequestInProgre
     const retryable =
       entry.status === 429 || entry.status === 503 || code.endsWith('Starting') || code === 'RequestInProgress';
     t.is(entry.retryAfterSeconds !== undefined, retryable, code);
+  }
+});
+
+test('what only the protocol refuses has the status that HTTP has a word for', (t) => {
+  t.is(STATUS_CODES[PROTOCOL_TABLE.NotAcceptable.status], 'Not Acceptable');
+  t.is(STATUS_CODES[PROTOCOL_TABLE.Timeout.status], 'Gateway Timeout');
+  for (const { retryAfterSeconds } of [...Object.values(ERROR_TABLE), PROTOCOL_TABLE.Timeout]) {
+    if (retryAfterSeconds !== undefined) t.true(Number.isInteger(retryAfterSeconds) && retryAfterSeconds >= 1);
   }
 });
 
