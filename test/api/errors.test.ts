@@ -105,3 +105,15 @@ test('a retryable refusal carries whole seconds in the header and in details, ne
   t.is(answer.body.details.retryAfterSeconds, 1);
   t.is(toStatus({ code: 'TooManyRequests', message: '' }, { requestId: '', docsBase: '' }).headers['Retry-After'], '1');
 });
+
+test('the message of what is invalid tells its causes once, and that of anything else is as it was', (t) => {
+  const cause = { field: 'spec.a', reason: 'FieldValueInvalid', message: 'must be odd' } as const;
+  const other = { field: 'spec.b', reason: 'FieldValueRequired', message: 'Required value' } as const;
+  const message = (code: 'Invalid' | 'BadRequest', words: string, causes?: (typeof cause | typeof other)[]) =>
+    toStatus({ code, message: words, causes }, { requestId: 'r', docsBase: 'http://127.0.0.1' }).body.message;
+  t.is(message('Invalid', 'not this', [cause, other]), 'not this: spec.a: must be odd, spec.b: Required value');
+  t.is(message('Invalid', 'a must be odd', [cause]), 'a must be odd');
+  t.is(message('Invalid', 'not this', []), 'not this');
+  t.is(message('Invalid', 'not this'), 'not this');
+  t.is(message('BadRequest', 'not this', [cause]), 'not this');
+});

@@ -426,3 +426,23 @@ test('amounts, lengths and names are taken at their bounds and refused beyond th
   t.deepEqual(fits(zName({ form: 'label' }), 'a'.repeat(63), 'a'.repeat(64)), [true, false]);
   t.deepEqual(fits(zMap(z.string(), z.int(), 1), { a: 1 }, { a: 1, b: 1 }), [true, false]);
 });
+
+test('the pattern and the words of a duration tell what is taken beside durations', (t) => {
+  const patternOf = (type: z.ZodType): RegExp => new RegExp(String(z.toJSONSchema(type, { io: 'input' })['pattern']));
+  const said = (type: z.ZodType): string => type.safeParse('x', TELLING).error?.issues[0]?.message ?? '';
+  const plain = zDuration({ min: '1m', max: '6h' });
+  const also = zDuration({ max: '6h', also: ['auto', '0s'] });
+  for (const [type, text, taken] of [
+    [plain, '15m', true],
+    [plain, 'auto', false],
+    [plain, '', false],
+    [also, '15m', true],
+    [also, 'auto', true],
+    [also, 'autos', false],
+    [also, '', false],
+  ] as const) {
+    t.is(patternOf(type).test(text), taken, text);
+  }
+  t.is(said(plain), 'must be a duration such as 30s, 15m or 1h30m from 1m to 6h');
+  t.is(said(also), 'must be a duration such as 30s, 15m or 1h30m of at most 6h, or auto, or 0s');
+});

@@ -261,3 +261,16 @@ test('Opening a Sandbox that runs, again and again, commits nothing', (t) => {
   t.is(world.decide(box(world), { type: 'Activated' }), 'Volatile');
   t.is(world.decide(box(world), { type: 'Activated' }), 'Volatile');
 });
+
+test('Files that could not be saved leave the word of which snapshot stands', (t) => {
+  const saved = (world: World): string =>
+    seen(world)?.status.conditions?.find(({ type }) => type === 'StateSaved')?.message ?? '';
+  const world = begin();
+  hear(world, changed({ phase: 'Failed', lost: true, reason: 'NodeLost' }));
+  t.regex(saved(world), /; there is no earlier snapshot$/);
+  const kept = begin();
+  request(kept, RESTART, 'a');
+  run(kept);
+  hear(kept, changed({ epoch: 2, phase: 'Failed', lost: true, reason: 'NodeLost' }), 2);
+  t.regex(saved(kept), /; the snapshot of \d{4}-\S+Z stands$/);
+});
