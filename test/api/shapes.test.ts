@@ -444,5 +444,6 @@ test('the pattern and the words of a duration tell what is taken beside duration
     t.is(patternOf(type).test(text), taken, text);
   }
   t.is(said(plain), 'must be a duration such as 30s, 15m or 1h30m from 1m to 6h');
+  t.is(said(zDuration({ min: '1m' })), 'must be a duration such as 30s, 15m or 1h30m of at least 1m');
   t.is(said(also), 'must be a duration such as 30s, 15m or 1h30m of at most 6h, or auto, or 0s');
 });

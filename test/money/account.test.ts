@@ -160,3 +160,15 @@ test('releasing what is not held leaves nothing below zero, and a hold that name
   );
   t.throws(() => admit(new Map(), { ...hold, amountUSD: 'Infinity' }), { instanceOf: RangeError });
 });
+
+test('a posting moves what is spent on each of its accounts, and a grant is spent below zero', (t) => {
+  const line = (account: string, amountUSD: string) => ({ account, amountUSD });
+  const spent = (accounts: Accounts, name: string): string | undefined => accounts.get(name)?.spentUSD.toFixed();
+  let accounts = post(new Map(), { key: 'p', reason: 'use', lines: [line('a', '1.5'), line('revenue', '-1.5')] });
+  accounts = post(accounts, { key: 'q', reason: 'use', lines: [line('a', '1'), line('a', '-4'), line('grants', '3')] });
+  t.is(spent(accounts, 'a'), '-1.5');
+  t.is(spent(accounts, 'revenue'), '-1.5');
+  t.is(spent(accounts, 'grants'), '3');
+  const capped = limit(accounts, { account: 'a', policy: 'Block', limitUSD: '1' });
+  t.is(available(capped.get('a') ?? emptyAccount('a'))?.toFixed(), '2.5', 'the grant can be held');
+});

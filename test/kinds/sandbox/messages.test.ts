@@ -163,6 +163,11 @@ test('An Attempt that is deleted under a running Sandbox was lost; under one tha
   t.is(hear(stopping, gone), 'Next');
   t.is(state(stopping), 'Stopped 1');
   t.is(seen(stopping)?.kept?.lost, 0);
+
+  const restarting = begin();
+  request(restarting, RESTART, 'a');
+  t.is(hear(restarting, gone), 'Next');
+  t.is(state(restarting), 'Pending 2', 'nothing was lost');
 });
 
 test('The first note of the Secrets of an epoch holds', (t) => {
