@@ -210,3 +210,12 @@ test('the most that is counted exactly is read, and one more is not, on the fast
   t.is(parseBytes(`0.${'0'.repeat(29)}1`), 1, '32 characters');
   t.is(parseBytes(`0.${'0'.repeat(30)}1`), undefined, '33 characters');
 });
+
+test('a duration of a hundred years is the longest, of 32 characters the longest text, and is read in whole milliseconds', (t) => {
+  t.is(parseDuration('876000h'), 876_000 * 3_600_000);
+  t.is(parseDuration('876000h1ms'), undefined);
+  t.is(parseDuration(`${'0'.repeat(31)}s`), 0);
+  t.is(parseDuration(`${'0'.repeat(32)}s`), undefined);
+  t.is(parseDuration('0.0004s'), 0);
+  t.is(parseDuration('0.0005s'), 1);
+});
