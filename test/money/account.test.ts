@@ -162,7 +162,7 @@ test('releasing what is not held leaves nothing below zero, and a hold that name
 });
 
 test('a posting moves what is spent on each of its accounts, and a grant is spent below zero', (t) => {
-  const line = (account: string, amountUSD: string) => ({ account, amountUSD });
+  const line = (name: string, amountUSD: string) => ({ account: name, amountUSD });
   const spent = (accounts: Accounts, name: string): string | undefined => accounts.get(name)?.spentUSD.toFixed();
   let accounts = post(new Map(), { key: 'p', reason: 'use', lines: [line('a', '1.5'), line('revenue', '-1.5')] });
   accounts = post(accounts, { key: 'q', reason: 'use', lines: [line('a', '1'), line('a', '-4'), line('grants', '3')] });
