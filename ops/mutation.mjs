@@ -1,14 +1,17 @@
 /**
- * `npm run test:mutation [-- --mutants 300 --seed 1 --minutes 30 --only src/money]`: puts small faults into the pure code, one at a time,
+ * `npm run test:mutation [-- --mutants 300 --seed 1 --minutes 30 --workers 2 --only src/money]`: puts small faults into the pure code, one at a time,
  * and says how many of them a test notices. What no test notices is listed with its place: a missing test, or a fault that is none.
  *
  * A seeded sample, so that two runs of the same code with the same seed try the same faults. Each is tried in a copy of the build, by the
- * pure tests that import the file, the nearest first; the first that fails is enough. It measures tests, not code: no part of `npm test`.
+ * pure tests that run its place, the nearest first; the first that fails is enough. Each test file runs once without a fault before that:
+ * one that fails is left out, and V8's coverage says which places it runs. A fault in a place that no test runs lives without a try.
+ * It measures tests, not code: no part of `npm test`.
  */
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readCoverage, wasRun } from './mutation/coverage.mjs';
 import { mutantsOf } from './mutation/mutants.mjs';
 import { HOME, prepare, step } from './prepare.mjs';
 import { openScratch } from './scratch.mjs';
@@ -18,6 +21,7 @@ const { values: options } = parseArgs({
     mutants: { type: 'string', default: '300' },
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '30' },
+    workers: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
   },
 });
@@ -31,10 +35,8 @@ const PURE = [
 ];
 /** Tests that need a server, and so cannot be had for each fault. */
 const IMPURE = /^(storage|http|src\/app)\/|^test\/(e2e|support\/postgres)/;
-const WORKERS = 2;
-/** Test files that are tried first, and after them. */
-const NEAREST = 4;
-const MOST_TESTS = 24;
+/** Test files that a fault is tried by. What runs as a module is loaded counts as run by all that load it. */
+const MOST_TESTS = 16;
 /** A fault that makes its tests run longer is noticed. */
 const TRY_MS = 60_000;
 
@@ -93,12 +95,19 @@ const copyBuild = (scratch, name) => {
   return place;
 };
 
-/** Resolves to whether all of these tests pass. */
-const pass = (place, tests) =>
+/** Resolves to whether all of these tests pass. With `coverage`, V8 notes there what they run. */
+const pass = (place, tests, coverage) =>
   new Promise((done, fail) => {
     const ava = join(HOME, 'node_modules', 'ava', 'entrypoints', 'cli.mjs');
-    const args = [ava, '--fail-fast', `--timeout=${TRY_MS / 2}ms`, ...tests.map((test) => join('dist', test))];
-    const child = spawn(process.execPath, args, { cwd: place, stdio: 'ignore', detached: true });
+    const args = [
+      ava,
+      '--fail-fast',
+      '--concurrency=1',
+      `--timeout=${TRY_MS / 2}ms`,
+      ...tests.map((test) => join('dist', test)),
+    ];
+    const env = coverage === undefined ? process.env : { ...process.env, NODE_V8_COVERAGE: coverage };
+    const child = spawn(process.execPath, args, { cwd: place, env, stdio: 'ignore', detached: true });
     const late = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'), TRY_MS);
     child.once('error', fail);
     child.once('exit', (code) => {
@@ -117,12 +126,6 @@ const main = async () => {
     .filter((file) => file.startsWith('test/') && file.endsWith('.test.js'))
     .map((file) => ({ file, reaches: distancesFrom(file, importsOf) }))
     .filter(({ reaches }) => ![...reaches.keys()].some((file) => IMPURE.test(file)));
-  const testsOf = (file) =>
-    tests
-      .filter(({ reaches }) => reaches.has(file))
-      .toSorted((one, other) => one.reaches.get(file) - other.reaches.get(file))
-      .slice(0, MOST_TESTS)
-      .map((test) => test.file);
   const pure = files.filter((file) => PURE.some((part) => part.test(file)) && file.startsWith(options.only));
   const all = pure.flatMap((file) => mutantsOf(readFileSync(join(dist, file), 'utf8')).map((at) => ({ file, ...at })));
   const chosen = sample(all, Number(options.mutants), openRandom(Number(options.seed)));
@@ -130,14 +133,14 @@ const main = async () => {
 
   const scratch = openScratch();
   try {
-    await tryAll(chosen, testsOf, scratch);
+    await tryAll(chosen, tests, scratch);
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 };
 
-const tryAll = async (chosen, testsOf, scratch) => {
-  const copies = Array.from({ length: WORKERS }, (_, index) => copyBuild(scratch, `copy-${index}`));
+const tryAll = async (chosen, tests, scratch) => {
+  const copies = Array.from({ length: Number(options.workers) }, (_, index) => copyBuild(scratch, `copy-${index}`));
   /** Each copy takes the next one until none is left. */
   const share = (list, work) => {
     const queue = [...list];
@@ -148,37 +151,56 @@ const tryAll = async (chosen, testsOf, scratch) => {
     );
   };
 
-  const broken = new Set();
-  const used = [...new Set(chosen.flatMap(({ file }) => testsOf(file)))];
+  const touched = new Set(chosen.map(({ file }) => file));
+  const used = tests.filter(({ reaches }) => [...reaches.keys()].some((file) => touched.has(file)));
+  const sound = [];
   await step(`${used.length} test files without a fault`, () =>
     share(used, async (test, copy) => {
-      if (!(await pass(copy, [test]))) broken.add(test);
+      const notes = join(scratch, 'coverage', test.file);
+      const started = performance.now();
+      if (await pass(copy, [test.file], notes)) {
+        const coverage = readCoverage(notes, join(copy, 'dist'));
+        sound.push({ ...test, coverage, ms: performance.now() - started });
+      } else process.stdout.write(`left out, since it fails by itself here: ${test.file}\n`);
+      rmSync(notes, { recursive: true, force: true });
     }),
   );
-  for (const test of broken) process.stdout.write(`left out, since it fails by itself here: ${test}\n`);
+  /** Those that run this place, the nearest first, and of those the quickest. */
+  const testsOf = ({ file, start }) =>
+    sound
+      .filter(({ coverage }) => wasRun(coverage.get(file), start))
+      .toSorted((one, other) => one.reaches.get(file) - other.reaches.get(file) || one.ms - other.ms)
+      .slice(0, MOST_TESTS)
+      .map((test) => test.file);
 
   const until = performance.now() + Number(options.minutes) * 60_000;
   const outcomes = [];
   await share(chosen, async (fault, copy) => {
     if (performance.now() > until) return;
-    const path = join(copy, 'dist', fault.file);
-    const sound = readFileSync(path, 'utf8');
-    const own = testsOf(fault.file).filter((test) => !broken.has(test));
-    writeFileSync(path, sound.slice(0, fault.start) + fault.text + sound.slice(fault.end));
-    let lives = true;
-    for (const some of [own.slice(0, NEAREST), own.slice(NEAREST)]) {
-      if (lives && some.length > 0) lives = await pass(copy, some);
-    }
-    writeFileSync(path, sound);
+    const able = testsOf(fault);
+    const lives = able.length === 0 || (await passWith(fault, able, copy));
     outcomes.push(lives);
     if (!lives) return;
     const words = (text) => text.slice(0, 80).replaceAll(/\s+/g, ' ');
-    process.stdout.write(`lives  ${fault.file}:${fault.line}  ${words(fault.was)} → ${words(fault.text)}\n`);
+    const why = able.length === 0 ? '  (no test runs it)' : '';
+    process.stdout.write(`lives  ${fault.file}:${fault.line}  ${words(fault.was)} → ${words(fault.text)}${why}\n`);
   });
   const killed = outcomes.filter((lives) => !lives).length;
   process.stdout.write(
     `\n${killed} of ${outcomes.length} faults were noticed: ${((100 * killed) / outcomes.length).toFixed(1)} %\n`,
   );
+};
+
+/** Resolves to whether these tests pass with this fault in the copy. */
+const passWith = async (fault, tests, copy) => {
+  const path = join(copy, 'dist', fault.file);
+  const sound = readFileSync(path, 'utf8');
+  writeFileSync(path, sound.slice(0, fault.start) + fault.text + sound.slice(fault.end));
+  try {
+    return await pass(copy, tests);
+  } finally {
+    writeFileSync(path, sound);
+  }
 };
 
 await main();

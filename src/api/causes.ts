@@ -24,15 +24,20 @@ export type CauseReason =
 export const MAX_CAUSES = 100;
 
 /** Members under these names hold what must not be shown: data of Secrets, values of environment, credentials, input. */
-const HIDDEN = new Set(['data', 'stringData', 'value', 'token', 'password', 'apiKey', 'stdin']);
+const HIDDEN: ReadonlySet<PropertyKey> = new Set([
+  'data',
+  'stringData',
+  'value',
+  'token',
+  'password',
+  'apiKey',
+  'stdin',
+]);
 const LONGEST_SHOWN = 80;
 
 export function isHidden(keys: readonly PropertyKey[]): boolean {
-  return keys.some((key, at) => {
-    if (typeof key !== 'string') return false;
-    // An environment that is a map; in a list its `value` is hidden.
-    return HIDDEN.has(key) || (key === 'env' && typeof keys[at + 1] === 'string');
-  });
+  // `env`: an environment that is a map; in a list its `value` is hidden.
+  return keys.some((key, at) => HIDDEN.has(key) || (key === 'env' && typeof keys[at + 1] === 'string'));
 }
 
 type Issue = z.core.$ZodIssue;

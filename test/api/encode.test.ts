@@ -4,6 +4,7 @@ import {
   decodeObject,
   encodeObject,
   HOLE_BYTES,
+  MAX_OBJECT_BYTES,
   readVersion,
   stampVersion,
   versionHole,
@@ -80,4 +81,31 @@ test('any JSON value in spec and status survives encode, stamp and decode', (t) 
 test('bytes that are no object are refused instead of stamped over', (t) => {
   t.throws(() => stampVersion(Buffer.from('{"a":{"b":1}}'), 1));
   t.throws(() => stampVersion(Buffer.from(''), 1));
+});
+
+test('a hole takes the largest version that a number counts exactly, and refuses what is longer', (t) => {
+  const body = encodeObject(sample());
+  t.is(stampVersion(body, Number.MAX_SAFE_INTEGER), body);
+  t.is(JSON.parse(body.toString()).metadata.resourceVersion, String(Number.MAX_SAFE_INTEGER));
+  const before = body.toString();
+  t.throws(() => stampVersion(body, 1e17), { instanceOf: RangeError });
+  t.is(body.toString(), before, 'nothing was written');
+});
+
+test('an object without spec and status is encoded, and a body that ends with its hole is refused', (t) => {
+  const bare = encodeObject(sample({ spec: undefined, status: undefined }));
+  t.deepEqual(Object.keys(decodeObject(bare)), ['apiVersion', 'kind', 'metadata']);
+  const hole = versionHole('svc.dev/v1', 'Job');
+  t.notThrows(() => stampVersion(Buffer.from(bare.subarray(0, hole + HOLE_BYTES)), 1));
+  t.throws(() => stampVersion(Buffer.from(bare.subarray(0, hole + HOLE_BYTES - 1)), 1));
+});
+
+test('an object that was read back, with its version first, is encoded as one that has none', (t) => {
+  const read = decodeObject(stampVersion(encodeObject(sample()), 12));
+  t.deepEqual(encodeObject(read), encodeObject(sample()));
+  t.is(readVersion(encodeObject(read)), undefined);
+});
+
+test('a stored object may be as large as a request body, and that is three mebibytes', (t) => {
+  t.is(MAX_OBJECT_BYTES, 3_145_728);
 });

@@ -1,5 +1,7 @@
+import { STATUS_CODES } from 'node:http';
 import test from 'ava';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
+import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
 import { toStatus } from '../../src/api/errors/status.js';
 import { ERROR_TABLE } from '../../src/api/errors/table.js';
 
@@ -55,6 +57,14 @@ test('what can be tried again says when: 429, 503, *Starting and RequestInProgre
   }
 });
 
+test('what only the protocol refuses has the status that HTTP has a word for', (t) => {
+  t.is(STATUS_CODES[PROTOCOL_TABLE.NotAcceptable.status], 'Not Acceptable');
+  t.is(STATUS_CODES[PROTOCOL_TABLE.Timeout.status], 'Gateway Timeout');
+  for (const { retryAfterSeconds } of [...Object.values(ERROR_TABLE), PROTOCOL_TABLE.Timeout]) {
+    if (retryAfterSeconds !== undefined) t.true(Number.isInteger(retryAfterSeconds) && retryAfterSeconds >= 1);
+  }
+});
+
 test('a refusal becomes a Kubernetes Status with docs, fix and requestId', (t) => {
   const answer = toStatus(
     {
@@ -94,4 +104,16 @@ test('a retryable refusal carries whole seconds in the header and in details, ne
   t.is(answer.headers['Retry-After'], '1');
   t.is(answer.body.details.retryAfterSeconds, 1);
   t.is(toStatus({ code: 'TooManyRequests', message: '' }, { requestId: '', docsBase: '' }).headers['Retry-After'], '1');
+});
+
+test('the message of what is invalid tells its causes once, and that of anything else is as it was', (t) => {
+  const cause = { field: 'spec.a', reason: 'FieldValueInvalid', message: 'must be odd' } as const;
+  const other = { field: 'spec.b', reason: 'FieldValueRequired', message: 'Required value' } as const;
+  const message = (code: 'Invalid' | 'BadRequest', words: string, causes?: (typeof cause | typeof other)[]) =>
+    toStatus({ code, message: words, causes }, { requestId: 'r', docsBase: 'http://127.0.0.1' }).body.message;
+  t.is(message('Invalid', 'not this', [cause, other]), 'not this: spec.a: must be odd, spec.b: Required value');
+  t.is(message('Invalid', 'a must be odd', [cause]), 'a must be odd');
+  t.is(message('Invalid', 'not this', []), 'not this');
+  t.is(message('Invalid', 'not this'), 'not this');
+  t.is(message('BadRequest', 'not this', [cause]), 'not this');
 });

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { measure, scan } from '../../src/api/json-scan.js';
 import { parseBody, parseListBody } from '../../src/api/json.js';
 import type { BodyType } from '../../src/api/json.js';
-import { extentOf, MAX_DEPTH, MAX_VALUES } from '../../src/api/safe-value.js';
+import { depthOf, extentOf, MAX_DEPTH, MAX_VALUES } from '../../src/api/safe-value.js';
 import { MAX_YAML_BYTES } from '../../src/api/yaml.js';
 
 function parse(text: string | Buffer, type: BodyType = 'json') {
@@ -60,9 +60,62 @@ test('64 levels pass and 65 are refused, also a million, without exhausting the 
   t.regex(refusal(nested(MAX_DEPTH + 1)), /nested deeper than 64 levels/);
   t.regex(refusal(`{"a":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}`), /nested deeper than 64 levels/);
   t.regex(refusal(`{"a":${'['.repeat(1_000_000)}`), /nested deeper than 64 levels/);
-  t.regex(refusal(`a: ${'['.repeat(50_000)}${']'.repeat(50_000)}`, 'yaml'), /BadRequest/);
-  t.regex(refusal('- '.repeat(30_000), 'yaml'), /BadRequest/);
+  t.regex(refusal(`a: ${'['.repeat(50_000)}${']'.repeat(50_000)}`, 'yaml'), /nested deeper than 64 levels/);
+  t.regex(refusal('- '.repeat(30_000), 'yaml'), /nested deeper than 64 levels/);
   t.regex(refusal(`a: ${'['.repeat(80)}${']'.repeat(80)}`, 'yaml'), /nested deeper than 64 levels/);
+});
+
+test('a byte order mark before JSON or YAML is passed over, and part of one is no mark', (t) => {
+  for (const type of ['json', 'yaml'] as const) {
+    const parsed = parse(Buffer.from('\ufeff{"a":1}'), type);
+    t.deepEqual(parsed.outcome === 'Parsed' && parsed.value, { a: 1 }, type);
+  }
+  // The same first byte, or the same first two: letters of the name of a member in YAML.
+  for (const letter of ['\uf000', '\uf03f', '\ufec0']) {
+    const parsed = parse(`${letter}a: 1`, 'yaml');
+    t.deepEqual(parsed.outcome === 'Parsed' && parsed.value, { [`${letter}a`]: 1 });
+  }
+  t.is(refusal('\ufeff'), 'BadRequest: the body is empty');
+});
+
+test('the nesting of YAML is bounded as that of JSON is, in blocks and in brackets', (t) => {
+  const block = (levels: number) => Array.from({ length: levels }, (_, at) => `${' '.repeat(at)}a:`).join('\n') + ' 1';
+  const flow = (levels: number) => `a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}`;
+  for (const write of [block, flow]) {
+    t.is(refusal(write(MAX_DEPTH), 'yaml'), 'no refusal');
+    t.regex(refusal(write(MAX_DEPTH + 1), 'yaml'), /nested deeper than 64 levels/);
+  }
+});
+
+test('what ends does not count as nesting, however much of it one YAML body has', (t) => {
+  const many = MAX_DEPTH * 2;
+  const same = (line: (at: number) => string): string => Array.from({ length: many }, (_, at) => line(at)).join('\n');
+  for (const [what, text] of [
+    ['lists in brackets', same((at) => `k${at}: [[1], {b: 2}]`)],
+    ['blocks that are left', same((at) => `k${at}:\n   - a\n   - b:\n      c: 1`)],
+    ['texts with brackets', same((at) => `k${at}: "[{["`)],
+    ['texts of a bracket', same((at) => `k${at}: '['\nl${at}: "{"`)],
+    ['names in one list of brackets', `a: [${same((at) => `${' '.repeat(at)}b${at},`)}]`],
+    ['texts over lines', `a: |\n${same((at) => ' '.repeat(at + 1) + 'x')}`],
+    ['words after words', same((at) => `k${at}: ${'word '.repeat(at)}`)],
+  ] as const) {
+    t.is(refusal(text, 'yaml'), 'no refusal', what);
+  }
+});
+
+test('a YAML body is measured in bytes, and a body of the most bytes is taken', (t) => {
+  const sized = (bytes: number): string => `a: ${'é'.repeat((bytes - 4) / 2)}x`;
+  t.is(Buffer.byteLength(sized(MAX_YAML_BYTES)), MAX_YAML_BYTES);
+  t.is(refusal(sized(MAX_YAML_BYTES), 'yaml'), 'no refusal');
+  t.regex(refusal(sized(MAX_YAML_BYTES + 2), 'yaml'), /at most 131072 bytes, and this has 131074/);
+});
+
+test('an alias may be used a hundred times in a body, and nothing is merged by a name', (t) => {
+  const uses = (count: number): string => `a: &x [1]\nb: [${Array(count).fill('*x').join(', ')}]`;
+  t.is(refusal(uses(50), 'yaml'), 'no refusal');
+  t.regex(refusal(uses(200), 'yaml'), /aliases are unknown or too many/);
+  const parsed = parse('a: &x {b: 1}\nc: {<<: *x}', 'yaml');
+  t.deepEqual(parsed.outcome === 'Parsed' && parsed.value, { a: { b: 1 }, c: { '<<': { b: 1 } } });
 });
 
 test('text that Postgres cannot hold is refused with its path', (t) => {
@@ -253,4 +306,12 @@ test('a YAML alias bomb is refused; honest aliases are filled in', (t) => {
   t.regex(refusal('a: *nothing', 'yaml'), /BadRequest/);
   const parsed = parse('a: &x {b: 1}\nc: *x', 'yaml');
   t.deepEqual(parsed.outcome === 'Parsed' && parsed.value, { a: { b: 1 }, c: { b: 1 } });
+});
+
+test('the depth of a value is counted to one level beyond the bound, and no further', (t) => {
+  t.is(depthOf('x', 3), 0);
+  t.is(depthOf({}, 3), 1);
+  t.is(depthOf([[1], { a: { b: null } }, []], 3), 3);
+  t.is(depthOf(JSON.parse(nested(50)), 50), 50);
+  t.is(depthOf(JSON.parse(nested(50)), 10), 11);
 });

@@ -66,6 +66,100 @@ test('entries are bounded: the oldest become ancient changes and lose no field',
   t.is(entries.at(-1)?.manager, 'm30');
 });
 
+test('up to the bound every manager keeps its entry, and one more makes one of the two oldest', (t) => {
+  let owned: Owned = { metadata: {}, spec: {} };
+  let entries: readonly ManagedFieldsEntry[] = [];
+  const names = (): string[] => entries.map(({ manager }) => manager);
+  // The last to write wrote the longest ago: clocks go back.
+  for (let i = 0; i < MAX_ENTRIES; i++) {
+    const next: Owned = { metadata: {}, spec: { ...Object(owned.spec), [`k${i}`]: i } };
+    entries = manageUpdate(entries, writer(`m${i}`, 100_000 - i * 1000), owned, next);
+    owned = next;
+  }
+  t.deepEqual(
+    names(),
+    Array.from({ length: MAX_ENTRIES }, (_, i) => `m${i}`),
+  );
+  entries = manageUpdate(entries, writer('new', 200_000), owned, {
+    metadata: {},
+    spec: { ...Object(owned.spec), z: 1 },
+  });
+  t.is(entries.length, MAX_ENTRIES);
+  t.deepEqual(trees(entries)['ancient-changes'], { 'f:spec': { 'f:k9': {}, 'f:k8': {} } });
+  t.false(names().includes('m9') || names().includes('m8'));
+  t.is(names().at(-1), 'new');
+});
+
+test('labels, annotations, finalizers and owners change hands one by one, and a map that goes takes all with it', (t) => {
+  const owner = (uid: string) => ({ apiVersion: 'v1', kind: 'Job', name: uid, uid });
+  const before: Owned = {
+    metadata: {
+      labels: { a: '1', b: '1' },
+      annotations: { n: '1' },
+      finalizers: ['x.dev/a', 'x.dev/b'],
+      ownerReferences: [owner('u1'), owner('u2')],
+    },
+    spec: { l: [1, 2] },
+  };
+  const after: Owned = {
+    metadata: {
+      labels: { a: '2', b: '1' },
+      finalizers: ['x.dev/b', 'x.dev/c'],
+      ownerReferences: [owner('u2'), owner('u3')],
+    },
+    spec: { l: [1, 3] },
+  };
+  const entries = manageUpdate(manageCreate(writer('m'), before), writer('n'), before, after);
+  t.deepEqual(trees(entries), {
+    m: {
+      'f:metadata': {
+        'f:labels': { '.': {}, 'f:b': {} },
+        'f:finalizers': { '.': {}, 'v:"x.dev/b"': {} },
+        'f:ownerReferences': { '.': {}, 'k:{"uid":"u2"}': {} },
+      },
+    },
+    n: {
+      'f:metadata': {
+        'f:labels': { 'f:a': {} },
+        'f:finalizers': { 'v:"x.dev/c"': {} },
+        'f:ownerReferences': { 'k:{"uid":"u3"}': {} },
+      },
+      'f:spec': { 'f:l': {} },
+    },
+  });
+});
+
+test('a list that is written again with the same elements changes no hands, whatever else the write does', (t) => {
+  const before: Owned = { metadata: {}, spec: { same: [1, { a: 2 }], longer: [1] } };
+  const after: Owned = { metadata: {}, spec: { same: [1, { a: 2 }], longer: [1, 1] } };
+  const entries = manageUpdate(manageCreate(writer('m'), before), writer('n'), before, after);
+  t.deepEqual(trees(entries), { m: { 'f:spec': { 'f:same': {} } }, n: { 'f:spec': { 'f:longer': {} } } });
+});
+
+test('an entry of a subresource stays apart from that of the same manager for all of the object', (t) => {
+  const before: Owned = { metadata: {}, spec: { a: 1 } };
+  const status = { ...manageCreate(writer('m'), { metadata: {}, spec: { s: 1 } })[0], subresource: 'status' };
+  const entries = manageUpdate([status as ManagedFieldsEntry], writer('m'), before, { metadata: {}, spec: { a: 2 } });
+  t.deepEqual(
+    entries.map(({ subresource, fieldsV1 }) => [subresource, fieldsV1]),
+    [
+      ['status', { 'f:spec': { 'f:s': {} } }],
+      [undefined, { 'f:spec': { 'f:a': {} } }],
+    ],
+  );
+});
+
+test('a write of more names of fields than are remembered keeps every one of them', (t) => {
+  const spec = (from: number) => Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${from + i}`, 1]));
+  for (const from of [0, 5000, 0]) {
+    const entries = manageCreate(writer('m'), { metadata: {}, spec: spec(from) });
+    t.deepEqual(
+      leaves(entries[0]?.fieldsV1),
+      Object.keys(spec(from)).map((key) => `/f:spec/f:${key}`),
+    );
+  }
+});
+
 test('after any writes each field of the spec has exactly one manager', (t) => {
   const spec = fc.dictionary(
     fc.constantFrom('a', 'b', 'c'),

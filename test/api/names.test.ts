@@ -1,5 +1,6 @@
 import test from 'ava';
 import * as fc from 'fast-check';
+import { sameAddress } from '../../src/api/address.js';
 import {
   checkAnnotationKey,
   checkFieldManager,
@@ -73,4 +74,11 @@ test('a generated name has five fair characters and at most 63 in all', (t) => {
       },
     ),
   );
+});
+
+test('addresses are the same when all of their parts are', (t) => {
+  const address = { org: 'o', kind: 'Job', project: 'p', name: 'n' };
+  t.true(sameAddress(address, { ...address }));
+  for (const part of ['org', 'kind', 'project', 'name'])
+    t.false(sameAddress(address, { ...address, [part]: 'x' }), part);
 });

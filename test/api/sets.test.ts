@@ -54,6 +54,7 @@ test('text that names no set is undefined', (t) => {
   }
   t.is(IndexSet.parse('')?.size, 0);
   t.is(IndexSet.parse('1,3-5,7')?.text(), '1,3-5,7');
+  t.is(IndexSet.parse('0-3,4,5-6,8')?.text(), '0-6,8', 'neighbours are one interval');
 });
 
 test('a condition keeps its transition time while its status stays, and is one per type', (t) => {

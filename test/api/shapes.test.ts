@@ -1,6 +1,6 @@
 import test from 'ava';
 import { z } from 'zod';
-import { causesOf, TELLING, invalid } from '../../src/api/causes.js';
+import { causesOf, invalid, isHidden, MAX_CAUSES, TELLING } from '../../src/api/causes.js';
 import { checkChange, compileGuards } from '../../src/api/immutable.js';
 import {
   zAbsolutePath,
@@ -8,6 +8,7 @@ import {
   zCpu,
   zDigest,
   zDuration,
+  zMap,
   zName,
   zQuantity,
   zTimestamp,
@@ -324,4 +325,125 @@ test('a quantity that is too large and a port that is none are told as what they
   t.is(said(httpsUrl, 'https://x.org:99999/'), 'must have a port from 1 to 65535, or none');
   t.is(said(httpsUrl, 'http://x.org:99999/'), 'must be an https URL without credentials');
   t.is(said(httpsUrl, 'https://x.org:8443/'), '');
+});
+
+test('what is below a hidden member is not shown, at any depth, and what has its name elsewhere is', (t) => {
+  for (const keys of [
+    ['spec', 'data', 'a'],
+    ['env', 0, 'value'],
+    ['stdin'],
+    ['credentials', 'password'],
+    ['env', 'PATH'],
+    ['spec', 'env', 'A'],
+  ])
+    t.true(isHidden(keys), keys.join('.'));
+  for (const keys of [['spec', 'name'], ['env'], ['env', 0], ['env', 0, 'name'], ['values', 'x'], [0], []]) {
+    t.false(isHidden(keys), keys.join('.'));
+  }
+});
+
+test('a value is quoted up to 80 characters, and null as null', (t) => {
+  const type = z.object({ word: z.string().regex(/^a*$/).optional(), list: z.array(z.int()).optional() });
+  t.true(complaints(type, { word: 'b'.repeat(80) })[0]?.includes(`"${'b'.repeat(80)}"`));
+  t.false(complaints(type, { word: 'b'.repeat(81) })[0]?.includes('bbb'));
+  t.deepEqual(complaints(type, { list: [null, true] }), [
+    'FieldValueTypeInvalid spec.list[0]: Invalid value: null: must be an integer, not null',
+    'FieldValueTypeInvalid spec.list[1]: Invalid value: true: must be an integer, not a boolean',
+  ]);
+});
+
+test('bounds are told as they hold, and what is empty or absent as required', (t) => {
+  const type = z.object({
+    above: z.number().gt(1).optional(),
+    below: z.number().lt(9).optional(),
+    from: z.number().min(1).optional(),
+    by: z.number().multipleOf(5).optional(),
+    short: z.string().min(2).optional(),
+    few: z.array(z.int()).min(2).optional(),
+    map: zMap(z.string().regex(/^[a-z]$/, 'must be a letter'), z.int(), 2).optional(),
+    either: z.union([z.literal('a'), z.int()]),
+    strict: z.strictObject({ a: z.int().optional() }).optional(),
+  });
+  t.deepEqual(
+    complaints(type, {
+      above: 1,
+      below: 9,
+      from: 0,
+      by: 7,
+      short: 'a',
+      few: [1],
+      map: { a: 1, b: 2, c: 3 },
+      strict: { x: 1, y: 2 },
+    }),
+    [
+      'FieldValueInvalid spec.above: Invalid value: 1: must be more than 1',
+      'FieldValueInvalid spec.below: Invalid value: 9: must be less than 9',
+      'FieldValueInvalid spec.from: Invalid value: 0: must be at least 1',
+      'FieldValueInvalid spec.by: Invalid value: 7: must be a multiple of 5',
+      'FieldValueInvalid spec.short: Invalid value: "a": must have at least 2 characters',
+      'FieldValueInvalid spec.few: Too few: 1: must have at least 2 items',
+      'FieldValueTooMany spec.map: Too many: must have at most 2 items',
+      'FieldValueRequired spec.either: Required value: must be "a" or a number',
+      'FieldValueInvalid spec.strict.x: unknown field "spec.strict.x"',
+      'FieldValueInvalid spec.strict.y: unknown field "spec.strict.y"',
+    ],
+  );
+  t.deepEqual(complaints(type, { either: 1, short: '', map: { a: 1, 1: 2 } }), [
+    'FieldValueRequired spec.short: Required value: must not be empty',
+    'FieldValueInvalid spec.map.1: Invalid key: must be a letter',
+  ]);
+  t.is(complaints(z.array(z.int()), Array(150).fill('x')).length, MAX_CAUSES);
+});
+
+test('an amount that may only rise may not become what is no amount, and a list is judged by position', (t) => {
+  const guards = compileGuards(['spec.stages[].name'], ['spec.max']);
+  const fields = (before: unknown, after: unknown) => checkChange(guards, before, after).map((cause) => cause.field);
+  t.deepEqual(fields({ max: 1 }, { max: 'soon' }), ['spec.max']);
+  t.deepEqual(fields({ max: '0.5' }, { max: {} }), ['spec.max']);
+  t.deepEqual(fields({ max: 0 }, { max: {} }), [], 'what is no amount ranks as nothing');
+  t.deepEqual(fields({ max: null }, {}), []);
+  t.deepEqual(fields({ max: 1 }, { max: null }), ['spec.max']);
+  t.deepEqual(fields({ stages: [{ name: 'a' }] }, { stages: [{ name: 'a' }, { name: 'b' }] }), []);
+  t.deepEqual(fields({ stages: [{ name: 'a' }] }, { stages: 'x' }), []);
+});
+
+test('amounts, lengths and names are taken at their bounds and refused beyond them', (t) => {
+  const fits = (type: z.ZodType, ...values: unknown[]) => values.map((value) => type.safeParse(value, TELLING).success);
+  t.deepEqual(fits(zDuration({ min: '1m', max: '6h' }), '59999ms', '1m', '6h', '21600001ms'), [
+    false,
+    true,
+    true,
+    false,
+  ]);
+  t.deepEqual(fits(zDuration(), '0s', '1ms'), [true, true]);
+  t.deepEqual(fits(zCpu({ min: '500m', max: '2' }), '499m', '500m', '2', '2001m'), [false, true, true, false]);
+  t.deepEqual(fits(zBytes(), '0', '7Pi', '8Pi'), [true, true, false]);
+  t.deepEqual(fits(zUsd({ min: '5', max: '10' }), '4.99', '5', '10.00', '10.000000001'), [false, true, true, false]);
+  t.deepEqual(fits(zUsd({ above: '1' }), '1', '1.000000001'), [false, true]);
+  t.deepEqual(fits(zUsd({ wholeCents: true }), '0.01', '0.010', '0.001'), [true, true, false]);
+  t.deepEqual(fits(zAbsolutePath(), `/${'a'.repeat(4095)}`, `/${'a'.repeat(4096)}`, '/a\0b'), [true, false, false]);
+  t.deepEqual(fits(zName(), 'a'.repeat(253), 'a'.repeat(254)), [true, false]);
+  t.deepEqual(fits(zName({ form: 'label' }), 'a'.repeat(63), 'a'.repeat(64)), [true, false]);
+  t.deepEqual(fits(zMap(z.string(), z.int(), 1), { a: 1 }, { a: 1, b: 1 }), [true, false]);
+});
+
+test('the pattern and the words of a duration tell what is taken beside durations', (t) => {
+  const patternOf = (type: z.ZodType): RegExp => new RegExp(String(z.toJSONSchema(type, { io: 'input' })['pattern']));
+  const said = (type: z.ZodType): string => type.safeParse('x', TELLING).error?.issues[0]?.message ?? '';
+  const plain = zDuration({ min: '1m', max: '6h' });
+  const also = zDuration({ max: '6h', also: ['auto', '0s'] });
+  for (const [type, text, taken] of [
+    [plain, '15m', true],
+    [plain, 'auto', false],
+    [plain, '', false],
+    [also, '15m', true],
+    [also, 'auto', true],
+    [also, 'autos', false],
+    [also, '', false],
+  ] as const) {
+    t.is(patternOf(type).test(text), taken, text);
+  }
+  t.is(said(plain), 'must be a duration such as 30s, 15m or 1h30m from 1m to 6h');
+  t.is(said(zDuration({ min: '1m' })), 'must be a duration such as 30s, 15m or 1h30m of at least 1m');
+  t.is(said(also), 'must be a duration such as 30s, 15m or 1h30m of at most 6h, or auto, or 0s');
 });

@@ -184,3 +184,38 @@ test('whatever text a program or an engine gives, what is kept of it can be stor
   t.is(toStorable('x\u{1f600}'.slice(0, 2)), 'x\ufffd');
   t.deepEqual(toStorable({ at: undefined, n: null, b: true }), { at: undefined, n: null, b: true });
 });
+
+test('amounts of bytes are written in the largest unit that divides them, up to what a number holds', (t) => {
+  for (const [bytes, text] of [
+    [1023, '1023'],
+    [1024, '1Ki'],
+    [1025, '1025'],
+    [1536 * 1024, '1536Ki'],
+    [2 ** 40, '1Ti'],
+    [2 ** 50, '1Pi'],
+    [2 ** 60, '1Ei'],
+    [2 ** 70, '1024Ei'],
+  ] as const) {
+    t.is(formatBytes(bytes), text);
+  }
+});
+
+test('the most that is counted exactly is read, and one more is not, on the fast way and on the exact one', (t) => {
+  t.is(parseBytes('9007199254740991'), Number.MAX_SAFE_INTEGER);
+  t.is(parseBytes('9007199254740992'), undefined);
+  t.is(parseBytes('8191Ti'), 8191 * 2 ** 40);
+  t.is(parseBytes('8192Ti'), undefined);
+  t.is(parseMilliCpu('9007199254740.991'), Number.MAX_SAFE_INTEGER);
+  t.is(parseMilliCpu('9007199254740992m'), undefined);
+  t.is(parseBytes(`0.${'0'.repeat(29)}1`), 1, '32 characters');
+  t.is(parseBytes(`0.${'0'.repeat(30)}1`), undefined, '33 characters');
+});
+
+test('a duration of a hundred years is the longest, of 32 characters the longest text, and is read in whole milliseconds', (t) => {
+  t.is(parseDuration('876000h'), 876_000 * 3_600_000);
+  t.is(parseDuration('876000h1ms'), undefined);
+  t.is(parseDuration(`${'0'.repeat(31)}s`), 0);
+  t.is(parseDuration(`${'0'.repeat(32)}s`), undefined);
+  t.is(parseDuration('0.0004s'), 0);
+  t.is(parseDuration('0.0005s'), 1);
+});

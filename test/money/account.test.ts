@@ -8,6 +8,8 @@ import { showUSD, USD } from '../../src/money/usd.js';
 /** Nine decimals, as the ledger keeps them. */
 const usd = (max: number) => fc.integer({ min: 0, max }).map((nano) => new USD(nano).div(1e9).toFixed());
 const account = fc.constantFrom('a', 'b', 'c');
+/** Few, so that releases and charges meet the holds of their keys. */
+const key = fc.constantFrom('j', 'k', 'l', 'm');
 
 type Act =
   | { readonly act: 'hold'; readonly key: string; readonly amountUSD: string; readonly accounts: readonly string[] }
@@ -17,14 +19,14 @@ type Act =
 const act: fc.Arbitrary<Act> = fc.oneof(
   fc.record({
     act: fc.constant('hold' as const),
-    key: fc.string({ minLength: 1, maxLength: 2 }),
+    key,
     amountUSD: usd(5_000_000_000),
     accounts: fc.array(account, { minLength: 1, maxLength: 4 }),
   }),
-  fc.record({ act: fc.constant('release' as const), key: fc.string({ minLength: 1, maxLength: 2 }) }),
+  fc.record({ act: fc.constant('release' as const), key }),
   fc.record({
     act: fc.constant('charge' as const),
-    key: fc.string({ minLength: 1, maxLength: 2 }),
+    key,
     part: fc.integer({ min: 0, max: 100 }),
   }),
 );
@@ -139,4 +141,34 @@ test('a posting whose lines do not add up to zero is refused, however small the 
 test('amounts are shown with two decimals and as many more as are not zero', (t) => {
   const shown = ['0', '1.5', '1.250', '0.000000001', '1234567890.1'].map((amount) => showUSD(new USD(amount)));
   t.deepEqual(shown, ['0.00', '1.50', '1.25', '0.000000001', '1234567890.10']);
+});
+
+test('releasing what is not held leaves nothing below zero, and a hold that names an account twice binds it once', (t) => {
+  const hold = { key: 'k', amountUSD: '2', accounts: ['a', 'a'] };
+  const admitted = admit(limit(new Map(), { account: 'a', policy: 'Block', limitUSD: '3' }), hold);
+  t.is(admitted.outcome, 'Admitted');
+  if (admitted.outcome !== 'Admitted') return;
+  t.is(admitted.accounts.get('a')?.heldUSD.toFixed(), '2');
+  const once = release(admitted.accounts, hold);
+  t.is(once.get('a')?.heldUSD.toFixed(), '0');
+  t.is(release(once, hold).get('a')?.heldUSD.toFixed(), '0');
+  t.is(
+    release(admitted.accounts, { ...hold, amountUSD: '0.5' })
+      .get('a')
+      ?.heldUSD.toFixed(),
+    '1.5',
+  );
+  t.throws(() => admit(new Map(), { ...hold, amountUSD: 'Infinity' }), { instanceOf: RangeError });
+});
+
+test('a posting moves what is spent on each of its accounts, and a grant is spent below zero', (t) => {
+  const line = (name: string, amountUSD: string) => ({ account: name, amountUSD });
+  const spent = (accounts: Accounts, name: string): string | undefined => accounts.get(name)?.spentUSD.toFixed();
+  let accounts = post(new Map(), { key: 'p', reason: 'use', lines: [line('a', '1.5'), line('revenue', '-1.5')] });
+  accounts = post(accounts, { key: 'q', reason: 'use', lines: [line('a', '1'), line('a', '-4'), line('grants', '3')] });
+  t.is(spent(accounts, 'a'), '-1.5');
+  t.is(spent(accounts, 'revenue'), '-1.5');
+  t.is(spent(accounts, 'grants'), '3');
+  const capped = limit(accounts, { account: 'a', policy: 'Block', limitUSD: '1' });
+  t.is(available(capped.get('a') ?? emptyAccount('a'))?.toFixed(), '2.5', 'the grant can be held');
 });

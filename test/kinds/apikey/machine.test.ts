@@ -158,3 +158,17 @@ test('whatever is asked for, no key may do what its maker may not', (t) => {
   );
   t.pass();
 });
+
+test('a ServiceAccount makes keys of itself only in its own project', (t) => {
+  t.is(create({ serviceAccount: { project: 'a', name: 'robot' } }, robot).object.status && 'made', 'made');
+  t.is(refusal({ serviceAccount: { project: 'b', name: 'robot' } }, robot), 'Forbidden');
+  t.is(refusal({ serviceAccount: { project: 'a', name: 'other' } }, robot), 'Forbidden');
+});
+
+test('a key that has ended is not ended again, and another timer ends none', (t) => {
+  const made = create({ expirationTime: new Date(NOW + 3_600_000).toISOString() });
+  const fired = (timer: string) => ({ type: 'TimerFired', timer, generation: 1 }) as const;
+  t.is(ask(apiKeyKind, made, fired('other')).outcome, 'Ignored');
+  const ended = decided(apiKeyKind, made, fired('expire'));
+  t.is(ask(apiKeyKind, ended, fired('expire')).outcome, 'Ignored');
+});

@@ -2,7 +2,8 @@ import test from 'ava';
 import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
 import { jobKind } from '../../../src/kinds/job/index.js';
-import { attemptName } from '../../../src/kinds/attempts/names.js';
+import { checkLabelName, checkLabelValue } from '../../../src/api/names.js';
+import { attemptName, ownerLabel, readAttemptName } from '../../../src/kinds/attempts/names.js';
 import { jobLabels } from '../../../src/kinds/job/draft.js';
 import { floorsOf, limitsOf } from '../../../src/kinds/shapes/resources.js';
 
@@ -110,4 +111,30 @@ test('Names of Attempts are DNS labels that differ by incarnation, index and epo
   t.not(attemptName({ name: 'a', uid: 'u-1' }, 0, 1), attemptName({ name: 'a', uid: 'u-2' }, 0, 1));
   t.not(attemptName({ name: 'a', uid: 'u-1' }, 1, 11), attemptName({ name: 'a', uid: 'u-1' }, 11, 1));
   t.true((jobLabels(long.name, 0)[`${API_GROUP}/job`] ?? '').length <= 63);
+});
+
+test('the name of an Attempt is a label that reads back, however long or dotted the name of its owner is', (t) => {
+  for (const length of [1, 50, 51, 52, 53, 63, 64, 253]) {
+    for (const [index, epoch] of [
+      [0, 1],
+      [9999, 12],
+    ] as const) {
+      const owner = { name: `a${'.b'.repeat(200)}`.slice(0, length).replace(/\.$/, 'c'), uid: 'u' };
+      const name = attemptName(owner, index, epoch);
+      t.is(checkLabelName(name), undefined, name);
+      t.deepEqual(readAttemptName(owner, name), { index, epoch }, name);
+      t.is(readAttemptName({ ...owner, uid: 'v' }, name), undefined, 'another incarnation');
+      t.is(readAttemptName(owner, `x${name}`), undefined);
+    }
+  }
+  t.is(readAttemptName({ name: 'a', uid: 'u' }, 'a'), undefined);
+});
+
+test('the label of an owner is its name up to 63 characters, and cut and marked beyond', (t) => {
+  t.is(ownerLabel('a'.repeat(63)), 'a'.repeat(63));
+  const long = ownerLabel('a'.repeat(64));
+  t.is(long.length, 63);
+  t.not(long, ownerLabel('a'.repeat(65)), 'the mark tells them apart');
+  t.is(checkLabelValue(ownerLabel(`${'a'.repeat(55)}.${'b'.repeat(30)}`)), undefined);
+  t.is(checkLabelValue(long), undefined);
 });

@@ -155,3 +155,15 @@ test('a machine that goes on speaking is never silent, and a service that was aw
   bench.wait();
   t.is(bench.ready, 'NotReady Unknown NodeStatusUnknown');
 });
+
+test('the machine of the service cannot be deleted, another Node can', (t) => {
+  const object = { metadata: {}, spec: {}, status: { phase: 'Ready' } } as unknown as ApiObject<NodeSpec, NodeStatus>;
+  const moment = { now: START, uid: () => 'book', randomBytes: () => new Uint8Array() };
+  const remove = (name: string) => {
+    const current = { address: { ...LOCAL_NODE, name }, object, private: undefined };
+    return nodeMachine.decide(current, new Placements(), { type: 'DeletionRequested' }, moment);
+  };
+  const refused = remove(LOCAL_NODE.name);
+  t.is(refused.outcome === 'Refused' && refused.refusal.code, 'Conflict');
+  t.is(remove('other').outcome, 'Next');
+});

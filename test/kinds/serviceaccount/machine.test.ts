@@ -88,3 +88,17 @@ test('use is noted at most once a minute', (t) => {
   t.is(ask(serviceAccountKind, first, used(NOW + 30_000), contextAt()).outcome, 'Ignored');
   t.is(ask(serviceAccountKind, first, used(NOW + 61_000), contextAt()).outcome, 'Next');
 });
+
+test('a token that is asked for with a credential that ends, ends no later, and its end is in whole seconds', (t) => {
+  const issue = (expiresIn: string, by: Author) =>
+    ({ type: 'Action', action: 'IssueToken', input: { expiresIn }, by }) as const;
+  const lent = { ...owner, expires: NOW + 3_600_000 };
+  const refused = ask(serviceAccountKind, at(account({})), issue('2h', lent));
+  t.is(refused.outcome, 'Refused');
+  t.regex(refused.outcome === 'Refused' ? (refused.refusal.fix ?? '') : '', /at most 3600s/);
+  const { effects } = decided(serviceAccountKind, at(account({})), issue('1h', lent));
+  t.like(
+    effects.find(({ type }) => type === 'GrantCredential'),
+    { expires: Math.floor((NOW + 3_600_000) / 1000) * 1000 },
+  );
+});

@@ -251,6 +251,38 @@ test('owners are complete, few, and at most one controls', (t) => {
   );
 });
 
+test('metadata is taken up to its bounds, each in the words of its own field, and refused one beyond', (t) => {
+  const owners = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ apiVersion: 'svc.dev/v1', kind: 'Job', name: 'o', uid: `u${at}` }));
+  const finalizers = (count: number) => Array.from({ length: count }, (_, at) => `x.dev/f${at}`);
+  const map = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, '']));
+  for (const [most, field, make] of [
+    [32, 'ownerReferences', owners],
+    [32, 'finalizers', finalizers],
+    [1024, 'labels', map],
+    [4096, 'annotations', map],
+  ] as const) {
+    t.is(verdict(create(body({}, { [field]: make(most) }))), 'prepared', field);
+    t.is(verdict(create(body({}, { [field]: make(most + 1) }))), `Invalid metadata.${field}/FieldValueTooMany`, field);
+  }
+  const text = (bytes: number): string => 'é'.repeat(bytes / 2);
+  const both = { labels: { b: 'x' }, annotations: { a: text(256 * 1024 - 4), c: '' } };
+  t.is(verdict(create(body({}, both))), 'prepared', 'keys and values of both are 256 KiB of UTF-8');
+  const more = { ...both, annotations: { ...both.annotations, c: 'x' } };
+  t.is(verdict(create(body({}, more))), 'Invalid metadata.annotations/FieldValueTooLong');
+});
+
+test('a key that is wrong is named, a long one by its first 80 characters', (t) => {
+  const said = (field: 'labels' | 'annotations', key: string): string => {
+    const result = create(body({}, { [field]: { [key]: '' } }));
+    return result.outcome === 'Refused' ? (result.refusal.causes?.[0]?.message ?? '') : result.outcome;
+  };
+  for (const field of ['labels', 'annotations'] as const) {
+    t.true(said(field, '-'.repeat(80)).includes(`"${'-'.repeat(80)}"`), field);
+    t.true(said(field, '-'.repeat(81)).includes(`"${'-'.repeat(80)}…"`), field);
+  }
+});
+
 test('any JSON object is prepared or refused, never thrown at, and changes neither itself nor prototypes', (t) => {
   fc.assert(
     fc.property(
