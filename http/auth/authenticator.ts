@@ -183,6 +183,8 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
           header === undefined ? 'no API key was sent' : 'the Authorization header holds no bearer credential';
         throw refuse('Unauthorized', message, { fix: 'Send the header "Authorization: Bearer <API key>".' });
       }
+      const queued = usable(sha256);
+      if (queued !== undefined) return queued;
       if (known.has(sha256)) return again(sha256);
       addresses.demand(from);
       const found = await lookUpStranger(sha256, from);
