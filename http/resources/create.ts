@@ -41,7 +41,8 @@ export async function createObject(
       ? { value: parseProtobuf(bytes), duplicates: [] }
       : await parseObject(x, context.bodies, bytes);
   const { value, duplicates } = parsed;
-  await betweenParts(x, bytes.length);
+  const others = betweenParts(x, bytes.length);
+  if (others !== undefined) await others;
   if (batch !== undefined && isBatch(kind, value)) {
     return createBatch(x, context, caller, kind, batch, project, parsed, options);
   }
