@@ -47,7 +47,7 @@ export function submit(address: Address, request: WriteRequest, deps: SubmitDeps
       : ask(address, { item: 'write', request, since: deps.clock() }, deps);
   // What the rule has seen must still hold at the commit. A dry run is asked as well, and nothing comes of it.
   const reply = kind.rule === undefined || isService(request.caller) ? send() : deps.turns(address.org, send);
-  return request.verb === 'create' ? orEcho(reply, address.org, request, deps) : reply;
+  return request.verb === 'create' && request.idempotency ? orEcho(reply, address.org, request, deps) : reply;
 }
 
 /** A create may be refused because an earlier request with the same key has made the object: then that request's stored answer is given. */

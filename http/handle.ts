@@ -65,26 +65,18 @@ export function gate(x: Exchange, context: ServerContext): void {
 }
 
 /** Answers what `findTarget` has found for the caller whom `authenticate` has let in. */
-export async function serveTarget(x: Exchange, deps: HandleDeps): Promise<void> {
+export function serveTarget(x: Exchange, deps: HandleDeps): Promise<void> {
   const { context } = deps;
   const { target, caller } = x;
-  if (target?.at === 'discovery' && deps.discovery(x, target.segments)) return;
+  if (target?.at === 'discovery' && deps.discovery(x, target.segments)) return Promise.resolve();
   if (target === undefined || target.at === 'discovery' || caller === undefined) throw noSuchPath(x);
   switch (target.at) {
     case 'collection':
       return serveCollection(x, context, caller, target);
     case 'object':
       return serveObject(x, context, caller, target);
-    case 'below': {
-      if (await serveSubresource(x, context, caller, target)) return;
-      const found = deps.subresources.get(`${target.kind.plural}/${target.below}`);
-      if (found !== undefined) {
-        if (x.hasQuery) checkQueryNames(target.below, x.query, x.url);
-        return found.serve(x, context, caller, target);
-      }
-      await refuseSubresource(x, context, caller, target);
-      throw noSuchPath(x);
-    }
+    case 'below':
+      return serveBelow(x, deps, caller, target);
     case 'extra': {
       const serve = deps.collectionRoutes.get(`${target.group}/${target.name}`);
       if (serve === undefined) throw noSuchPath(x);
@@ -93,6 +85,18 @@ export async function serveTarget(x: Exchange, deps: HandleDeps): Promise<void> 
       return serve(x, context, caller, target);
     }
   }
+}
+
+async function serveBelow(x: Exchange, deps: HandleDeps, caller: Caller, target: SubresourceTarget): Promise<void> {
+  const { context } = deps;
+  if (await serveSubresource(x, context, caller, target)) return;
+  const found = deps.subresources.get(`${target.kind.plural}/${target.below}`);
+  if (found !== undefined) {
+    if (x.hasQuery) checkQueryNames(target.below, x.query, x.url);
+    return found.serve(x, context, caller, target);
+  }
+  await refuseSubresource(x, context, caller, target);
+  throw noSuchPath(x);
 }
 
 /** Whether this path can be left for what a client's `Upgrade` header names (in lower case). */

@@ -35,7 +35,7 @@ export function openHotPath(
     const form = acceptForm(headers.accept);
     if (form === undefined || form.form !== 'object' || form.yaml) return false;
     if (!context.health.active()) return false;
-    const caller = context.authenticator.known(headers.authorization);
+    const caller = context.authenticator.known(headers.authorization)?.caller;
     if (caller === undefined || !caller.may(scopes.get(kind) ?? '', project)) return false;
     const body = context.resources.peek({ org: homeOrg(caller, kind, project), kind: kind.kind, project, name });
     // A long one may have to be compressed.

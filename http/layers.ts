@@ -5,7 +5,7 @@
  */
 import { refuse } from '../src/api/refusal.js';
 import type { AccessLog } from './access-log.js';
-import { admit } from './auth/admit.js';
+import { admit, admitAs } from './auth/admit.js';
 import { extractCredential } from './auth/extract-credential.js';
 import type { HttpLog } from './deps.js';
 import { refuseCheaply, repeatedHeader } from './early-refusals.js';
@@ -106,18 +106,24 @@ export function findTarget(targets: Targets, { config }: ServerContext): Layer {
 /** Finds the caller, counts the request against the caller's rate, and takes a place in flight. Discovery needs no key. */
 export function authenticate(context: ServerContext): Layer {
   const { authenticator, addresses } = context;
-  return async (x, next) => {
-    if (x.target?.at === 'discovery') {
+  return (x, next) => {
+    const { target } = x;
+    if (target?.at === 'discovery') {
       if (!authenticator.wasKnown(x.req.headers.authorization)) addresses.demand(x.from);
       return next();
     }
     gate(x, context);
-    if (x.target === undefined) {
+    const goOn = (): Promise<void> => {
       // A client with any key learns that a path does not exist; without one the answer is Unauthorized.
-      await admit(x, context, x.req.headers.authorization);
-      throw noSuchPath(x);
-    }
-    await admit(x, context, extractCredential(x.req, x.upgrade !== undefined));
-    return next();
+      if (target === undefined) throw noSuchPath(x);
+      return next();
+    };
+    const header =
+      target === undefined ? x.req.headers.authorization : extractCredential(x.req, x.upgrade !== undefined);
+    const identity = authenticator.known(header);
+    if (identity === undefined) return admit(x, context, header).then(goOn);
+    // A known key waits for nothing.
+    admitAs(x, context, identity);
+    return goOn();
   };
 }

@@ -59,12 +59,15 @@ FROM clock c LEFT JOIN LATERAL (
 ) k ON true`;
 }
 
+/** Changes that replaced a state, of `changes h`: the condition of the index by which the changes of an object are found. */
+export const REPLACES = "h.type <> 'A'";
+
 /** No name begins with it, and it is above all that do not. */
 const LAST = "U&'\\+10FFFF'";
 
 /**
- * The keys of a range at version V: those of the objects that have not changed since, and of those that have, what their
- * first change after V replaced (nothing, when that change added them).
+ * The keys of a range at version V: those of the objects that have not changed since, and of those that have, what was
+ * replaced first after V (when that is newer than V, they were added after V).
  *
  * `present` are the first keys that there are now, whatever their version: no more are looked at, and what has changed
  * is looked for no further than they reach. It is found in one of two ways, each of which reads a bounded number of
@@ -90,12 +93,12 @@ WITH RECURSIVE present AS MATERIALIZED (
   SELECT count(*) <= ${fresh} AS so FROM fresh
 ), hops AS (
   (SELECT h.project, h.name, 1 AS hop FROM changes h
-   WHERE NOT (SELECT so FROM few) AND ${log.text} AND ${within}
+   WHERE NOT (SELECT so FROM few) AND ${log.text} AND ${within} AND ${REPLACES}
    ${keyOrder('h')} LIMIT 1)
   UNION ALL
   SELECT n.project, n.name, p.hop + 1 FROM hops p CROSS JOIN LATERAL (
     SELECT h.project, h.name FROM changes h
-    WHERE ${log.whole} AND ${beyond} AND ${within}
+    WHERE ${log.whole} AND ${beyond} AND ${within} AND ${REPLACES}
     ${keyOrder('h')} LIMIT 1
   ) n WHERE p.hop < ${limit}
 ), hops_end AS MATERIALIZED (
@@ -110,10 +113,10 @@ WITH RECURSIVE present AS MATERIALIZED (
   SELECT * FROM present WHERE version <= ${version}
   UNION ALL
   SELECT f.project, f.name, f.replaced, f.bytes FROM changed k CROSS JOIN LATERAL (
-    SELECT h.project, h.name, h.type, h.replaced, octet_length(h.before) AS bytes FROM changes h
-    WHERE (h.org, h.kind, h.project, h.name) = ($1, $2, k.project, k.name) AND h.version > ${version}
+    SELECT h.project, h.name, h.replaced, octet_length(h.before) AS bytes FROM changes h
+    WHERE (h.org, h.kind, h.project, h.name) = ($1, $2, k.project, k.name) AND h.version > ${version} AND ${REPLACES}
     ORDER BY h.org, h.kind, h.project, h.name, h.version LIMIT 1
-  ) f WHERE f.type <> 'A'
+  ) f WHERE f.replaced <= ${version}
 )
 SELECT c.floor, (SELECT project FROM reached), (SELECT name FROM reached), k.*
 FROM clock c LEFT JOIN LATERAL (

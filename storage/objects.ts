@@ -3,7 +3,7 @@ import { stampVersion } from '../src/api/encode.js';
 import type { Address } from '../src/api/address.js';
 import type { SlotRow } from '../src/kinds/machine.js';
 import { FORMATS, upcast, type Formats } from './formats.js';
-import { keysAtText, keysText, rangeOf } from './key-ranges.js';
+import { keysAtText, keysText, rangeOf, REPLACES } from './key-ranges.js';
 import type { Postgres, Statement } from './postgres.js';
 import type { Objects, ObjectKey, StoredObject } from './store.js';
 
@@ -176,7 +176,7 @@ SELECT o.* FROM unnest($3::text[], $4::text[], $5::bigint[]) AS k(project, name,
   WHERE (o.org, o.kind, o.project, o.name) = ($1, $2, k.project, k.name) AND o.version = k.version LIMIT 1
 ) o`,
 };
-/** The state that the first change after $5 replaced; a change that added the object replaced none. */
+/** The state that was replaced first after $5; one that is newer than $5 was added after it. */
 const STATES_AT: Statement = {
   name: 'states at',
   text: `
@@ -185,9 +185,9 @@ FROM clock c LEFT JOIN LATERAL (
   SELECT f.project, f.name, f.uid, f.replaced, f.before, NULL, 1::smallint
   FROM unnest($3::text[], $4::text[]) AS k(project, name) CROSS JOIN LATERAL (
     SELECT h.* FROM changes h
-    WHERE (h.org, h.kind, h.project, h.name) = ($1, $2, k.project, k.name) AND h.version > $5::bigint
+    WHERE (h.org, h.kind, h.project, h.name) = ($1, $2, k.project, k.name) AND h.version > $5::bigint AND ${REPLACES}
     ORDER BY h.org, h.kind, h.project, h.name, h.version LIMIT 1
-  ) f WHERE f.type <> 'A'
+  ) f WHERE f.replaced <= $5::bigint
 ) s ON c.floor <= $5::bigint`,
 };
 const OWNED_BY: Statement = {

@@ -4,7 +4,7 @@
  */
 import type { Dialer } from '../../src/engines/dialer/dialer.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import type { CommittedChange, Committer } from '../../storage/commit/request.js';
+import type { CommittedChange, CommitResult, Committer } from '../../storage/commit/request.js';
 import type { Queue, QueueOptions } from '../../storage/queues/queue.js';
 import type { SecretVersions } from '../../storage/store.js';
 import type { Deliveries } from '../../storage/webhooks/deliveries.js';
@@ -122,17 +122,22 @@ export async function openWebhooks(deps: WebhooksDeps): Promise<Webhooks> {
     };
   }
 
+  async function commitEvents(committer: Committer, ...asked: Parameters<Committer['commit']>): Promise<CommitResult> {
+    const [{ address }] = asked;
+    const result = await committer.commit(...asked);
+    if (result.outcome === 'Committed' && endpoints.has(address.org)) wake();
+    return result;
+  }
+
   return {
     committed(change) {
       if (endpoints.committed(change)) keys.forget(change.uid);
     },
     follow: (committer) => ({
       ...committer,
-      async commit(request, before) {
-        const result = await committer.commit(request, before);
-        if (result.outcome === 'Committed' && request.events.length > 0 && endpoints.has(request.address.org)) wake();
-        return result;
-      },
+      commit: (request, before) =>
+        // Most commits raise no event, and are handed on as they are.
+        request.events.length === 0 ? committer.commit(request, before) : commitEvents(committer, request, before),
     }),
     start(router) {
       running ??= begin(router);

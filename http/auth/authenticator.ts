@@ -15,7 +15,6 @@ import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { addressKey, type Address } from '../../src/api/address.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { Caller } from '../../actors/resource-service.js';
 import type { Credentials } from '../../storage/store.js';
 import type { Addresses } from './addresses.js';
 import { bearerHash } from './bearer.js';
@@ -49,8 +48,8 @@ interface Lookup {
 }
 
 export interface Authenticator {
-  /** The caller, when the credential is known already and good. Costs no wait. */
-  known(header: string | undefined): Caller | undefined;
+  /** Who sends this header, when the credential is known already and good. Costs no wait. */
+  known(header: string | undefined): Identity | undefined;
   /** Whether it was good before, also when that has to be looked up again: no stranger's. */
   wasKnown(header: string | undefined): boolean;
   /** Who sends this header from this client address, or Unauthorized. */
@@ -169,7 +168,7 @@ export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
   return {
     known(header) {
       const sha256 = bearerHash(header);
-      return sha256 === undefined ? undefined : usable(sha256)?.caller;
+      return sha256 === undefined ? undefined : usable(sha256);
     },
     wasKnown(header) {
       const sha256 = bearerHash(header);

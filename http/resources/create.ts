@@ -13,7 +13,7 @@ import { named, nameIn, sameProject } from './identity.js';
 import { readWriteOptions } from './options.js';
 import { mediaType, parseObject } from './parse.js';
 import { parseProtobuf, PROTOBUF } from './protobuf.js';
-import { answerWrite, sendWrite, type Done } from './write.js';
+import { answerWrite, sendWrite } from './write.js';
 
 /** Five random characters of 27 collide once in 3,800 tries with a million of them there; kube tries as often. */
 const NAME_ATTEMPTS = 8;
@@ -41,7 +41,8 @@ export async function createObject(
       ? { value: parseProtobuf(bytes), duplicates: [] }
       : await parseObject(x, context.bodies, bytes);
   const { value, duplicates } = parsed;
-  await betweenParts(x, bytes.length);
+  const others = betweenParts(x, bytes.length);
+  if (others !== undefined) await others;
   if (batch !== undefined && isBatch(kind, value)) {
     return createBatch(x, context, caller, kind, batch, project, parsed, options);
   }
@@ -53,16 +54,14 @@ export async function createObject(
     const chosen = name ?? generateName(base, context.randomBytes);
     const address = addressOf(caller, kind, project, chosen, 'write');
     const body = name === undefined ? named(value, chosen) : value;
-    const done = await sendWrite(context, caller, kind, address, options, duplicates, { verb: 'create', body }).catch(
-      (error: unknown): Done | undefined => {
-        if (name === undefined && attempt < NAME_ATTEMPTS && isTaken(error)) return undefined;
-        throw error;
-      },
-    );
+    const sent = sendWrite(context, caller, kind, address, options, duplicates, { verb: 'create', body });
+    const done = await (name === undefined && attempt < NAME_ATTEMPTS ? sent.catch(unlessTaken) : sent);
     if (done !== undefined) return await answerWrite(x, context, kind, form, done);
   }
 }
 
-function isTaken(error: unknown): boolean {
-  return error instanceof RefusalError && error.refusal.code === 'AlreadyExists';
+/** Undefined: another name may be free. */
+function unlessTaken(error: unknown): undefined {
+  if (error instanceof RefusalError && error.refusal.code === 'AlreadyExists') return undefined;
+  throw error;
 }

@@ -66,7 +66,7 @@ function checkVerbQuery(query: URLSearchParams): void {
   checkTimeout(query);
 }
 
-export async function serveCollection(
+export function serveCollection(
   x: Exchange,
   context: ServerContext,
   caller: Caller,
@@ -94,12 +94,7 @@ export async function serveCollection(
   }
 }
 
-export async function serveObject(
-  x: Exchange,
-  context: ServerContext,
-  caller: Caller,
-  target: ObjectTarget,
-): Promise<void> {
+export function serveObject(x: Exchange, context: ServerContext, caller: Caller, target: ObjectTarget): Promise<void> {
   const { kind, project, name } = target;
   checkMethod(x, kind, isProjectKind(kind) ? name : project, OF_AN_OBJECT);
   if (x.hasQuery) checkVerbQuery(x.query);

@@ -81,7 +81,8 @@ export async function writeObject(
   const bytes = await context.bodies.read(x);
   const options = readWriteOptions(x, bytes);
   const { part, duplicates = [], dryRun = options.dryRun } = await ask(bytes);
-  await betweenParts(x, bytes.length);
+  const others = betweenParts(x, bytes.length);
+  if (others !== undefined) await others;
   const done = await sendWrite(context, caller, kind, address, { ...options, dryRun }, duplicates, part);
   await answerWrite(x, context, kind, form, done);
 }

@@ -212,7 +212,7 @@ test('a known key is served while it is looked up again, and neither waits behin
   );
   t.is(l.asked.length, 65);
   l.now = 12_000;
-  t.is(l.authenticator.known(GOOD)?.org, 'acme');
+  t.is(l.authenticator.known(GOOD)?.caller.org, 'acme');
   t.is(l.asked.at(-1), hash, 'it is looked up again meanwhile');
   t.is((await l.authenticator.authenticate(GOOD, '10.0.1.0')).caller.org, 'acme');
   t.is(l.asked.length, 66, 'once');
@@ -302,7 +302,7 @@ test('an org that changes its members all the time makes no look-up of another o
   l.answer(sha256('svc_good'));
   t.deepEqual(new Set(await Promise.all(all)), new Set(['acme']));
   change();
-  t.is(l.authenticator.known(GOOD)?.org, 'acme', 'it is kept');
+  t.is(l.authenticator.known(GOOD)?.caller.org, 'acme', 'it is kept');
 });
 
 test('changes are remembered one by one up to a bound, and beyond it everything is taken to have changed', (t) => {
