@@ -81,7 +81,8 @@ function nestsTooDeep(text: string): boolean {
       continue;
     } else if (token === '[' || token === '{') flow += 1;
     else if (token === ']' || token === '}') flow -= 1;
-    const blank = token.trim() === '' || token === DOCUMENT || token === FLOW_END;
+    // A comment opens nothing, wherever it stands; text that begins so is behind a mark of its own.
+    const blank = token.trim() === '' || token.startsWith('#') || token === DOCUMENT || token === FLOW_END;
     if (!blank && flow <= 0 && mayOpen) {
       while ((columns.at(-1) ?? -1) > column) columns.pop();
       if (columns.at(-1) !== column) columns.push(column);

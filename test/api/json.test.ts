@@ -65,6 +65,12 @@ test('64 levels pass and 65 are refused, also a million, without exhausting the 
   t.regex(refusal(`a: ${'['.repeat(80)}${']'.repeat(80)}`, 'yaml'), /nested deeper than 64 levels/);
 });
 
+test('comments count for no level, however they step to the right', (t) => {
+  const comments = Array.from({ length: 200 }, (_, level) => `${' '.repeat(level)}# ${level}`).join('\n');
+  const parsed = parse(`a:\n${comments}\n  b: '#1'\n`, 'yaml');
+  t.deepEqual(parsed.outcome === 'Parsed' && parsed.value, { a: { b: '#1' } });
+});
+
 test('a byte order mark before JSON or YAML is passed over, and part of one is no mark', (t) => {
   for (const type of ['json', 'yaml'] as const) {
     const parsed = parse(Buffer.from('\ufeff{"a":1}'), type);
