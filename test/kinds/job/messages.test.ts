@@ -1,0 +1,95 @@
+/** What single messages of Attempts do to a Job: notes that come and go, and Attempts that nobody waits for. Pure. */
+import test from 'ava';
+import type { Address } from '../../../src/api/address.js';
+import type { ApiObject } from '../../../src/api/object.js';
+import type { LaterEffect } from '../../../src/kinds/effect.js';
+import { jobKind } from '../../../src/kinds/job/index.js';
+import { slotTableStore, type SlotTable } from '../../../src/kinds/job/slots.js';
+import type { JobStatus } from '../../../src/kinds/job/status.js';
+import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
+import { contextAt, NOW, objectOf } from '../decide.js';
+
+const ADDRESS: Address = { org: 'o-1', kind: 'Job', project: 'default', name: 'one' };
+
+class Job {
+  object: ApiObject = objectOf(jobKind, { command: ['true'], completions: 2, parallelism: 2, backoffLimit: 6 });
+  kept: unknown;
+  readonly table = slotTableStore.open([]) as SlotTable;
+  last: Decision<unknown, unknown, unknown> = { outcome: 'Ignored' };
+
+  constructor() {
+    this.decide({ type: 'Created' });
+  }
+
+  decide(message: Message): string {
+    const current = { address: ADDRESS, object: this.object, private: this.kept };
+    this.last = jobKind.machine.decide(current, this.table, message, contextAt());
+    if (this.last.outcome !== 'Next') return this.last.outcome;
+    this.object = { ...this.object, status: this.last.status };
+    this.kept = this.last.private ?? this.kept;
+    for (const change of this.last.changes ?? []) slotTableStore.apply(this.table, change as SlotRow);
+    return 'Next';
+  }
+
+  hear(slot: number, epoch: number, phase: string, more: object = {}): string {
+    const content = {
+      ...{ type: 'AttemptChanged', slot, epoch, phase, lost: false, reason: '', message: '', time: NOW },
+      ...more,
+    } as ObjectMessage;
+    const address = { ...ADDRESS, kind: 'Attempt', name: 'attempt' };
+    return this.decide({ type: 'MessageReceived', from: { address, uid: 'a', version: 1 }, content });
+  }
+
+  /** Words of the condition OutputsCollected. */
+  get collected(): string | undefined {
+    const found = (this.object.status as JobStatus).conditions?.find(({ type }) => type === 'OutputsCollected');
+    return found && `${found.status} ${found.message}`;
+  }
+
+  get sent(): readonly LaterEffect[] {
+    return this.last.outcome === 'Volatile' ? this.last.volatile : [];
+  }
+}
+
+test('what keeps the outputs of one index is said until that index has ended, and not longer', (t) => {
+  const job = new Job();
+  job.hear(0, 1, 'Running');
+  job.hear(1, 1, 'Running');
+  t.is(job.hear(0, 1, 'Running', { unsaved: 'the store is full' }), 'Next');
+  t.regex(job.collected ?? '', /^False index 0 has run, .*the store is full$/);
+  t.is(job.hear(0, 1, 'Running', { unsaved: 'the store is full' }), 'Ignored', 'it is known');
+  t.is(job.hear(0, 1, 'Running', { unsaved: 'still full' }), 'Next', 'for another reason');
+  job.hear(1, 1, 'Succeeded');
+  t.regex(job.collected ?? '', /^False/, 'another index has ended');
+  job.hear(0, 1, 'Succeeded');
+  t.is(job.collected, 'True all outputs were collected');
+});
+
+test('an Attempt of an older epoch that still works is told to stop, and one that has ended or is yet to come is not', (t) => {
+  const job = new Job();
+  job.hear(0, 1, 'Running');
+  job.hear(0, 1, 'Failed', { reason: 'CustomerExit', exitCode: 1 });
+  for (const phase of ['Queued', 'Provisioning', 'Running']) {
+    t.is(job.hear(0, 1, phase), 'Volatile', phase);
+    t.like(job.sent[0], { type: 'Tell', message: { type: 'StopAttempt', epoch: 1, reason: 'Released' } });
+  }
+  for (const phase of ['Succeeded', 'Failed', 'Cancelled']) t.is(job.hear(0, 1, phase), 'Ignored', phase);
+  t.is(job.hear(0, 9, 'Running'), 'Ignored', 'an epoch that was never begun');
+  t.is(job.hear(7, 1, 'Running'), 'Ignored', 'an index that was never begun');
+});
+
+test('what is only said again costs no commit, and what there is nothing to say of nothing at all', (t) => {
+  const job = new Job();
+  job.hear(0, 1, 'Running');
+  job.hear(1, 1, 'Running');
+  t.is(job.decide({ type: 'Activated' }), 'Volatile');
+  t.deepEqual(
+    job.sent.map(({ type }) => type),
+    ['CreateChild', 'Tell', 'CreateChild', 'Tell'],
+  );
+  job.hear(0, 1, 'Succeeded');
+  job.hear(1, 1, 'Succeeded');
+  job.decide({ type: 'Activated' });
+  t.deepEqual(job.sent, []);
+});
