@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listAt, numberAt, path, textAt, valueAt } from '../e2e/client.js';
+import { type Answer, listAt, numberAt, path, textAt, valueAt } from '../e2e/client.js';
 import { JOBS, openJobs, outcomeOf, messageOf, sh, attemptLines, type Jobs } from './jobs.js';
 
 let jobs: Jobs;
@@ -107,6 +107,19 @@ test('outputs of an index are asked for by index, and without one the answer say
   t.is(textAt(vague.body, 'reason'), 'OutputIndexRequired', vague.text);
   const beyond = await jobs.client().get(`${JOBS}/gives-many/outputs/n?index=3`);
   t.is(beyond.status, 404);
+
+  const list = (query: string): Promise<Answer> => jobs.client().get(`${JOBS}/gives-many/outputs${query}`);
+  const indexesOf = ({ body }: Answer): readonly number[] =>
+    listAt(body, 'items').map((output) => numberAt(output, 'index'));
+  t.deepEqual(indexesOf(await list('')), [0, 1, 2]);
+  t.deepEqual(indexesOf(await list('?index=1')), [1]);
+  for (const [query, status] of [
+    ['?index=3', 404],
+    ['?index=-1', 400],
+    ['?index=x', 400],
+  ] as const) {
+    t.is((await list(query)).status, status, query);
+  }
 });
 
 test('an output that is missing, or leads outside, fails no Job; asking for it is OutputNotFound', async (t) => {
