@@ -11,7 +11,9 @@ const ORDER: ExecOrder = { work: 'w', command: ['true'], env: {}, workingDir: '/
 
 /** All that clients do inside, on an engine that fails with this. */
 function failing(error: Error): Readonly<Record<string, () => Promise<unknown>>> {
-  const fail = async (): Promise<never> => Promise.reject(error);
+  const fail = async (): Promise<never> => {
+    throw error;
+  };
   const lines = async function* (): AsyncGenerator<never> {
     yield await fail();
   };
