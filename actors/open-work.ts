@@ -19,7 +19,7 @@ export type WorkPart = ReturnType<typeof openWork>;
 
 export function openWork(deps: ActorsDeps, { read, router, nextChange }: ObjectsPart) {
   const { kinds, engine, secrets, inputs, access, clock, stopping } = deps;
-  const onProblem = deps.observe.problem;
+  const onProblem = (message: string): void => deps.observe.problem('running work', message);
   const attempts = openAttempts();
   const activity = openActivity({
     tell: (address, uid, message) => void router.send(address, uid, message),
