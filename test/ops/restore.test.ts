@@ -15,6 +15,7 @@ import { openTestDatabase } from '../support/postgres.js';
 const run = promisify(execFile);
 const JOBS = path('jobs', 'default');
 const BOXES = path('sandboxes', 'default');
+const DESK = path('workspaces', 'default', 'desk');
 const BLOBS = path('blobs', 'default');
 const SMALL = { cpu: '20m', memory: '64Mi', disk: '16Mi' };
 /** Set to nothing: the key is made in the data directory, as for an operator who sets none. */
@@ -39,17 +40,21 @@ async function job(client: Client, name: string, script: string): Promise<void> 
   );
 }
 
-async function sandbox(client: Client, name: string): Promise<void> {
-  const made = await client.post(BOXES, objectOf('Sandbox', name, { image: 'svc/agent-tools', resources: SMALL }));
+async function make(client: Client, plural: string, kind: string, name: string, spec: object): Promise<void> {
+  const made = await client.post(path(plural, 'default'), objectOf(kind, name, spec));
   if (made.status !== 201) throw new Error(made.text);
-  await runsAt(client, name, 1);
 }
 
-async function runsAt(client: Client, name: string, epoch: number): Promise<void> {
+async function sandbox(client: Client, name: string): Promise<void> {
+  await make(client, 'sandboxes', 'Sandbox', name, { image: 'svc/agent-tools', resources: SMALL });
+  await runsAt(client, `${BOXES}/${name}`, 1);
+}
+
+async function runsAt(client: Client, place: string, epoch: number): Promise<void> {
   await until(
-    `${name} runs at epoch ${epoch}`,
+    `${place} runs at epoch ${epoch}`,
     async () => {
-      const { status } = (await client.get(`${BOXES}/${name}`)).body as { status?: unknown };
+      const { status } = (await client.get(place)).body as { status?: unknown };
       return textAt(status, 'phase') === 'Running' && numberAt(status, 'attempt', 'epoch') === epoch;
     },
     90_000,
@@ -101,8 +106,11 @@ withDump(
     t.regex(log, /^the log\n[0-9a-f]{8}\n$/);
     const output = (await first.client().get(`${JOBS}/before/outputs/outputs`)).text;
     await sandbox(first.client(), 'kept');
-    const note = '/files?path=/workspace/note';
-    t.is((await first.client().ask('PUT', `${BOXES}/kept${note}`, { raw: 'unsaved' })).status, 200);
+    await make(first.client(), 'volumes', 'Volume', 'home', {});
+    await make(first.client(), 'workspaces', 'Workspace', 'desk', { volume: 'home', resources: SMALL });
+    await runsAt(first.client(), DESK, 1);
+    const notes = [`${BOXES}/kept/files?path=/workspace/note`, `${DESK}/files?path=/home/svc/note`];
+    for (const note of notes) t.is((await first.client().ask('PUT', note, { raw: 'unsaved' })).status, 200);
 
     // First the database, then the files: every blob and log that a row names is then there. The service runs on meanwhile, and
     // its next process comes between the two.
@@ -125,7 +133,8 @@ withDump(
 
     const { url } = await openTestDatabase(t);
     await run(`${clients}/pg_restore`, ['--no-owner', '--exit-on-error', `--dbname=${url}`, dump]);
-    await rm(dataDir, { recursive: true });
+    // The runner of before still writes there.
+    await rm(dataDir, { recursive: true, maxRetries: 10 });
     await mkdir(dataDir, { mode: 0o700 });
     await run('tar', ['--numeric-owner', '-C', dataDir, '-xzf', files]);
     await writeFile(join(dataDir, 'restored'), '');
@@ -135,8 +144,8 @@ withDump(
     t.is((await client.get(`${JOBS}/before/logs`)).text, log);
     t.is((await client.get(`${JOBS}/before/outputs/outputs`)).text, output);
     t.is((await client.get(`${BLOBS}/${textAt(blob.body, 'digest')}`)).text, 'content');
-    await runsAt(client, 'kept', 2);
-    t.is((await client.get(`${BOXES}/kept${note}`)).text, 'unsaved', 'what it had written was only in its scratch');
+    for (const place of [`${BOXES}/kept`, DESK]) await runsAt(client, place, 2);
+    for (const note of notes) t.is((await client.get(note)).text, 'unsaved', 'it was only in the scratch');
     t.is((await client.get(`${JOBS}/after`)).status, 404, 'it is from after the dump');
     await job(client, 'again', 'echo the log; echo "$WORD" | sha256sum | cut -c1-8');
     t.is((await client.get(`${JOBS}/again/logs`)).text, log, 'the secret is the same');
