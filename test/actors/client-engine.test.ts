@@ -4,6 +4,7 @@ import { clientEngine } from '../../actors/work/client-engine.js';
 import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { RefusalError } from '../../src/api/refusal.js';
 import type { ComputeEngine, ExecOrder } from '../../src/engines/compute/contract/engine.js';
+import { startExec } from '../../src/engines/compute/embedded/exec.js';
 import { ConnectionEnded, EngineRefusal, type RefusalCode } from '../../src/engines/compute/shared/refusal.js';
 
 const { signal } = new AbortController();
@@ -55,6 +56,17 @@ test('a client is not told to try again by itself what may have been carried out
     const once = ['exec', 'startProcess', 'writeProcess'].includes(name);
     t.is(refusal.retryAfterSeconds, once ? 'Never' : 1, name);
   }
+});
+
+test('what no runner has got is tried again by clients themselves, a command too', async (t) => {
+  const nowhere = { path: '/nowhere/runner', version: 1, epoch: 1 };
+  const exec = (order: ExecOrder): Promise<unknown> => startExec(nowhere, order, signal);
+  const engine = clientEngine({ exec } as unknown as ComputeEngine);
+  const { refusal } = await t.throwsAsync<RefusalError>(async () => engine.exec(ORDER, signal), {
+    instanceOf: RefusalError,
+  });
+  t.is(refusal.code, 'Unavailable');
+  t.is(refusal.retryAfterSeconds, 1);
 });
 
 test('a fault of ours and the end of the caller stay what they are', async (t) => {
