@@ -60,9 +60,20 @@ export interface ActorSettings {
   readonly passivateAfterMs: number;
 }
 
+/** Of which part of the service a problem is, as the log says it. */
+export type ProblemPart =
+  | 'the timers'
+  | 'the webhooks'
+  | 'the compute engine'
+  | 'running work'
+  | 'the actors'
+  | 'commits to Postgres'
+  | 'the sweeps'
+  | 'stored Secrets';
+
 /** What happens among the actors, for metrics and logs. Never carries object contents. */
 export interface ActorObserver {
   crash(address: Address, errorClass: string, parked: boolean): void;
   effect(type: string, outcome: string): void;
-  problem(message: string): void;
+  problem(part: ProblemPart, message: string): void;
 }

@@ -62,7 +62,7 @@ export async function openObjects(deps: ActorsDeps) {
   const decisionContext = (): DecisionContext => ({ now: clock(), uid: randomUUID, randomBytes, endpoints, images });
   let generation = 0;
   const afterCommit = openAfterCommit();
-  const tree = openActorTree(deps.observe.problem);
+  const tree = openActorTree((message) => deps.observe.problem('the actors', message));
   const registry = openRegistry(tree, kindOf, {
     ...{
       cache,

@@ -6,6 +6,7 @@ import type { WorkDeps } from './effects/work.js';
 import type { ObjectsPart } from './open-objects.js';
 import { openActivity } from './work/report-activity.js';
 import { openAttempts } from './work/attempts.js';
+import { clientEngine } from './work/client-engine.js';
 import { openCommands } from './work/commands.js';
 import { openDetached } from './work/detached.js';
 import { openFiles } from './work/files/open.js';
@@ -18,7 +19,7 @@ export type WorkPart = ReturnType<typeof openWork>;
 
 export function openWork(deps: ActorsDeps, { read, router, nextChange }: ObjectsPart) {
   const { kinds, engine, secrets, inputs, access, clock, stopping } = deps;
-  const onProblem = deps.observe.problem;
+  const onProblem = (message: string): void => deps.observe.problem('running work', message);
   const attempts = openAttempts();
   const activity = openActivity({
     tell: (address, uid, message) => void router.send(address, uid, message),
@@ -58,7 +59,7 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
         tools.gone(id);
       },
     });
-  const attaching = { ...order, activity, nextChange: nextChange.wait };
+  const attaching = { ...order, engine: engine && clientEngine(engine), activity, nextChange: nextChange.wait };
   return {
     /** What the effects on work use. */
     deps: { ...order, attempts, reports, deliver, tell: router.tell } satisfies WorkDeps,

@@ -59,8 +59,13 @@ export interface OutputEntry {
 }
 
 export interface Outputs {
-  /** All collected outputs of a Job in (index, name) order. */
-  list(owner: Address, uid: string, signal: AbortSignal): AsyncIterable<readonly OutputEntry[]>;
+  /** The collected outputs of a Job, or of one index of it, in (index, name) order. */
+  list(
+    owner: Address,
+    uid: string,
+    index: number | undefined,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly OutputEntry[]>;
   find(owner: Address, uid: string, name: string, index: number, signal: AbortSignal): Promise<OutputEntry | undefined>;
 }
 

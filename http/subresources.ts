@@ -12,6 +12,7 @@ import {
 } from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
 import { serveDeliveries } from './routes/deliveries.js';
+import { serveCoreEvents } from './routes/core-events.js';
 import { serveEvents } from './routes/events.js';
 import { serveExec } from './routes/exec.js';
 import { serveFiles } from './routes/files.js';
@@ -55,5 +56,5 @@ export const COLLECTION_ROUTES: CollectionRoutes = new Map([
   ...[...UNSERVED_COLLECTION_ROUTES].map((name) => [`v1/${name}`, refuseUnserved] as const),
   ['v1/blobs', serveBlobs] as const,
   ['v1/events', serveEvents] as const,
-  ['core/events', serveEvents] as const,
+  ['core/events', serveCoreEvents] as const,
 ]);

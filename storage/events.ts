@@ -9,6 +9,10 @@ export interface EventQuery {
   readonly project?: string | undefined;
   /** `<kind>/<name>` or a uid. */
   readonly object?: string | undefined;
+  /** In any case. */
+  readonly kind?: string | undefined;
+  readonly name?: string | undefined;
+  readonly uid?: string | undefined;
   /** Exact type, a prefix such as `job.*`, or `*`. */
   readonly type?: string | undefined;
   /** Cursor: events after this one. */
@@ -16,8 +20,25 @@ export interface EventQuery {
   readonly limit: number;
 }
 
+export interface StoredEvent {
+  readonly id: string;
+  /** Version of the commit that raised it last. */
+  readonly version: number;
+  readonly kind: string;
+  /** Empty: of the org. */
+  readonly project: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  readonly firstTime: Date;
+  readonly lastTime: Date;
+}
+
 export interface EventPage {
-  readonly items: readonly Readonly<Record<string, unknown>>[];
+  readonly items: readonly StoredEvent[];
   /** Cursor of the last item; absent when there is none. */
   readonly next?: string | undefined;
 }
@@ -44,32 +65,34 @@ export async function listEvents(postgres: Postgres, org: string, query: EventQu
   const rows = await postgres.readRows<Row>(LIST, [
     org,
     query.project ?? null,
-    object === '' || object.includes('/') ? null : object,
-    kind === '' ? null : kind.toLowerCase(),
-    name === '' ? null : name,
+    query.uid ?? (object === '' || object.includes('/') ? null : object),
+    query.kind?.toLowerCase() ?? (kind === '' ? null : kind.toLowerCase()),
+    query.name ?? (name === '' ? null : name),
     type === '*' ? null : likePattern(type),
     cursor.sequence,
     cursor.id,
     query.limit,
   ]);
   const last = rows.at(-1);
-  return { items: rows.map(toItem), next: last && `${last[1]}.${last[0]}` };
+  return { items: rows.map(toEvent), next: last && `${last[1]}.${last[0]}` };
 }
 
-function toItem([id, , kind, project, name, uid, event, reason, message, count, first, last]: Row) {
-  return {
-    id,
-    type: event,
-    reason,
-    message,
-    count,
-    firstTime: first.toISOString(),
-    lastTime: last.toISOString(),
-    object: { kind, name, uid, ...(project === '' ? {} : { namespace: project }) },
-  };
+function toEvent(row: Row): StoredEvent {
+  const [id, version, kind, project, name, uid, type, reason, message, count, firstTime, lastTime] = row;
+  return { id, version, kind, project, name, uid, type, reason, message, count, firstTime, lastTime };
+}
+
+/** The cursor behind all events of this version and those before. */
+export function cursorBehind(version: number): string {
+  return `${version}.${LAST_UUID}`;
+}
+
+export function isCursor(text: string): boolean {
+  return CURSOR.test(text);
 }
 
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const CURSOR = /^(\d{1,15})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
 /** Empty: from the beginning. Refuses what is no cursor: a reader that lost its place must not begin anew unknowingly. */

@@ -11,17 +11,17 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
-import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { kindByName } from '../../src/kinds/index.js';
 import type { KindDefinition, WorkRefusals } from '../../src/kinds/kind.js';
 import type { WorkPlan } from '../../src/kinds/work.js';
 import type { Activity } from './report-activity.js';
+import type { ClientEngine } from './client-engine.js';
 import { ATTEMPT, workId } from './attempts.js';
 import { resolveEnvironment, type WorkSpecDeps } from './work-spec.js';
 
 export interface AttachDeps extends WorkSpecDeps {
   readonly kinds: readonly KindDefinition[];
-  readonly engine: ComputeEngine | undefined;
+  readonly engine: ClientEngine | undefined;
   readonly activity: Activity;
   /** Resolves with the next change of the object, after `atMostMs`, or with the signal. */
   nextChange(owner: Address, atMostMs: number, signal: AbortSignal): Promise<void>;
@@ -36,7 +36,7 @@ export interface AttachedWork {
   /** Names the work to the engine. */
   readonly work: string;
   readonly plan: WorkPlan;
-  readonly engine: ComputeEngine;
+  readonly engine: ClientEngine;
   /** What the main program sees in its environment, its Secrets too: nothing of it is written down (I11). */
   environment(): Promise<Readonly<Record<string, string>>>;
   /** The caller does something inside until the returned call, which is harmless twice. */

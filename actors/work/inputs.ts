@@ -38,9 +38,13 @@ export interface InputDeps {
   /** With a project: a blob that a client of that project named by its digest. */
   link(org: string, digest: string, path: string, project?: string): Promise<void>;
   fetch(url: string, to: string, sha256: string | undefined, signal: AbortSignal): Promise<FetchResult>;
-  /** The output of another Job of the project, by name and index. */
-  output(job: Address, name: string, index: number): Promise<CollectedOutput | undefined>;
+  output(job: Address, name: string, index: number): Promise<FoundOutput>;
 }
+
+/** An output of another Job of the project, by name and index. `lasting`: that Job has ended, and will never have it. */
+export type FoundOutput =
+  | { readonly found: 'Output'; readonly output: CollectedOutput }
+  | { readonly found: 'None'; readonly lasting: boolean };
 
 export interface Inputs {
   /** True while any of these inputs of the work is to come from a URL. */
@@ -68,11 +72,13 @@ export function openInputs(deps: InputDeps): Inputs {
       }
       case 'output': {
         const job: Address = { ...place, kind: 'Job', name: input.job };
-        const output = await deps.output(job, input.output, input.index);
-        if (!output || output.error !== undefined) {
-          const message = `job "${input.job}" has no output "${input.output}" of index ${input.index}`;
-          return { outcome: 'Missing', reason: 'OutputNotFound', message };
+        const read = await deps.output(job, input.output, input.index);
+        if (read.found === 'None') {
+          const what = `job "${input.job}" has no output "${input.output}" of index ${input.index}`;
+          if (!read.lasting) return { outcome: 'Missing', reason: 'OutputNotReady', message: `${what} yet` };
+          return { outcome: 'Missing', reason: 'OutputNotFound', message: `${what}, and has ended` };
         }
+        const { output } = read;
         await deps.link(place.org, `sha256:${output.sha256.replace(/^sha256:/, '')}`, file);
         const unpack = output.directory ? 'tar.zst' : 'no';
         return { outcome: 'Staged', source: file, unpack, path: `${INPUTS_DIR}/${input.name}` };

@@ -6,12 +6,13 @@
 import { sameAddress, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { ComputeEngine, LogLine, LogQuery } from '../../src/engines/compute/contract/engine.js';
+import type { LogLine, LogQuery } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 import { attemptName } from '../../src/kinds/attempts/names.js';
 import type { ResourceService } from '../resource-service.js';
 import { ATTEMPT, workId } from './attempts.js';
+import type { ClientEngine } from './client-engine.js';
 
 export interface LogRequest extends LogQuery {
   /** Index of a Job. Ignored for an Attempt. */
@@ -25,7 +26,7 @@ export interface LogRequest extends LogQuery {
 export interface LogDeps {
   readonly resources: Pick<ResourceService, 'read' | 'watch' | 'version'>;
   readonly attemptKind: KindDefinition;
-  readonly engine: Pick<ComputeEngine, 'logs'> | undefined;
+  readonly engine: Pick<ClientEngine, 'logs'> | undefined;
   /** Logs of Attempts that were made before this time (ms) may lie elsewhere. */
   readonly logsSince: number;
   slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;

@@ -1,6 +1,6 @@
 /** Discovery in one document (`apidiscovery.k8s.io`), which newer clients ask for. v2 and v2beta1 have the same shape. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { kindsOf, verbsOf, versionsOf } from './legacy.js';
+import { EVENTS, kindsOf, verbsOf, versionsOf } from './legacy.js';
 
 function resource(kind: KindDefinition, groupName: string): unknown {
   const responseKind = { group: groupName, version: kind.version, kind: kind.kind };
@@ -18,11 +18,24 @@ function resource(kind: KindDefinition, groupName: string): unknown {
   };
 }
 
+const CORE_EVENTS = {
+  resource: EVENTS.name,
+  responseKind: { group: '', version: 'v1', kind: EVENTS.kind },
+  scope: 'Namespaced',
+  singularResource: EVENTS.singularName,
+  verbs: EVENTS.verbs,
+  shortNames: EVENTS.shortNames,
+  categories: EVENTS.categories,
+};
+
 function versions(groupName: string, group: 'core' | 'api', kinds: readonly KindDefinition[]): unknown[] {
   const names = group === 'core' ? ['v1'] : versionsOf(kinds);
   return names.map((version) => ({
     version,
-    resources: kindsOf(kinds, group, version).map((kind) => resource(kind, groupName)),
+    resources: [
+      ...(group === 'core' ? [CORE_EVENTS] : []),
+      ...kindsOf(kinds, group, version).map((kind) => resource(kind, groupName)),
+    ],
     freshness: 'Current',
   }));
 }

@@ -54,19 +54,27 @@ export function resourceList(groupVersion: string, kinds: readonly KindDefinitio
     kind: 'APIResourceList',
     apiVersion: 'v1',
     groupVersion,
-    resources: kinds.flatMap((kind) => {
-      const namespaced = kind.scope === 'project';
-      const resource = {
-        name: kind.plural,
-        singularName: kind.singular,
-        namespaced,
-        kind: kind.kind,
-        verbs: verbsOf(kind),
-        shortNames: kind.shortNames,
-        categories: kind.categories,
-      };
-      const status = { name: `${kind.plural}/status`, singularName: '', namespaced, kind: kind.kind, verbs: ['get'] };
-      return kind.operations.has('readStatus') ? [resource, status] : [resource];
-    }),
+    resources: [...(groupVersion === 'v1' ? [EVENTS] : []), ...kinds.flatMap(resourcesOf)],
   };
+}
+
+/** Of `../routes/core-events.ts`. */
+export const EVENTS = {
+  ...{ name: 'events', singularName: 'event', namespaced: true, kind: 'Event', verbs: ['list', 'watch'] },
+  ...{ shortNames: ['ev'], categories: [] },
+};
+
+function resourcesOf(kind: KindDefinition): object[] {
+  const namespaced = kind.scope === 'project';
+  const resource = {
+    name: kind.plural,
+    singularName: kind.singular,
+    namespaced,
+    kind: kind.kind,
+    verbs: verbsOf(kind),
+    shortNames: kind.shortNames,
+    categories: kind.categories,
+  };
+  const status = { name: `${kind.plural}/status`, singularName: '', namespaced, kind: kind.kind, verbs: ['get'] };
+  return kind.operations.has('readStatus') ? [resource, status] : [resource];
 }

@@ -1,12 +1,9 @@
-/**
- * Serves `/apis/{g}/v1/events`, `…/namespaces/{ns}/events` and their answer to kubectl (`/api/v1/…/events`, read by
- * `kubectl describe`): an empty list, since our events are not core Events.
- */
+/** Serves `/apis/{g}/v1/events` and `…/namespaces/{ns}/events`. What kubectl reads, `/api/v1/…/events`: `core-events.ts`. */
 import { badParameter } from '../bad-parameter.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { requireScope } from '../auth/authorise.js';
-import type { EventQuery } from '../../storage/events.js';
+import type { EventQuery, StoredEvent } from '../../storage/events.js';
 import type { Exchange } from '../exchange.js';
 import type { CollectionRouteTarget } from '../target.js';
 import { replyJson } from '../reply.js';
@@ -15,7 +12,7 @@ import { readFlag, readLimit } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
 
-const SCOPE = 'events:read';
+export const SCOPE = 'events:read';
 /** Events of a page when the client does not say. */
 const PAGE = 100;
 /** How often a follower's new events are looked for, ms: an indexed read of one org. */
@@ -36,15 +33,6 @@ export async function serveEvents(
   const { project } = target;
   x.verb = 'list';
   requireScope(caller, SCOPE, project ?? '');
-  if (target.group === 'core') {
-    replyJson(x, 200, {
-      kind: 'EventList',
-      apiVersion: 'v1',
-      metadata: { resourceVersion: String(context.resources.version()) },
-      items: [],
-    });
-    return;
-  }
   const query: EventQuery = {
     project,
     object: readMatching(
@@ -58,9 +46,23 @@ export async function serveEvents(
     after: x.query.get('after') ?? undefined,
     limit: readLimit(x.query.get('limit')) ?? PAGE,
   };
-  if (readFlag(x.query, 'follow') === true) return follow(x, context, caller, query);
+  if (readFlag(x.query, 'follow') === true) {
+    return followEvents(x, context, caller, query, {
+      type: 'application/x-ndjson',
+      lineOf: (event) => `${JSON.stringify(viewOf(event))}\n`,
+    });
+  }
   const { items, next } = await context.events.list(caller.org, query, context.deadlines.current());
-  replyJson(x, 200, { items, ...(next === undefined ? {} : { continue: next }) });
+  replyJson(x, 200, { items: items.map(viewOf), ...(next === undefined ? {} : { continue: next }) });
+}
+
+function viewOf({ id, type, reason, message, count, firstTime, lastTime, kind, name, uid, project }: StoredEvent) {
+  return {
+    ...{ id, type, reason, message, count },
+    firstTime: firstTime.toISOString(),
+    lastTime: lastTime.toISOString(),
+    object: { kind, name, uid, ...(project === '' ? {} : { namespace: project }) },
+  };
 }
 
 /** Refuses what no event can match, and a reader would take for silence. */
@@ -70,21 +72,38 @@ function readMatching(x: Exchange, name: string, form: RegExp, rule: string, fix
   throw badParameter(name, value, rule, fix);
 }
 
+export interface Lines {
+  /** Content-Type. */
+  readonly type: string;
+  /** With its end; undefined: nothing of this event is sent. */
+  lineOf(event: StoredEvent): string | undefined;
+  /** When the answer ends by itself, by performance.now(). */
+  readonly endAt?: number | undefined;
+}
+
 /** One line per event, as they come. A follower that falls behind waits on its socket and not in our memory. */
-async function follow(x: Exchange, context: ServerContext, caller: Caller, query: EventQuery): Promise<void> {
+export async function followEvents(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  query: EventQuery,
+  { type, lineOf, endAt = Infinity }: Lines,
+): Promise<void> {
   x.verb = 'logs';
   const { res } = x;
   let ended = false;
+  const end = (): void => {
+    ended = true;
+    res.end();
+  };
   const release = context.streams.add(x, {
     allows: (asked) => asked.may(SCOPE, query.project ?? ''),
-    end() {
-      ended = true;
-      res.end();
-    },
+    sweep: (now) => (now >= endAt ? end() : undefined),
+    end,
   });
   try {
     res.writeHead(200, {
-      'content-type': 'application/x-ndjson',
+      'content-type': type,
       'cache-control': 'no-cache, private',
       'x-request-id': x.requestId,
     });
@@ -93,7 +112,11 @@ async function follow(x: Exchange, context: ServerContext, caller: Caller, query
     let { after } = query;
     while (!out.closed && !ended) {
       const { items, next } = await context.events.list(caller.org, { ...query, after }, x.gone);
-      for (const item of items) if (!out.write(`${JSON.stringify(item)}\n`)) await out.drained();
+      for (const item of items) {
+        const line = lineOf(item);
+        if (ended) break;
+        if (line !== undefined && !out.write(line)) await out.drained();
+      }
       after = next ?? after;
       if (items.length < query.limit) await pause(POLL_MS, x.gone);
     }

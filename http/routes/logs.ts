@@ -193,16 +193,22 @@ function atMostOne(x: Exchange, names: readonly string[]): void {
   if (given.length > 1) throw refuse('BadRequest', `at most one of ${names.join(', ')} may be specified`);
 }
 
-export function readLogRequest(x: Exchange, indexes: number, now: number): LogRequest {
+/** Undefined: none is asked for. */
+export function readIndex(x: Exchange, indexes: number): number | undefined {
   const index = readCount(x, 'index', Number.MAX_SAFE_INTEGER, indexes - 1);
-  if (index === undefined && indexes > 1) {
-    throw refuse('OutputIndexRequired', `the Job has ${indexes} indexes; select one with index=<n>`, {
-      fix: `Add ?index=<0 to ${indexes - 1}>.`,
-    });
-  }
   if (index !== undefined && index >= indexes) {
     throw refuse('NotFound', `index ${index} does not exist; the Job has indexes 0 to ${indexes - 1}`, {
       fix: indexes === 1 ? 'Use ?index=0, or leave it out.' : `Use ?index=<0 to ${indexes - 1}>.`,
+    });
+  }
+  return index;
+}
+
+export function readLogRequest(x: Exchange, indexes: number, now: number): LogRequest {
+  const index = readIndex(x, indexes);
+  if (index === undefined && indexes > 1) {
+    throw refuse('OutputIndexRequired', `the Job has ${indexes} indexes; select one with index=<n>`, {
+      fix: `Add ?index=<0 to ${indexes - 1}>.`,
     });
   }
   const container = x.query.get('container') ?? '';

@@ -1,4 +1,4 @@
-/** Serves `…/outputs[/{output}]`: the list of all collected outputs, streamed, and the download of one. */
+/** Serves `…/outputs[/{output}]`: the list of the collected outputs, of all indexes or of one, streamed, and the download of one. */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
@@ -10,7 +10,7 @@ import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
-import { readLogRequest } from './logs.js';
+import { readIndex, readLogRequest } from './logs.js';
 import { sendBytes } from './transfer.js';
 
 /** As the spec has it: `^[a-z0-9._-]{1,64}$`. */
@@ -29,13 +29,15 @@ export async function serveOutputs(
   const address = addressOf(caller, kind, project, name, 'read');
   const owner = decodeObject(await readBytes(context, kind, address));
   const { uid } = owner.metadata;
+  const indexes = kind.indexes?.(owner) ?? 1;
   if (output === undefined) {
     x.verb = 'list';
+    const only = readIndex(x, indexes);
     const unfollow = context.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
-    return streamList(x, context.outputs.list(address, uid, x.gone)).finally(unfollow);
+    return streamList(x, context.outputs.list(address, uid, only, x.gone)).finally(unfollow);
   }
   x.verb = 'transfer';
-  const { index } = readLogRequest(x, kind.indexes?.(owner) ?? 1, context.clock());
+  const { index } = readLogRequest(x, indexes, context.clock());
   const entry = OUTPUT_NAME.test(output) ? await context.outputs.find(address, uid, output, index, x.gone) : undefined;
   if (entry === undefined || entry.error !== undefined) {
     const why = entry?.error === undefined ? '' : `: ${entry.error}`;

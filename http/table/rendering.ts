@@ -40,7 +40,13 @@ export function listKindOf(kind: KindDefinition): string {
   return kind.listKind ?? `${kind.kind}List`;
 }
 
-function listHead(kind: string, apiVersion: string, meta: string | undefined, more: string, items: string): string {
+export function listHead(
+  kind: string,
+  apiVersion: string,
+  meta: string | undefined,
+  more: string,
+  items: string,
+): string {
   return `{"kind":"${kind}","apiVersion":"${apiVersion}",${meta === undefined ? '' : `"metadata":${meta},`}${more}"${items}":[`;
 }
 

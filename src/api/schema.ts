@@ -81,6 +81,8 @@ export function zDuration(rule: DurationRule = {}): z.ZodType<string, string> {
 export interface QuantityRule {
   readonly min?: string | undefined;
   readonly max?: string | undefined;
+  /** Also zero, below `min`. */
+  readonly orZero?: true | undefined;
   readonly description?: string | undefined;
 }
 
@@ -113,6 +115,7 @@ function quantity(
     (value) => {
       const amount = read(value);
       if (amount === undefined && most !== undefined && parseQuantity(value) !== undefined) return `must be ${most}`;
+      if (amount === 0 && rule.orZero === true) return undefined;
       return amount === undefined || amount < min || amount > max ? `must be ${noun}${said}` : undefined;
     },
     {

@@ -5,8 +5,12 @@ import { jobOutputs, locateOutput, type LocatedOutputEntry } from '../kinds/job/
 
 export function openOutputs(objects: Pick<Objects, 'slot' | 'slots'>): Outputs {
   return {
-    async *list(owner, uid) {
-      yield jobOutputs(await objects.slots(owner.org, uid));
+    async *list(owner, uid, index) {
+      if (index === undefined) yield jobOutputs(await objects.slots(owner.org, uid));
+      else {
+        const slot = await objects.slot(owner.org, uid, index);
+        if (slot !== undefined) yield jobOutputs([slot]);
+      }
     },
     find: (owner, uid, name, index) => findOutput(objects, owner.org, uid, name, index),
   };

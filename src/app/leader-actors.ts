@@ -44,7 +44,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
         lease,
         publish,
         onFenced(why) {
-          metrics.observe.problem(`nothing more is written: ${why}`);
+          metrics.observe.problem('commits to Postgres', `nothing more is written: ${why}`);
           // This process stops being the leader, and begins again with what the database holds.
           void lease.release();
         },
@@ -59,7 +59,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
         backend: queueBackend(deps),
         name: `timers-${store.clusterId.slice(0, 8)}`,
         fire,
-        onError: (error) => metrics.observe.problem(`timers: ${error.message}`),
+        onError: (error) => metrics.observe.problem('the timers', error.message),
         signal: stopping,
       }),
     engine,

@@ -109,9 +109,9 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
       effect: (type, outcome) => effects.inc({ type, outcome }),
       delivery: (phase) => deliveries.inc({ phase }),
       overdue: (sweep, ms) => overdue.set({ sweep }, seconds(ms)),
-      problem(message) {
+      problem(part, message) {
         problems.inc();
-        log.warn({ message }, 'a problem of the HTTP server');
+        log.warn({ message }, `a problem of ${part}`);
       },
     },
     followDisk(disk) {

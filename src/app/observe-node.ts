@@ -33,7 +33,8 @@ export function observeNode(
   }
   const look = (): void =>
     void report().catch((error: unknown) => {
-      if (!stopping.aborted) observe.problem(`engine: ${error instanceof Error ? error.message : 'no answer'}`);
+      if (!stopping.aborted)
+        observe.problem('the compute engine', error instanceof Error ? error.message : 'no answer');
     });
   look();
   disk.follow(look);

@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { bootstrapKey } from '../../actors/orgs.js';
+import { clientEngine } from '../../actors/work/client-engine.js';
 import { openLog } from '../../actors/work/logs.js';
 import { attemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { countPhases } from '../../storage/phases.js';
@@ -69,7 +70,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     const logs = {
       resources: actors.resources,
       attemptKind,
-      engine,
+      engine: engine && clientEngine(engine),
       logsSince: deps.logsSince,
       slot: store.objects.slot,
     };

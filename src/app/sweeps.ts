@@ -15,7 +15,8 @@ export function startSweeps(
   stopping: AbortSignal,
 ): void {
   const problem = (what: string, error: unknown): void => {
-    if (!stopping.aborted) metrics.observe.problem(`${what}: ${error instanceof Error ? error.message : 'failed'}`);
+    if (!stopping.aborted)
+      metrics.observe.problem('the sweeps', `${what}: ${error instanceof Error ? error.message : 'failed'}`);
   };
   const { postgres, changes, responses } = store;
   // At least twice within the history that is kept, so that it never grows to more than one and a half times of it.
@@ -33,6 +34,7 @@ export function startSweeps(
   ];
   void runSweeps(sweeps, { onOverdue: metrics.observe.overdue, onProblem: problem }, stopping);
   void rewrapSecrets(postgres, keys, stopping).then(({ unreadable }) => {
-    if (unreadable > 0) metrics.observe.problem(`${unreadable} secret versions do not open with any master key here`);
+    if (unreadable > 0)
+      metrics.observe.problem('stored Secrets', `${unreadable} secret versions do not open with any master key here`);
   });
 }

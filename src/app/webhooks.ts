@@ -40,12 +40,12 @@ export async function openLeaderWebhooks(
         ...hooks,
         name: `deliveries-${clusterId.slice(0, 8)}`,
         concurrency: QUEUE_CONCURRENCY,
-        onError: (error) => metrics.observe.problem(`webhooks: ${error.message}`),
+        onError: (error) => metrics.observe.problem('the webhooks', error.message),
       }),
     clock,
     chance: Math.random,
     onOutcome: metrics.observe.delivery,
-    onProblem: metrics.observe.problem,
+    onProblem: (message) => metrics.observe.problem('the webhooks', message),
     stopping,
   });
 }

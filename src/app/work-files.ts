@@ -4,6 +4,8 @@ import { openInputs, type Inputs } from '../../actors/work/inputs.js';
 import type { ActorsDeps } from '../../actors/deps.js';
 import type { Blobs } from '../../storage/blobs/blobs.js';
 import type { Objects } from '../../storage/store.js';
+import { decodeObject } from '../api/encode.js';
+import { isFinished, type JobPhase } from '../kinds/job/status.js';
 import { openDialer } from '../engines/dialer/dialer.js';
 import { fetchUrl } from '../engines/fetch/fetch.js';
 import { findOutput } from './job-outputs.js';
@@ -23,12 +25,19 @@ export async function openWorkInputs(
     link: (org, digest, path, project) => blobs.linkTo(org, digest, path, project),
     fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, limit: TRANSFER_BYTES, signal }),
     async output(job, name, index) {
+      // Before its slots are read: what a Job that has ended has not written by then it never writes.
       const owner = await objects.read(job);
-      return owner && findOutput(objects, job.org, owner.uid, name, index);
+      const output = owner && (await findOutput(objects, job.org, owner.uid, name, index));
+      if (output !== undefined) return { found: 'Output', output };
+      return { found: 'None', lasting: owner !== undefined && isFinished(phaseOf(owner.body)) };
     },
   });
   await inputs.clear();
   return inputs;
+}
+
+function phaseOf(body: Buffer): JobPhase | undefined {
+  return decodeObject<unknown, { readonly phase?: JobPhase }>(body).status.phase;
 }
 
 export const keepOutput =

@@ -23,6 +23,7 @@ import {
   type TestApi,
 } from './support/test-api.js';
 import { at, json, text } from './support/json.js';
+import { pageOf, storedEvent } from './support/stored-event.js';
 import { portsOf, web } from './support/programs.js';
 
 const BOX = `${IN_DEFAULT}/sandboxes/box`;
@@ -173,7 +174,7 @@ async function openAll(t: ExecutionContext, expires?: number): Promise<Scene> {
     commands: commandsOf(inside, port),
     logs: { open: async (_owner, _uid, _request, signal) => lineThenSilence(signal) },
     events: {
-      list: async (_org, { after }) => (after === undefined ? { items: [{ begun: 1 }], next: '1' } : { items: [] }),
+      list: async (_org, query) => pageOf([storedEvent(1, { message: 'begun' })], query),
     },
   });
   await api.resources.put(MEMBER, object('Member', 'dev', '', { role: 'Developer', projects: ['default', 'second'] }));

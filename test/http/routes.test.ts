@@ -5,7 +5,6 @@ import { Readable } from 'node:stream';
 import test from 'ava';
 import type { LogRequest } from '../../actors/work/logs.js';
 import type { HttpDeps } from '../../http/deps.js';
-import type { EventQuery } from '../../storage/events.js';
 import { API_GROUP } from '../../src/brand.js';
 import { ERROR_CODES } from '../../src/api/errors/codes.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -343,37 +342,6 @@ test('outputs are listed and downloaded by name and index', async (t) => {
     const answer = await api.call(`${JOB}/outputs/${name}?index=1`);
     t.is(answer.status, 404, name);
     t.is(at(await json(answer), 'reason'), 'OutputNotFound', name);
-  }
-});
-
-test('events are listed, paged and followed; kubectl describe gets an empty list', async (t) => {
-  const asked: (EventQuery & { org: string })[] = [];
-  const events: HttpDeps['events'] = {
-    async list(org, query) {
-      asked.push({ org, ...query });
-      const first = Number(query.after ?? 0);
-      const items = Array.from({ length: Math.min(query.limit, Math.max(0, 3 - first)) }, (_, i) => ({
-        id: first + i + 1,
-      }));
-      return { items, next: items.length > 0 ? String(first + items.length) : undefined };
-    },
-  };
-  const api = await openTestApi(t, { events });
-  const page = await json(api.call(`${BASE}/events?limit=2&type=job.*`));
-  t.is(list(page, 'items').length, 2);
-  t.is(at(page, 'continue'), '2');
-  t.like(asked[0], { org: 'acme', type: 'job.*', project: undefined });
-  await api.call(`${IN_DEFAULT}/events?object=Job/j`);
-  t.like(asked[1], { project: 'default', object: 'Job/j' });
-  const abort = new AbortController();
-  const followed = await api.call(`${BASE}/events?follow=true`, { signal: abort.signal });
-  const chunk = await followed.body?.getReader().read();
-  t.is(Buffer.from(chunk?.value ?? []).toString(), '{"id":1}\n{"id":2}\n{"id":3}\n');
-  abort.abort();
-  for (const path of ['/api/v1/events', '/api/v1/namespaces/default/events?fieldSelector=x']) {
-    const core = await json(api.call(path));
-    t.is(at(core, 'kind'), 'EventList');
-    t.deepEqual(at(core, 'items'), []);
   }
 });
 

@@ -5,8 +5,8 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listAt, numberAt, path, textAt, valueAt } from '../e2e/client.js';
-import { JOBS, openJobs, outcomeOf, messageOf, sh, attemptLines, type Jobs } from './jobs.js';
+import { type Answer, listAt, numberAt, path, textAt, valueAt } from '../e2e/client.js';
+import { JOBS, openJobs, outcomeOf, messageOf, phaseOf, sh, attemptLines, type Jobs } from './jobs.js';
 
 let jobs: Jobs;
 test.before(async () => {
@@ -107,6 +107,19 @@ test('outputs of an index are asked for by index, and without one the answer say
   t.is(textAt(vague.body, 'reason'), 'OutputIndexRequired', vague.text);
   const beyond = await jobs.client().get(`${JOBS}/gives-many/outputs/n?index=3`);
   t.is(beyond.status, 404);
+
+  const list = (query: string): Promise<Answer> => jobs.client().get(`${JOBS}/gives-many/outputs${query}`);
+  const indexesOf = ({ body }: Answer): readonly number[] =>
+    listAt(body, 'items').map((output) => numberAt(output, 'index'));
+  t.deepEqual(indexesOf(await list('')), [0, 1, 2]);
+  t.deepEqual(indexesOf(await list('?index=1')), [1]);
+  for (const [query, status] of [
+    ['?index=3', 404],
+    ['?index=-1', 400],
+    ['?index=x', 400],
+  ] as const) {
+    t.is((await list(query)).status, status, query);
+  }
 });
 
 test('an output that is missing, or leads outside, fails no Job; asking for it is OutputNotFound', async (t) => {
@@ -195,10 +208,27 @@ test('an input from an output that is not there fails the Attempt as OutputNotFo
   const job = await jobs.run('taker-of-nothing', {
     inputs: [{ name: 'x', output: { job: 'giver-of-nothing', name: 'wanted' } }],
     command: ['true'],
-    backoffLimit: 0,
   });
-  t.is(outcomeOf(job), 'Failed BackoffLimitExceeded');
+  t.is(outcomeOf(job), 'Failed OutputNotFound');
   t.regex(messageOf(job), /OutputNotFound.*giver-of-nothing.*wanted/);
+  t.is((await jobs.attempts('taker-of-nothing')).length, 1, 'a Job that has ended writes no more outputs');
+});
+
+test('an input from an output of a Job that still runs is tried again, until that Job has ended', async (t) => {
+  await jobs.post('slow-giver', { command: ['sleep', '600'] });
+  await jobs.once('slow-giver', 'runs', (job) => numberAt(job, 'status', 'active') === 1);
+  await jobs.post('early-taker', {
+    inputs: [{ name: 'x', output: { job: 'slow-giver', name: 'outputs' } }],
+    command: ['true'],
+  });
+  const refused = await jobs.once('early-taker', 'says what it waits for', (job) =>
+    /OutputNotReady/.test(messageOf(job)),
+  );
+  t.regex(messageOf(refused), /OutputNotReady.*slow-giver/);
+  t.not(phaseOf(refused), 'Failed');
+  const cancelled = await jobs.client().merge(`${JOBS}/slow-giver`, { spec: { state: 'Cancelled' } });
+  t.is(cancelled.status, 200);
+  t.is(outcomeOf(await jobs.ended('early-taker')), 'Failed OutputNotFound');
 });
 
 for (const [what, url] of [

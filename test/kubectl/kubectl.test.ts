@@ -42,6 +42,12 @@ function secret(stringData: Record<string, string>): string {
   });
 }
 
+function job(name: string, command: readonly string[]): string {
+  const resources = { cpu: '20m', memory: '64Mi', disk: '16Mi' };
+  const spec = { command, resources, backoffLimit: 0 };
+  return JSON.stringify({ apiVersion: API_VERSION, kind: 'Job', metadata: { name }, spec });
+}
+
 async function good(
   t: ExecutionContext,
   args: readonly string[],
@@ -199,6 +205,33 @@ kube(title('describe shows the object'), async (t) => {
   t.regex(text, /Name: +described/);
   t.regex(text, /some=label/);
 });
+
+kube(
+  title('describe of a Job whose index has failed shows its event, as kubectl events and get events do'),
+  async (t) => {
+    await good(t, ['create', '-f', '-'], job('fails', ['false']));
+    await until('the Job has failed', async () => {
+      const phase = await good(t, ['get', 'job', 'fails', '-o', 'jsonpath={.status.phase}']);
+      return phase === 'Failed';
+    });
+    const described = await good(t, ['describe', 'job', 'fails']);
+    t.regex(described, /Events:\n +Type +Reason +Age +From +Message\n/);
+    t.regex(described, /Warning +Failed +\S+( ago)? +troupe +\S+/);
+    for (const args of [['events', '--for', 'job/fails'], ['events'], ['get', 'events']]) {
+      t.regex(await good(t, args), /Warning +Failed +job\/fails/i, args.join(' '));
+    }
+    t.notRegex(await good(t, ['events', '--types', 'Normal']), /job\/fails/i);
+    t.is(
+      await good(t, ['get', 'events', '--field-selector', 'involvedObject.name=fails,reason=Failed', '-o', 'name']),
+      await good(t, ['get', 'events', '--field-selector', 'type=Warning', '--chunk-size=1', '-o', 'name']),
+    );
+    const watch = kubectl.start(['get', 'events', '-w']);
+    t.teardown(() => watch.stop());
+    await until('the watch shows what is there', () => watch.output().includes('job/fails'));
+    await good(t, ['create', '-f', '-'], job('fails-later', ['false']));
+    await until('and what comes', () => watch.output().includes('job/fails-later'));
+  },
+);
 
 kube(title('apply creates, then changes nothing, then changes what changed'), async (t) => {
   t.regex(await good(t, ['apply', '-f', '-'], account('applied', { labels: { a: '1', b: '2' } })), /created/);

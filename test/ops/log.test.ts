@@ -4,7 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { plainLine } from '../../src/app/log.js';
+import { type Log, plainLine } from '../../src/app/log.js';
+import { openMetrics } from '../../src/app/metrics.js';
 
 test('a person at a terminal reads lines, with the fields after the words', (t) => {
   const line = JSON.stringify({
@@ -24,6 +25,15 @@ test('a line for machines has the name of its level and an RFC 3339 time', async
   const { level, time, msg, port } = JSON.parse(stderr) as Record<string, unknown>;
   t.deepEqual([level, msg, port], ['warn', 'late', 1]);
   t.regex(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+});
+
+test('a fault that was survived is logged with the part of the service that it is of', (t) => {
+  const lines: unknown[] = [];
+  const log = { warn: (fields: object, said: string) => lines.push({ ...fields, said }) } as unknown as Log;
+  const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
+  const { observe } = openMetrics({ log, lostLines: () => 0, version: '1', pool, active: () => true });
+  observe.problem('the timers', 'no answer');
+  t.deepEqual(lines, [{ message: 'no answer', said: 'a problem of the timers' }]);
 });
 
 const LOG = new URL('../../src/app/log.js', import.meta.url).href;

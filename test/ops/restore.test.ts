@@ -2,11 +2,12 @@
 import test from 'ava';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Client, objectOf, path, textAt } from '../e2e/client.js';
+import { type Client, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -14,6 +15,7 @@ import { openTestDatabase } from '../support/postgres.js';
 const run = promisify(execFile);
 const JOBS = path('jobs', 'default');
 const BOXES = path('sandboxes', 'default');
+const DESK = path('workspaces', 'default', 'desk');
 const BLOBS = path('blobs', 'default');
 const SMALL = { cpu: '20m', memory: '64Mi', disk: '16Mi' };
 /** Set to nothing: the key is made in the data directory, as for an operator who sets none. */
@@ -36,6 +38,43 @@ async function job(client: Client, name: string, script: string): Promise<void> 
     async () => textAt((await client.get(`${JOBS}/${name}`)).body, 'status', 'phase') === 'Succeeded',
     90_000,
   );
+}
+
+async function make(client: Client, plural: string, kind: string, name: string, spec: object): Promise<void> {
+  const made = await client.post(path(plural, 'default'), objectOf(kind, name, spec));
+  if (made.status !== 201) throw new Error(made.text);
+}
+
+async function sandbox(client: Client, name: string): Promise<void> {
+  await make(client, 'sandboxes', 'Sandbox', name, { image: 'svc/agent-tools', resources: SMALL });
+  await runsAt(client, `${BOXES}/${name}`, 1);
+}
+
+async function runsAt(client: Client, place: string, epoch: number): Promise<void> {
+  await until(
+    `${place} runs at epoch ${epoch}`,
+    async () => {
+      const { status } = (await client.get(place)).body as { status?: unknown };
+      return textAt(status, 'phase') === 'Running' && numberAt(status, 'attempt', 'epoch') === epoch;
+    },
+    90_000,
+  );
+}
+
+/** The two commands of `ops/OPERATING.md` that copy files: of a service that was stopped, and of one that runs. */
+async function documentedCopies(): Promise<readonly string[]> {
+  const text = await readFile(fileURLToPath(new URL('../../../ops/OPERATING.md', import.meta.url)), 'utf8');
+  return [...text.matchAll(/^tar .*-czf .*$/gm)].map(([line]) => line);
+}
+
+/** Carries the command out for this data directory. 1 of `tar` is for files that changed meanwhile, as the document says. */
+async function copyAs(command: string, dataDir: string, archive: string): Promise<void> {
+  const inPlace = command.replace('-C .data ', `-C '${dataDir}' `).replace(/-czf \S+/, `-czf '${archive}'`);
+  const { code, stderr } = await run('sh', ['-c', inPlace]).then(
+    () => ({ code: 0, stderr: '' }),
+    (error: { readonly code: number; readonly stderr: string }) => error,
+  );
+  if (code > 1) throw new Error(`${inPlace}: ${stderr}`);
 }
 
 const newestOf = async (client: Client): Promise<number> =>
@@ -66,6 +105,12 @@ withDump(
     const log = (await first.client().get(`${JOBS}/before/logs`)).text;
     t.regex(log, /^the log\n[0-9a-f]{8}\n$/);
     const output = (await first.client().get(`${JOBS}/before/outputs/outputs`)).text;
+    await sandbox(first.client(), 'kept');
+    await make(first.client(), 'volumes', 'Volume', 'home', {});
+    await make(first.client(), 'workspaces', 'Workspace', 'desk', { volume: 'home', resources: SMALL });
+    await runsAt(first.client(), DESK, 1);
+    const notes = [`${BOXES}/kept/files?path=/workspace/note`, `${DESK}/files?path=/home/svc/note`];
+    for (const note of notes) t.is((await first.client().ask('PUT', note, { raw: 'unsaved' })).status, 200);
 
     // First the database, then the files: every blob and log that a row names is then there. The service runs on meanwhile, and
     // its next process comes between the two.
@@ -76,24 +121,22 @@ withDump(
     await first.kill();
     await first.start();
     await job(first.client(), 'after', 'echo later');
-    const files = join(backup, 'data');
-    const how = { recursive: true, preserveTimestamps: true };
-    await cp(dataDir, files, { ...how, filter: (from) => !from.includes('/runner/scratch') });
+    const [whileStopped = '', whileRunning = '', ...more] = await documentedCopies();
+    t.deepEqual(more, []);
+    t.notRegex(whileStopped, /exclude/, 'runner/scratch has what is not saved yet');
+    const files = join(backup, 'files.tar.gz');
+    await copyAs(whileRunning, dataDir, files);
     // It keeps the runner alive.
-    const box = objectOf('Sandbox', 'box', { image: 'svc/agent-tools', resources: SMALL });
-    t.is((await first.client().post(BOXES, box)).status, 201);
-    await until(
-      'the Sandbox runs',
-      async () => textAt((await first.client().get(`${BOXES}/box`)).body, 'status', 'phase') === 'Running',
-      90_000,
-    );
+    await sandbox(first.client(), 'box');
     const seen = await newestOf(first.client());
     await first.kill();
 
     const { url } = await openTestDatabase(t);
     await run(`${clients}/pg_restore`, ['--no-owner', '--exit-on-error', `--dbname=${url}`, dump]);
-    await rm(dataDir, { recursive: true });
-    await cp(files, dataDir, how);
+    // The runner of before still writes there.
+    await rm(dataDir, { recursive: true, maxRetries: 10 });
+    await mkdir(dataDir, { mode: 0o700 });
+    await run('tar', ['--numeric-owner', '-C', dataDir, '-xzf', files]);
     await writeFile(join(dataDir, 'restored'), '');
     const second = await startRunning(t, { databaseUrl: url, dataDir, env: OWN_KEY });
     const client = second.client();
@@ -101,6 +144,8 @@ withDump(
     t.is((await client.get(`${JOBS}/before/logs`)).text, log);
     t.is((await client.get(`${JOBS}/before/outputs/outputs`)).text, output);
     t.is((await client.get(`${BLOBS}/${textAt(blob.body, 'digest')}`)).text, 'content');
+    for (const place of [`${BOXES}/kept`, DESK]) await runsAt(client, place, 2);
+    for (const note of notes) t.is((await client.get(note)).text, 'unsaved', 'it was only in the scratch');
     t.is((await client.get(`${JOBS}/after`)).status, 404, 'it is from after the dump');
     await job(client, 'again', 'echo the log; echo "$WORD" | sha256sum | cut -c1-8');
     t.is((await client.get(`${JOBS}/again/logs`)).text, log, 'the secret is the same');

@@ -1,9 +1,12 @@
 /** Sandboxes and what dies under them: the service, and the runner. One service: nobody else may be disturbed. */
 import test from 'ava';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { Client as Database } from 'pg';
-import { numberAt, textAt } from '../e2e/client.js';
+import { numberAt, parsed, textAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
-import { condition, NOTES, openSandboxes } from './sandboxes.js';
+import { text } from '../support/proc.js';
+import { condition, NOTES, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
 
 /** Who keeps which blob: `uid digest` each. */
 function holdersOf(databaseUrl: string): () => Promise<readonly string[]> {
@@ -19,6 +22,74 @@ function holdersOf(databaseUrl: string): () => Promise<readonly string[]> {
       await database.end();
     }
   };
+}
+
+interface Answered {
+  readonly name: string;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/**
+ * Stops the runner, and asks for all that is done inside `box` at epoch 2. Resolves when the requests with a connection of their own wait for the
+ * runner, with what will be answered.
+ */
+async function askWhileSilent(
+  boxes: Sandboxes,
+  runner: number,
+): Promise<{ readonly answers: Promise<readonly Answered[]> }> {
+  const client = boxes.client();
+  const at = `${SANDBOXES}/box`;
+  const handle = textAt((await client.post(`${at}/processes`, { command: ['cat'] })).body, 'id');
+  // Each of the service's connections to this runner, also one that the runner has not accepted yet.
+  const { runtimeDir } = JSON.parse(
+    text(`/proc/${runner}/cmdline`)
+      .split('\0')
+      .find((word) => word.startsWith('{')) ?? '',
+  ) as {
+    readonly runtimeDir: string;
+  };
+  const connections = (): number => text('/proc/net/unix').split(`${runtimeDir}/socket/runner\n`).length - 1;
+  const before = connections();
+  process.kill(runner, 'SIGSTOP');
+  const bytes = { raw: 'x', contentType: 'application/octet-stream' };
+  const own: Record<string, Promise<{ readonly status: number; readonly body: unknown }>> = {
+    exec: client.post(`${at}/exec`, { command: ['true'] }),
+    'exec with frames': client.post(`${at}/exec`, { command: ['true'] }, { accept: 'application/x-ndjson' }),
+    terminal: upgrade(`${client.url}${at}/terminal`, client.key),
+    'reading a file': client.get(`${at}/files?path=/workspace/epochs`),
+    'a listing': client.get(`${at}/files?path=/workspace&list=true`),
+    'writing a file': client.ask('PUT', `${at}/files?path=/workspace/x`, bytes),
+    'deleting a file': client.remove(`${at}/files?path=/workspace/y`),
+    'an archive': client.get(`${at}/files/archive?path=/workspace`),
+    'a port': client.get(`${at}/ports/8000/`),
+  };
+  const shared: typeof own = {
+    processes: client.get(`${at}/processes`),
+    'starting a process': client.post(`${at}/processes`, { command: ['true'] }),
+    'a process': client.get(`${at}/processes/${handle}`),
+    'input of a process': client.ask('POST', `${at}/processes/${handle}/stdin`, bytes),
+    'a signal': client.post(`${at}/processes/${handle}/signals`, { signal: 'SIGTERM' }),
+    'output of a process': client.get(`${at}/processes/${handle}/output?follow=true`),
+  };
+  const all = Object.entries({ ...own, ...shared });
+  const answers = Promise.all(all.map(async ([name, answer]) => ({ name, ...(await answer) })));
+  answers.catch(() => undefined);
+  await until('they wait for the runner', () => connections() >= before + Object.keys(own).length);
+  return { answers };
+}
+
+/** The answer to a handshake that is refused. */
+async function upgrade(url: string, key: string): Promise<{ readonly status: number; readonly body: unknown }> {
+  const headers = {
+    ...{ authorization: `Bearer ${key}`, connection: 'upgrade', upgrade: 'websocket' },
+    ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' },
+  };
+  const asked = request(url, { headers }).end();
+  const [message] = (await once(asked, 'response')) as [IncomingMessage];
+  const parts: Buffer[] = [];
+  for await (const part of message) parts.push(part as Buffer);
+  return { status: message.statusCode ?? 0, body: parsed(Buffer.concat(parts).toString()) };
 }
 
 test('A SIGKILLed service adopts what runs; a SIGKILLed runner takes its work along, and what that has written comes back at the next epoch', async (t) => {
@@ -37,7 +108,13 @@ test('A SIGKILLed service adopts what runs; a SIGKILLed runner takes its work al
   await boxes.phase('box', 'Running', 2);
   t.is((await boxes.attempts('box')).length, 2, 'it runs on, and nothing was begun anew');
 
-  process.kill(await boxes.runner(), 'SIGKILL');
+  const runner = await boxes.runner();
+  const { answers } = await askWhileSilent(boxes, runner);
+  process.kill(runner, 'SIGKILL');
+  for (const { name, status, body } of await answers) {
+    t.true(status === 503 || status === 409, `${name} is answered ${status} ${JSON.stringify(body)}`);
+    t.regex(textAt(body, 'reason'), /^(?:Unavailable|Sandbox(?:NotRunning|Starting))$/, name);
+  }
   const back = await boxes.phase('box', 'Running', 3);
   t.is(await boxes.said('box', 3, '1\n2\n3\n'), '1\n2\n3\n', 'the machine still had what epoch 2 wrote');
   t.is(condition(back, 'StateSaved'), 'True Saved');

@@ -40,7 +40,7 @@ export async function runScript(
     workingDir: '/',
     bulk,
   };
-  const started = await attached.engine.exec(order, signal);
+  const started = await attached.engine.exec(order, signal, 'AnyTimes');
   if (started.outcome === 'NotRunning') throw attached.over('its program has ended');
   const { execution } = started;
   const path = args[0] ?? '/';

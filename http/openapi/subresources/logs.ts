@@ -48,8 +48,8 @@ export function describeOutputs(object: string, kind: string): Record<string, No
         id: `list${kind}Outputs`,
         tag: 'Outputs',
         summary: `List the collected outputs of a ${kind}`,
-        parameters: PLACE,
-        answer: { schema: list(OUTPUT), description: 'All outputs, by index and name.' },
+        parameters: [...PLACE, query('index', `Only those of this index of the ${kind}.`, INTEGER)],
+        answer: { schema: list(OUTPUT), description: 'The outputs, by index and name.' },
       }),
     },
     [`${object}/outputs/{output}`]: {

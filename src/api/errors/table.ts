@@ -387,7 +387,7 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     status: 503,
     title: 'The service is unavailable',
     explanation:
-      'The database is unreachable, the service is starting, draining or a standby, or too many requests wait for the same object.',
+      'The database or the runner of the work does not answer, the service is starting, draining or a standby, or too many requests wait for the same object.',
     fix: 'Try again after the time in Retry-After.',
     retryAfterSeconds: 1,
   },

@@ -105,4 +105,17 @@ const ENTRIES: readonly EventEntry[] = [
   ...Object.entries(SINGLE).map(([type, [reason, kind, when]]) => ({ type: type as EventType, reason, kind, when })),
 ];
 
+/** Whoever sees it may have to do something: Kubernetes' type Warning. All others are Normal. */
+const WARNINGS = new Set([
+  ...['failed', 'max_cost_reached', 'funding_lost', 'attempt_failed', 'preempted', 'node_lost', 'checkpoint_failed'],
+  ...['output_sink_failed', 'gang_restarted', 'network_degraded', 'stuck', 'setup_failed', 'needs_resolution'],
+  ...['low_balance', 'auto_recharge_failed', 'arrears_posted', 'dispute_opened', 'storage_quota_exceeded'],
+  ...['egress_quota_exceeded', 'threshold', 'exceeded', 'node_offline', 'forecast_shortfall', 'deliveries_failing'],
+]);
+
+/** Also of a type that an older or newer program has written. */
+export function isWarning(type: string): boolean {
+  return WARNINGS.has(type.slice(type.indexOf('.') + 1));
+}
+
 export const EVENT_TABLE: ReadonlyMap<EventType, EventEntry> = new Map(ENTRIES.map((entry) => [entry.type, entry]));

@@ -24,12 +24,13 @@ export function timeoutMs(spec: JobSpec): number | undefined {
 /** Characters of an engine's words that a Job repeats. */
 const LONGEST_MESSAGE = 500;
 
-/** What does not exist now will not exist at the next try. */
+/** What does not exist now will not exist at the next try. An output that another Job may still write is `OutputNotReady`, and waited for. */
 const LASTING: ReadonlySet<string> = new Set([
   'CommandNotFound',
   'CommandNotExecutable',
   'ImageNotFound',
   'InvalidSource',
+  'OutputNotFound',
 ]);
 
 export type AttemptChanged = Extract<ObjectMessage, { type: 'AttemptChanged' }>;

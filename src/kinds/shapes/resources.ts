@@ -35,10 +35,13 @@ export const gpu = z.object({
     .describe('Accelerator ids or families; a family matches any of its variants.'),
 });
 
+/** Nothing runs in less, and `100m` is a tenth of a byte: `100Mi` was meant. Zero is as good as unset. */
+const LEAST = { min: '1Mi', orZero: true } as const;
+
 export const resources = z.object({
   cpu: zCpu().optional().describe('CPU cores, such as 500m or 2. Unset: a limit of 1.'),
-  memory: zBytes().optional().describe('Memory. Unset: a limit of 512Mi.'),
-  disk: zBytes().optional().describe('Disk for the writable files. Unset: a limit of 10Gi.'),
+  memory: zBytes(LEAST).optional().describe('Memory. Unset: a limit of 512Mi.'),
+  disk: zBytes(LEAST).optional().describe('Disk for the writable files. Unset: a limit of 10Gi.'),
   nodes: z
     .int32()
     .min(0)

@@ -35,7 +35,9 @@ const IGNORED: WorkspaceDecision = { outcome: 'Ignored' };
 
 export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate, undefined, never> = {
   decide(current, _side, message, context) {
-    if (isTooSoon(current.object, message, context.now)) return refused(tooSoon(current.object.metadata.name));
+    const { object } = current;
+    if (isTooSoon(object, message, context.now)) return refused(tooSoon(object.metadata.name));
+    if (isOver(object, message, context.now)) return refused(over(object.metadata.name));
     const draft = openDraft(current, context.now);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
@@ -122,10 +124,25 @@ function isTooSoon({ spec }: Workspace, message: Heard, now: number): boolean {
 }
 
 function tooSoon(name: string): Refusal {
-  const message = 'must be at least 15 minutes from now';
+  return invalidTime(name, 'readyBy', 'must be at least 15 minutes from now');
+}
+
+/** It would be stopped before it ran. One that runs is stopped at once by such a time. */
+function isOver({ spec }: Workspace, message: Heard, now: number): boolean {
+  const stopAt = spec.schedule?.stopAt;
+  return message.type === 'Created' && stopAt !== undefined && (parseTime(stopAt) ?? 0) <= now;
+}
+
+function over(name: string): Refusal {
+  const fix = 'Set spec.schedule.stopAt to a later time, or leave it out; spec.state: Stopped stops the Workspace now.';
+  return { ...invalidTime(name, 'stopAt', 'must be in the future'), fix };
+}
+
+function invalidTime(name: string, time: 'readyBy' | 'stopAt', message: string): Refusal {
+  const field = `spec.schedule.${time}`;
   return {
     code: 'Invalid',
-    message: `Workspace "${name}" is invalid: spec.schedule.readyBy: ${message}`,
-    causes: [{ field: 'spec.schedule.readyBy', message, reason: 'FieldValueInvalid' }],
+    message: `Workspace "${name}" is invalid: ${field}: ${message}`,
+    causes: [{ field, message, reason: 'FieldValueInvalid' }],
   };
 }

@@ -54,7 +54,9 @@ const fields = z.object({
       readyBy: zTimestamp()
         .optional()
         .describe('The machine starts 15 minutes earlier; at least 15 minutes from now when it is written.'),
-      stopAt: zTimestamp().optional().describe('When it is stopped; after readyBy.'),
+      stopAt: zTimestamp()
+        .optional()
+        .describe('When it is stopped: after readyBy, and in the future when the Workspace is created.'),
     })
     .optional()
     .describe('Scheduled start and stop.'),

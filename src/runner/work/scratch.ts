@@ -209,7 +209,7 @@ export class Scratch {
     }
   }
 
-  /** Whether it lies there: not so after a restore, since backups have no scratch. */
+  /** Whether it lies there: not so after a restore of a backup without scratch. */
   isThere(number: number): boolean {
     return existsSync(join(this.real, String(number)));
   }

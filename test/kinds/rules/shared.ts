@@ -110,6 +110,11 @@ export const PULL_SECRETS: readonly Limit[] = [
 export const RESOURCES: readonly Limit[] = [
   { rule: 'cpu is in cores', within: [['spec.resources.cpu', '500m']], beyond: [['spec.resources.cpu', '1Xi']] },
   { rule: 'memory is in bytes', within: [['spec.resources.memory', '1Gi']], beyond: [['spec.resources.memory', '-1']] },
+  ...['memory', 'disk'].map((amount) => ({
+    rule: `${amount} is 1Mi or more, so that 100m, a tenth of a byte, is not taken for 100Mi`,
+    within: ['1Mi', '0', '107374182400m'].map((text) => [`spec.resources.${amount}`, text] as const),
+    beyond: ['100m', '1', '1023Ki'].map((text) => [`spec.resources.${amount}`, text] as const),
+  })),
   { rule: 'disk is in bytes', within: [['spec.resources.disk', '1Ti']], beyond: [['spec.resources.disk', 'big']] },
 ];
 

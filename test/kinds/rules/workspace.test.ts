@@ -162,6 +162,21 @@ test('Workspace: a machine must be wanted 15 minutes ahead when it is asked for'
   t.is(moved.outcome, 'Refused');
 });
 
+test('Workspace: one that is to be stopped in the past is not created, and one that runs is stopped by such a time', (t) => {
+  const context = contextAt(Math.floor(NOW / 1000) * 1000);
+  const until = (stopAt: number) => objectOf(workspaceKind, { ephemeral: true, schedule: { stopAt: rfc3339(stopAt) } });
+  t.is(ask(workspaceKind, at(until(context.now + 1000)), { type: 'Created' }, context).outcome, 'Next');
+  for (const stopAt of [context.now, context.now - 3_600_000]) {
+    const refused = ask(workspaceKind, at(until(stopAt)), { type: 'Created' }, context);
+    t.is(refused.outcome, 'Refused');
+    if (refused.outcome !== 'Refused') return;
+    t.is(refused.refusal.code, 'Invalid');
+    t.is(refused.refusal.causes?.[0]?.field, 'spec.schedule.stopAt');
+    const before = until(context.now + 1000);
+    t.is(ask(workspaceKind, at(until(stopAt)), { type: 'Updated', before }, context).outcome, 'Next');
+  }
+});
+
 test('Workspace: a time that has come near may stay in a spec that changes elsewhere', (t) => {
   const near = scheduled(NOW + 1000);
   t.is(ask(workspaceKind, at(near), { type: 'Updated', before: near }).outcome, 'Next');

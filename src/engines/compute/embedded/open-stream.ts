@@ -30,7 +30,7 @@ const START_MS = 20_000;
 /** Bytes of the welcome and the answer together. */
 const MAX_HEAD = 64 * 1024;
 
-/** Throws EngineRefusal, or the signal's reason when that comes first. */
+/** Throws EngineRefusal, or the signal's reason when that comes first. ConnectionEnded: the runner may have had the request. */
 export async function openStream(
   runner: RunnerAddress,
   request: WithoutId<Carrying>,
@@ -42,6 +42,8 @@ export async function openStream(
   const socket = createConnection(runner.path);
   // Its end is told by `close`.
   socket.on('error', () => undefined);
+  let sent = false;
+  socket.once('connect', () => (sent = true));
   const abort = (): void => {
     socket.destroy();
   };
@@ -58,7 +60,7 @@ export async function openStream(
   } catch (error) {
     socket.destroy();
     signal.throwIfAborted();
-    throw error;
+    throw sent ? error : new EngineRefusal('Unavailable', 'no runner answers');
   } finally {
     clearTimeout(timer);
   }
