@@ -4,7 +4,7 @@ import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import type { LaterEffect } from '../../../src/kinds/effect.js';
 import { jobKind } from '../../../src/kinds/job/index.js';
-import { slotTableStore, type SlotTable } from '../../../src/kinds/job/slots.js';
+import { slotTableStore } from '../../../src/kinds/job/slots.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
 import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
@@ -15,7 +15,7 @@ const ADDRESS: Address = { org: 'o-1', kind: 'Job', project: 'default', name: 'o
 class Job {
   object: ApiObject = objectOf(jobKind, { command: ['true'], completions: 2, parallelism: 2, backoffLimit: 6 });
   kept: unknown;
-  readonly table = slotTableStore.open([]) as SlotTable;
+  readonly table = slotTableStore.open([]);
   last: Decision<unknown, unknown, unknown> = { outcome: 'Ignored' };
 
   constructor() {
