@@ -17,6 +17,8 @@ const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     logs: LOGS,
     outputs: ['index'],
+    cells: ['after', 'limit', 'phase'],
+    stages: LOGS,
     exec: INSIDE,
     processes: [...INSIDE, 'follow', 'end'],
     terminal: [...INSIDE, 'cols', 'rows', 'command'],

@@ -7,7 +7,7 @@ import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
+import { onDeleted, lifecycle, tellParent } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { isLater } from '../effects/commit-effects.js';
@@ -60,11 +60,27 @@ export function applyMessage(
   for (const effect of step.effects)
     if (!draft.later.some((asked) => asked.type === effect.type && equalJson(asked, effect))) draft.later.push(effect);
   if (!step.consumed) {
+    const before = draft.object;
     const refusal = decideKind(draft, kind, message, context);
     if (refusal) return refusal;
+    tellChange(draft, kind, message, before);
   }
   settleDeletion(draft);
   return undefined;
+}
+
+/** Of a fold's changes the owner hears the last. An answer to its question is stored nowhere: it asks again. */
+function tellChange(draft: Draft, kind: KindDefinition, message: Message, before: ApiObject): void {
+  if (kind.asChild === undefined) return;
+  const child = { address: draft.address, object: draft.object, kept: draft.private };
+  const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
+  if (!asked && draft.object === before) return;
+  const told = tellParent(child, asked ? undefined : before, kind.asChild);
+  if (told === undefined) return;
+  if (asked) return void draft.volatile.push(told);
+  const earlier = draft.later.findIndex((effect) => effect.type === 'Tell' && effect.message.type === 'ChildChanged');
+  if (earlier >= 0) draft.later.splice(earlier, 1);
+  draft.later.push(told);
 }
 
 function decideKind(

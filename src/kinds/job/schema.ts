@@ -248,6 +248,11 @@ export function laidOver(under: JobParts, over: JobParts): Ruled {
   };
 }
 
+/** The whole Job that a part over another one makes. */
+export function laidOverWhole(under: JobParts, over: JobParts): JobSpec {
+  return { ...UNSAID, ...under, ...over };
+}
+
 /** What is written in a part must not be hidden by a default of the part that it is laid over. */
 function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   const parts = Object.entries(shape).map(([key, field]): [string, z.ZodType] => {

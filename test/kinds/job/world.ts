@@ -11,6 +11,7 @@ import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
 import { isLater } from '../../../actors/effects/commit-effects.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
+import { tellParent } from '../../../src/kinds/lifecycle.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
 import type { CollectedOutput, ObjectMessage } from '../../../src/kinds/object-message.js';
@@ -245,6 +246,7 @@ export class World {
       uid: () => `uid-${(this.#ids += 1)}`,
       randomBytes: (length: number) => new Uint8Array(length),
     };
+    const before = entity.object;
     const decision = machine.decide(current, entity.side, message, moment);
     switch (decision.outcome) {
       case 'Volatile':
@@ -257,8 +259,17 @@ export class World {
         break;
       default:
     }
+    this.#tellParent(entity, message, before);
     if (decision.outcome !== 'Refused') this.#maybeGone(entity);
     return decision.outcome;
+  }
+
+  /** As `actors/resource/draft.ts` does it. */
+  #tellParent(entity: Entity, message: Message, before: ApiObject): void {
+    const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
+    const child = { address: entity.address, object: entity.object, kept: entity.private };
+    const told = tellParent(child, asked ? undefined : before, kindOf(entity.address).asChild);
+    if (told !== undefined) this.#store(entity, told, !asked);
   }
 
   #take(entity: Entity, decision: Extract<Decision<unknown, unknown, unknown>, { outcome: 'Next' }>): void {
@@ -335,7 +346,7 @@ export class World {
   }
 
   #store(from: Entity, effect: LaterEffect, stored: boolean): void {
-    const task = { from, effect, stored };
+    const task = { from, effect, stored, version: stored ? from.version : 0 };
     const key = laneOf(task);
     const lane = this.#lanes.get(key) ?? [];
     lane.push(task);
@@ -365,13 +376,20 @@ export class World {
     const { org, project } = from.address;
     switch (effect.type) {
       case 'Tell':
-        if (!this.#tell(effect.to, effect.uid, effect.message, from.address, from.uid, from.version)) {
+        if (!this.#tell(effect.to, effect.uid, effect.message, from.address, from.uid, task.version)) {
           this.#failed(task, 'NotFound');
         }
         return;
       case 'CreateChild':
         this.#createChild(task, effect);
         return;
+      case 'PatchChild': {
+        const address = { org, project, kind: effect.kind, name: effect.name };
+        const there = this.entities.get(addressKey(address));
+        const meant = effect.uid === undefined || there?.uid === effect.uid;
+        if (there !== undefined && meant && !this.change(address, effect.spec)) this.#failed(task, 'Invalid');
+        return;
+      }
       case 'DeleteChild':
         this.remove({ org, project, kind: effect.kind, name: effect.name });
         return;

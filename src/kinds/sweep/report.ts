@@ -1,0 +1,108 @@
+/**
+ * The status that a Sweep shows, and each of its cells: built anew from the slots, so that it cannot drift from them. The status has the first
+ * cells only, so that it stays small however many there are.
+ */
+import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import type { ParentDraft, ParentPrivate } from '../children/draft.js';
+import { reportParent } from '../children/report.js';
+import type { ChildSlot } from '../children/slots.js';
+import { isFinished, type JobPhase } from '../job/status.js';
+import { cellJobName } from './cell-jobs.js';
+import { cellsOf, type Cell } from './cells.js';
+import type { SweepCell, SweepSpec, SweepStatus } from './schema.js';
+import { rateOf, wallMs, type Best } from './throughput.js';
+
+/** Cells of a status, and their bytes as JSON. */
+const MOST_SHOWN = 100;
+const MOST_BYTES = 48 * 1024;
+
+/** Stored beside the Sweep and never served. */
+export interface SweepPrivate extends ParentPrivate {
+  /** The fastest cell that has succeeded. */
+  readonly best?: Best | undefined;
+}
+
+export function reportSweep(
+  draft: ParentDraft<SweepPrivate>,
+  { metadata, spec, status: before }: ApiObject<SweepSpec, SweepStatus>,
+  phase: JobPhase,
+): SweepStatus {
+  const { slots } = draft.counts;
+  const { best } = draft.private;
+  return {
+    ...before,
+    ...reportParent(draft, phase, before),
+    active: slots.Active,
+    succeeded: slots.Succeeded,
+    failed: slots.Failed,
+    cancelled: phase === 'Cancelled' ? draft.children.total - slots.Succeeded - slots.Failed : slots.Cancelled,
+    total: draft.children.total,
+    best: best === undefined ? undefined : { byThroughput: best.index },
+    cells: firstCells(metadata, spec, phase, (index) => draft.slot(index)),
+  };
+}
+
+function firstCells(
+  metadata: ObjectMeta,
+  spec: SweepSpec,
+  phase: JobPhase,
+  slot: (index: number) => ChildSlot | undefined,
+): SweepCell[] {
+  const cells = cellsOf(spec);
+  const shown: SweepCell[] = [];
+  let bytes = 0;
+  for (let index = 0; index < Math.min(cells.total, MOST_SHOWN); index += 1) {
+    const cell = reportCell(metadata, cells.at(index), slot(index), phase);
+    bytes += JSON.stringify(cell).length * (isAscii(cell) ? 1 : 3);
+    if (bytes > MOST_BYTES) break;
+    shown.push(cell);
+  }
+  return shown;
+}
+
+function isAscii({ params = {} }: SweepCell): boolean {
+  return Object.values(params).every((value) => /^[\x20-\x7e]*$/.test(value));
+}
+
+/** One cell as the status and the route show it. `sweep`: the phase of the whole. */
+export function reportCell(
+  metadata: ObjectMeta,
+  { index, gpu, params, region, repetition }: Cell,
+  slot: ChildSlot | undefined,
+  sweep: JobPhase | undefined,
+): SweepCell {
+  const phase = phaseOfCell(slot, sweep);
+  const wall = slot === undefined ? undefined : wallMs(slot);
+  const rate = slot === undefined ? undefined : rateOf(slot);
+  return {
+    index,
+    object: slot === undefined || slot.detail.uid === undefined ? undefined : cellJobName(metadata, index),
+    phase,
+    gpu,
+    params: Object.keys(params).length === 0 ? undefined : params,
+    region,
+    repetition,
+    wallSeconds: wall === undefined ? undefined : wall / 1000,
+    unitsPerSecond: rate === undefined ? undefined : decimal(rate),
+  };
+}
+
+/** What was never begun when the whole was cancelled is cancelled. */
+export function phaseOfCell(slot: ChildSlot | undefined, sweep: JobPhase | undefined): JobPhase {
+  if (slot === undefined) return isFinished(sweep) ? 'Cancelled' : 'Pending';
+  switch (slot.phase) {
+    case 'Active':
+      return slot.detail.live ?? 'Pending';
+    case 'Waiting':
+      return 'Pending';
+    case 'Skipped':
+      return 'Cancelled';
+    default:
+      return slot.phase;
+  }
+}
+
+/** Six digits behind the point at most, and no exponent. */
+function decimal(rate: number): string {
+  return rate.toFixed(6).replace(/\.?0+$/, '');
+}
