@@ -156,7 +156,12 @@ function checkAtRest(world: World, address: Address): void {
   }
 }
 
-function check(address: Address, scenarios: Arbitrary<Scenario<object>>, more: (world: World) => void, runs: number): void {
+function check(
+  address: Address,
+  scenarios: Arbitrary<Scenario<object>>,
+  more: (world: World) => void,
+  runs: number,
+): void {
   assert(
     property(scenarios, (scenario) => {
       const world = begin(address, scenario);

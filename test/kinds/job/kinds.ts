@@ -11,7 +11,10 @@ import type { KindDefinition } from '../../../src/kinds/kind.js';
 import { nodeKind } from '../../../src/kinds/node/index.js';
 
 const KINDS = new Map(
-  [jobKind, sweepKind, pipelineKind, sandboxKind, workspaceKind, volumeKind, attemptKind, nodeKind].map((kind) => [kind.kind, kind]),
+  [jobKind, sweepKind, pipelineKind, sandboxKind, workspaceKind, volumeKind, attemptKind, nodeKind].map((kind) => [
+    kind.kind,
+    kind,
+  ]),
 );
 
 export function kindOf(address: Address): KindDefinition {
