@@ -47,7 +47,7 @@ export interface ChildSet {
 }
 
 /** What every owner has, whatever its kind. */
-export type Parent = ApiObject<{ readonly state: DesiredState }, unknown>;
+export type Parent = ApiObject<{ readonly state: DesiredState }>;
 
 export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
   readonly self: Address;

@@ -103,6 +103,7 @@ export function phaseOfCell(slot: ChildSlot | undefined, sweep: JobPhase | undef
 }
 
 /** Six digits behind the point at most, and no exponent. */
-function decimal(rate: number): string {
-  return rate.toFixed(6).replace(/\.?0+$/, '');
+export function decimal(rate: number): string {
+  // From 1e21 on `toFixed` would write an exponent.
+  return rate < 1e21 ? rate.toFixed(6).replace(/\.?0+$/, '') : BigInt(Math.round(rate)).toString();
 }

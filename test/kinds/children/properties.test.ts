@@ -88,7 +88,7 @@ function turn(world: World, address: Address, number: number): void {
 }
 
 function client(world: World, address: Address, pick: number): void {
-  const state = specOf<{ state: string }>(world, address)?.state;
+  const state = stateOf(world, address);
   const jobs = childrenOf(world);
   switch (pick % 8) {
     case 0:
@@ -121,8 +121,9 @@ function childrenOf(world: World): Entity[] {
   return [...world.entities.values()].filter(({ address }) => address.kind === 'Job');
 }
 
-function specOf<Spec>(world: World, address: Address): Spec | undefined {
-  return world.entities.get(addressKey(address))?.object.spec as Spec | undefined;
+function stateOf(world: World, address: Address): unknown {
+  const spec = world.entities.get(addressKey(address))?.object.spec;
+  return (spec as { state?: unknown } | undefined)?.state;
 }
 
 /** At every moment: a window that is kept, one Job for each child, and no second run of what has succeeded. */

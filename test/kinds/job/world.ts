@@ -19,19 +19,12 @@ import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/index.js';
 import { Placements } from '../../../src/kinds/node/placements.js';
 import { asRow, isStartable, jobStatusOf } from './views.js';
-import type { Entity } from './entity.js';
+import type { ArmedTimer, Entity } from './entity.js';
 import { kindOf } from './kinds.js';
 import { laneOf, type Task } from './lanes.js';
 import { FakeEngine, type Fate, type PendingReport, type Work } from './fake-engine.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
-
-interface Timer {
-  readonly uid: string;
-  readonly address: Address;
-  readonly timer: string;
-  readonly at: number;
-}
 
 export interface WorldRules {
   readonly capacity: ResourceAmounts;
@@ -60,7 +53,7 @@ export class World {
   readonly #lanes = new Map<string, Task[]>();
   /** Carried out, but their rows not deleted yet: a crash brings them back, oldest first. */
   readonly #done = new Map<string, Task[]>();
-  readonly #timers = new Map<string, Timer>();
+  readonly #timers = new Map<string, ArmedTimer>();
   #ids = 0;
 
   constructor(rules: WorldRules) {
@@ -95,15 +88,7 @@ export class World {
     };
     const object = { ...bare, status: kind.initialStatus(bare) };
     const side = kind.machine.sideState?.open([]);
-    const entity: Entity = {
-      address,
-      uid,
-      object,
-      private: undefined,
-      side,
-      rows: new Map(),
-      version: 1,
-    };
+    const entity: Entity = { address, uid, object, private: undefined, side, rows: new Map(), version: 1 };
     this.entities.set(key, entity);
     this.decide(entity, { type: 'Created' });
     return entity;
@@ -383,13 +368,9 @@ export class World {
       case 'CreateChild':
         this.#createChild(task, effect);
         return;
-      case 'PatchChild': {
-        const address = { org, project, kind: effect.kind, name: effect.name };
-        const there = this.entities.get(addressKey(address));
-        const meant = effect.uid === undefined || there?.uid === effect.uid;
-        if (there !== undefined && meant && !this.change(address, effect.spec)) this.#failed(task, 'Invalid');
+      case 'PatchChild':
+        this.#patchChild(task, { org, project, kind: effect.kind, name: effect.name }, effect);
         return;
-      }
       case 'DeleteChild':
         this.remove({ org, project, kind: effect.kind, name: effect.name });
         return;
@@ -444,18 +425,19 @@ export class World {
       if (!owned) this.#failed(task, 'AlreadyExists');
       return;
     }
-    const owner = {
-      apiVersion: from.object.apiVersion,
-      kind: from.address.kind,
-      name: from.address.name,
-      uid: from.uid,
-      controller: true,
-    };
+    const { apiVersion } = from.object;
+    const owner = { apiVersion, kind: from.address.kind, name: from.address.name, uid: from.uid, controller: true };
     this.create(address, effect.spec, {
       labels: effect.labels,
       annotations: effect.annotations,
       ownerReferences: [owner],
     });
+  }
+
+  #patchChild(task: Task, address: Address, { uid, spec }: Extract<LaterEffect, { type: 'PatchChild' }>): void {
+    const there = this.entities.get(addressKey(address));
+    if (there === undefined || (uid !== undefined && there.uid !== uid)) return;
+    if (!this.change(address, spec)) this.#failed(task, 'Invalid');
   }
 
   #failed({ from, effect }: Task, reason: string): void {

@@ -185,12 +185,13 @@ holdRules(test, {
       beyond: [['spec.stages[0].template.backoffLimit', -1]],
     },
   ],
-  immutable: [],
-  mutable: [
+  immutable: [
     ['spec.defaults.timeout', '1h', '2h'],
     ['spec.failurePolicy', 'FailFast', 'Continue'],
-    ['spec.maxParallel', 1, 2],
     ['spec.stages[0].template.command', ['true'], ['false']],
+  ],
+  mutable: [
+    ['spec.maxParallel', 1, 2],
     ['spec.state', 'Running', 'Cancelled'],
     ['spec.ttlSecondsAfterFinished', 1, 0],
   ],
