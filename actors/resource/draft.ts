@@ -14,6 +14,8 @@ import { isLater } from '../effects/commit-effects.js';
 
 export interface Draft {
   readonly address: Address;
+  /** resourceVersion of the state that it began with; 0: there is none yet. */
+  readonly version: number;
   object: ApiObject;
   private: unknown;
   privateChanged: boolean;
@@ -28,9 +30,16 @@ export interface Draft {
   gone: boolean;
 }
 
-export function openDraft(address: Address, object: ApiObject, privateState: unknown, sideState: unknown): Draft {
+export function openDraft(
+  address: Address,
+  version: number,
+  object: ApiObject,
+  privateState: unknown,
+  sideState: unknown,
+): Draft {
   return {
     address,
+    version,
     object,
     private: privateState,
     privateChanged: false,
@@ -72,10 +81,10 @@ export function applyMessage(
 /** Of a fold's changes the owner hears the last. An answer to its question is stored nowhere: it asks again. */
 function tellChange(draft: Draft, kind: KindDefinition, message: Message, before: ApiObject): void {
   if (kind.asChild === undefined) return;
-  const child = { address: draft.address, object: draft.object, kept: draft.private };
+  const { address, object, private: kept, version } = draft;
   const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
   if (!asked && draft.object === before) return;
-  const told = tellParent(child, asked ? undefined : before, kind.asChild);
+  const told = tellParent({ address, object, kept }, asked ? { version } : { before }, kind.asChild);
   if (told === undefined) return;
   if (asked) return void draft.volatile.push(told);
   const earlier = draft.later.findIndex((effect) => effect.type === 'Tell' && effect.message.type === 'ChildChanged');

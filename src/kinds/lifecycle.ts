@@ -54,13 +54,13 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
   }
 }
 
-/**
- * What the controlling owner hears when the object has changed from `before`, and when it asks (`before` absent). Owners of kinds that do
- * not wait for such an object hear nothing.
- */
+/** Why an owner is told: the object was `before` and has changed, or the owner has asked how it stands at this resourceVersion. */
+export type Occasion = { readonly before: ApiObject } | { readonly version: number };
+
+/** What the controlling owner hears of the object. Owners of kinds that do not wait for such an object hear nothing. */
 export function tellParent(
   { address, object, kept }: { readonly address: Address; readonly object: ApiObject; readonly kept: unknown },
-  before: ApiObject | undefined,
+  occasion: Occasion,
   asChild: AsChild | undefined,
 ): LaterEffect | undefined {
   if (asChild === undefined) return undefined;
@@ -68,8 +68,8 @@ export function tellParent(
   const owner = ownerReferences.find(({ controller }) => controller === true);
   if (owner === undefined || !asChild.parents.includes(owner.kind)) return undefined;
   const now = said(object);
-  if (before !== undefined) {
-    const then = said(before);
+  if ('before' in occasion) {
+    const then = said(occasion.before);
     if (then.phase === now.phase && then.reason === now.reason) return undefined;
   }
   return {
@@ -81,6 +81,7 @@ export function tellParent(
       uid,
       ...now,
       generation,
+      ...('version' in occasion && { version: occasion.version }),
       ...asChild.facts(object, kept),
     },
   };

@@ -163,6 +163,8 @@ export type ObjectMessage =
       readonly message: string;
       /** Of the spec. */
       readonly generation: number;
+      /** resourceVersion of the state that an answer tells; absent: that of the sender's commit. */
+      readonly version?: number | undefined;
     } & ChildFacts)
   /** Owner → child: tell me (`ChildChanged`) how you stand. */
   | { readonly type: 'ChildAsked' }

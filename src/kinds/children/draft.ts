@@ -101,6 +101,11 @@ export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
     return this.#changes.get(index) ?? this.#table.slot(index);
   }
 
+  /** Whether this decision has changed it. */
+  isChanged(index: number): boolean {
+    return this.#changes.has(index);
+  }
+
   put(slot: ChildSlot): void {
     const before = this.slot(slot.index);
     if (before !== undefined) weigh(this.#counts, before, -1);

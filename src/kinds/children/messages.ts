@@ -42,11 +42,12 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
   if (slot.phase !== 'Active') return stopStray(draft, slot, change);
   if (detail.uid !== undefined && detail.uid !== change.uid) return false; // I8
   const end = ENDS.find((phase) => phase === change.phase);
-  // An end is never late. An answer to a question has no version; a late one is mended by the next change.
-  if (end === undefined && from.version !== 0 && from.version <= (detail.version ?? 0)) return false;
+  const version = change.version ?? from.version;
+  // An answer may be overtaken by a change. An end is never late.
+  if (end === undefined && version <= (detail.version ?? 0)) return false;
   const told = {
     uid: change.uid,
-    version: Math.max(from.version, detail.version ?? 0),
+    version,
     ...(detail.asked !== undefined && { asked: detail.asked }),
     ...(detail.unheard === true && { unheard: true }),
     ...(change.reason !== '' && { reason: change.reason }),
@@ -74,7 +75,7 @@ function noteStart(draft: ParentDraft, startedAt: number | undefined): void {
 function stopStray(draft: ParentDraft, slot: ChildSlot, { phase, uid }: ChildChanged): boolean {
   if (slot.phase === 'Waiting' || slot.detail.uid === uid || ENDS.some((end) => end === phase)) return false;
   const { kind, name } = draft.children;
-  draft.reminders.push({ type: 'DeleteChild', kind, name: name(slot.index), uid });
+  draft.effects.push({ type: 'DeleteChild', kind, name: name(slot.index), uid });
   return true;
 }
 

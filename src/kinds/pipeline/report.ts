@@ -6,11 +6,10 @@ import { reportParent } from '../children/report.js';
 import type { ChildSlot } from '../children/slots.js';
 import { type JobPhase } from '../job/status.js';
 import type { PipelineSpec, PipelineStatus, StageStatus } from './schema.js';
-import { stageJobName } from './stage-jobs.js';
 
 export function reportPipeline(
   draft: ParentDraft,
-  { metadata, spec, status: before }: ApiObject<PipelineSpec, PipelineStatus>,
+  { spec, status: before }: ApiObject<PipelineSpec, PipelineStatus>,
   phase: JobPhase,
 ): PipelineStatus {
   return {
@@ -18,7 +17,7 @@ export function reportPipeline(
     ...reportParent(draft, phase, before),
     stages: spec.stages.map(({ name }, index) => {
       const slot = draft.slot(index);
-      const job = slot?.detail.uid === undefined ? undefined : stageJobName(metadata, spec, index);
+      const job = slot?.detail.uid === undefined ? undefined : draft.children.name(index);
       return { name, job, phase: phaseOf(slot, phase), ...times(slot) };
     }),
   };

@@ -16,19 +16,34 @@ type Stage = PipelineSpec['stages'][number];
 
 export function stageSet({ metadata, spec }: ApiObject<PipelineSpec>): ChildSet {
   const { stages, defaults = {} } = spec;
-  const name = (index: number): string => stageJobName(metadata, spec, index);
-  let byJob: Map<string, number> | undefined;
+  const { names, places } = namesOf(metadata, spec);
+  const name = (index: number): string => names[index] ?? '';
   return {
     kind: 'Job',
     total: stages.length,
     name,
     label: (index) => `stage "${stages[index]?.name ?? index}"`,
-    indexOf(job) {
-      byJob ??= new Map(stages.map((_stage, index) => [name(index), index]));
-      return byJob.get(job);
-    },
+    indexOf: (job) => places.get(job),
     plan: (index, draft) => planStage(metadata, spec, defaults, index, draft),
   };
+}
+
+interface StageNames {
+  /** Of the Jobs, by index. */
+  readonly names: readonly string[];
+  readonly places: ReadonlyMap<string, number>;
+}
+
+/** By spec, which is one object as long as the Pipeline is in memory and unchanged: names are hashes, and each message asks for them. */
+const known = new WeakMap<PipelineSpec, StageNames>();
+
+function namesOf(metadata: ObjectMeta, spec: PipelineSpec): StageNames {
+  const before = known.get(spec);
+  if (before !== undefined) return before;
+  const names = spec.stages.map((_stage, index) => stageJobName(metadata, spec, index));
+  const made = { names, places: new Map(names.map((name, index) => [name, index])) };
+  known.set(spec, made);
+  return made;
 }
 
 export function stageJobName(metadata: ObjectMeta, { stages }: PipelineSpec, index: number): string {

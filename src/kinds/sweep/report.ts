@@ -1,5 +1,5 @@
 /**
- * The status that a Sweep shows, and each of its cells: built anew from the slots, so that it cannot drift from them. The status has the first
+ * The status that a Sweep shows, and each of its cells: built from the slots, so that it cannot drift from them. The status has the first
  * cells only, so that it stays small however many there are.
  */
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
@@ -15,6 +15,8 @@ import { rateOf, wallMs, type Best } from './throughput.js';
 /** Cells of a status, and their bytes as JSON. */
 const MOST_SHOWN = 100;
 const MOST_BYTES = 48 * 1024;
+/** Of one cell beside its values: its Job's name, phase, seconds and rate at their longest. */
+const CELL_BYTES = 256;
 
 /** Stored beside the Sweep and never served. */
 export interface SweepPrivate extends ParentPrivate {
@@ -24,9 +26,10 @@ export interface SweepPrivate extends ParentPrivate {
 
 export function reportSweep(
   draft: ParentDraft<SweepPrivate>,
-  { metadata, spec, status: before }: ApiObject<SweepSpec, SweepStatus>,
+  sweep: ApiObject<SweepSpec, SweepStatus>,
   phase: JobPhase,
 ): SweepStatus {
+  const { status: before } = sweep;
   const { slots } = draft.counts;
   const { best } = draft.private;
   return {
@@ -38,30 +41,43 @@ export function reportSweep(
     cancelled: phase === 'Cancelled' ? draft.children.total - slots.Succeeded - slots.Failed : slots.Cancelled,
     total: draft.children.total,
     best: best === undefined ? undefined : { byThroughput: best.index },
-    cells: firstCells(metadata, spec, phase, (index) => draft.slot(index)),
+    cells: firstCells(draft, sweep, phase),
   };
 }
 
+/** Cells that this decision has not changed are as they were shown: a fold of many messages would build all of them for each. */
 function firstCells(
-  metadata: ObjectMeta,
-  spec: SweepSpec,
+  draft: ParentDraft<SweepPrivate>,
+  { metadata, spec, status: before }: ApiObject<SweepSpec, SweepStatus>,
   phase: JobPhase,
-  slot: (index: number) => ChildSlot | undefined,
 ): SweepCell[] {
   const cells = cellsOf(spec);
-  const shown: SweepCell[] = [];
-  let bytes = 0;
-  for (let index = 0; index < Math.min(cells.total, MOST_SHOWN); index += 1) {
-    const cell = reportCell(metadata, cells.at(index), slot(index), phase);
-    bytes += JSON.stringify(cell).length * (isAscii(cell) ? 1 : 3);
-    if (bytes > MOST_BYTES) break;
-    shown.push(cell);
-  }
-  return shown;
+  const kept = isFinished(phase) === isFinished(before.phase) ? (before.cells ?? []) : [];
+  return Array.from({ length: countShown(spec) }, (_, index) => {
+    const known = draft.isChanged(index) ? undefined : kept[index];
+    return known ?? reportCell(metadata, cells.at(index), draft.slot(index), phase);
+  });
 }
 
-function isAscii({ params = {} }: SweepCell): boolean {
-  return Object.values(params).every((value) => /^[\x20-\x7e]*$/.test(value));
+/** By spec, which is one object as long as the Sweep is in memory and unchanged. */
+const shown = new WeakMap<SweepSpec, number>();
+
+/** How many cells the status has: the same from the first to the last, so each is counted as long as it may become. */
+function countShown(spec: SweepSpec): number {
+  const known = shown.get(spec);
+  if (known !== undefined) return known;
+  const cells = cellsOf(spec);
+  const most = Math.min(cells.total, MOST_SHOWN);
+  let bytes = 0;
+  let count = 0;
+  while (count < most) {
+    const { gpu, params, region } = cells.at(count);
+    bytes += CELL_BYTES + Buffer.byteLength(JSON.stringify({ gpu, params, region }));
+    if (bytes > MOST_BYTES) break;
+    count += 1;
+  }
+  shown.set(spec, count);
+  return count;
 }
 
 /** One cell as the status and the route show it. `sweep`: the phase of the whole. */

@@ -7,7 +7,7 @@ import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField, cost, estimate } from '../shapes/status.js';
 import { hasNoNul } from '../shapes/program.js';
 import { regionClass } from '../shapes/resources.js';
-import { jobSpec, refuseTtl } from '../job/schema.js';
+import { jobSpec, refuseOwnersFields } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { countCells } from './cells.js';
@@ -98,7 +98,7 @@ export const sweepSpec = z
         if (allowed.length === 0 || allowed.includes(region)) continue;
         addIssue(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
       }
-      refuseTtl(value.template.spec, ['template', 'spec'], issues);
+      refuseOwnersFields(value.template.spec, ['template', 'spec'], issues);
       const cells = countCells(value.matrix, value.repetitions);
       if (paramBytes(params) > MOST_PARAM_BYTES)
         addIssue(issues, ['matrix', 'params'], `must be at most ${MOST_PARAM_BYTES} bytes as JSON for any one cell`);

@@ -215,11 +215,11 @@ function checkPipeline(world: World): void {
 }
 
 test('In any order, with repeats and crashes, a Sweep ends, each cell once, and leaves nothing behind', (t) => {
-  t.notThrows(() => check(SWEEP, sweeps, checkSweep, 200));
+  t.notThrows(() => check(SWEEP, sweeps, checkSweep, 150));
 });
 
 test('In any order, with repeats and crashes, a Pipeline ends, and no stage begins before what it needs has succeeded', (t) => {
-  t.notThrows(() => check(PIPELINE, pipelines, checkPipeline, 200));
+  t.notThrows(() => check(PIPELINE, pipelines, checkPipeline, 150));
 });
 
 for (const [address, scenarios] of [
@@ -240,7 +240,7 @@ for (const [address, scenarios] of [
           world.settle();
           checkAtRest(world, address);
         }),
-        { numRuns: 100 },
+        { numRuns: 75 },
       ),
     );
   });

@@ -253,7 +253,7 @@ export class World {
   #tellParent(entity: Entity, message: Message, before: ApiObject): void {
     const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
     const child = { address: entity.address, object: entity.object, kept: entity.private };
-    const told = tellParent(child, asked ? undefined : before, kindOf(entity.address).asChild);
+    const told = tellParent(child, asked ? { version: entity.version } : { before }, kindOf(entity.address).asChild);
     if (told !== undefined) this.#store(entity, told, !asked);
   }
 
@@ -417,6 +417,7 @@ export class World {
   #createChild(task: Task, effect: Extract<LaterEffect, { type: 'CreateChild' }>): void {
     const { from } = task;
     if (!this.#isHere(from)) return; // nobody is left to own it
+    if (effect.slot !== undefined && kindOf(from.address).awaitsChild?.(from.rows.get(effect.slot)) === false) return;
     const { org, project } = from.address;
     const address = { org, project, kind: effect.kind, name: effect.name };
     const there = this.entities.get(addressKey(address));

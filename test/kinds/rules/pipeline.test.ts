@@ -45,6 +45,12 @@ holdRules(test, {
       field: 'spec.stages[1].template.ttlSecondsAfterFinished',
     },
     {
+      rule: 'no stage has a state of its own',
+      within: stages({ name: 'b', template: { ...template, state: 'Running' } }),
+      beyond: stages({ name: 'b', template: { ...template, state: 'Cancelled' } }),
+      field: 'spec.stages[1].template.state',
+    },
+    {
       rule: 'no default deletes the Jobs',
       within: [['spec.defaults.timeout', '1h']],
       beyond: [['spec.defaults.ttlSecondsAfterFinished', 60]],

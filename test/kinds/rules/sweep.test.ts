@@ -45,6 +45,11 @@ holdRules(test, {
       beyond: [['spec.template.spec.ttlSecondsAfterFinished', 60]],
     },
     {
+      rule: 'no cell has a state of its own',
+      within: [['spec.template.spec.state', 'Running']],
+      beyond: [['spec.template.spec.state', 'Suspended']],
+    },
+    {
       rule: 'a value can be a variable',
       within: [['spec.matrix.params', { LR: ['0.1'] }]],
       beyond: [['spec.matrix.params', { LR: ['0.1\0'] }]],
