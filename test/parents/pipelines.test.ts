@@ -1,6 +1,6 @@
 /** Pipelines: stages as Jobs that take each other's outputs, through HTTP. */
 import test from 'ava';
-import { listAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
+import { listAt, objectOf, path, textAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { openParents, outcomeOf, phasesOf, PIPELINES, script, type Parents } from './parents.js';
 
@@ -95,6 +95,35 @@ test('templates lie over the defaults, field by field', async (t) => {
   t.is((await parents.client().get(`${at('layers')}/stages/other/logs`)).text, 'own\n');
 });
 
+test('a stage never takes the output of another Job that stands under the name of the one that made it', async (t) => {
+  const made = (word: string): object =>
+    script(`echo ${word} > /tmp/w`, { outputs: [{ name: 'word', path: '/tmp/w' }] });
+  await parents.post('Pipeline', 'pinned', {
+    stages: [
+      { name: 'make', template: made('first') },
+      stage('gate', '[ $SVC_EPOCH -ge 2 ] || exec sleep 600', { dependsOn: ['make'] }),
+      {
+        name: 'take',
+        dependsOn: ['gate'],
+        inputs: [{ fromStage: 'make', name: 'word', output: 'word' }],
+        template: script('cat /svc/inputs/word'),
+      },
+    ],
+  });
+  const waiting = await parents.once(at('pinned'), 'waits', (object) => phasesOf(object, 'stages')[1] === 'Running');
+  const job = textAt(listAt(waiting, 'status', 'stages')[0], 'job');
+  t.is((await parents.client().remove(`${JOBS}/${job}`)).status, 200);
+  await until('the Job is gone', async () => (await parents.client().get(`${JOBS}/${job}`)).status === 404, 30_000);
+  t.is((await parents.client().post(JOBS, objectOf('Job', job, made('second')))).status, 201);
+  await parents.once(`${JOBS}/${job}`, 'succeeds', (object) => textAt(object, 'status', 'phase') === 'Succeeded');
+  await parents.merge(at('pinned'), { state: 'Suspended' });
+  await parents.once(at('pinned'), 'rests', (object) => textAt(object, 'status', 'phase') === 'Suspended');
+  await parents.merge(at('pinned'), { state: 'Running' });
+  const pipeline = await parents.ended(at('pinned'));
+  t.deepEqual(phasesOf(pipeline, 'stages'), ['Succeeded', 'Succeeded', 'Failed']);
+  t.regex(textAt(pipeline, 'status', 'message'), /stage "take" failed: OutputNotFound/);
+});
+
 test('Suspended rests the stages, and a Cancelled one never begins the others', async (t) => {
   await parents.post('Pipeline', 'moods', {
     stages: [
@@ -147,5 +176,4 @@ test('a Pipeline goes with its Jobs when its time to live is over', async (t) =>
     30_000,
   );
   t.pass();
-  void valueAt;
 });
