@@ -4,6 +4,7 @@
  */
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
+import type { SlotRow } from '../src/kinds/machine.js';
 import type { LogLine } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
@@ -67,6 +68,12 @@ export interface Outputs {
     signal: AbortSignal,
   ): AsyncIterable<readonly OutputEntry[]>;
   find(owner: Address, uid: string, name: string, index: number, signal: AbortSignal): Promise<OutputEntry | undefined>;
+}
+
+/** Rows of stored side state, a page at a time. */
+export interface Slots {
+  /** Those from the index `first` on, by index, at most `limit`. */
+  from(org: string, uid: string, first: number, limit: number): Promise<readonly SlotRow[]>;
 }
 
 export interface Deliveries {
@@ -172,6 +179,7 @@ export interface HttpDeps {
   readonly commands: Commands;
   readonly files: Files;
   readonly outputs: Outputs;
+  readonly slots: Slots;
   readonly deliveries: Deliveries;
   readonly blobs: Pick<Blobs, 'put' | 'head' | 'get'>;
   readonly operators: Operators;

@@ -3,6 +3,7 @@
  * would otherwise get everything. The Kubernetes verbs leave unknown ones alone, as kube-apiserver does, but not misspelt ones.
  */
 import { refuse } from '../src/api/refusal.js';
+import type { Subresource } from '../src/kinds/kind.js';
 import { badParameter } from './bad-parameter.js';
 
 const INSIDE = ['epoch', 'wait'];
@@ -12,26 +13,38 @@ const LOGS = [
   'insecureSkipTLSVerifyBackend',
 ];
 
-/** By the segment that follows the object (`logs`) or the version (`events`); `actions`: those of the kinds. Absent: the route reads what it is asked itself. */
+/** What is below objects; undefined: what stands there reads what it is asked itself. */
+const OF_SUBRESOURCES: Readonly<Record<Subresource, readonly string[] | undefined>> = {
+  cells: ['after', 'limit', 'phase'],
+  deliveries: ['after', 'limit', 'dryRun', 'fieldManager', 'fieldValidation'],
+  exec: INSIDE,
+  files: [...INSIDE, 'path', 'mode', 'list'],
+  logs: LOGS,
+  outputs: ['index'],
+  ports: undefined,
+  processes: [...INSIDE, 'follow', 'end'],
+  stages: LOGS,
+  terminal: [...INSIDE, 'cols', 'rows', 'command'],
+  tools: [],
+};
+
+/** Routes beside the objects, by the segment that follows the version (`events`); `actions`: those of the kinds. */
+const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
+  actions: ['dryRun', 'fieldManager', 'fieldValidation', 'includeObject', 'pretty', 'timeout'],
+  blobs: [],
+  events: ['object', 'type', 'after', 'follow', 'limit'],
+  orgs: [],
+  supervisors: ['limit', 'continue'],
+  actors: [],
+  admissions: [],
+  attempt: [],
+};
+
+/** A route that is not named reads what it is asked itself. */
 const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.entries({
-    logs: LOGS,
-    outputs: ['index'],
-    exec: INSIDE,
-    processes: [...INSIDE, 'follow', 'end'],
-    terminal: [...INSIDE, 'cols', 'rows', 'command'],
-    files: [...INSIDE, 'path', 'mode', 'list'],
-    tools: [],
-    actions: ['dryRun', 'fieldManager', 'fieldValidation', 'includeObject', 'pretty', 'timeout'],
-    deliveries: ['after', 'limit', 'dryRun', 'fieldManager', 'fieldValidation'],
-    blobs: [],
-    events: ['object', 'type', 'after', 'follow', 'limit'],
-    orgs: [],
-    supervisors: ['limit', 'continue'],
-    actors: [],
-    admissions: [],
-    attempt: [],
-  }).map(([route, names]) => [route, new Set(names)]),
+  Object.entries({ ...OF_ROUTES, ...OF_SUBRESOURCES }).flatMap(([route, names]) =>
+    names === undefined ? [] : [[route, new Set(names)] as const],
+  ),
 );
 
 /** Of the Kubernetes verbs. */

@@ -11,6 +11,7 @@ import {
   type Subresources,
 } from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
+import { serveCells } from './routes/cells.js';
 import { serveDeliveries } from './routes/deliveries.js';
 import { serveCoreEvents } from './routes/core-events.js';
 import { serveEvents } from './routes/events.js';
@@ -20,11 +21,13 @@ import { serveLogs } from './routes/logs.js';
 import { serveOutputs } from './routes/outputs.js';
 import { servePorts } from './routes/ports.js';
 import { serveProcesses } from './routes/processes.js';
+import { serveStages } from './routes/stages.js';
 import { serveTerminal } from './routes/terminal.js';
 import { UNSERVED_COLLECTION_ROUTES, refuseCollectionRoute } from './routes/unbuilt.js';
 import { serveLinks } from './tools/links.js';
 
 const HANDLERS: Readonly<Record<Subresource, ServeSubresource>> = {
+  cells: serveCells,
   deliveries: serveDeliveries,
   exec: serveExec,
   files: serveFiles,
@@ -32,6 +35,7 @@ const HANDLERS: Readonly<Record<Subresource, ServeSubresource>> = {
   outputs: serveOutputs,
   ports: servePorts,
   processes: serveProcesses,
+  stages: serveStages,
   terminal: serveTerminal,
   tools: serveLinks,
 };

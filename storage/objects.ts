@@ -129,6 +129,11 @@ export function openObjects(
       return rows.map(toSlot);
     },
 
+    async slotsFrom(org, uid, first, limit) {
+      const rows = await postgres.readRows<SlotColumns>(SLOTS_FROM, [org, uid, first, limit]);
+      return rows.map(toSlot);
+    },
+
     async slot(org, uid, index) {
       const [row] = await postgres.readRows<SlotColumns>(SLOT, [org, uid, index]);
       return row === undefined ? undefined : toSlot(row);
@@ -211,6 +216,13 @@ const ADDRESS_OF: Statement = {
 const SLOTS: Statement = {
   name: 'slots',
   text: 'SELECT index, epoch, phase, failures, format, detail FROM slots WHERE org = $1 AND uid = $2 ORDER BY index',
+};
+/** The rows from one index on. Result: at most $4 of them, by index. */
+const SLOTS_FROM: Statement = {
+  name: 'slots from',
+  text: `
+SELECT index, epoch, phase, failures, format, detail FROM slots
+WHERE org = $1 AND uid = $2 AND index >= $3 ORDER BY index LIMIT $4`,
 };
 const COUNT: Statement = { name: 'count', text: 'SELECT objects FROM org_counts WHERE org = $1' };
 

@@ -110,6 +110,8 @@ export interface Objects {
   slots(org: string, uid: string): Promise<SlotRow[]>;
   /** Generations of the object's armed timers, by name. */
   timers(org: string, uid: string): Promise<ReadonlyMap<string, number>>;
+  /** Those from the index `first` on, by index. */
+  slotsFrom(org: string, uid: string, first: number, limit: number): Promise<SlotRow[]>;
   slot(org: string, uid: string, index: number): Promise<SlotRow | undefined>;
   /** Whole store, for operators: the address of an incarnation. Reads the table; not for hot paths. */
   addressOf(uid: string): Promise<Address | undefined>;

@@ -1,6 +1,6 @@
 /**
- * Carries out the effects by which an object makes and deletes one object that it owns: CreateChild, DeleteChild. Each goes
- * through the child's own actor like any client's write (I1). Many at once are collected in `collect.ts`.
+ * Carries out the effects by which an object makes, changes and deletes one object that it owns: CreateChild, PatchChild, DeleteChild. Each
+ * goes through the child's own actor like any client's write (I1). Many at once are collected in `collect.ts`.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -38,6 +38,13 @@ export const createChildEffect: LaterEffectDefinition<'CreateChild', ChildrenDep
   laneOf: ({ kind, name, project }, asking) =>
     addressKey({ ...asking, kind, name, project: project ?? asking.project }),
   run: createChild,
+};
+
+export const patchChildEffect: LaterEffectDefinition<'PatchChild', ChildrenDeps> = {
+  pool: 'general',
+  // As of its create, so that it comes after that.
+  laneOf: ({ kind, name }, asking) => addressKey({ ...asking, kind, name }),
+  run: patchChild,
 };
 
 export const deleteChildEffect: LaterEffectDefinition<'DeleteChild', ChildrenDeps> = {
@@ -101,13 +108,34 @@ async function isAwaited(
   kind: KindDefinition,
   deps: ChildrenDeps,
 ): Promise<boolean> {
-  const { slot: index, epoch } = (effect.spec ?? {}) as { slot?: number; epoch?: number };
-  if (kind.awaitsAttempt === undefined || index === undefined || epoch === undefined) return true;
+  const attempt = (effect.spec ?? {}) as { slot?: number; epoch?: number };
+  const index = effect.slot ?? attempt.slot;
+  if (index === undefined) return true;
   const stored = await deps.objects.read(address);
   if (stored?.uid !== uid) return false;
   const slot = kind.machine.sideState?.stored ? await deps.objects.slot(address.org, uid, index) : undefined;
+  if (kind.awaitsChild !== undefined) return kind.awaitsChild(slot);
+  if (kind.awaitsAttempt === undefined || attempt.epoch === undefined) return true;
   const kept: unknown = stored.private === null ? undefined : JSON.parse(stored.private);
-  return kind.awaitsAttempt({ kept, slot }, epoch);
+  return kind.awaitsAttempt({ kept, slot }, attempt.epoch);
+}
+
+/** Only what the asking object owns is changed: a name may stand for another object by now. */
+async function patchChild(
+  row: StoredEffects,
+  effect: EffectOf<'PatchChild'>,
+  deps: ChildrenDeps,
+): Promise<EffectOutcome> {
+  const address: Address = { ...row.address, kind: effect.kind, name: effect.name };
+  const there = await deps.read(address);
+  // Its end says itself what became of it.
+  if (!there) return effect.uid === undefined ? retry('the child is not there yet') : DONE;
+  const { uid } = decodeObject(there).metadata;
+  if (!owns(row.uid, decodeObject(there)) || (effect.uid !== undefined && uid !== effect.uid)) return DONE;
+  const patch = { metadata: { uid }, spec: effect.spec };
+  const reply = await deps.write(address, { verb: 'patch', patch: { type: 'merge', patch } });
+  if (reply.outcome === 'Done' || reply.refusal.code === 'NotFound') return DONE;
+  return refusedAs(reply);
 }
 
 /** Whether the object that asked still exists, as the same incarnation. */

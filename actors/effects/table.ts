@@ -4,7 +4,7 @@
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
-import { createChildEffect, deleteChildEffect, type ChildrenDeps } from './children.js';
+import { createChildEffect, deleteChildEffect, patchChildEffect, type ChildrenDeps } from './children.js';
 import { collectChildrenEffect, collectProjectEffect } from './collect.js';
 import { countPlacesEffect, type CountDeps } from './count-places.js';
 import type { EffectTask, EffectTry, LaterEffectDefinition } from './definition.js';
@@ -24,6 +24,7 @@ const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<T
     run: (row, { to, uid, message }, { tell }) => tell(row, to, uid, message),
   },
   CreateChild: createChildEffect,
+  PatchChild: patchChildEffect,
   DeleteChild: deleteChildEffect,
   CollectChildren: collectChildrenEffect,
   CollectProject: collectProjectEffect,

@@ -214,10 +214,10 @@ async function markHealth(self: Self, deps: RunDeps, health: Health): Promise<bo
   try {
     self.state = await load(self.address, self.kind, deps);
     if (self.state.at !== 'Present') return false;
-    const { object, private: privateState, sideState } = self.state;
+    const { version, object, private: privateState, sideState } = self.state;
     const conditions = setCondition(conditionsOf(object), { type: ACTOR_HEALTHY, ...health }, deps.now());
     const status = { ...(object.status as object), conditions };
-    const draft = openDraft(self.address, { ...object, status }, privateState, sideState);
+    const draft = openDraft(self.address, version, { ...object, status }, privateState, sideState);
     await commitDraft(self, draft, deps);
   } catch {
     self.state = { at: 'Unknown' };

@@ -7,13 +7,15 @@ import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { onDeleted, lifecycle } from '../../src/kinds/lifecycle.js';
+import { onDeleted, lifecycle, tellParent } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { isLater } from '../effects/commit-effects.js';
 
 export interface Draft {
   readonly address: Address;
+  /** resourceVersion of the state that it began with; 0: there is none yet. */
+  readonly version: number;
   object: ApiObject;
   private: unknown;
   privateChanged: boolean;
@@ -28,9 +30,16 @@ export interface Draft {
   gone: boolean;
 }
 
-export function openDraft(address: Address, object: ApiObject, privateState: unknown, sideState: unknown): Draft {
+export function openDraft(
+  address: Address,
+  version: number,
+  object: ApiObject,
+  privateState: unknown,
+  sideState: unknown,
+): Draft {
   return {
     address,
+    version,
     object,
     private: privateState,
     privateChanged: false,
@@ -60,11 +69,27 @@ export function applyMessage(
   for (const effect of step.effects)
     if (!draft.later.some((asked) => asked.type === effect.type && equalJson(asked, effect))) draft.later.push(effect);
   if (!step.consumed) {
+    const before = draft.object;
     const refusal = decideKind(draft, kind, message, context);
     if (refusal) return refusal;
+    tellChange(draft, kind, message, before);
   }
   settleDeletion(draft);
   return undefined;
+}
+
+/** Of a fold's changes the owner hears the last. An answer to its question is stored nowhere: it asks again. */
+function tellChange(draft: Draft, kind: KindDefinition, message: Message, before: ApiObject): void {
+  if (kind.asChild === undefined) return;
+  const { address, object, private: kept, version } = draft;
+  const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
+  if (!asked && draft.object === before) return;
+  const told = tellParent({ address, object, kept }, asked ? { version } : { before }, kind.asChild);
+  if (told === undefined) return;
+  if (asked) return void draft.volatile.push(told);
+  const earlier = draft.later.findIndex((effect) => effect.type === 'Tell' && effect.message.type === 'ChildChanged');
+  if (earlier >= 0) draft.later.splice(earlier, 1);
+  draft.later.push(told);
 }
 
 function decideKind(

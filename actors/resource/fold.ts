@@ -26,7 +26,7 @@ export async function handleFold(self: Self, mailbox: Mailbox, deps: ActorDeps, 
     settleAll(taken, 'Absent');
     return;
   }
-  const draft = openDraft(self.address, present.object, present.private, present.sideState);
+  const draft = openDraft(self.address, present.version, present.object, present.private, present.sideState);
   /** Timers whose firing this fold has not seen yet. */
   let armed: Map<string, number> | undefined;
   while (taken.length < MAX_FOLD) {

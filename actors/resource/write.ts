@@ -40,7 +40,7 @@ async function create(self: Self, request: WriteRequest, prepared: Prepared, dep
   if (self.state.at === 'Present' || deps.cache.get(self.address)) {
     return refused(refusalOf({ outcome: 'AlreadyExists' }, self.address));
   }
-  const draft = openDraft(self.address, prepared.object, undefined, self.kind.machine.sideState?.open([]));
+  const draft = openDraft(self.address, 0, prepared.object, undefined, self.kind.machine.sideState?.open([]));
   return finish(self, request, draft, { type: 'Created', by: request.caller }, prepared.warnings, deps);
 }
 
@@ -69,7 +69,7 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
     const refusal = await deps.rule(self.kind, { org, by: request.caller, before: present.object, after, alongside });
     if (refusal) return refused(refusal);
   }
-  const draft = openDraft(self.address, step.object, present.private, present.sideState);
+  const draft = openDraft(self.address, present.version, step.object, present.private, present.sideState);
   const message: Message =
     request.verb === 'delete'
       ? { type: 'DeletionRequested', by: request.caller }
@@ -83,7 +83,7 @@ function act(
   request: Extract<WriteRequest, { verb: 'action' }>,
   deps: ActorDeps,
 ): Promise<WriteReply> {
-  const draft = openDraft(self.address, present.object, present.private, present.sideState);
+  const draft = openDraft(self.address, present.version, present.object, present.private, present.sideState);
   const { action, input, caller } = request;
   return finish(self, request, draft, { type: 'Action', action, input, by: caller }, [], deps);
 }

@@ -38,13 +38,16 @@ export interface InputDeps {
   /** With a project: a blob that a client of that project named by its digest. */
   link(org: string, digest: string, path: string, project?: string): Promise<void>;
   fetch(url: string, to: string, sha256: string | undefined, signal: AbortSignal): Promise<FetchResult>;
-  output(job: Address, name: string, index: number): Promise<FoundOutput>;
+  output(job: Address, name: string, index: number, uid?: string): Promise<FoundOutput>;
 }
 
-/** An output of another Job of the project, by name and index. `lasting`: that Job has ended, and will never have it. */
+/**
+ * An output of another Job of the project, by name and index; with `uid`, of that incarnation only. Never: that Job has ended without it.
+ * Gone: that incarnation is.
+ */
 export type FoundOutput =
   | { readonly found: 'Output'; readonly output: CollectedOutput }
-  | { readonly found: 'None'; readonly lasting: boolean };
+  | { readonly found: 'NotYet' | 'Never' | 'Gone' };
 
 export interface Inputs {
   /** True while any of these inputs of the work is to come from a URL. */
@@ -72,11 +75,12 @@ export function openInputs(deps: InputDeps): Inputs {
       }
       case 'output': {
         const job: Address = { ...place, kind: 'Job', name: input.job };
-        const read = await deps.output(job, input.output, input.index);
-        if (read.found === 'None') {
+        const read = await deps.output(job, input.output, input.index, input.uid);
+        if (read.found !== 'Output') {
           const what = `job "${input.job}" has no output "${input.output}" of index ${input.index}`;
-          if (!read.lasting) return { outcome: 'Missing', reason: 'OutputNotReady', message: `${what} yet` };
-          return { outcome: 'Missing', reason: 'OutputNotFound', message: `${what}, and has ended` };
+          if (read.found === 'NotYet') return { outcome: 'Missing', reason: 'OutputNotReady', message: `${what} yet` };
+          const why = read.found === 'Never' ? 'and has ended' : 'which went with the Job that had it';
+          return { outcome: 'Missing', reason: 'OutputNotFound', message: `${what}, ${why}` };
         }
         const { output } = read;
         await deps.link(place.org, `sha256:${output.sha256.replace(/^sha256:/, '')}`, file);

@@ -13,7 +13,7 @@ import type { Store } from '../../storage/open.js';
 import type { Leader, LeaderParts } from './leader.js';
 import { openOutputs } from './job-outputs.js';
 
-export interface LeaderFacade extends LeaderParts, Pick<HttpDeps, 'health' | 'outputs' | 'blobs' | 'events'> {
+export interface LeaderFacade extends LeaderParts, Pick<HttpDeps, 'health' | 'outputs' | 'slots' | 'blobs' | 'events'> {
   set(state: LeaderState): void;
   /** As in `Leader`; without effect while this process is not the leader. */
   readonly onCredentialUse: Leader['onCredentialUse'];
@@ -60,6 +60,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
       }),
     },
     outputs: openOutputs(store.objects),
+    slots: { from: (org, uid, first, limit) => store.objects.slotsFrom(org, uid, first, limit) },
     blobs,
     events: { list: (org, query) => listEvents(store.postgres, org, query) },
     onCredentialUse(address, uid) {

@@ -24,12 +24,13 @@ export async function openWorkInputs(
     dir: join(blobDir, 'staged'),
     link: (org, digest, path, project) => blobs.linkTo(org, digest, path, project),
     fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, limit: TRANSFER_BYTES, signal }),
-    async output(job, name, index) {
+    async output(job, name, index, uid) {
       // Before its slots are read: what a Job that has ended has not written by then it never writes.
       const owner = await objects.read(job);
+      if (uid !== undefined && owner?.uid !== uid) return { found: 'Gone' };
       const output = owner && (await findOutput(objects, job.org, owner.uid, name, index));
       if (output !== undefined) return { found: 'Output', output };
-      return { found: 'None', lasting: owner !== undefined && isFinished(phaseOf(owner.body)) };
+      return { found: owner !== undefined && isFinished(phaseOf(owner.body)) ? 'Never' : 'NotYet' };
     },
   });
   await inputs.clear();

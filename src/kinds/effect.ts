@@ -62,6 +62,16 @@ export type LaterEffect =
       readonly labels?: Readonly<Record<string, string>> | undefined;
       readonly annotations?: Readonly<Record<string, string>> | undefined;
       readonly spec: unknown;
+      /** Index of the slot of the asking object that waits for this child, where one does. */
+      readonly slot?: number | undefined;
+    }
+  /** Merge this into the spec of an object that this one owns. With `uid`, only into that incarnation; gone already is a success. */
+  | {
+      readonly type: 'PatchChild';
+      readonly kind: string;
+      readonly name: string;
+      readonly uid?: string | undefined;
+      readonly spec: Readonly<Record<string, unknown>>;
     }
   /** Ask for the deletion of an object; gone already is a success. */
   | { readonly type: 'DeleteChild'; readonly kind: string; readonly name: string; readonly uid?: string | undefined }

@@ -9,6 +9,7 @@ import type { ErrorCode } from '../api/errors/codes.js';
 import type { Cause } from '../api/refusal.js';
 import type { ResourceAmounts } from './amounts.js';
 import type { Machine, SlotRow } from './machine.js';
+import type { ChildFacts } from './object-message.js';
 import type { OrgRule } from './rule.js';
 import type { Images, WorkPlan } from './work.js';
 
@@ -77,6 +78,7 @@ export interface KindAction {
 
 /** What an object may have below it beside `status` and actions: `…/{name}/{subresource}`. `http/subresources.ts` serves each. */
 export type Subresource =
+  | 'cells'
   | 'deliveries'
   | 'exec'
   | 'files'
@@ -84,6 +86,7 @@ export type Subresource =
   | 'outputs'
   | 'ports'
   | 'processes'
+  | 'stages'
   | 'terminal'
   | 'tools';
 
@@ -98,8 +101,25 @@ export type UnservedSubresource =
   | 'logs'
   | 'messages'
   | 'resolutions'
-  | 'revisions'
-  | 'stages';
+  | 'revisions';
+
+/** The children of an object as the rows of `…/cells`, by index. Pure. */
+export interface CellRows {
+  count(object: ApiObject): number;
+  /** Values of the parameter `phase`. */
+  readonly phases: readonly string[];
+  /** `slot`: its stored row; absent while the child was never begun. */
+  phase(object: ApiObject, slot: SlotRow | undefined): string;
+  cell(object: ApiObject, index: number, slot: SlotRow | undefined): unknown;
+}
+
+/** What the lifecycle tells the owner of an object: `ChildChanged`. */
+export interface AsChild {
+  /** Kinds of owners that wait for it. */
+  readonly parents: readonly string[];
+  /** `kept`: what the machine keeps beside the object. Pure. */
+  facts(object: ApiObject, kept: unknown): ChildFacts;
+}
 
 /** The codes with which a kind refuses what needs its running work, by the state in which its object is. */
 export interface WorkRefusals {
@@ -181,6 +201,17 @@ export interface KindDefinition {
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
   unsupported?(spec: unknown, images: Images): readonly string[];
   readonly machine: Machine;
+  /** For kinds whose objects other objects make as their children and wait for. */
+  readonly asChild?: AsChild | undefined;
+  /**
+   * For kinds that make other objects: whether the owner still waits for the child of this slot to be made. Asked before a child is made for
+   * which it may have asked long ago. Pure.
+   */
+  awaitsChild?(slot: SlotRow | undefined): boolean;
+  /** For kinds with the subresource `cells`. */
+  readonly cells?: CellRows | undefined;
+  /** For kinds with the subresource `stages`: the object that runs this one; undefined: there is no such stage. Pure. */
+  stage?(object: ApiObject, name: string): { readonly kind: string; readonly name: string } | undefined;
   /**
    * For kinds that run work: whether the owner still waits for the Attempt of this epoch. Asked before an Attempt is made for
    * which it may have asked long ago. `slot`: the stored row of its index, where the kind stores slots. Pure.

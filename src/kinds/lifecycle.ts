@@ -6,6 +6,7 @@
 import type { Address } from '../api/address.js';
 import type { ApiObject } from '../api/object.js';
 import type { LaterEffect } from './effect.js';
+import type { AsChild } from './kind.js';
 import type { Message } from './machine.js';
 
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
@@ -51,6 +52,44 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
     default:
       return NOTHING;
   }
+}
+
+/** Why an owner is told: the object was `before` and has changed, or the owner has asked how it stands at this resourceVersion. */
+export type Occasion = { readonly before: ApiObject } | { readonly version: number };
+
+/** What the controlling owner hears of the object. Owners of kinds that do not wait for such an object hear nothing. */
+export function tellParent(
+  { address, object, kept }: { readonly address: Address; readonly object: ApiObject; readonly kept: unknown },
+  occasion: Occasion,
+  asChild: AsChild | undefined,
+): LaterEffect | undefined {
+  if (asChild === undefined) return undefined;
+  const { uid, generation, ownerReferences = [] } = object.metadata;
+  const owner = ownerReferences.find(({ controller }) => controller === true);
+  if (owner === undefined || !asChild.parents.includes(owner.kind)) return undefined;
+  const now = said(object);
+  if ('before' in occasion) {
+    const then = said(occasion.before);
+    if (then.phase === now.phase && then.reason === now.reason) return undefined;
+  }
+  return {
+    type: 'Tell',
+    to: { org: address.org, kind: owner.kind, project: address.project, name: owner.name },
+    uid: owner.uid,
+    message: {
+      type: 'ChildChanged',
+      uid,
+      ...now,
+      generation,
+      ...('version' in occasion && { version: occasion.version }),
+      ...asChild.facts(object, kept),
+    },
+  };
+}
+
+function said({ status }: ApiObject): { readonly phase: string; readonly reason: string; readonly message: string } {
+  const { phase = '', reason = '', message = '' } = status as Partial<Record<'phase' | 'reason' | 'message', string>>;
+  return { phase, reason, message };
 }
 
 /** What follows when the object's row goes: what it owned is collected, and its owners hear of it. */

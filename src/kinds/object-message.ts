@@ -28,6 +28,8 @@ export type ObjectMessage =
       readonly exitCode?: number | undefined;
       /** Milliseconds since the epoch at which the change happened. */
       readonly time: number;
+      /** It has ended: the units of work that it had reported. */
+      readonly units?: number | undefined;
       readonly outputs?: readonly CollectedOutput[] | undefined;
       /** It has begun, and not all of its saved files could be restored: which, and why. */
       readonly unrestored?: string | undefined;
@@ -149,6 +151,23 @@ export type ObjectMessage =
   | { readonly type: 'PlacesCounted'; readonly count?: string | undefined }
   /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
   | { readonly type: 'ChildrenGone' }
+  /**
+   * Child → controlling owner, when that is of a kind that waits for it (`KindDefinition.parents`): my phase or its reason is now this, or I
+   * was asked. The lifecycle says it for every kind.
+   */
+  | ({
+      readonly type: 'ChildChanged';
+      readonly uid: string;
+      readonly phase: string;
+      readonly reason: string;
+      readonly message: string;
+      /** Of the spec. */
+      readonly generation: number;
+      /** resourceVersion of the state that an answer tells; absent: that of the sender's commit. */
+      readonly version?: number | undefined;
+    } & ChildFacts)
+  /** Owner → child: tell me (`ChildChanged`) how you stand. */
+  | { readonly type: 'ChildAsked' }
   /** Child → owner: I no longer exist. */
   | { readonly type: 'ChildGone'; readonly uid: string; readonly kind: string }
   /** Answer of a `CollectProject` pass, from the object to itself: so many objects are still in the project. */
@@ -169,6 +188,14 @@ export type ObjectMessage =
     }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
   | { readonly type: 'Used'; readonly time: number };
+
+/** What the owner of work wants to know of it beside its phase. Times in ms since the epoch. */
+export interface ChildFacts {
+  readonly startedAt?: number | undefined;
+  readonly endedAt?: number | undefined;
+  /** Units of work done, as the work has counted them. */
+  readonly units?: number | undefined;
+}
 
 /** A revision of a Volume, and the blob that it is. */
 export interface RevisionRef {

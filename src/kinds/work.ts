@@ -29,7 +29,14 @@ export type PlannedInput = { readonly name: string } &
         readonly saved?: boolean | undefined;
       }
     | { readonly from: 'url'; readonly url: string; readonly sha256?: string | undefined }
-    | { readonly from: 'output'; readonly job: string; readonly output: string; readonly index: number }
+    /** `uid`: only of this incarnation of the Job. */
+    | {
+        readonly from: 'output';
+        readonly job: string;
+        readonly output: string;
+        readonly index: number;
+        readonly uid?: string | undefined;
+      }
   );
 
 export interface PlannedProcess {

@@ -15,7 +15,7 @@ const ADDRESS = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
 function draft(phase: string, source: object | undefined): Draft {
   const metadata = { name: 'j', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
   const object = { apiVersion: 'x/v1', kind: 'Job', metadata, spec: { source }, status: { phase } };
-  return openDraft(ADDRESS, object as unknown as ApiObject, undefined, undefined);
+  return openDraft(ADDRESS, 1, object as unknown as ApiObject, undefined, undefined);
 }
 
 function keptBy(

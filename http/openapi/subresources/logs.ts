@@ -41,6 +41,21 @@ export function describeLogs(
   };
 }
 
+/** Logs of what runs in stages. */
+export function describeStages(object: string, kind: string): Record<string, Node> {
+  return {
+    [`${object}/stages/{stage}/logs`]: {
+      get: route({
+        id: `read${kind}StageLogs`,
+        tag: 'Logs',
+        summary: `Read the output of a stage of a ${kind}`,
+        parameters: [...PLACE, path('stage', 'Name of the stage.'), ...LOG_PARAMETERS],
+        answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
+      }),
+    },
+  };
+}
+
 export function describeOutputs(object: string, kind: string): Record<string, Node> {
   return {
     [`${object}/outputs`]: {

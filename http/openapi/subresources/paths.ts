@@ -2,9 +2,10 @@
 import type { KindDefinition, Subresource } from '../../../src/kinds/kind.js';
 import { objectPathOf } from '../operations.js';
 import type { Node } from '../schema.js';
+import { describeCells } from './cells.js';
 import { describeDeliveries } from './deliveries.js';
 import { describeFiles } from './files.js';
-import { describeLogs, describeOutputs } from './logs.js';
+import { describeLogs, describeOutputs, describeStages } from './logs.js';
 import { describePorts } from './ports.js';
 import { describeExec, describeProcesses, describeTerminal } from './processes.js';
 import { describeTools } from './tools.js';
@@ -13,6 +14,7 @@ import { describeTools } from './tools.js';
 type Describe = (object: string, kind: string, definition: KindDefinition) => Record<string, Node>;
 
 const DESCRIPTIONS: Readonly<Record<Subresource, Describe>> = {
+  cells: describeCells,
   deliveries: describeDeliveries,
   exec: describeExec,
   files: describeFiles,
@@ -20,6 +22,7 @@ const DESCRIPTIONS: Readonly<Record<Subresource, Describe>> = {
   outputs: describeOutputs,
   ports: describePorts,
   processes: describeProcesses,
+  stages: describeStages,
   terminal: describeTerminal,
   tools: describeTools,
 };

@@ -4,12 +4,12 @@ import { ABSOLUTE_ROUTES } from './absolute.js';
 import { answer, calls, journal, messages, resolutions } from './calls.js';
 import { archive, checkpoints, files, revisions } from './data.js';
 import type { SubresourceRoute, DescribeSubresource } from './declared.js';
-import { logs, stages } from './logs.js';
+import { logs } from './logs.js';
 import { WALLET_ROUTES } from './wallet.js';
 
 const SUBRESOURCES: Readonly<Record<UnservedSubresource, DescribeSubresource>> = {
   ...{ answer, archive, calls, checkpoints, files, journal },
-  ...{ logs, messages, resolutions, revisions, stages },
+  ...{ logs, messages, resolutions, revisions },
 };
 
 /** Those below objects of the kind. */

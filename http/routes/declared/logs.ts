@@ -1,5 +1,5 @@
 /** The description of logs: of work whose log is served already, its parameters; of all other work, the routes. Pure. */
-import { BOOLEAN, INTEGER, path, query, TEXT } from '../../openapi/route.js';
+import { BOOLEAN, INTEGER, query, TEXT } from '../../openapi/route.js';
 import type { Node } from '../../openapi/schema.js';
 import type { SubresourceRoute, DescribeSubresource } from './declared.js';
 
@@ -30,23 +30,15 @@ export const SESSION_LOG_PARAMETERS: readonly Node[] = [
   ...HOW,
 ];
 
-function logsOf(of: string, at: string, more: readonly Node[] = []): readonly SubresourceRoute[] {
-  return [
-    {
-      path: at,
-      verb: 'read',
-      method: 'GET',
-      id: `read${of}Logs`,
-      tag: 'Logs',
-      summary: `Read the output of a ${of}`,
-      parameters: [...more, ...LOG_PARAMETERS],
-      answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
-    },
-  ];
-}
-
-export const logs: DescribeSubresource = (kind) => logsOf(kind, 'logs');
-
-/** Of what runs in stages. */
-export const stages: DescribeSubresource = (kind) =>
-  logsOf(`${kind}Stage`, 'stages/{stage}/logs', [path('stage', 'Name of the stage.')]);
+export const logs: DescribeSubresource = (kind): readonly SubresourceRoute[] => [
+  {
+    path: 'logs',
+    verb: 'read',
+    method: 'GET',
+    id: `read${kind}Logs`,
+    tag: 'Logs',
+    summary: `Read the output of a ${kind}`,
+    parameters: LOG_PARAMETERS,
+    answer: { type: 'text/plain', schema: TEXT, description: 'The lines.' },
+  },
+];

@@ -81,6 +81,7 @@ export function tellOwner(current: This, status: AttemptStatus, kept: AttemptPri
         outputs: kept.outputs,
         unrestored: kept.unrestored,
         unsaved: hasEnded(status.phase) ? undefined : kept.saving?.error,
+        units: hasEnded(status.phase) ? status.progress?.completed : undefined,
         gone: (hasEnded(status.phase) && (kept.work === 'None' || kept.work === 'Gone')) || undefined,
       },
     },

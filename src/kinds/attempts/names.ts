@@ -25,7 +25,7 @@ type Named = Pick<ObjectMeta, 'name' | 'uid'>;
 /** `<owner>-<index>-<epoch>-<six digits of the uid's hash>`; a long name of the owner is cut, so that the whole is a DNS label. */
 export function attemptName(owner: Named, index: number, epoch: number): string {
   const tail = `-${index}-${epoch}-${shortHash(`${owner.uid}/${owner.name}`)}`;
-  return `${cut(owner.name, MAX_LABEL - tail.length)}${tail}`;
+  return `${cutName(owner.name, MAX_LABEL - tail.length)}${tail}`;
 }
 
 const TAIL = /-(\d+)-(\d+)-[0-9a-f]{6}$/;
@@ -40,14 +40,15 @@ export function readAttemptName(owner: Named, name: string): AttemptRef | undefi
 
 /** The owner's name as a label value: names may be longer than label values, so a long one is cut and marked. */
 export function ownerLabel(name: string): string {
-  return name.length <= MAX_LABEL ? name : `${cut(name, MAX_LABEL - 7)}-${shortHash(name)}`;
+  return name.length <= MAX_LABEL ? name : `${cutName(name, MAX_LABEL - 7)}-${shortHash(name)}`;
 }
 
-function shortHash(text: string): string {
+/** Six hexadecimal digits. */
+export function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 6);
 }
 
 /** At most so many characters, not ending where a name may not end. Dots become dashes: the whole is one label. */
-function cut(name: string, length: number): string {
+export function cutName(name: string, length: number): string {
   return name.slice(0, length).replaceAll('.', '-').replace(/-+$/, '');
 }

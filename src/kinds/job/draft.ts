@@ -41,6 +41,8 @@ export interface JobPrivate {
   /** Outputs of indexes that have succeeded which could not be collected: how many, and the first of them in words. */
   readonly uncollected?: { readonly count: number; readonly first: string } | undefined;
   readonly finishedAt?: number | undefined;
+  /** Units of work that the indexes which have succeeded had reported. Absent: none said any. */
+  readonly units?: number | undefined;
   /** Why nothing is placed yet, as the Node told it. */
   readonly waitReason?: string | undefined;
 }

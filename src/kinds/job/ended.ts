@@ -48,8 +48,13 @@ export function attemptSucceeded(draft: JobDraft, slot: Slot, change: AttemptCha
     epoch: slot.epoch,
     phase: 'Succeeded',
     failures: slot.failures,
-    detail: { ...kept(slot), time: change.time, ...(outputs.length > 0 && { outputs }) },
+    detail: {
+      ...kept(slot),
+      time: change.time,
+      ...(outputs.length > 0 && { outputs }),
+    },
   };
+  if (change.units !== undefined) draft.keep({ units: (draft.private.units ?? 0) + change.units });
   draft.put(done);
   if (draft.private.lastFailure?.index === slot.index) draft.keep({ lastFailure: undefined });
   if (outputs.length > 0) draft.collected.push({ slot: done, time: change.time });

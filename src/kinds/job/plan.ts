@@ -12,6 +12,7 @@ import { plannedNetwork } from '../shapes/network.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
 import type { Job } from './draft.js';
+import { paramEnv, pinnedInputs } from './from-parent.js';
 import { COMPLETION_INDEX, type JobSpec } from './schema.js';
 
 /** Where the program starts when nothing is said (spec, Sandbox: the same default). */
@@ -45,7 +46,7 @@ export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
       ...(spec.source?.blob === undefined
         ? []
         : [{ name: 'source', from: 'blob' as const, digest: spec.source.blob, workingDir }]),
-      ...(spec.inputs ?? []).flatMap(planInput),
+      ...planInputs(job),
     ],
     outputs: planOutputs(spec.outputs ?? []),
     amounts: limitsOf(spec.resources),
@@ -62,14 +63,21 @@ function serviceEnv({ metadata, spec }: ApiObject<JobSpec>, slot: number, epoch:
     { name: `${ENV_PREFIX}EPOCH`, value: String(epoch) },
     { name: `${ENV_PREFIX}JOB_NAME`, value: metadata.name },
     { name: `${ENV_PREFIX}PROJECT`, value: metadata.namespace ?? '' },
+    ...paramEnv(metadata),
   ];
 }
 
+function planInputs({ metadata, spec: { inputs = [] } }: ApiObject<JobSpec>): readonly PlannedInput[] {
+  if (inputs.length === 0) return [];
+  const pinned = pinnedInputs(metadata);
+  return inputs.flatMap((input) => planInput(input, pinned[input.name]));
+}
+
 /** An input of a kind that is not built yet yields nothing: such a Job was refused (`unsupportedFields`). */
-function planInput(input: Input): readonly PlannedInput[] {
+function planInput(input: Input, uid: string | undefined): readonly PlannedInput[] {
   const { name, output, url } = input;
   if (output !== undefined) {
-    return [{ name, from: 'output', job: output.job, output: output.name, index: output.index }];
+    return [{ name, from: 'output', job: output.job, output: output.name, index: output.index, uid }];
   }
   if (url !== undefined) return [{ name, from: 'url', url: url.url, sha256: url.sha256 }];
   return [];

@@ -248,6 +248,11 @@ export function laidOver(under: JobParts, over: JobParts): Ruled {
   };
 }
 
+/** The whole Job that a part over another one makes. */
+export function laidOverWhole(under: JobParts, over: JobParts): JobSpec {
+  return { ...UNSAID, ...under, ...over };
+}
+
 /** What is written in a part must not be hidden by a default of the part that it is laid over. */
 function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   const parts = Object.entries(shape).map(([key, field]): [string, z.ZodType] => {
@@ -259,13 +264,17 @@ function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<str
   return Object.fromEntries(parts);
 }
 
-/** A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them. */
-export function refuseTtl(
-  template: Pick<JobParts, 'ttlSecondsAfterFinished'>,
+/**
+ * What a template leaves to its owner. A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them, and the
+ * state of its Jobs is the owner's.
+ */
+export function refuseOwnersFields(
+  { ttlSecondsAfterFinished, state }: Pick<JobParts, 'ttlSecondsAfterFinished' | 'state'>,
   at: readonly (string | number)[],
   issues: z.core.ParsePayload['issues'],
 ): void {
-  if (template.ttlSecondsAfterFinished === undefined) return;
-  const path = [...at, 'ttlSecondsAfterFinished'];
-  addIssue(issues, path, 'must not be set in a template: its Jobs are deleted with their owner', 'FieldValueForbidden');
+  const refuse = (field: string, why: string): void =>
+    addIssue(issues, [...at, field], `must not be set in a template: ${why}`, 'FieldValueForbidden');
+  if (ttlSecondsAfterFinished !== undefined) refuse('ttlSecondsAfterFinished', 'its Jobs are deleted with their owner');
+  if (state !== undefined && state !== 'Running') refuse('state', "its Jobs take their owner's state");
 }

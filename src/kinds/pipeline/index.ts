@@ -1,11 +1,16 @@
 /** The declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
+import { asChildSlot, isAwaited } from '../children/slots.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
+import { laidOverWhole } from '../job/schema.js';
+import { unsupportedFields } from '../job/unsupported.js';
 import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
+import type { Images } from '../work.js';
+import { pipelineMachine } from './machine.js';
+import { stageJobName } from './stage-jobs.js';
 import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
 
 type This = ApiObject<PipelineSpec, PipelineStatus>;
@@ -21,7 +26,12 @@ export const pipelineKind: KindDefinition = {
   version: 'v1',
   operations: EVERY_OPERATION,
   description: 'Jobs in stages: each starts when the stages that it needs have succeeded, and may take their outputs.',
-  schema: { spec: pipelineSpec, status: pipelineStatus, immutable: [], raiseOnly: ['spec.maxCostUSD'] },
+  schema: {
+    spec: pipelineSpec,
+    status: pipelineStatus,
+    immutable: ['spec.defaults', 'spec.failurePolicy', 'spec.stages'],
+    raiseOnly: ['spec.maxCostUSD'],
+  },
   columns: [
     phaseColumn('Pipeline'),
     textColumn('Stages', 'Stages that have succeeded, of all.', ({ spec, status }: This) => {
@@ -46,8 +56,27 @@ export const pipelineKind: KindDefinition = {
     ];
     return { texts: parts.flatMap(({ texts }) => texts), secrets: parts.flatMap(({ secrets }) => secrets) };
   },
-  unbuilt: true,
+  unsupported: unsupportedOfPipeline,
+  subresources: ['stages'],
   runsWork: true,
-  unservedSubresources: ['stages'],
-  machine: plainMachine<PipelineSpec, PipelineStatus>(),
+  machine: pipelineMachine,
+  stage({ metadata, spec }: This, name) {
+    const index = spec.stages.findIndex((stage) => stage.name === name);
+    return index < 0 ? undefined : { kind: 'Job', name: stageJobName(metadata, spec, index) };
+  },
+  awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
 };
+
+/** Each field once, where it is written: in the stage's template, or in the defaults. */
+function unsupportedOfPipeline(spec: PipelineSpec, images: Images): readonly string[] {
+  const { defaults = {}, stages } = spec;
+  const found = new Set<string>(spec.maxCostUSD === undefined ? [] : ['spec.maxCostUSD']);
+  for (const [index, { template = {} }] of stages.entries()) {
+    for (const field of unsupportedFields(laidOverWhole(defaults, template), images, '')) {
+      const [, name = ''] = /^\.([A-Za-z]+)/.exec(field) ?? [];
+      const at = Object.hasOwn(template, name) ? `spec.stages[${index}].template` : 'spec.defaults';
+      found.add(`${at}${field}`);
+    }
+  }
+  return [...found];
+}

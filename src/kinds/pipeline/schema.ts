@@ -66,31 +66,30 @@ export const pipelineSpec = z
 
 export const STAGE_PHASES = [...JOB_PHASES, 'Skipped'] as const;
 
+const stageStatus = z.object({
+  completionTime: zTimestamp().optional(),
+  costUSD: zUsd().optional(),
+  job: z.string().optional().describe("Name of the stage's Job."),
+  name: z.string().optional().describe('Name of the stage.'),
+  phase: z
+    .enum(STAGE_PHASES)
+    .optional()
+    .describe('Pending before its Job exists; Skipped when a failure before it means that it never runs.'),
+  startTime: zTimestamp().optional(),
+});
+
+export type StageStatus = z.infer<typeof stageStatus>;
+
 export const pipelineStatus = z.object({
   completionTime: zTimestamp('When it finished.').optional(),
-  conditions: z.array(conditionField).optional().describe('Conditions, such as Funded.'),
+  conditions: z.array(conditionField).optional().describe('Complete, Failed, Cancelled, Suspended and Funded.'),
   cost: cost.optional().describe('Cost so far.'),
   estimate: estimate.optional().describe('Estimated cost.'),
-  message: z.string().optional().describe('Names the stage that failed.'),
+  message: z.string().optional().describe('Names the stage that failed, or that waits.'),
   observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(JOB_PHASES).optional().describe('Phase of the Pipeline.'),
   reason: z.string().optional().describe('Why it is in this phase: StageFailed or MaxCostReached, say.'),
-  stages: z
-    .array(
-      z.object({
-        completionTime: zTimestamp().optional(),
-        costUSD: zUsd().optional(),
-        job: z.string().optional().describe("Name of the stage's Job."),
-        name: z.string().optional().describe('Name of the stage.'),
-        phase: z
-          .enum(STAGE_PHASES)
-          .optional()
-          .describe('Pending before its Job exists; Skipped when a failure before it means that it never runs.'),
-        startTime: zTimestamp().optional(),
-      }),
-    )
-    .optional()
-    .describe('The stages, as in the spec.'),
+  stages: z.array(stageStatus).optional().describe('The stages, as in the spec.'),
   startTime: zTimestamp('When it started.').optional(),
 });
 

@@ -3,7 +3,7 @@
  * its inputs have names of their own, and what they take is an output that the other stage has. Pure.
  */
 import type { z } from 'zod';
-import { checkJob, type JobParts, laidOver, refuseTtl } from '../job/schema.js';
+import { checkJob, type JobParts, laidOver, refuseOwnersFields } from '../job/schema.js';
 import { addIssue, addIssueOfRepeats } from '../shapes/rules.js';
 import { STANDING_OUTPUT } from '../shapes/files.js';
 
@@ -38,7 +38,7 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
   for (const [index, { dependsOn, inputs = [], template = NOTHING }] of stages.entries()) {
     const at = ['stages', index];
     if (dependsOn !== undefined) addIssueOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
-    refuseTtl(template, [...at, 'template'], issues);
+    refuseOwnersFields(template, [...at, 'template'], issues);
     const job = laidOver(defaults, template);
     checkJob(job, 'Stage', issues, [...at, 'template']);
     const taken = new Set(inputs.length === 0 ? [] : (job.inputs ?? []).map(({ name }) => name));
@@ -53,7 +53,7 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
       if (fromStage) checkOutput(path, fromStage.stage, fromStage.output);
     }
   }
-  refuseTtl(defaults, ['defaults'], issues);
+  refuseOwnersFields(defaults, ['defaults'], issues);
   // Every stage would take it, the one that makes it too.
   for (const [index, { fromStage }] of (defaults.inputs ?? []).entries()) {
     const path = ['defaults', 'inputs', index, 'fromStage'];

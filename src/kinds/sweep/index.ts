@@ -1,11 +1,27 @@
 /** The declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
-import { costColumn, EVERY_OPERATION, integerColumn, phaseColumn, reasonColumn, textColumn } from '../declare.js';
+import { asChildSlot, isAwaited } from '../children/slots.js';
+import {
+  costColumn,
+  countColumn,
+  EVERY_OPERATION,
+  integerColumn,
+  phaseColumn,
+  reasonColumn,
+  textColumn,
+  wide,
+} from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
-import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { JOB_PHASES } from '../job/status.js';
+import { unsupportedFields } from '../job/unsupported.js';
+import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
+import { floorsOf } from '../shapes/resources.js';
+import type { Images } from '../work.js';
+import { cellsOf } from './cells.js';
+import { sweepMachine } from './machine.js';
+import { phaseOfCell, reportCell } from './report.js';
 import { sweepSpec, sweepStatus, type SweepSpec, type SweepStatus } from './schema.js';
 
 type This = ApiObject<SweepSpec, SweepStatus>;
@@ -30,19 +46,58 @@ export const sweepKind: KindDefinition = {
   },
   columns: [
     phaseColumn('Sweep'),
-    textColumn('Cells', 'Cells that have succeeded, of all.', ({ status }: This) => {
-      const cells = status.cells ?? [];
-      return `${cells.filter(({ phase }) => phase === 'Succeeded').length}/${cells.length}`;
-    }),
+    textColumn(
+      'Cells',
+      'Cells that have succeeded, of all.',
+      ({ status }: This) => `${status.succeeded ?? 0}/${status.total ?? 0}`,
+    ),
+    countColumn('Active', 'Cells that run, or wait to.', ({ status }: This) => status.active),
+    countColumn('Failed', 'Cells that have failed.', ({ status }: This) => status.failed),
+    wide(
+      textColumn('Best', 'Index of the fastest cell.', ({ status }: This) =>
+        status.best?.byThroughput === undefined ? '' : String(status.best.byThroughput),
+      ),
+    ),
     integerColumn('Parallel', 'Cells that may run at the same time.', ({ spec }: This) => spec.maxParallel),
     costColumn(),
     reasonColumn(),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
   initialStatus: (sweep: This): SweepStatus => ({ phase: 'Pending', estimate: estimateWork(sweep) }),
-  references: ({ spec }: This) => jobSpecReferences(spec.template.spec, 'spec.template.spec'),
-  plaintextSecretCheck: ({ spec }: This) => plaintextSecretCheckOf(spec.template.spec, 'spec.template.spec'),
-  unbuilt: true,
+  references: ({ spec }: This) => jobSpecReferences(spec.template.spec, TEMPLATE),
+  plaintextSecretCheck({ spec }: This): PlaintextSecretCheck {
+    const { texts, secrets } = plaintextSecretCheckOf(spec.template.spec, TEMPLATE);
+    return { texts: [...texts, ...paramTexts(spec)], secrets };
+  },
+  unsupported: unsupportedOfSweep,
+  asks: ({ spec }: This) => floorsOf(spec.template.spec.resources),
+  subresources: ['cells'],
   runsWork: true,
-  machine: plainMachine<SweepSpec, SweepStatus>(),
+  machine: sweepMachine,
+  cells: {
+    count: ({ spec }: This) => cellsOf(spec).total,
+    phases: JOB_PHASES,
+    phase: ({ status }: This, slot) => phaseOfCell(slot && asChildSlot(slot), status.phase),
+    cell: ({ metadata, spec, status }: This, index, slot) =>
+      reportCell(metadata, cellsOf(spec).at(index), slot && asChildSlot(slot), status.phase),
+  },
+  awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
 };
+
+const TEMPLATE = 'spec.template.spec';
+
+function paramTexts({ matrix }: SweepSpec): PlaintextSecretCheck['texts'] {
+  return Object.entries(matrix?.params ?? {}).flatMap(([name, values]) =>
+    values.map((text, index) => ({ field: `spec.matrix.params[${name}][${index}]`, text })),
+  );
+}
+
+function unsupportedOfSweep(spec: SweepSpec, images: Images): readonly string[] {
+  const { gpu = [], regions = [] } = spec.matrix ?? {};
+  return [
+    ...(gpu.length > 0 ? ['spec.matrix.gpu'] : []),
+    ...(regions.length > 0 ? ['spec.matrix.regions'] : []),
+    ...(spec.maxCostUSD === undefined ? [] : ['spec.maxCostUSD']),
+    ...unsupportedFields(spec.template.spec, images, TEMPLATE),
+  ];
+}

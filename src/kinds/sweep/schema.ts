@@ -7,12 +7,13 @@ import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField, cost, estimate } from '../shapes/status.js';
 import { hasNoNul } from '../shapes/program.js';
 import { regionClass } from '../shapes/resources.js';
-import { jobSpec, refuseTtl } from '../job/schema.js';
+import { jobSpec, refuseOwnersFields } from '../job/schema.js';
 import { JOB_PHASES } from '../job/status.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
+import { countCells } from './cells.js';
 
 /** As many as a Job may have indexes. */
-const MOST_CELLS = 10_000;
+export const MOST_CELLS = 10_000;
 
 /** Parameters of a matrix; 14 of two values each are more than the most cells. */
 const MOST_PARAMS = 32;
@@ -52,6 +53,17 @@ const matrix = z.object({
     .describe("Region classes, one per cell; may narrow the template's regions, never widen them."),
 });
 
+/** Of the parameters of one cell: they are an annotation of its Job. */
+const MOST_PARAM_BYTES = 128 * 1024;
+
+/** Of the cell whose values are the longest. */
+function paramBytes(params: Readonly<Record<string, readonly string[]>>): number {
+  return Object.entries(params).reduce((sum, [name, values]) => {
+    const longest = Math.max(0, ...values.map((value) => Buffer.byteLength(JSON.stringify(value))));
+    return sum + name.length + longest + 4;
+  }, 2);
+}
+
 export const sweepSpec = z
   .object({
     matrix: matrix
@@ -86,14 +98,31 @@ export const sweepSpec = z
         if (allowed.length === 0 || allowed.includes(region)) continue;
         addIssue(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
       }
-      refuseTtl(value.template.spec, ['template', 'spec'], issues);
-      const cells = [gpu, regions, ...Object.values(params)].reduce(
-        (product, values) => product * Math.max(1, values.length),
-        value.repetitions,
-      );
+      refuseOwnersFields(value.template.spec, ['template', 'spec'], issues);
+      const cells = countCells(value.matrix, value.repetitions);
+      if (paramBytes(params) > MOST_PARAM_BYTES)
+        addIssue(issues, ['matrix', 'params'], `must be at most ${MOST_PARAM_BYTES} bytes as JSON for any one cell`);
       if (cells > MOST_CELLS) addIssue(issues, ['matrix'], `must make at most ${MOST_CELLS} cells, and makes ${cells}`);
     }),
   );
+
+const cell = z.object({
+  costUSD: zUsd().optional(),
+  gpu: z.string().optional().describe('Accelerator of the cell.'),
+  index: z.int().optional().describe('Place of the cell in the matrix.'),
+  object: z.string().optional().describe('Name of its Job.'),
+  params: z.record(z.string(), z.string()).optional().describe('Parameters of the cell.'),
+  phase: z.enum(JOB_PHASES).optional().describe('Pending before its Job exists.'),
+  region: z.string().optional().describe('Region class of the cell.'),
+  repetition: z.int().optional().describe('From 0.'),
+  unitsPerSecond: z
+    .string()
+    .optional()
+    .describe('Units of work that its indexes have reported, by wallSeconds, as a decimal number.'),
+  wallSeconds: z.number().optional().describe('Seconds from its start to its end.'),
+});
+
+export type SweepCell = z.infer<typeof cell>;
 
 export const sweepStatus = z.object({
   best: z
@@ -104,31 +133,23 @@ export const sweepStatus = z.object({
     .optional()
     .describe('The best cells.'),
   cells: z
-    .array(
-      z.object({
-        costUSD: zUsd().optional(),
-        gpu: z.string().optional().describe('Accelerator of the cell.'),
-        index: z.int().optional().describe('Place of the cell in the matrix.'),
-        object: z.string().optional().describe('Name of its Job.'),
-        params: z.record(z.string(), z.string()).optional().describe('Parameters of the cell.'),
-        phase: z.enum(JOB_PHASES).optional().describe('Pending before its Job exists.'),
-        region: z.string().optional().describe('Region class of the cell.'),
-        repetition: z.int().optional().describe('From 0.'),
-        unitsPerSecond: z.string().optional().describe('Throughput, as a decimal number.'),
-        wallSeconds: z.number().optional().describe('Seconds from its start to its end.'),
-      }),
-    )
+    .array(cell)
     .optional()
-    .describe('The cells, by index.'),
+    .describe('The first cells, by index: at most 100 and 48 KiB. The route …/cells has all.'),
   completionTime: zTimestamp('When it finished.').optional(),
-  conditions: z.array(conditionField).optional().describe('Conditions, such as Funded.'),
+  active: z.int().optional().describe('Cells whose Jobs wait, start, run or stop now.'),
+  cancelled: z.int().optional().describe('Cells that were cancelled.'),
+  conditions: z.array(conditionField).optional().describe('Complete, Failed, Cancelled, Suspended and Funded.'),
   cost: cost.optional().describe('Cost so far.'),
   estimate: estimate.optional().describe('Estimated cost.'),
+  failed: z.int().optional().describe('Cells that have failed.'),
   message: z.string().optional().describe('Human-readable explanation of the phase.'),
   observedGeneration: z.int().optional().describe('Generation of the spec that this status reflects.'),
   phase: z.enum(JOB_PHASES).optional().describe('Phase of the Sweep.'),
   reason: z.string().optional().describe('Why it is in this phase: MaxCostReached, say.'),
   startTime: zTimestamp('When it started.').optional(),
+  succeeded: z.int().optional().describe('Cells that have succeeded.'),
+  total: z.int().optional().describe('Cells of the matrix.'),
 });
 
 export type SweepSpec = z.infer<typeof sweepSpec>;

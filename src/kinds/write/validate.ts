@@ -112,14 +112,14 @@ export function checkSupported(
   if (kind.unsupported === undefined) return undefined;
   const fields = kind.unsupported(spec, ctx.context.images ?? 'Catalog');
   if (fields.length === 0) return undefined;
-  const image = fields.includes('spec.image');
+  const image = fields.some(isImage);
   return {
     code: 'Unsupported',
     message: `${kind.kind} does not support yet: ${fields.map(worded).join(', ')}`,
     causes: fields.map((field) => ({
       field,
       reason: 'Unsupported',
-      message: field === 'spec.image' ? ONLY_CATALOG : 'not supported yet',
+      message: isImage(field) ? ONLY_CATALOG : 'not supported yet',
     })),
     ...(image ? { fix: OTHER_IMAGES } : {}),
     target,
@@ -133,9 +133,14 @@ export function warningOf(kind: KindDefinition, unsupported: Refusal | undefined
     : [`the real request would be refused: ${unsupported.message}`];
 }
 
+/** The image of work, also of a template; that of a sidecar is another matter. */
+function isImage(field: string): boolean {
+  return /(?:^|\.)(?:spec|defaults|template)\.image$/.test(field);
+}
+
 /** kubectl shows the message alone. */
 function worded(field: string): string {
-  return field === 'spec.image' ? `${field} (${ONLY_CATALOG})` : field;
+  return isImage(field) ? `${field} (${ONLY_CATALOG})` : field;
 }
 
 const ONLY_CATALOG = `the embedded engine has the images ${catalogImages().join(' and ')} only`;

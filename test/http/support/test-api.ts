@@ -153,6 +153,7 @@ export async function openTestApi(
     commands: NO_COMMANDS,
     files: { read: unwired, list: unwired, write: unwired, remove: unwired, pack: unwired, unpack: unwired },
     outputs: { list: unwired, find: unwired },
+    slots: { from: unwired },
     deliveries: { list: unwired, replay: unwired },
     blobs: { put: unwired, head: unwired, get: unwired },
     operators: {

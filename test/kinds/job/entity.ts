@@ -12,3 +12,11 @@ export interface Entity {
   readonly rows: Map<number, SlotRow>;
   version: number;
 }
+
+/** Of one object; fired when the world's time reaches it. */
+export interface ArmedTimer {
+  readonly uid: string;
+  readonly address: Address;
+  readonly timer: string;
+  readonly at: number;
+}

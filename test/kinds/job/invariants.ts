@@ -25,7 +25,7 @@ export function checkAlways(world: World, capacity: ResourceAmounts): void {
 }
 
 /** I8: of one slot at most one Attempt is under way, and at most one program runs. */
-function checkAlone(world: World): void {
+export function checkAlone(world: World): void {
   const slots = new Set<string>();
   for (const { object } of world.attempts) {
     const { phase } = attemptStatusOf(object);
@@ -69,7 +69,7 @@ function checkCounts(world: World, job: Entity): void {
 }
 
 /** I8: epochs grow, and success is final. */
-function checkHistory(world: World): void {
+export function checkHistory(world: World): void {
   const last = new Map<string, { epoch: number; phase: string }>();
   for (const { job, row } of world.history) {
     const key = `${job}/${row.index}`;

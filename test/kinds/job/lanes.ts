@@ -7,6 +7,8 @@ export interface Task {
   readonly from: Entity;
   readonly effect: LaterEffect;
   readonly stored: boolean;
+  /** Of the commit that asked for it. */
+  readonly version: number;
 }
 
 export function laneOf({ from, effect, stored }: Task): string {
@@ -19,6 +21,7 @@ function targetOf(from: Entity, effect: LaterEffect): string {
     case 'Tell':
       return addressKey(effect.to);
     case 'CreateChild':
+    case 'PatchChild':
     case 'DeleteChild':
       return `child ${effect.kind}/${effect.name} of ${from.uid}`;
     case 'StartWork':

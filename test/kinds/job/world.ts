@@ -11,6 +11,7 @@ import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
 import { isLater } from '../../../actors/effects/commit-effects.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
+import { tellParent } from '../../../src/kinds/lifecycle.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
 import type { CollectedOutput, ObjectMessage } from '../../../src/kinds/object-message.js';
@@ -18,19 +19,12 @@ import type { Decision, Message, SlotRow } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/index.js';
 import { Placements } from '../../../src/kinds/node/placements.js';
 import { asRow, isStartable, jobStatusOf } from './views.js';
-import type { Entity } from './entity.js';
+import type { ArmedTimer, Entity } from './entity.js';
 import { kindOf } from './kinds.js';
 import { laneOf, type Task } from './lanes.js';
 import { FakeEngine, type Fate, type PendingReport, type Work } from './fake-engine.js';
 import type { WorkReport } from '../../../src/kinds/report.js';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
-
-interface Timer {
-  readonly uid: string;
-  readonly address: Address;
-  readonly timer: string;
-  readonly at: number;
-}
 
 export interface WorldRules {
   readonly capacity: ResourceAmounts;
@@ -59,7 +53,7 @@ export class World {
   readonly #lanes = new Map<string, Task[]>();
   /** Carried out, but their rows not deleted yet: a crash brings them back, oldest first. */
   readonly #done = new Map<string, Task[]>();
-  readonly #timers = new Map<string, Timer>();
+  readonly #timers = new Map<string, ArmedTimer>();
   #ids = 0;
 
   constructor(rules: WorldRules) {
@@ -94,15 +88,7 @@ export class World {
     };
     const object = { ...bare, status: kind.initialStatus(bare) };
     const side = kind.machine.sideState?.open([]);
-    const entity: Entity = {
-      address,
-      uid,
-      object,
-      private: undefined,
-      side,
-      rows: new Map(),
-      version: 1,
-    };
+    const entity: Entity = { address, uid, object, private: undefined, side, rows: new Map(), version: 1 };
     this.entities.set(key, entity);
     this.decide(entity, { type: 'Created' });
     return entity;
@@ -245,6 +231,7 @@ export class World {
       uid: () => `uid-${(this.#ids += 1)}`,
       randomBytes: (length: number) => new Uint8Array(length),
     };
+    const before = entity.object;
     const decision = machine.decide(current, entity.side, message, moment);
     switch (decision.outcome) {
       case 'Volatile':
@@ -257,8 +244,17 @@ export class World {
         break;
       default:
     }
+    this.#tellParent(entity, message, before);
     if (decision.outcome !== 'Refused') this.#maybeGone(entity);
     return decision.outcome;
+  }
+
+  /** As `actors/resource/draft.ts` does it. */
+  #tellParent(entity: Entity, message: Message, before: ApiObject): void {
+    const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
+    const child = { address: entity.address, object: entity.object, kept: entity.private };
+    const told = tellParent(child, asked ? { version: entity.version } : { before }, kindOf(entity.address).asChild);
+    if (told !== undefined) this.#store(entity, told, !asked);
   }
 
   #take(entity: Entity, decision: Extract<Decision<unknown, unknown, unknown>, { outcome: 'Next' }>): void {
@@ -335,7 +331,7 @@ export class World {
   }
 
   #store(from: Entity, effect: LaterEffect, stored: boolean): void {
-    const task = { from, effect, stored };
+    const task = { from, effect, stored, version: stored ? from.version : 0 };
     const key = laneOf(task);
     const lane = this.#lanes.get(key) ?? [];
     lane.push(task);
@@ -365,12 +361,15 @@ export class World {
     const { org, project } = from.address;
     switch (effect.type) {
       case 'Tell':
-        if (!this.#tell(effect.to, effect.uid, effect.message, from.address, from.uid, from.version)) {
+        if (!this.#tell(effect.to, effect.uid, effect.message, from.address, from.uid, task.version)) {
           this.#failed(task, 'NotFound');
         }
         return;
       case 'CreateChild':
         this.#createChild(task, effect);
+        return;
+      case 'PatchChild':
+        this.#patchChild(task, { org, project, kind: effect.kind, name: effect.name }, effect);
         return;
       case 'DeleteChild':
         this.remove({ org, project, kind: effect.kind, name: effect.name });
@@ -418,6 +417,7 @@ export class World {
   #createChild(task: Task, effect: Extract<LaterEffect, { type: 'CreateChild' }>): void {
     const { from } = task;
     if (!this.#isHere(from)) return; // nobody is left to own it
+    if (effect.slot !== undefined && kindOf(from.address).awaitsChild?.(from.rows.get(effect.slot)) === false) return;
     const { org, project } = from.address;
     const address = { org, project, kind: effect.kind, name: effect.name };
     const there = this.entities.get(addressKey(address));
@@ -426,18 +426,19 @@ export class World {
       if (!owned) this.#failed(task, 'AlreadyExists');
       return;
     }
-    const owner = {
-      apiVersion: from.object.apiVersion,
-      kind: from.address.kind,
-      name: from.address.name,
-      uid: from.uid,
-      controller: true,
-    };
+    const { apiVersion } = from.object;
+    const owner = { apiVersion, kind: from.address.kind, name: from.address.name, uid: from.uid, controller: true };
     this.create(address, effect.spec, {
       labels: effect.labels,
       annotations: effect.annotations,
       ownerReferences: [owner],
     });
+  }
+
+  #patchChild(task: Task, address: Address, { uid, spec }: Extract<LaterEffect, { type: 'PatchChild' }>): void {
+    const there = this.entities.get(addressKey(address));
+    if (there === undefined || (uid !== undefined && there.uid !== uid)) return;
+    if (!this.change(address, spec)) this.#failed(task, 'Invalid');
   }
 
   #failed({ from, effect }: Task, reason: string): void {

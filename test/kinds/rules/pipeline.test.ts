@@ -45,6 +45,12 @@ holdRules(test, {
       field: 'spec.stages[1].template.ttlSecondsAfterFinished',
     },
     {
+      rule: 'no stage has a state of its own',
+      within: stages({ name: 'b', template: { ...template, state: 'Running' } }),
+      beyond: stages({ name: 'b', template: { ...template, state: 'Cancelled' } }),
+      field: 'spec.stages[1].template.state',
+    },
+    {
       rule: 'no default deletes the Jobs',
       within: [['spec.defaults.timeout', '1h']],
       beyond: [['spec.defaults.ttlSecondsAfterFinished', 60]],
@@ -185,12 +191,13 @@ holdRules(test, {
       beyond: [['spec.stages[0].template.backoffLimit', -1]],
     },
   ],
-  immutable: [],
-  mutable: [
+  immutable: [
     ['spec.defaults.timeout', '1h', '2h'],
     ['spec.failurePolicy', 'FailFast', 'Continue'],
-    ['spec.maxParallel', 1, 2],
     ['spec.stages[0].template.command', ['true'], ['false']],
+  ],
+  mutable: [
+    ['spec.maxParallel', 1, 2],
     ['spec.state', 'Running', 'Cancelled'],
     ['spec.ttlSecondsAfterFinished', 1, 0],
   ],

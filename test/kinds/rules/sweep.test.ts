@@ -6,6 +6,10 @@ import { holdRules } from './table.js';
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, i) => `${i}`);
 const gpus = (count: number): string[] => numbered(count).map((i) => `h${i}:8`);
 
+/** More than 128 KiB as JSON, though each value is short enough and there are no more than 32. */
+const longParams = (): object =>
+  Object.fromEntries(numbered(32).map((index) => [`P${index}`, ['\u0001'.repeat(4096)]]));
+
 holdRules(test, {
   kind: sweepKind,
   least: { template: { spec: { command: ['true'] } } },
@@ -41,10 +45,21 @@ holdRules(test, {
       beyond: [['spec.template.spec.ttlSecondsAfterFinished', 60]],
     },
     {
+      rule: 'no cell has a state of its own',
+      within: [['spec.template.spec.state', 'Running']],
+      beyond: [['spec.template.spec.state', 'Suspended']],
+    },
+    {
       rule: 'a value can be a variable',
       within: [['spec.matrix.params', { LR: ['0.1'] }]],
       beyond: [['spec.matrix.params', { LR: ['0.1\0'] }]],
       field: 'spec.matrix.params.LR[0]',
+    },
+    {
+      rule: 'the parameters of a cell fit into its Job',
+      within: [['spec.matrix.params', { A: ['x'.repeat(4096)] }]],
+      beyond: [['spec.matrix.params', longParams()]],
+      field: 'spec.matrix.params',
     },
     {
       rule: 'a region is a region class',

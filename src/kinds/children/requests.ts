@@ -1,0 +1,65 @@
+/**
+ * What an owner asks of its children: to be made, to take its state, to say how they stand. Each request names one child, and all are
+ * idempotent, so one that is repeated or late changes nothing.
+ */
+import type { LaterEffect } from '../effect.js';
+import type { ParentDraft } from './draft.js';
+import type { ChildSlot, DesiredState } from './slots.js';
+
+/** I8: to be called in the decision that stores the slot. */
+export function startChild(draft: ParentDraft, index: number): void {
+  const before = draft.slot(index);
+  const refusals = before?.detail.refusals;
+  const detail = refusals === undefined ? {} : { refusals };
+  draft.put({ index, epoch: (before?.epoch ?? 0) + 1, phase: 'Active', failures: 0, detail });
+  draft.effects.push(makeChild(draft, index));
+}
+
+export function makeChild(draft: ParentDraft, index: number): LaterEffect {
+  const { children } = draft;
+  return {
+    type: 'CreateChild',
+    kind: children.kind,
+    name: children.name(index),
+    slot: index,
+    ...children.plan(index, draft),
+  };
+}
+
+/** Every child that exists takes the owner's state, once: what a client asks of one child afterwards is left alone. */
+export function propagate(draft: ParentDraft, state: DesiredState): void {
+  const behind = [...draft.openSlots('Active')].filter(({ detail }) => (detail.asked ?? 'Running') !== state);
+  for (const slot of behind) {
+    draft.put({ ...slot, detail: { ...slot.detail, asked: state } });
+    draft.effects.push(askState(draft, slot, state));
+  }
+}
+
+function askState({ children }: ParentDraft, { index, detail }: ChildSlot, state: DesiredState): LaterEffect {
+  return { type: 'PatchChild', kind: children.kind, name: children.name(index), uid: detail.uid, spec: { state } };
+}
+
+/** A state that could not be given to a child is given again. Stored, as the first time: what is not may overtake a later one. */
+export function propagateAgain(draft: ParentDraft): void {
+  const failed = [...draft.openSlots('Active')].filter(({ detail }) => detail.unheard === true);
+  for (const slot of failed) {
+    const { unheard: _again, ...detail } = slot.detail;
+    draft.put({ ...slot, detail });
+    draft.effects.push(askState(draft, slot, detail.asked ?? draft.state));
+  }
+}
+
+/** Says again what every open child should know: that it exists, and that it is asked. */
+export function remind(draft: ParentDraft): void {
+  for (const slot of draft.openSlots('Active')) {
+    // One that has told something exists, or has been deleted since: its end will come.
+    if (slot.detail.uid === undefined) draft.reminders.push(makeChild(draft, slot.index));
+    draft.reminders.push(askChild(draft, slot));
+  }
+}
+
+function askChild({ self, children }: ParentDraft, { index, detail }: ChildSlot): LaterEffect {
+  const { org, project } = self;
+  const to = { org, kind: children.kind, project, name: children.name(index) };
+  return { type: 'Tell', to, uid: detail.uid, message: { type: 'ChildAsked' } };
+}

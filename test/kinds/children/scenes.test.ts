@@ -1,0 +1,290 @@
+/** What single messages, refusals and failures mean for the children of a Sweep or a Pipeline. Pure. */
+import test from 'ava';
+import type { Address } from '../../../src/api/address.js';
+import type { ApiObject } from '../../../src/api/object.js';
+import { ChildTable, asChildSlot, childTableStore } from '../../../src/kinds/children/slots.js';
+import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
+import type { KindDefinition } from '../../../src/kinds/kind.js';
+import type { Message, SlotRow } from '../../../src/kinds/machine.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
+import { pipelineKind } from '../../../src/kinds/pipeline/index.js';
+import { sweepKind } from '../../../src/kinds/sweep/index.js';
+import type { SweepStatus } from '../../../src/kinds/sweep/schema.js';
+import { contextAt, NOW, objectOf } from '../decide.js';
+
+const JOB = { command: ['true'] };
+
+/** An owner as it is stored, with what its last decision asked for. */
+class Owner {
+  object: ApiObject;
+  kept: unknown;
+  table = new ChildTable();
+  effects: readonly Effect[] = [];
+  readonly address: Address;
+  readonly #kind: KindDefinition;
+
+  constructor(kind: KindDefinition, spec: object) {
+    this.#kind = kind;
+    this.object = objectOf(kind, spec, { name: 'one' });
+    this.address = { org: 'o-1', kind: kind.kind, project: 'default', name: 'one' };
+    this.decide({ type: 'Created' });
+  }
+
+  decide(message: Message, now = NOW): string {
+    const current = { address: this.address, object: this.object, private: this.kept };
+    const decision = this.#kind.machine.decide(current, this.table, message, contextAt(now));
+    this.effects = decision.outcome === 'Volatile' ? decision.volatile : [];
+    if (decision.outcome !== 'Next') return decision.outcome;
+    this.object = { ...this.object, status: decision.status };
+    this.kept = decision.private ?? this.kept;
+    this.effects = decision.effects;
+    for (const change of decision.changes ?? []) childTableStore.apply(this.table, change as SlotRow);
+    return 'Next';
+  }
+
+  change(spec: object): string {
+    const before = this.object;
+    this.object = { ...before, spec: { ...Object(before.spec), ...spec } };
+    const outcome = this.decide({ type: 'Updated', before });
+    if (outcome === 'Refused') this.object = before;
+    return outcome;
+  }
+
+  /** A child says so; its uid is `job-<index>`. */
+  hear(
+    index: number,
+    phase: string,
+    more: Partial<Extract<ObjectMessage, { type: 'ChildChanged' }>> = {},
+    version = 10,
+  ): string {
+    const content: ObjectMessage = {
+      ...{ type: 'ChildChanged', uid: `job-${index}`, phase, reason: '', message: '', generation: 1 },
+      ...(phase === 'Running' && { startedAt: NOW }),
+      ...more,
+    };
+    return this.decide({ type: 'MessageReceived', from: this.from(index, version), content });
+  }
+
+  from(index: number, version = 10): Extract<Message, { type: 'MessageReceived' }>['from'] {
+    return { address: { ...this.address, kind: 'Job', name: this.job(index) }, uid: `job-${index}`, version };
+  }
+
+  /** Name of the Job of this child. */
+  job(index: number): string {
+    return this.made.get(index) ?? '';
+  }
+
+  readonly made = new Map<number, string>();
+
+  asked<Type extends LaterEffect['type']>(type: Type): readonly Extract<LaterEffect, { type: Type }>[] {
+    return this.effects.filter((effect): effect is Extract<LaterEffect, { type: Type }> => effect.type === type);
+  }
+
+  /** Remembers the names of the children that were asked for just now. */
+  note(): this {
+    for (const { slot = -1, name } of this.asked('CreateChild')) this.made.set(slot, name);
+    return this;
+  }
+
+  phase(index: number): string | undefined {
+    return this.table.slot(index)?.phase;
+  }
+}
+
+function sweep(spec: object = {}): Owner {
+  return new Owner(sweepKind, { template: { spec: JOB }, ...spec }).note();
+}
+
+function refused(owner: Owner, reason: string, now = NOW): string {
+  const [effect] = owner.asked('CreateChild');
+  if (effect === undefined) throw new Error('no child was asked for');
+  return owner.decide({ type: 'EffectFailed', effect, reason, message: `refused: ${reason}` }, now);
+}
+
+test('a create that is refused for what may pass is tried again later and later, and the Sweep says why it waits', (t) => {
+  const owner = sweep();
+  refused(owner, 'QuotaExceeded');
+  t.is(owner.phase(0), 'Waiting');
+  const status = owner.object.status as SweepStatus;
+  t.is(status.reason, 'QuotaExceeded');
+  t.is(status.message, 'cell 0: refused: QuotaExceeded');
+  t.deepEqual(
+    owner.effects.filter(({ type }) => type === 'ArmTimer'),
+    [{ type: 'ArmTimer', timer: 'retry', at: NOW + 1000 }],
+  );
+  owner.decide({ type: 'TimerFired', timer: 'retry', generation: 1 }, NOW + 1000);
+  t.is(owner.asked('CreateChild').length, 1);
+  refused(owner, 'QuotaExceeded', NOW + 1000);
+  t.is(owner.table.slot(0)?.detail.retryAt, NOW + 3000);
+});
+
+test('a create that can never succeed fails its cell at once', (t) => {
+  for (const reason of ['AlreadyExists', 'Invalid', 'SecretValueInEnv']) {
+    const owner = sweep();
+    refused(owner, reason);
+    t.is(owner.phase(0), 'Failed', reason);
+    t.is((owner.object.status as SweepStatus).reason, 'CellsFailed');
+  }
+});
+
+test('a cell that waits for its create keeps its place in the window', (t) => {
+  const owner = sweep({ repetitions: 3, maxParallel: 1 });
+  refused(owner, 'QuotaExceeded');
+  t.is(owner.asked('CreateChild').length, 0, 'no other cell hurries into the same refusal');
+});
+
+test('what an older state, another incarnation, or a child that is over says changes nothing', (t) => {
+  const owner = sweep();
+  owner.hear(0, 'Running', {}, 12);
+  t.is(owner.hear(0, 'Pending', {}, 11), 'Ignored', 'an older state');
+  t.is(owner.hear(0, 'Running', {}, 12), 'Ignored', 'a repeat');
+  t.is(owner.hear(0, 'Succeeded', { uid: 'another' }, 20), 'Ignored', 'another incarnation');
+  t.is(owner.hear(0, 'Succeeded', {}, 13), 'Next');
+  t.is(owner.hear(0, 'Failed', {}, 14), 'Ignored', 'it is over');
+  t.is((owner.object.status as SweepStatus).phase, 'Succeeded');
+});
+
+test('an object that is no Job of the Sweep has nothing to say', (t) => {
+  const owner = sweep();
+  const content: ObjectMessage = {
+    type: 'ChildChanged',
+    uid: 'x',
+    phase: 'Succeeded',
+    reason: '',
+    message: '',
+    generation: 1,
+  };
+  for (const address of [
+    { ...owner.address, kind: 'Job', name: 'one-0-000000' },
+    { ...owner.address, kind: 'Secret', name: owner.job(0) },
+  ])
+    t.is(owner.decide({ type: 'MessageReceived', from: { address, uid: 'x', version: 1 }, content }), 'Ignored');
+});
+
+test('a second Job of a cell that is over is deleted', (t) => {
+  const owner = sweep({ repetitions: 2 });
+  owner.hear(0, 'Running');
+  const gone: ObjectMessage = { type: 'ChildGone', uid: 'job-0', kind: 'Job' };
+  owner.decide({ type: 'MessageReceived', from: owner.from(0, 11), content: gone });
+  t.is(owner.phase(0), 'Failed');
+  owner.hear(0, 'Running', { uid: 'job-0-again' }, 12);
+  t.deepEqual(owner.effects, [{ type: 'DeleteChild', kind: 'Job', name: owner.job(0), uid: 'job-0-again' }]);
+});
+
+test('a state goes to each Job that is under way, once, and again where it could not be given', (t) => {
+  const owner = sweep({ repetitions: 3, maxParallel: 2 });
+  owner.hear(0, 'Running');
+  owner.change({ state: 'Suspended' });
+  const [first, second] = owner.asked('PatchChild');
+  t.deepEqual(first, {
+    type: 'PatchChild',
+    kind: 'Job',
+    name: owner.job(0),
+    uid: 'job-0',
+    spec: { state: 'Suspended' },
+  });
+  t.is(second?.uid, undefined, 'one that has not told anything yet is asked by its name');
+  t.is((owner.object.status as SweepStatus).phase, 'Running', 'until both rest');
+  owner.hear(1, 'Suspended', {}, 11);
+  t.is(owner.asked('PatchChild').length, 0);
+  owner.hear(0, 'Suspended', {}, 12);
+  t.is((owner.object.status as SweepStatus).phase, 'Suspended');
+
+  owner.change({ state: 'Running' });
+  const [again] = owner.asked('PatchChild');
+  if (again === undefined) throw new Error('nothing was asked');
+  owner.decide({ type: 'EffectFailed', effect: again, reason: 'RetriesExhausted', message: '' });
+  t.deepEqual(owner.effects, [{ type: 'ArmTimer', timer: 'resync', at: NOW + 10_000 }]);
+  owner.decide({ type: 'TimerFired', timer: 'resync', generation: 1 }, NOW + 10_000);
+  t.deepEqual(owner.asked('PatchChild'), [again]);
+});
+
+test('a cancelled Sweep begins nothing more, and is over when its Jobs are', (t) => {
+  const owner = sweep({ repetitions: 3, maxParallel: 2 });
+  owner.hear(0, 'Running');
+  owner.change({ state: 'Cancelled' });
+  t.is(owner.asked('PatchChild').length, 2);
+  owner.hear(0, 'Cancelled', {}, 11);
+  t.is(owner.asked('CreateChild').length, 0);
+  owner.hear(1, 'Cancelled', {}, 12);
+  const status = owner.object.status as SweepStatus;
+  t.is(status.phase, 'Cancelled');
+  t.is(status.cancelled, 3);
+  t.deepEqual(
+    status.cells?.map(({ phase }) => phase),
+    ['Cancelled', 'Cancelled', 'Cancelled'],
+  );
+  t.is(owner.change({ state: 'Running' }), 'Refused');
+});
+
+test('an owner that is opened again asks for what it may have missed, and makes only what never told anything', (t) => {
+  const owner = sweep({ repetitions: 2 });
+  owner.hear(0, 'Running');
+  t.is(owner.decide({ type: 'Activated' }), 'Volatile');
+  t.deepEqual(
+    owner.asked('CreateChild').map(({ name }) => name),
+    [owner.job(1)],
+  );
+  t.deepEqual(
+    owner.asked('Tell').map(({ to, uid, message }) => [to.name, uid, message.type]),
+    [
+      [owner.job(0), 'job-0', 'ChildAsked'],
+      [owner.job(1), undefined, 'ChildAsked'],
+    ],
+  );
+});
+
+test('a child that was asked for long ago is made only while its slot waits for it', (t) => {
+  const slot = (phase: string, detail: object): SlotRow => ({
+    index: 0,
+    epoch: 1,
+    phase,
+    failures: 0,
+    detail: { ...detail },
+  });
+  for (const kind of [sweepKind, pipelineKind]) {
+    t.true(kind.awaitsChild?.(slot('Active', {})));
+    t.false(kind.awaitsChild?.(slot('Active', { uid: 'job-0' })), 'it was there');
+    t.false(kind.awaitsChild?.(slot('Succeeded', { uid: 'job-0' })));
+    t.false(kind.awaitsChild?.(undefined));
+  }
+});
+
+test('a stage gets the outputs of the very Jobs that have succeeded, whatever stands under their names later', (t) => {
+  const output = { name: 'model', path: '/tmp/model' };
+  const owner = new Owner(pipelineKind, {
+    stages: [
+      { name: 'train', template: { ...JOB, outputs: [output] } },
+      { name: 'test', inputs: [{ name: 'm', fromStage: 'train', output: 'model' }], template: JOB },
+    ],
+  }).note();
+  owner.hear(0, 'Succeeded');
+  const [made] = owner.asked('CreateChild');
+  t.deepEqual((made?.spec as { inputs: unknown } | undefined)?.inputs, [
+    { name: 'm', output: { job: owner.job(0), name: 'model', index: 0 } },
+  ]);
+  t.deepEqual(made?.annotations, { 'svc.dev/pinned-inputs': '{"m":"job-0"}' });
+});
+
+test('names of children are labels, differ from each other, and are those of this incarnation alone', (t) => {
+  const long = 'n'.repeat(63);
+  const names = (uid: string): readonly string[] => {
+    const owner = objectOf(
+      pipelineKind,
+      { stages: ['a', 'x'.repeat(63), `${'x'.repeat(62)}y`].map((name) => ({ name, template: JOB })) },
+      { name: long, uid },
+    );
+    return [0, 1, 2].map(
+      (index) =>
+        pipelineKind.stage?.(owner, (owner.spec as { stages: { name: string }[] }).stages[index]?.name ?? '')?.name ??
+        '',
+    );
+  };
+  const first = names('uid-1');
+  for (const name of first) t.regex(name, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+  t.is(new Set([...first, ...names('uid-2')]).size, 6);
+});
+
+test('a phase that a newer program has stored is not touched', (t) => {
+  t.is(asChildSlot({ index: 0, epoch: 1, phase: 'Resting', failures: 0 }).phase, 'Failed');
+});
