@@ -5,7 +5,7 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
-import { joinChunks } from '../small-chunks.js';
+import { joinChunks } from '../../src/engines/chunk-joiner.js';
 import type { SshPrincipal, Inside } from './deps.js';
 import type { Outlet } from './outlet.js';
 

@@ -9,7 +9,7 @@ import type { ServerChannel, Session } from 'ssh2';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
 import { isCommandSignal } from '../../src/engines/compute/shared/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import { joinChunks } from '../small-chunks.js';
+import { joinChunks } from '../../src/engines/chunk-joiner.js';
 import type { SshPrincipal, Inside } from './deps.js';
 import type { Outlet } from './outlet.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';

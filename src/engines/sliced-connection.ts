@@ -6,8 +6,11 @@
  * a question, an answer of its own), a TLS record of one byte or an answer `103` some 10: a megabyte of them holds the event loop for a
  * second.
  *
- * All such connections take turns for slices out of one budget (`slice-turns.ts`). What is written for one slice leaves in one write. A peer
- * that does not read what is written is read no further until it does.
+ * All such connections take turns for slices out of one budget (`slice-turns.ts`). What is written for one slice leaves in one write.
+ *
+ * Where what a peer sends is answered by what is written to it, a peer that does not read is read no further until it does. Where the two
+ * directions are streams of their own, as in HTTP that is passed on, they must not wait for each other: a server that unpacks what it gets
+ * reads only as fast as its answer is taken.
  *
  * I10: each connection holds one read of its source (64 KiB).
  */
@@ -17,19 +20,24 @@ import { leaveTurn, SliceSize, waitForTurn, type TurnTaker } from './slice-turns
 /** Bytes. */
 const UNSENT = 64 * 1024;
 
+/** Whether what is read is what causes what is written. */
+export type Directions = 'Answers' | 'Apart';
+
 /** Ends and breaks with its source. A source that may stay half open loses nothing of what has come before its end. */
 export class SlicedConnection extends Duplex implements TurnTaker {
   readonly group: string;
   protected readonly source: Duplex;
+  private readonly directions: Directions;
   private unread: Buffer | undefined;
   private readonly size = new SliceSize();
   private isWanted = false;
   private isOver = false;
 
-  constructor(source: Duplex, group: string) {
+  constructor(source: Duplex, group: string, directions: Directions = 'Answers') {
     super({ writableHighWaterMark: UNSENT, allowHalfOpen: false });
     this.source = source;
     this.group = group;
+    this.directions = directions;
     source.on('data', (chunk: Buffer) => {
       source.pause();
       this.unread = chunk;
@@ -49,7 +57,7 @@ export class SlicedConnection extends Duplex implements TurnTaker {
   /** One slice to its reader, which works on it at once. */
   passSlice(): void {
     if (this.destroyed) return;
-    if (this.writableNeedDrain) {
+    if (this.directions === 'Answers' && this.writableNeedDrain) {
       this.once('drain', () => this.wait());
       return;
     }
