@@ -70,7 +70,7 @@ async function tunnel(req: IncomingMessage, inner: Duplex, rest: Buffer, deps: P
   }
   inner.write('HTTP/1.1 200 Connection established\r\n\r\n');
   if (rest.length > 0) opened.socket.write(rest);
-  join(inner, opened.socket, deps.idleMs);
+  join(inner, opened.socket, deps);
 }
 
 /** What the client says after that is not read. */
