@@ -91,7 +91,7 @@ export interface SshBounds {
   readonly exchangeMs: number;
   /** Time for version, key exchange and login together, ms. */
   readonly loginMs: number;
-  /** An exchange of keys after the login that takes longer ends its connection, ms; nothing else goes out meanwhile. */
+  /** An exchange of keys that takes longer ends its connection, ms; of output nothing goes out meanwhile. */
   readonly rekeyMs: number;
   /** Keys that are offered in vain; a client's agent may hold a few. */
   readonly tries: number;

@@ -5,8 +5,8 @@
 import type { Connection } from 'ssh2';
 
 /**
- * Bytes of the smallest packet for which a channel is opened. Each packet costs some 40 µs whatever is in it, so that a client that asks
- * for packets of one byte makes an hour of work of a megabyte of output (and of none a loop without end). Clients ask for 16 KiB or more.
+ * Bytes of the smallest packet for which a channel is opened. Each packet costs some 40 µs whatever is in it, so that a megabyte
+ * of output in packets of one byte holds the event loop for 40 s, and in packets of none for good. Clients ask for 16 KiB or more.
  */
 export const SMALLEST_PACKET = 4 * 1024;
 
