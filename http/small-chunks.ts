@@ -1,25 +1,19 @@
 /**
- * Takes the bodies of requests from Node's parser, and answers of programs in boxes likewise, so that what they cost follows their bytes
- * and not the number of their chunks.
+ * Takes the bodies of requests from Node's parser, so that what they cost follows their bytes and not the number of their chunks.
  *
  * Why: Node copies and hands over each chunk of the chunked coding by itself, about a microsecond and 200 bytes for one byte, 10,000 of them
  * in one read, and up to 32 reads in one turn of the event loop.
  *
- * Small chunks are copied together. Their sender is read no further until they have gone on, which they do in a later turn of the loop,
- * CHUNKS_PER_TURN of all connections together. A body that goes below CHUNK_COST bytes a chunk by more than CREDIT is refused: what is left
+ * Small chunks are copied together (`chunk-joiner.ts`). A body that goes below CHUNK_COST bytes a chunk by more than CREDIT is refused: what is left
  * of the read is dropped by the parser itself, and the connection ends. CREDIT comes back with time, so that what is typed is never refused.
  *
- * I10: JOINED bytes for each body. A body that nobody wants any more (its answer has been sent) is dropped as it comes, up to MAX_DROPPED,
+ * I10: the joiner's bytes for each body. A body that nobody wants any more (its answer has been sent) is dropped as it comes, up to MAX_DROPPED,
  * in which each chunk counts as DROPPED_COST at least; then, or when its chunks are too small, its connection ends.
  */
 import { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
 import { refuse, type RefusalError } from '../src/api/refusal.js';
+import { ChunkJoiner } from '../src/engines/chunk-joiner.js';
 
-/** Bytes from which on a chunk goes on as it is. */
-const SMALL = 1024;
-const JOINED = 16 * 1024;
-const CHUNKS_PER_TURN = 1_000;
 /** Bytes that a chunk is to have on average. */
 const CHUNK_COST = 64;
 /** A thousand empty chunks; a hundred each second come back. */
@@ -45,80 +39,6 @@ export class ChunkMeter {
     this.at = time;
     return this.owed <= CREDIT;
   }
-}
-
-/** Those whose joined chunks have not gone on yet, in the order in which they began to wait. */
-const waiting = new Set<ChunkJoiner>();
-
-function passSome(): void {
-  let chunks = 0;
-  for (const joiner of waiting) {
-    if (chunks >= CHUNKS_PER_TURN) break;
-    chunks += joiner.count;
-    joiner.flush();
-  }
-  if (waiting.size > 0) setImmediate(passSome);
-}
-
-export class ChunkJoiner {
-  /** Chunks that wait. */
-  count = 0;
-  private readonly pass: (chunk: Buffer) => boolean;
-  private first: Buffer | undefined;
-  private joined: Buffer | undefined;
-  private length = 0;
-
-  /** `pass`: hands the bytes over, as `Readable.push`. */
-  constructor(pass: (chunk: Buffer) => boolean) {
-    this.pass = pass;
-  }
-
-  /** False: read no further until more is asked for. */
-  push(chunk: Buffer): boolean {
-    if (chunk.length >= SMALL || this.length + chunk.length > JOINED) this.flush();
-    if (chunk.length >= SMALL) return this.pass(chunk);
-    if (this.count === 0) {
-      if (waiting.size === 0) setImmediate(passSome);
-      waiting.add(this);
-      this.first = chunk;
-    } else {
-      this.joined ??= Buffer.allocUnsafeSlow(JOINED);
-      if (this.count === 1) this.first?.copy(this.joined);
-      chunk.copy(this.joined, this.length);
-    }
-    this.count += 1;
-    this.length += chunk.length;
-    return false;
-  }
-
-  flush(): void {
-    if (!waiting.delete(this)) return;
-    // A copy: the next chunks are joined in the same place.
-    const bytes = this.count === 1 ? this.first : this.joined && Buffer.from(this.joined.subarray(0, this.length));
-    this.first = undefined;
-    this.count = 0;
-    this.length = 0;
-    if (bytes !== undefined) this.pass(bytes);
-  }
-
-  /** What waits is dropped. */
-  drop(): void {
-    waiting.delete(this);
-    this.first = undefined;
-    this.joined = undefined;
-  }
-}
-
-/** For what a library pushes to a stream in pieces as small as its peer likes, and none of which has come yet. Nothing is refused. */
-export function joinChunks(stream: Readable): void {
-  const pass = stream.push.bind(stream);
-  const joiner = new ChunkJoiner(pass);
-  stream.once('close', () => joiner.drop());
-  stream.push = (chunk: Buffer | null) => {
-    if (chunk !== null) return joiner.push(chunk);
-    joiner.flush();
-    return pass(null);
-  };
 }
 
 /** For `createServer`. */

@@ -130,7 +130,7 @@ export async function openAttemptApi(deps: AttemptApiDeps): Promise<AttemptApi> 
   http.on('clientError', (_error: Error, connection: Duplex) => connection.destroy());
   const connections = new Set<SerialRequests>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    const connection = new SerialRequests(socket, { idleMs: IDLE_MS });
+    const connection = new SerialRequests(socket, { group: 'attempt API', idleMs: IDLE_MS });
     connections.add(connection);
     connection.once('close', () => connections.delete(connection));
     http.emit('connection', connection);

@@ -11,10 +11,11 @@ import { pipeline } from 'node:stream/promises';
 import type { Caller } from '../../actors/resource-service.js';
 import type { PortConnection } from '../../actors/work/commands.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { joinChunks } from '../../src/engines/chunk-joiner.js';
 import { SlicedConnection } from '../../src/engines/sliced-connection.js';
 import { plainSubprotocols } from '../auth/extract-credential.js';
 import type { Exchange } from '../exchange.js';
-import { joinChunks, refusalOf } from '../small-chunks.js';
+import { refusalOf } from '../small-chunks.js';
 import type { Streams } from '../streams.js';
 import { bodyOf, inwardHeaders, outwardHeaders } from './headers.js';
 import type { Passage } from './references.js';
@@ -104,7 +105,7 @@ type Answered =
   | { readonly answer: 'Upgraded'; readonly message: IncomingMessage; readonly head: Buffer };
 
 async function pass(x: Exchange, target: ProxyTarget, { stream: source, touch }: Connected): Promise<void> {
-  const stream = new SlicedConnection(source, x.caller?.org ?? '');
+  const stream = new SlicedConnection(source, x.caller?.org ?? '', 'Apart');
   const asked = ask(x, target, stream);
   const answered = await answerOf(asked, target.port);
   const { message } = answered;

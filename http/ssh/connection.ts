@@ -10,6 +10,8 @@ import { setMaxListeners } from 'node:events';
 import type { AuthContext, Channel, Connection, PublicKeyAuthContext } from 'ssh2';
 import type { SshPrincipal, SshBounds, SshDeps } from './deps.js';
 import { forward } from './forward.js';
+import { isExchangingKeys, refuseSmallPackets } from './library.js';
+import { Outlet } from './outlet.js';
 import { serveSession } from './session.js';
 
 export interface SshConnection {
@@ -45,6 +47,9 @@ export function receive(client: Connection, socket: Duplex, deps: SshConnectionD
   let verifiedAt = performance.now();
   let channels = 0;
   const streams = new Set<Channel>();
+  /** Ends it when an exchange of keys takes too long. */
+  let exchanging: NodeJS.Timeout | undefined;
+  let outlet: Outlet | undefined;
 
   /** The signal first: sessions say why and are closed, then the connection. */
   function end(why?: string): void {
@@ -55,11 +60,21 @@ export function receive(client: Connection, socket: Duplex, deps: SshConnectionD
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
 
+  refuseSmallPackets(client);
   client.on('error', () => end());
-  socket.once('close', () => end());
-  // A client that sends beyond the window that it was given would fill our memory: it is cut.
+  client.on('handshake', () => {
+    clearTimeout(exchanging);
+    exchanging = undefined;
+  });
+  socket.once('close', () => {
+    clearTimeout(exchanging);
+    end();
+  });
+  // Called when the library has worked on the same bytes: an exchange of keys begins only with what a client sends.
   socket.on('data', () => {
+    // A client that sends beyond the window that it was given would fill our memory: it is cut.
     for (const stream of streams) if (stream.readableLength > UNREAD_BYTES) end();
+    if (exchanging === undefined && isExchangingKeys(client)) exchanging = setTimeout(end, bounds.rekeyMs).unref();
   });
   client.on('authentication', (context) => {
     // Nobody could be asked, as on a standby: that says nothing about the key.
@@ -71,7 +86,7 @@ export function receive(client: Connection, socket: Duplex, deps: SshConnectionD
       return;
     }
     serveSession(accept(), {
-      ...{ principal: admitted(), inside: deps.inside, socket, gone: ended.signal, obstacle },
+      ...{ principal: admitted(), inside: deps.inside, outlet: output(), gone: ended.signal, obstacle },
       onChannel: follow,
       onClosed: () => (channels -= 1),
     });
@@ -87,7 +102,7 @@ export function receive(client: Connection, socket: Duplex, deps: SshConnectionD
       return channel;
     };
     void forward(info, opened, reject, {
-      ...{ principal: admitted(), inside: deps.inside, socket, gone: ended.signal },
+      ...{ principal: admitted(), inside: deps.inside, outlet: output(), gone: ended.signal },
       onClosed: () => (channels -= 1),
     });
   });
@@ -102,6 +117,10 @@ export function receive(client: Connection, socket: Duplex, deps: SshConnectionD
     // The library opens no channel before login.
     if (principal === undefined) throw new Error('a channel was opened before login');
     return principal;
+  }
+
+  function output(): Outlet {
+    return (outlet ??= new Outlet(client, socket, admitted().owner.org));
   }
 
   function follow(channel: Channel): void {

@@ -91,6 +91,8 @@ export interface SshBounds {
   readonly exchangeMs: number;
   /** Time for version, key exchange and login together, ms. */
   readonly loginMs: number;
+  /** An exchange of keys that takes longer ends its connection, ms; of output nothing goes out meanwhile. */
+  readonly rekeyMs: number;
   /** Keys that are offered in vain; a client's agent may hold a few. */
   readonly tries: number;
   /** Sessions and forwarded connections of one connection. */
@@ -109,6 +111,7 @@ export const BOUNDS: SshBounds = {
   exchanges: 16,
   exchangeMs: 5_000,
   loginMs: 30_000,
+  rekeyMs: 30_000,
   tries: 6,
   channels: 32,
   checkMs: 15_000,

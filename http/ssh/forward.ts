@@ -5,14 +5,14 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Channel, TcpipRequestInfo } from 'ssh2';
-import { joinChunks } from '../small-chunks.js';
+import { joinChunks } from '../../src/engines/chunk-joiner.js';
 import type { SshPrincipal, Inside } from './deps.js';
-import { writeWithinWindow } from '../pipe.js';
+import type { Outlet } from './outlet.js';
 
 export interface ForwardDeps {
   readonly principal: SshPrincipal;
   readonly inside: Inside;
-  readonly socket: Duplex;
+  readonly outlet: Outlet;
   readonly gone: AbortSignal;
   onClosed(): void;
 }
@@ -46,10 +46,10 @@ export async function forward(
     over();
     return;
   }
-  join(channel, connected.stream, deps.socket, closed.signal, over);
+  join(channel, connected.stream, deps.outlet, closed.signal, over);
 }
 
-function join(channel: Channel, inner: Duplex, socket: Duplex, gone: AbortSignal, over: () => void): void {
+function join(channel: Channel, inner: Duplex, outlet: Outlet, gone: AbortSignal, over: () => void): void {
   joinChunks(channel);
   let open = 2;
   const half = (): void => {
@@ -62,16 +62,21 @@ function join(channel: Channel, inner: Duplex, socket: Duplex, gone: AbortSignal
     over();
   });
   inner.on('error', () => undefined);
+  /** What has come out is on its way; its end goes behind it. Node tells an end also to one who reads no further. */
+  let sending = Promise.resolve(true);
   // Also after an error: what was sent is sent, and no more will come.
-  inner.once('close', () => channel.destroy());
+  inner.once('close', () => void sending.then(() => channel.destroy()));
 
   inner.on('data', (data: Buffer) => {
     inner.pause();
-    void writeWithinWindow(channel, data, socket, gone).then((room) => (room ? inner.resume() : inner.destroy()));
+    sending = outlet.write(channel, data, gone);
+    void sending.then((room) => (room ? inner.resume() : inner.destroy()));
   });
   inner.once('end', () => {
-    channel.eof();
-    half();
+    void sending.then(() => {
+      channel.eof();
+      half();
+    });
   });
   channel.on('data', (data: Buffer) => {
     if (inner.write(data)) return;

@@ -9,16 +9,15 @@ import type { ServerChannel, Session } from 'ssh2';
 import type { ExecEnd, Execution, TerminalSize } from '../../src/engines/compute/contract/engine.js';
 import { isCommandSignal } from '../../src/engines/compute/shared/signals.js';
 import { RefusalError } from '../../src/api/refusal.js';
-import { joinChunks } from '../small-chunks.js';
+import { joinChunks } from '../../src/engines/chunk-joiner.js';
 import type { SshPrincipal, Inside } from './deps.js';
-import { writeWithinWindow } from '../pipe.js';
+import type { Outlet } from './outlet.js';
 import { byShell, LOGIN, mayBeSet, subsystem } from './programs.js';
-import type { Duplex } from 'node:stream';
 
 export interface SessionDeps {
   readonly principal: SshPrincipal;
   readonly inside: Inside;
-  readonly socket: Duplex;
+  readonly outlet: Outlet;
   /** Aborted when the connection is to end; its reason, when it is a text, is shown to the client. */
   readonly gone: AbortSignal;
   /** Undefined: come in. Else what a person is told. */
@@ -127,7 +126,7 @@ export function serveSession(session: Session, deps: SessionDeps): void {
     feed(channel, started, terminal !== undefined);
     for await (const { stream, data } of started.output) {
       const to = stream === 'stdout' ? channel : channel.stderr;
-      if (!(await writeWithinWindow(to, data, deps.socket, closed.signal))) break;
+      if (!(await deps.outlet.write(to, data, closed.signal))) break;
     }
     if (closed.signal.aborted) return { status: NO_EXIT };
     return exitOf(await started.ended);

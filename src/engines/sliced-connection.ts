@@ -6,65 +6,38 @@
  * a question, an answer of its own), a TLS record of one byte or an answer `103` some 10: a megabyte of them holds the event loop for a
  * second.
  *
- * All such connections share one budget: TURN_MS of work, then a rest of REST times as long. Groups (addresses, orgs, hosts) take turns
- * for slices, which are the smaller the more they cost. What is written for one slice leaves in one write. A peer that does not read what is
- * written is read no further until it does.
+ * All such connections take turns for slices out of one budget (`slice-turns.ts`). What is written for one slice leaves in one write.
+ *
+ * Where what a peer sends is answered by what is written to it, a peer that does not read is read no further until it does. Where the two
+ * directions are streams of their own, as in HTTP that is passed on, they must not wait for each other: a server that unpacks what it gets
+ * reads only as fast as its answer is taken.
  *
  * I10: each connection holds one read of its source (64 KiB).
  */
 import { Duplex } from 'node:stream';
+import { leaveTurn, SliceSize, waitForTurn, type TurnTaker } from './slice-turns.js';
 
 /** Bytes. */
-const SMALLEST = 4 * 1024;
-const LARGEST = 16 * 1024;
-/** A slice that took less is followed by a larger one, one that took more by a smaller one (ms). */
-const CHEAP_MS = 0.1;
-const DEAR_MS = 0.5;
-const TURN_MS = 1;
-const REST = 2;
 const UNSENT = 64 * 1024;
 
-/** Connections with something that waits, by group, in the order of their turns. */
-const waiting = new Map<string, Set<SlicedConnection>>();
-let going = false;
-
-function takeNext(): SlicedConnection | undefined {
-  for (const [group, members] of waiting) {
-    waiting.delete(group);
-    for (const member of members) {
-      members.delete(member);
-      if (members.size > 0) waiting.set(group, members);
-      return member;
-    }
-  }
-  return undefined;
-}
-
-/** Passes slices for TURN_MS, and goes on after the rest. */
-function pass(): void {
-  const began = performance.now();
-  let held = 0;
-  for (let next = takeNext(); next !== undefined; next = held < TURN_MS ? takeNext() : undefined) {
-    next.passSlice();
-    held = performance.now() - began;
-  }
-  if (held < TURN_MS) going = false;
-  else setTimeout(pass, held * REST);
-}
+/** Whether what is read is what causes what is written. */
+export type Directions = 'Answers' | 'Apart';
 
 /** Ends and breaks with its source. A source that may stay half open loses nothing of what has come before its end. */
-export class SlicedConnection extends Duplex {
+export class SlicedConnection extends Duplex implements TurnTaker {
   readonly group: string;
   protected readonly source: Duplex;
+  private readonly directions: Directions;
   private unread: Buffer | undefined;
-  private size = SMALLEST;
+  private readonly size = new SliceSize();
   private isWanted = false;
   private isOver = false;
 
-  constructor(source: Duplex, group: string) {
+  constructor(source: Duplex, group: string, directions: Directions = 'Answers') {
     super({ writableHighWaterMark: UNSENT, allowHalfOpen: false });
     this.source = source;
     this.group = group;
+    this.directions = directions;
     source.on('data', (chunk: Buffer) => {
       source.pause();
       this.unread = chunk;
@@ -84,7 +57,7 @@ export class SlicedConnection extends Duplex {
   /** One slice to its reader, which works on it at once. */
   passSlice(): void {
     if (this.destroyed) return;
-    if (this.writableNeedDrain) {
+    if (this.directions === 'Answers' && this.writableNeedDrain) {
       this.once('drain', () => this.wait());
       return;
     }
@@ -93,15 +66,13 @@ export class SlicedConnection extends Duplex {
       if (this.isOver) this.push(null);
       return;
     }
-    const slice = unread.subarray(0, this.size);
+    const slice = unread.subarray(0, this.size.bytes);
     this.unread = unread.length > slice.length ? unread.subarray(slice.length) : undefined;
-    const began = performance.now();
-    this.cork();
-    this.push(slice);
-    this.uncork();
-    const took = performance.now() - began;
-    if (took > DEAR_MS) this.size = Math.max(SMALLEST, this.size / 2);
-    else if (took < CHEAP_MS) this.size = Math.min(LARGEST, this.size * 2);
+    this.size.measure(() => {
+      this.cork();
+      this.push(slice);
+      this.uncork();
+    });
     this.isWanted = this.readableFlowing === true && this.readableLength === 0;
     this.wait();
   }
@@ -113,12 +84,7 @@ export class SlicedConnection extends Duplex {
       this.source.resume();
       return;
     }
-    const others = waiting.get(this.group);
-    if (others === undefined) waiting.set(this.group, new Set([this]));
-    else others.add(this);
-    if (going) return;
-    going = true;
-    setImmediate(pass);
+    waitForTurn(this);
   }
 
   override _read(): void {
@@ -149,8 +115,7 @@ export class SlicedConnection extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    const others = waiting.get(this.group);
-    if (others?.delete(this) === true && others.size === 0) waiting.delete(this.group);
+    leaveTurn(this);
     this.unread = undefined;
     this.source.destroy();
     done(error);

@@ -2,10 +2,13 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
-import { SlicedConnection } from '../../src/engines/sliced-connection.js';
+import { SlicedConnection, type Directions } from '../../src/engines/sliced-connection.js';
 import { until } from '../e2e/until.js';
 
-async function pair(org: string): Promise<{ client: Socket; connection: SlicedConnection; close(): void }> {
+async function pair(
+  org: string,
+  directions?: Directions,
+): Promise<{ client: Socket; connection: SlicedConnection; close(): void }> {
   const server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -16,7 +19,7 @@ async function pair(org: string): Promise<{ client: Socket; connection: SlicedCo
   socket.on('error', () => undefined);
   return {
     client,
-    connection: new SlicedConnection(socket, org),
+    connection: new SlicedConnection(socket, org, directions),
     close: () => void [client.destroy(), socket.destroy()],
   };
 }
@@ -72,6 +75,19 @@ test('a peer that does not read what is written to it is read no further until i
   client.on('data', ({ length }: Buffer) => (answered += length));
   client.resume();
   await until('all is answered', () => bytes === sent && answered === written);
+});
+
+test('a peer that reads only as fast as what it sends is taken is read all the same where the directions are apart', async (t) => {
+  const { client, connection, close } = await pair('one', 'Apart');
+  t.teardown(close);
+  client.pause();
+  while (connection.write(Buffer.alloc(64 * 1024)));
+  await until('what is written waits', () => connection.writableNeedDrain);
+  let bytes = 0;
+  connection.on('data', ({ length }: Buffer) => (bytes += length));
+  client.write(Buffer.alloc(2 ** 20));
+  await until('all is read', () => bytes === 2 ** 20);
+  t.true(connection.writableNeedDrain);
 });
 
 test('of many that send much one from elsewhere has every second turn', async (t) => {

@@ -2,7 +2,8 @@
 import { createServer } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { ChunkJoiner, ChunkMeter, MeteredRequest } from '../../http/small-chunks.js';
+import { ChunkMeter, MeteredRequest } from '../../http/small-chunks.js';
+import { ChunkJoiner } from '../../src/engines/chunk-joiner.js';
 import { until } from '../e2e/until.js';
 import { bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
 

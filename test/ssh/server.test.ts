@@ -312,21 +312,30 @@ test('one who takes long to exchange keys keeps the next one waiting for a while
   t.false(slow.closed);
 });
 
-test('more channels than a connection may have are refused, and bytes beyond the window end it', async (t) => {
-  const small = await openServer({ channels: 2 });
-  t.teardown(() => small.close());
+/** A client of the library, of which a test may use what no honest client does. */
+async function loggedIn(user: string, port: number): Promise<ssh2.Client> {
   const privateKey = newSshKey();
   const parsed = ssh2.utils.parseKey(privateKey);
   if (parsed instanceof Error) throw parsed;
-  fixture.keys.set('greedy', [`${parsed.type} ${parsed.getPublicSSH().toString('base64')}`]);
+  fixture.keys.set(user, [`${parsed.type} ${parsed.getPublicSSH().toString('base64')}`]);
   const client = new ssh2.Client();
   client.on('error', () => undefined);
-  client.connect({ host: '127.0.0.1', port: small.port, username: 'greedy', privateKey });
+  client.connect({ host: '127.0.0.1', port, username: user, privateKey });
   await once(client, 'ready');
-  const open = (): Promise<ClientChannel> =>
-    new Promise((resolve, reject) =>
-      client.exec('sleep 61', (error, channel) => (error ? reject(error) : resolve(channel))),
-    );
+  return client;
+}
+
+function command(client: ssh2.Client, line: string): Promise<ClientChannel> {
+  return new Promise((resolve, reject) =>
+    client.exec(line, (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+}
+
+test('more channels than a connection may have are refused, and bytes beyond the window end it', async (t) => {
+  const small = await openServer({ channels: 2 });
+  t.teardown(() => small.close());
+  const client = await loggedIn('greedy', small.port);
+  const open = (): Promise<ClientChannel> => command(client, 'sleep 61');
   const [channel] = await Promise.all([open(), open()]);
   await t.throwsAsync(open);
   const closed = once(client, 'close');
@@ -335,6 +344,79 @@ test('more channels than a connection may have are refused, and bytes beyond the
   const { id } = channel.outgoing as { readonly id: number };
   for (let piece = 0; piece < 320; piece += 1) protocol.channelData(id, Buffer.alloc(32_000));
   await closed;
+});
+
+test('a channel whose packets would be tiny is refused in words, and its connection goes on', async (t) => {
+  const client = await loggedIn('tiny', server.port);
+  t.teardown(() => void client.end());
+  const protocol = Reflect.get(client, '_protocol') as Record<
+    'session' | 'directTcpip',
+    (channel: number, window: number, packet: number, more: unknown) => void
+  >;
+  const { session, directTcpip } = protocol;
+  const ask = (bytes: number): void => {
+    protocol.session = (channel, window, _packet, more) => session.call(protocol, channel, window, bytes, more);
+    protocol.directTcpip = (channel, window, _packet, more) => directTcpip.call(protocol, channel, window, bytes, more);
+  };
+  const inner = createServer((socket) => socket.end('there')).listen(0, '127.0.0.1');
+  await once(inner, 'listening');
+  t.teardown(() => inner.close());
+  const { port } = inner.address() as AddressInfo;
+  const forwarded = (): Promise<ClientChannel> =>
+    new Promise((resolve, reject) =>
+      client.forwardOut('127.0.0.1', 1, '127.0.0.1', port, (error, channel) =>
+        error ? reject(error) : resolve(channel),
+      ),
+    );
+  for (const bytes of [4_095, 1_024, 1, 0]) {
+    ask(bytes);
+    for (const open of [() => command(client, 'head -c 100000 /dev/zero'), forwarded]) {
+      const error = await t.throwsAsync(open, undefined, `${bytes}`);
+      t.regex(error?.message ?? '', /packets of less than 4096 bytes are not sent/);
+    }
+  }
+  ask(4_096);
+  let length = 0;
+  for await (const chunk of await command(client, 'head -c 100000 /dev/zero')) length += (chunk as Buffer).length;
+  t.is(length, 100_000);
+  t.is(Buffer.concat(await (await forwarded()).toArray()).toString(), 'there');
+});
+
+test('while keys are exchanged nothing is taken from programs, and an exchange without end ends its connection', async (t) => {
+  const strict = await openServer({ rekeyMs: 1_000 });
+  t.teardown(() => strict.close());
+  const client = await loggedIn('rekeying', strict.port);
+  const flood = await command(client, 'cat /dev/zero');
+  let heard = 0;
+  flood.on('data', ({ length }: Buffer) => (heard += length));
+  await until('it has begun', () => heard > 0);
+  // An honest one: what the program prints goes on afterwards.
+  const protocol = Reflect.get(client, '_protocol') as { rekey(): void };
+  for (let round = 0; round < 3; round += 1) {
+    protocol.rekey();
+    await once(client, 'handshake');
+    const before = heard;
+    await until('it goes on', () => heard > before + 2 ** 20);
+  }
+  // One that begins an exchange, takes all that comes, and never answers.
+  const socket = Reflect.get(client, '_sock') as Socket;
+  protocol.rekey();
+  socket.removeAllListeners('data');
+  let bytes = 0;
+  socket.on('data', ({ length }: Buffer) => (bytes += length));
+  const passed = (): number => fixture.passed.get('cat /dev/zero')?.out ?? 0;
+  const ended = once(socket, 'close');
+  let last = -1;
+  const stood = await until('the program stands still', () => {
+    const now = passed();
+    const still = now === last;
+    last = now;
+    return still ? now : undefined;
+  });
+  await ended;
+  // Some pieces were under way when it ended.
+  t.true(passed() - stood < 2 ** 20, `${passed() - stood}`);
+  t.true(bytes < 8 * 2 ** 20);
 });
 
 withSsh('a connection that is cut after any byte harms no other', async (t) => {

@@ -34,6 +34,7 @@ async function proxy(network: WorkNetwork, bounds?: EgressOptions['bounds']): Pr
   const lines: string[] = [];
   const lookedUp: string[] = [];
   const egress = openEgress({
+    box: '1',
     network,
     bounds,
     log: (line) => lines.push(line),
@@ -334,6 +335,62 @@ test('requests sent ahead are answered in their order when each is, with bodies 
     await new Promise((next) => setImmediate(next));
   }
   t.deepEqual(answers(await said), wanted);
+});
+
+/** Serves connections as they are: what a web server of Node would never say. */
+async function raw(serve: (socket: Socket) => void): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closing.push(() => server.close());
+  return `echo.example.org:${(server.address() as AddressInfo).port}`;
+}
+
+for (const hint of ['103 Early Hints', '100 Continue']) {
+  test(`a server that says ${hint} without end is left, and one that says it a few times is heard`, async (t) => {
+    const { port } = await proxy(OPEN);
+    let times = 17;
+    let cut = 0;
+    const at = await raw((socket) => {
+      socket.once('close', () => (cut += 1)).resume();
+      socket.write(`HTTP/1.1 ${hint}\r\n\r\n`.repeat(times));
+      if (times < 17) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer');
+    });
+    const ask = async (): Promise<string> =>
+      (await talk(port, `GET http://${at}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)).toString();
+    t.regex(await ask(), /^HTTP\/1\.1 502 /);
+    await until(() => cut === 1);
+    times = 16;
+    t.regex(await ask(), /^HTTP\/1\.1 200 OK[^]*answer$/);
+  });
+}
+
+test('tiny chunks go on joined, of a request as of an answer', async (t) => {
+  const { port } = await proxy(OPEN);
+  const count = 20_000;
+  const tiny = `${'1\r\nx\r\n'.repeat(count)}0\r\n\r\n`;
+  let came = '';
+  const at = await raw((socket) => {
+    socket.on('data', (chunk: Buffer) => {
+      came += chunk.toString('latin1');
+      if (!came.endsWith('\r\n0\r\n\r\n')) return;
+      socket.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${tiny}`);
+    });
+  });
+  const head = `POST http://${at}/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`;
+  const said = (await talk(port, head, tiny)).toString('latin1');
+  for (const [what, text] of [
+    ['request', came],
+    ['answer', said],
+  ] as const) {
+    const body = text.slice(text.indexOf('\r\n\r\n') + 4);
+    t.is(body.match(/x/g)?.length, count, what);
+    // A chunk of one byte is six.
+    t.true(body.length < 2 * count, `${what}: ${body.length}`);
+  }
 });
 
 test('as many connections outwards as inwards, and one more is refused', async (t) => {

@@ -21,6 +21,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import { toStatus } from '../../../../api/errors/status.js';
+import { joinChunks } from '../../../chunk-joiner.js';
 import type { Refusal } from '../../../../api/refusal.js';
 import { API_SOCKET, WORK_HEADER } from '../../../../brand.js';
 import type { Relayed } from './proxy-messages.js';
@@ -62,6 +63,7 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
   const agent = new Agent({ keepAlive: true, maxSockets: TO_SERVICE, maxFreeSockets: 2, timeout: ANSWER_MS });
   const http = createHttpServer({ maxHeaderSize: MAX_HEADER_BYTES, requestTimeout: 0 }, (req, res) => {
     SerialRequests.began(req, res);
+    joinChunks(req);
     const box = boxOf.get(req.socket);
     if (box === undefined) return void req.socket.destroy();
     void serve(box, req, res).catch(() => req.socket.destroy());
@@ -137,7 +139,7 @@ export function openRelays(now: () => number = () => performance.now()): Relays 
       }
       const server = createServer({ allowHalfOpen: true }, (socket) => {
         socket.on('error', () => undefined);
-        const serial = new SerialRequests(socket, { idleMs: HEAD_MS });
+        const serial = new SerialRequests(socket, { group: directory, idleMs: HEAD_MS });
         boxOf.set(serial, box);
         http.emit('connection', serial);
       });

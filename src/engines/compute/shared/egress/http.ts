@@ -1,10 +1,13 @@
 /**
  * The HTTP half of the proxy: CONNECT, and requests in absolute form, one after the other on a connection (`serial-requests.ts`). Node's own strict parser reads them, so that what this
  * proxy understands is what it sends on: it writes each request anew, on a connection of its own, and two lengths in one
- * message, or a coding that it does not know, are refused. Nothing of a path, query, header or body is logged (I11).
+ * message, or a coding that it does not know, are refused. Both sides are hostile: each is read in slices, boxes in turns, and small chunks
+ * are joined. Nothing of a path, query, header or body is logged (I11).
  */
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { joinChunks } from '../../../chunk-joiner.js';
+import { SlicedConnection } from '../../../sliced-connection.js';
 import type { Dialled } from './dial.js';
 import { forwarded } from './headers.js';
 import type { ProxyHandlerDeps } from './proxy-handler.js';
@@ -15,6 +18,8 @@ import { join } from './tunnel.js';
 const MAX_HEADER_BYTES = 32 * 1024;
 /** Between an answer and the next request on one connection (ms). */
 const KEEP_ALIVE_MS = 60_000;
+/** Answers `1xx` before the answer itself. */
+const MOST_HINTS = 16;
 
 export interface HttpProxyHandler {
   serve(inner: Duplex): void;
@@ -29,9 +34,9 @@ export function httpProxyHandler(deps: ProxyHandlerDeps): HttpProxyHandler {
   });
   server.timeout = 0;
   server.on('connect', (req: IncomingMessage, connection: SerialRequests, head: Buffer) => {
-    const inner = connection.release(head);
+    const { inner, rest } = connection.release(head);
     deps.spoke(inner);
-    void tunnel(req, inner, deps);
+    void tunnel(req, inner, rest, deps);
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     SerialRequests.began(req, res);
@@ -45,11 +50,12 @@ export function httpProxyHandler(deps: ProxyHandlerDeps): HttpProxyHandler {
     inner.end(refusal(400, 'Bad Request', 'this is not valid HTTP'));
   });
   return {
-    serve: (inner) => void server.emit('connection', new SerialRequests(inner, { idleMs: KEEP_ALIVE_MS })),
+    serve: (inner) =>
+      void server.emit('connection', new SerialRequests(inner, { group: deps.box, idleMs: KEEP_ALIVE_MS })),
   };
 }
 
-async function tunnel(req: IncomingMessage, inner: Duplex, deps: ProxyHandlerDeps): Promise<void> {
+async function tunnel(req: IncomingMessage, inner: Duplex, rest: Buffer, deps: ProxyHandlerDeps): Promise<void> {
   const target = parseAuthority(req.url ?? '');
   if (target === undefined) {
     deps.senseless('CONNECT');
@@ -63,7 +69,8 @@ async function tunnel(req: IncomingMessage, inner: Duplex, deps: ProxyHandlerDep
     return;
   }
   inner.write('HTTP/1.1 200 Connection established\r\n\r\n');
-  join(inner, opened.socket, deps.idleMs);
+  if (rest.length > 0) opened.socket.write(rest);
+  join(inner, opened.socket, deps);
 }
 
 /** What the client says after that is not read. */
@@ -73,6 +80,8 @@ function refuseTunnel(inner: Duplex, words: string): void {
 }
 
 async function forward(req: IncomingMessage, res: ServerResponse, deps: ProxyHandlerDeps): Promise<void> {
+  // Before any of it comes.
+  joinChunks(req);
   const asked = absolute(req.url ?? '');
   if (asked === undefined) {
     deps.senseless('HTTP');
@@ -92,7 +101,7 @@ async function forward(req: IncomingMessage, res: ServerResponse, deps: ProxyHan
   else headers['content-length'] ??= hasBody(req.method) ? 0 : undefined;
   if (headers['content-length'] === undefined) delete headers['content-length'];
   const outer = httpRequest({
-    createConnection: () => socket,
+    createConnection: () => new SlicedConnection(socket, deps.box, 'Apart'),
     method: req.method ?? 'GET',
     path: asked.path,
     headers: { ...headers, connection: 'close' },
@@ -100,7 +109,12 @@ async function forward(req: IncomingMessage, res: ServerResponse, deps: ProxyHan
     maxHeaderSize: MAX_HEADER_BYTES,
   });
   socket.setTimeout(deps.idleMs, () => socket.destroy());
+  let hints = 0;
+  outer.on('information', () => {
+    if ((hints += 1) > MOST_HINTS) outer.destroy();
+  });
   outer.on('response', (response) => {
+    joinChunks(response);
     res.writeHead(response.statusCode ?? 502, response.statusMessage, forwarded(response));
     response.pipe(res);
     response.once('close', () => {

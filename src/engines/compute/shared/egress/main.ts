@@ -36,7 +36,10 @@ function say(message: FromProxy): Promise<void> {
 
 function open(box: number, { network, allow }: ToProxy & { op: 'open' }, listening: unknown): void {
   const lines = new LineBuffer((taken) => say({ op: 'lines', box, lines: taken }));
-  const egress = openEgress({ network, lookup, allowed: allowAddresses(allow), log: (line) => lines.add(line) });
+  const egress = openEgress({
+    ...{ box: `${box}`, network, lookup, allowed: allowAddresses(allow) },
+    log: (line) => lines.add(line),
+  });
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => egress.serve(socket));
   // Too many open files: the connection is refused, and nothing else.
   server.on('error', () => undefined);

@@ -2,7 +2,7 @@
  * The egress of one piece of work: the only way from inside to the outside. It takes connections that work has made to its
  * proxy and lets through what the policy allows; an engine says where they come from.
  *
- *     const egress = openEgress({ network, log, lookup: openResolver() });
+ *     const egress = openEgress({ box, network, log, lookup: openResolver() });
  *     server.on('connection', (socket) => egress.serve(socket));
  *
  * HTTP and SOCKS5 come on the same port and are told apart by their first byte.
@@ -30,6 +30,8 @@ const IDLE_MS = 4 * 3_600_000;
 const LINGER_MS = 30_000;
 
 export interface EgressOptions {
+  /** Which box it is: boxes take turns. */
+  readonly box: string;
   readonly network: WorkNetwork;
   /** One line for each connection that was asked for, when it ends. Never with a path, a query or a header (I11). */
   readonly log: (line: string) => void;
@@ -126,6 +128,7 @@ export function openEgress(options: EgressOptions): Egress {
   }
 
   const deps: ProxyHandlerDeps = {
+    box: options.box,
     open,
     spoke,
     senseless: (kind) => options.log(`${kind} refused (not understood)`),
@@ -152,16 +155,18 @@ export function openEgress(options: EgressOptions): Egress {
         live.delete(inner);
         settle();
       });
+      let isHttp = false;
       inner.once('data', (first: Buffer) => {
         inner.pause();
         inner.unshift(first);
-        if (first[0] === SOCKS_VERSION) serveSocks(inner, deps);
-        else (http ??= httpProxyHandler(deps)).serve(inner);
+        isHttp = first[0] !== SOCKS_VERSION;
+        if (isHttp) (http ??= httpProxyHandler(deps)).serve(inner);
+        else serveSocks(inner, deps);
         inner.resume();
       });
-      // Ended before it said anything.
+      // Ended before it said what it wants. Of HTTP the parser finds that out, which may have to read some of it yet.
       inner.once('end', () => {
-        if (live.get(inner) !== undefined) inner.end();
+        if (!isHttp && live.get(inner) !== undefined) inner.end();
       });
     },
     close() {

@@ -7,6 +7,8 @@ import type { Target } from './policy.js';
 export type Kind = 'CONNECT' | 'HTTP' | 'SOCKS5';
 
 export interface ProxyHandlerDeps {
+  /** Which box it is, for turns among boxes. */
+  readonly box: string;
   /** Dials what the policy allows, and logs it once it has ended. */
   open(kind: Kind, target: Target, inner: Duplex): Promise<Dialled>;
   /** A request that names nothing which could be reached. */

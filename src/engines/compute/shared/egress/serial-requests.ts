@@ -4,15 +4,19 @@
  * one was handed to the operating system, so a client that sends ahead, or does not read, stops its own connection and nothing else.
  *
  *     const server = createServer((req, res) => { SerialRequests.began(req, res); … });
- *     server.emit('connection', new SerialRequests(socket, { idleMs: 60_000 }));
+ *     server.emit('connection', new SerialRequests(socket, { idleMs: 60_000, group }));
  *
  * What is not parsed yet is fed piece by piece: up to the end of a head, as long as a body is, up to an empty line of a chunked body. So
- * a piece never holds two heads. Bound (I10): what the socket read at once; it is paused while that waits.
+ * a piece never holds two heads. Each piece is a slice, for which connections take turns (`slice-turns.ts`). Bound (I10): what the socket
+ * read at once; it is paused while that waits.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
+import { leaveTurn, SliceSize, waitForTurn, type TurnTaker } from '../../../slice-turns.js';
 
 export interface SerialOptions {
+  /** Whose turn it is: a box. */
+  readonly group: string;
   /** A connection ends when the head of a request is not there so long (ms) after its beginning, or after its last answer. */
   readonly idleMs: number;
 }
@@ -31,26 +35,28 @@ interface Current {
   answered: boolean;
 }
 
-export class SerialRequests extends Duplex {
+export class SerialRequests extends Duplex implements TurnTaker {
   readonly inner: Duplex;
+  readonly group: string;
   private readonly idleMs: number;
   private waiting: Buffer = NOTHING;
   private ended = false;
   /** The parser asked for more. */
   private wanted = false;
-  private scheduled = false;
+  private readonly size = new SliceSize();
   private current: Current | undefined;
   private idle: NodeJS.Timeout | undefined;
 
-  constructor(inner: Duplex, { idleMs }: SerialOptions) {
+  constructor(inner: Duplex, { group, idleMs }: SerialOptions) {
     super({ allowHalfOpen: true });
     this.inner = inner;
+    this.group = group;
     this.idleMs = idleMs;
     inner.on('data', this.onData);
     inner.on('end', this.onEnd);
     inner.once('close', this.onClose);
     inner.on('error', () => undefined);
-    this.on('resume', () => this.later());
+    this.on('resume', () => waitForTurn(this));
     this.idle = setTimeout(() => this.destroy(), idleMs);
   }
 
@@ -60,16 +66,16 @@ export class SerialRequests extends Duplex {
     if (connection instanceof SerialRequests) connection.begin(req, res);
   }
 
-  /** Gives the connection back as it is, with what the parser has not seen: it becomes something else than HTTP. */
-  release(head: Buffer): Duplex {
+  /** Gives the connection back as it is, and what was read of it beyond the last request: it becomes something else than HTTP. */
+  release(head: Buffer): { readonly inner: Duplex; readonly rest: Buffer } {
     const { inner } = this;
     clearTimeout(this.idle);
+    leaveTurn(this);
     inner.off('data', this.onData).off('end', this.onEnd).off('close', this.onClose);
     inner.pause();
-    const unread = Buffer.concat([head, this.waiting]);
+    const rest = Buffer.concat([head, this.waiting]);
     this.waiting = NOTHING;
-    if (unread.length > 0) inner.unshift(unread);
-    return inner;
+    return { inner, rest };
   }
 
   private begin(req: IncomingMessage, res: ServerResponse): void {
@@ -86,14 +92,14 @@ export class SerialRequests extends Duplex {
       clearTimeout(this.idle);
       if (!req.complete && (current.bodyLeft ?? Infinity) > MAX_DISCARDED) return void this.destroy();
       this.idle = setTimeout(() => this.destroy(), this.idleMs);
-      this.later();
+      waitForTurn(this);
     });
   }
 
   private readonly onData = (chunk: Buffer): void => {
     this.inner.pause();
     this.waiting = this.waiting.length === 0 ? chunk : Buffer.concat([this.waiting, chunk]);
-    this.later();
+    waitForTurn(this);
   };
 
   private readonly onEnd = (): void => {
@@ -102,7 +108,7 @@ export class SerialRequests extends Duplex {
       clearTimeout(this.idle);
       this.idle = setTimeout(() => this.destroy(), HALF_OPEN_MS);
     }
-    this.later();
+    waitForTurn(this);
   };
 
   private readonly onClose = (): void => {
@@ -111,20 +117,11 @@ export class SerialRequests extends Duplex {
 
   override _read(): void {
     this.wanted = true;
-    this.later();
+    waitForTurn(this);
   }
 
-  /** A piece is parsed in the turn in which it is pushed only when that is not within a read. */
-  private later(): void {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    setImmediate(() => {
-      this.scheduled = false;
-      this.feed();
-    });
-  }
-
-  private feed(): void {
+  /** One piece, parsed before it returns: it is not called within a read. */
+  passSlice(): void {
     if (!this.wanted || this.destroyed || this.readableFlowing !== true || this.readableLength > 0) return;
     if (this.current?.req.complete === true) {
       if (!this.current.answered) return;
@@ -140,20 +137,20 @@ export class SerialRequests extends Duplex {
     this.waiting = this.waiting.subarray(piece.length);
     if (this.current?.bodyLeft !== undefined) this.current.bodyLeft -= piece.length;
     this.wanted = false;
-    // Parsed before it returns.
-    this.push(piece);
-    this.later();
+    this.size.measure(() => this.push(piece));
+    waitForTurn(this);
   }
 
   private pieceLength(): number {
     const left = this.current?.bodyLeft;
-    if (left !== undefined && left > 0) return Math.min(left, this.waiting.length);
-    const end = emptyLine(this.waiting);
-    if (end > 0 || this.ended) return end > 0 ? end : this.waiting.length;
-    // What could be the beginning of an empty line is kept until more comes, or the next piece would hold its end and another head.
-    let length = this.waiting.length;
-    while (length > 0 && (this.waiting[length - 1] === 10 || this.waiting[length - 1] === 13)) length -= 1;
-    return length;
+    if (left !== undefined && left > 0) return Math.min(left, this.waiting.length, this.size.bytes);
+    const slice = this.waiting.subarray(0, this.size.bytes);
+    const end = emptyLine(slice);
+    if (end > 0) return end;
+    if (this.ended && slice.length === this.waiting.length) return slice.length;
+    // What could be the beginning of an empty line waits for what follows, or the next piece would hold its end and another head.
+    if (slice.at(-1) === 10) return slice.length - 1;
+    return slice.at(-2) === 10 && slice.at(-1) === 13 ? slice.length - 2 : slice.length;
   }
 
   /** Asked for by node:http after the last answer. */
@@ -173,6 +170,7 @@ export class SerialRequests extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.idle);
+    leaveTurn(this);
     this.waiting = NOTHING;
     this.inner.destroy();
     done(error);

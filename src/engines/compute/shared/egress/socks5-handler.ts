@@ -54,7 +54,7 @@ async function connect(inner: Duplex, target: Target, rest: Buffer, deps: ProxyH
   }
   inner.write(reply(REPLY.succeeded));
   if (rest.length > 0) opened.socket.write(rest);
-  join(inner, opened.socket, deps.idleMs);
+  join(inner, opened.socket, deps);
 }
 
 function replyOf(failed: Exclude<Dialled, { outcome: 'Connected' }>): number {
