@@ -49,21 +49,22 @@ const FAN_IN = `${PIPELINES}/fan-in`;
 const DOOMED = [`${SWEEPS}/doomed`, `${PIPELINES}/doomed`];
 const LEAVING = `${SWEEPS}/leaving`;
 
-async function killRunner(service: Running): Promise<void> {
-  // It may be on its way: a service that has just started starts one.
-  const pid = await until('there is a runner', () => {
+/** It may be on its way: a service that has just started starts one. */
+function runnerOf(service: Running): Promise<number> {
+  return until('there is a runner', () => {
     for (const [each, line] of processesOn(service.dataDir)) {
       if (/^\S*node .*runner\/main\.js/.test(line)) return each;
     }
     return undefined;
   });
-  process.kill(pid, 'SIGKILL');
 }
 
-async function strike(service: Running, weapon: Weapon): Promise<void> {
-  if (weapon !== 'service') await killRunner(service);
-  if (weapon === 'runner') return;
-  await service.kill();
+async function strike(service: Running, weapon: Weapon, runner: number): Promise<void> {
+  // What is killed is gone at once; only what is waited for comes later.
+  const killed = weapon === 'runner' ? undefined : service.kill();
+  if (weapon !== 'service') process.kill(runner, 'SIGKILL');
+  if (killed === undefined) return;
+  await killed;
   await service.start();
 }
 
@@ -137,13 +138,16 @@ test.serial(
         const goal = (await progress()) + chance.below(step);
         await until(`${goal} are over, in round ${round}`, async () => (await progress()) >= goal, PATIENCE_MS);
       }
+      const runner = await runnerOf(service);
       const under: Promise<unknown>[] = [];
       if (state !== undefined) under.push(...[GRID, FAN_IN].map((at) => client.merge(at, { spec: { state } })));
       if (round === ROUNDS - 1) {
         under.push(...DOOMED.map((at) => client.merge(at, { spec: { state: 'Cancelled' } })), client.remove(LEAVING));
       }
-      await delay(chance.below(MOST_MS));
-      await strike(service, weapon);
+      // At any time, or when the first of them is acknowledged: what follows from it is then under way.
+      if (under.length > 0 && chance.is(0.5)) await Promise.race(under);
+      else await delay(chance.below(MOST_MS));
+      await strike(service, weapon, runner);
       // What the kill cut off has failed.
       await Promise.allSettled(under);
       struck.push(state === undefined ? weapon : `${weapon} (${state})`);
