@@ -62,7 +62,7 @@ for (const [phase, told] of [
           dir,
           link: async () => undefined,
           fetch: (url, to, sha256, signal) => fetchUrl(url, { dialer, to, sha256, signal, limit: 1 << 20 }),
-          output: async () => ({ found: 'None', lasting: false }),
+          output: async () => ({ found: 'NotYet' }),
         }),
         kinds: [{ kind: 'Job', workPlan: () => plan }] as unknown as readonly KindDefinition[],
         engine: { start: async () => void (started += 1) } as unknown as WorkDeps['engine'],
@@ -102,7 +102,7 @@ test('what was fetched is there for every later try of the start, and is fetched
         ? { outcome: 'Failed', reason: 'StatusRefused', message: 'no answer', retryable: true }
         : { outcome: 'Fetched', size: 1, sha256: '' };
     },
-    output: async () => ({ found: 'None', lasting: false }),
+    output: async () => ({ found: 'NotYet' }),
   });
   const planned = [{ name: 'x', from: 'url' as const, url: 'https://x.invalid/' }];
   const { signal } = new AbortController();
