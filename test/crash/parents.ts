@@ -105,10 +105,8 @@ export async function judgeGrid(client: Client, name: string, cells: number): Pr
   const status = valueAt(sweep, 'status');
   if (textAt(status, 'phase') !== 'Succeeded' || numberAt(status, 'succeeded') !== cells)
     return [`Sweep ${name}: ${JSON.stringify({ ...(status as object), cells: undefined })}`];
-  const jobs = new Map(
-    (await jobsOf(client, 'sweep', name)).map((job) => [textAt(job, 'metadata', 'labels', 'svc.dev/cell'), job]),
-  );
   const all = await jobsOf(client, 'sweep', name);
+  const jobs = new Map(all.map((job) => [textAt(job, 'metadata', 'labels', 'svc.dev/cell'), job]));
   const wrong = all.length === cells && jobs.size === cells ? [] : [`${all.length} Jobs for ${jobs.size} cells`];
   const runs = await runsOf(client, all);
   for (const [cell, job] of jobs) wrong.push(...flawsOf(`cell ${cell}`, runs.get(textAt(job, 'metadata', 'name'))));
