@@ -7,7 +7,9 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { API_GROUP } from '../../../src/brand.js';
+import { freePort } from '../../../src/app/free-port.js';
 import type { Figure, Part, PartContext } from '../figure.js';
+import { inspected, liveMiB } from '../live-heap.js';
 import { call, unexpected } from '../load.js';
 import { round } from '../numbers.js';
 import { peakOf } from '../peak.js';
@@ -55,11 +57,12 @@ export const sweeps: Part = {
       ...few.figures,
       { name: 'time of 10,000 cells over 1,000', value: round(swept.ms / few.sweepMs, 2), unit: 'ratio', atMost: 11 },
       { name: '10,000 cells over 10,000 Jobs alone', value: round(swept.ms / alone.ms, 2), unit: 'ratio' },
-      { name: 'resident with 10,000 Jobs alone, idle', value: round(alone.idle), unit: 'MiB' },
-      { name: 'resident with a Sweep of 10,000, idle', value: round(swept.idle), unit: 'MiB' },
-      { name: 'memory over the Jobs alone, idle', value: round(swept.idle - alone.idle), unit: 'MiB', atMost: 10 },
-      { name: 'the most meanwhile, Jobs alone', value: round(alone.peak), unit: 'MiB' },
-      { name: 'the most meanwhile, Sweep', value: round(swept.peak), unit: 'MiB' },
+      { name: 'memory with 10,000 Jobs alone, at their end', value: round(alone.live), unit: 'MiB' },
+      { name: 'memory over that with a Sweep', value: round(swept.live - alone.live), unit: 'MiB', atMost: 10 },
+      { name: 'memory with 10,000 Jobs alone, idle', value: round(alone.idle), unit: 'MiB' },
+      { name: 'memory over that with a Sweep, idle', value: round(swept.idle - alone.idle), unit: 'MiB', atMost: 10 },
+      { name: 'resident at most, Jobs alone', value: round(alone.peak), unit: 'MiB' },
+      { name: 'resident at most, Sweep', value: round(swept.peak), unit: 'MiB' },
       { name: 'status of a Sweep of 10,000, the largest seen', value: largest, unit: 'bytes', atMost: 64 * 1024 },
       ...(await suspension(context)),
     ];
@@ -111,21 +114,27 @@ async function spentIn(service: Service, run: () => Promise<void>): Promise<Spen
 
 interface Settled {
   readonly ms: number;
-  /** MiB resident at the end, once nothing is used any more, and at most before that. */
+  /** MiB in use at the end, and once nothing is used any more. */
+  readonly live: number;
   readonly idle: number;
+  /** MiB resident at most. */
   readonly peak: number;
 }
 
 async function settled(context: PartContext, run: (service: Service) => Promise<void>): Promise<Settled> {
-  const service = await context.fresh({ env: { TROUPE_PASSIVATION_SECONDS: String(PASSIVATION_SECONDS) } });
+  const inspector = await freePort();
+  const service = await context.fresh({
+    env: { TROUPE_PASSIVATION_SECONDS: String(PASSIVATION_SECONDS), ...inspected(inspector) },
+  });
   const start = performance.now();
   let ms = Number.NaN;
   const running = run(service).then(() => (ms = performance.now() - start));
   const peak = await peakOf(service, running);
+  const live = await liveMiB(inspector);
   await sleep(SETTLE_SECONDS * 1_000);
-  const idle = (await service.memory()).service;
+  const idle = await liveMiB(inspector);
   await service.stop();
-  return { ms, idle, peak };
+  return { ms, live, idle, peak };
 }
 
 /** As many as `WINDOW` can have at once of this machine. */
