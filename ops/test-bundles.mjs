@@ -29,6 +29,7 @@ const TOGETHER = {
     ...['egress/serial-requests', 'egress/socks', 'frames', 'registry', 'spares-bound'],
   ].map((name) => `engines/${name}.`),
   jobs: ['data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
+  parents: ['parents/'],
   'without-work': ['access/', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
 };
 

@@ -20,6 +20,7 @@ import { openapi } from './parts/openapi.js';
 import { pages } from './parts/pages.js';
 import { sandboxes } from './parts/sandboxes.js';
 import { start } from './parts/start.js';
+import { sweeps } from './parts/sweeps.js';
 import { validate } from './parts/validate.js';
 import { watch } from './parts/watch.js';
 import { webhooks } from './parts/webhooks.js';
@@ -39,6 +40,7 @@ const PARTS: readonly Part[] = [
   validate,
   memory,
   jobs,
+  sweeps,
   sandboxes,
   webhooks,
   hostile,

@@ -1,7 +1,7 @@
 /** The declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
 import { asChildSlot, isAwaited } from '../children/slots.js';
-import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn } from '../declare.js';
+import { costColumn, EVERY_OPERATION, phaseColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import { laidOverWhole } from '../job/schema.js';
@@ -38,8 +38,9 @@ export const pipelineKind: KindDefinition = {
       const done = (status.stages ?? []).filter(({ phase }) => phase === 'Succeeded').length;
       return `${done}/${spec.stages?.length ?? 0}`;
     }),
+    textColumn('Running', 'Stages that run.', ({ status }: This) => runningStages(status)),
     costColumn(),
-    reasonColumn(),
+    textColumn('Reason', 'Why it is in this phase, or why a stage waits.', ({ status }: This) => status.reason),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
   initialStatus: (pipeline: This): PipelineStatus => ({ phase: 'Pending', estimate: estimateWork(pipeline) }),
@@ -66,6 +67,16 @@ export const pipelineKind: KindDefinition = {
   },
   awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
 };
+
+/** Names that a column has room for. */
+const MOST_NAMES = 3;
+
+/** As kubectl shortens a list: `a,b,c + 2 more...`. */
+function runningStages({ stages = [] }: PipelineStatus): string {
+  const names = stages.flatMap(({ name = '', phase }) => (phase === 'Running' ? [name] : []));
+  const more = names.length > MOST_NAMES ? ` + ${names.length - MOST_NAMES} more...` : '';
+  return `${names.slice(0, MOST_NAMES).join(',')}${more}`;
+}
 
 /** Each field once, where it is written: in the stage's template, or in the defaults. */
 function unsupportedOfPipeline(spec: PipelineSpec, images: Images): readonly string[] {

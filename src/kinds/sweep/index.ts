@@ -1,16 +1,7 @@
 /** The declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
 import { asChildSlot, isAwaited } from '../children/slots.js';
-import {
-  costColumn,
-  countColumn,
-  EVERY_OPERATION,
-  integerColumn,
-  phaseColumn,
-  reasonColumn,
-  textColumn,
-  wide,
-} from '../declare.js';
+import { costColumn, countColumn, EVERY_OPERATION, integerColumn, phaseColumn, textColumn, wide } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
 import { JOB_PHASES } from '../job/status.js';
@@ -58,9 +49,9 @@ export const sweepKind: KindDefinition = {
         status.best?.byThroughput === undefined ? '' : String(status.best.byThroughput),
       ),
     ),
-    integerColumn('Parallel', 'Cells that may run at the same time.', ({ spec }: This) => spec.maxParallel),
+    wide(integerColumn('Parallel', 'Cells that may run at the same time.', ({ spec }: This) => spec.maxParallel)),
     costColumn(),
-    reasonColumn(),
+    textColumn('Reason', 'Why it is in this phase, or why a cell waits.', ({ status }: This) => status.reason),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
   initialStatus: (sweep: This): SweepStatus => ({ phase: 'Pending', estimate: estimateWork(sweep) }),
