@@ -40,6 +40,7 @@ const job = z.looseObject({
 const event = z.looseObject({ object: job });
 const listed = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string() }) });
 const sweep = z.looseObject({
+  metadata: z.looseObject({ uid: z.string() }),
   status: z.looseObject({ phase: z.string().optional(), succeeded: z.number().optional() }).optional(),
 });
 
@@ -48,7 +49,9 @@ export const sweeps: Part = {
   about: `Sweeps of ${FEW} and ${MANY} cells of \`true\` beside as many Jobs, ${WINDOW} at once; ${SUSPENDED} cells suspended`,
   async run(context) {
     const few = await compare(context);
-    const alone = await settled(context, (service) => jobsAlone(service, 'alone', MANY));
+    const alone = await settled(context, async (service) =>
+      jobsAlone(service, 'alone', MANY, await cellMetadata(service)),
+    );
     context.log(`${MANY} Jobs alone: ${Math.round(alone.ms / 1_000)} s`);
     const swept = await settled(context, (service) => sweepOf(service, 'many', MANY));
     context.log(`a Sweep of ${MANY}: ${Math.round(swept.ms / 1_000)} s`);
@@ -143,24 +146,49 @@ function spec(command: readonly string[], window: number): object {
   return { image: 'svc/agent-tools', command, resources: { cpu, memory: '16Mi', disk: '16Mi' } };
 }
 
-async function post(service: Service, kind: 'Job' | 'Sweep', name: string, fields: object): Promise<void> {
-  const body = JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind, metadata: { name }, spec: fields });
+async function post(
+  service: Service,
+  kind: 'Job' | 'Sweep',
+  name: string,
+  fields: object,
+  metadata: object = {},
+): Promise<void> {
+  const body = JSON.stringify({ apiVersion: `${API_GROUP}/v1`, kind, metadata: { name, ...metadata }, spec: fields });
   const answer = await call(service, service.request('POST', service.path(`${kind.toLowerCase()}s`), body));
   if (answer.status !== 201) throw unexpected(answer.status, answer.body, 201);
 }
 
+/** Of the n-th Job: as long as that of a cell, so that memory is compared with the same Jobs. Their owner is none that waits for them. */
+async function cellMetadata(service: Service): Promise<(n: number) => object> {
+  await post(service, 'Sweep', 'owner', { state: 'Suspended', template: { spec: spec(['true'], WINDOW) } });
+  const { uid } = (await read(service, 'owner')).metadata;
+  const owner = { apiVersion: `${API_GROUP}/v1`, kind: 'Sweep', name: 'owner', uid, blockOwnerDeletion: true };
+  return (n) => ({
+    name: `alone-${n}-${String(n).padStart(6, '0')}`,
+    labels: { [`${API_GROUP}/sweep`]: 'alone', [`${API_GROUP}/cell`]: String(n) },
+    annotations: { [`${API_GROUP}/params`]: JSON.stringify({ N: String(n) }) },
+    ownerReferences: [owner],
+  });
+}
+
 /** A client that makes the next Job when one has ended. */
-async function jobsAlone(service: Service, prefix: string, count: number): Promise<void> {
+async function jobsAlone(
+  service: Service,
+  prefix: string,
+  count: number,
+  metadata: (n: number) => object = (n) => ({ name: `${prefix}-${n}` }),
+): Promise<void> {
   const fields = spec(['true'], WINDOW);
   let made = 0;
   const open = new Set<string>();
   const failures: unknown[] = [];
   const next = (): void => {
     if (made >= count) return;
-    const name = `${prefix}-${made}`;
+    const given: { readonly name?: string } = metadata(made);
+    const { name = '' } = given;
     made += 1;
     open.add(name);
-    post(service, 'Job', name, fields).catch((error: unknown) => failures.push(error));
+    post(service, 'Job', name, fields, given).catch((error: unknown) => failures.push(error));
   };
   const watch = await watchJobs(service, ({ metadata: { name }, status }) => {
     if (!ENDS.has(status?.phase ?? '') || !open.delete(name)) return;

@@ -77,7 +77,8 @@ function planInputs({ metadata, spec: { inputs = [] } }: ApiObject<JobSpec>): re
 function planInput(input: Input, uid: string | undefined): readonly PlannedInput[] {
   const { name, output, url } = input;
   if (output !== undefined) {
-    return [{ name, from: 'output', job: output.job, output: output.name, index: output.index, uid }];
+    const pinned = uid === undefined ? {} : { uid };
+    return [{ name, from: 'output', job: output.job, output: output.name, index: output.index, ...pinned }];
   }
   if (url !== undefined) return [{ name, from: 'url', url: url.url, sha256: url.sha256 }];
   return [];
