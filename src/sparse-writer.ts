@@ -1,12 +1,10 @@
 /**
  * Writes bytes to a file one after another and leaves holes where they are zero, so that a file that was sparse takes no more of the disk
- * here than it did where it came from. Pieces are judged as they come.
+ * here than it did where it came from. Pieces are judged as they come. The file must be new and empty.
  */
 import type { FileHandle } from 'node:fs/promises';
 
 const ZEROS = Buffer.alloc(64 * 1024);
-/** Shorter ones are written: a file system keeps no smaller hole. */
-const LEAST_HOLE = 4096;
 
 export class SparseWriter {
   private readonly file: FileHandle;
@@ -35,7 +33,8 @@ export class SparseWriter {
 }
 
 function isHole(chunk: Uint8Array): boolean {
-  if (chunk.length < LEAST_HOLE || chunk[0] !== 0) return false;
+  // Also a piece that is shorter than a block: how a stream is cut says nothing about its zeros.
+  if (chunk[0] !== 0) return false;
   for (let at = 0; at < chunk.length; at += ZEROS.length) {
     const piece = chunk.subarray(at, at + ZEROS.length);
     if (!ZEROS.subarray(0, piece.length).equals(piece)) return false;
