@@ -210,7 +210,7 @@ export interface KindDefinition {
   awaitsChild?(slot: SlotRow | undefined): boolean;
   /** For kinds with the subresource `cells`. */
   readonly cells?: CellRows | undefined;
-  /** For kinds with the subresource `stages`: the object that runs this one; undefined: there is no such stage. Pure. */
+  /** For kinds with the subresource `stages`: the object that runs this stage; undefined: the object has none of this name. Pure. */
   stage?(object: ApiObject, name: string): { readonly kind: string; readonly name: string } | undefined;
   /**
    * For kinds that run work: whether the owner still waits for the Attempt of this epoch. Asked before an Attempt is made for

@@ -56,7 +56,7 @@ export function reconcileParent(draft: ParentDraft, phase: JobPhase, rules: Pare
 
 const CANCELLED: ParentEnding = { phase: 'Cancelled', reason: 'Cancelled', message: 'cancelled by spec.state' };
 
-/** Children that do not exist are over at once; the others are told, and say when they are. */
+/** Children that do not exist are over at once; the others get the state, and tell their end. */
 function end(draft: ParentDraft, ending: ParentEnding, phase: JobPhase, rules: ParentRules): JobPhase {
   for (const slot of draft.openSlots('Waiting')) draft.put({ ...slot, phase: 'Cancelled', detail: {} });
   propagate(draft, 'Cancelled');
