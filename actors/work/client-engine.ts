@@ -69,7 +69,10 @@ function forClient(error: unknown): unknown {
 
 const NO_ANSWER = 'the runner of this work does not answer: it has ended or is being replaced';
 
-/** A command whose start nobody has confirmed. Clients try again by themselves where they are told when, and nobody but the caller knows whether it may run twice. */
+/**
+ * The engine did not confirm the start of a command. Without Retry-After a client does not try again by itself: only its user knows whether
+ * the command may run twice.
+ */
 function perhapsRun(error: unknown): RefusalError | undefined {
   if (!(error instanceof ConnectionEnded)) return undefined;
   return refuse('Unavailable', `${NO_ANSWER}; it is not known whether the command was started`, {

@@ -27,7 +27,7 @@ export interface KnownCaller {
 }
 
 /**
- * Undefined: the credential stands for nothing any more, or for an Attempt, which is no caller of this API.
+ * Undefined: the object of the credential is gone, or is an Attempt, which may not call this API.
  * An object whose deletion has begun counts as gone, however long a finalizer holds it.
  */
 export async function makeCaller(

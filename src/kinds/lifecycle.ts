@@ -54,7 +54,7 @@ export function lifecycle(object: ApiObject, message: Message): LifecycleStep {
   }
 }
 
-/** Why an owner is told: the object was `before` and has changed, or the owner has asked how it stands at this resourceVersion. */
+/** Why the owner gets a message: the object has changed from `before`, or the owner has asked for its state, which has this resourceVersion. */
 export type Occasion = { readonly before: ApiObject } | { readonly version: number };
 
 /** What the controlling owner hears of the object. Owners of kinds that do not wait for such an object hear nothing. */

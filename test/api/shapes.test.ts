@@ -352,7 +352,7 @@ test('a value is quoted up to 80 characters, and null as null', (t) => {
   ]);
 });
 
-test('bounds are told as they hold, and what is empty or absent as required', (t) => {
+test('a cause names the bound that was broken, and calls what is empty or absent required', (t) => {
   const type = z.object({
     above: z.number().gt(1).optional(),
     below: z.number().lt(9).optional(),

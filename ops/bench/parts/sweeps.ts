@@ -269,7 +269,7 @@ async function largestStatus(context: PartContext): Promise<number> {
   return largest;
 }
 
-/** From a patch until every Job that runs is told, and until all of them rest. */
+/** From a patch until the spec of every Job that runs says Suspended, and until all phases do. */
 async function suspension(context: PartContext): Promise<readonly Figure[]> {
   const service = await context.fresh();
   const states = new Map<string, string>();

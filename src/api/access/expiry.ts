@@ -1,4 +1,4 @@
-/** Refuses a new credential that would end later than the one it is made with: its holder would keep what was lent for a time. Pure. */
+/** Refuses a new credential that would end later than the one it is made with: otherwise its holder would keep access past that end. Pure. */
 import type { Refusal } from '../refusal.js';
 import { rfc3339 } from '../time.js';
 import type { Author } from './author.js';

@@ -11,6 +11,7 @@ import type { SweepSpec, SweepStatus } from '../../../src/kinds/sweep/schema.js'
 import type { Entity } from '../job/entity.js';
 import type { Fate } from '../job/fake-engine.js';
 import { checkAlone, checkHistory } from '../job/invariants.js';
+import { turn } from '../job/turn.js';
 import { PROJECT, World } from '../job/world.js';
 
 const MI = 2 ** 20;
@@ -71,20 +72,6 @@ function begin(address: Address, { spec, fates }: Scenario<object>): World {
   });
   world.create(address, spec, {});
   return world;
-}
-
-function turn(world: World, address: Address, number: number): void {
-  const kind = number % 20;
-  const pick = Math.floor(number / 20);
-  if (kind === 19) world.crash();
-  else if (kind >= 17) world.repeat(pick);
-  else if (kind === 16) world.tick();
-  else if (kind === 14) world.lose(pick);
-  else if (kind === 15) client(world, address, pick);
-  else {
-    const choices = world.choices();
-    choices[pick % Math.max(1, choices.length)]?.();
-  }
 }
 
 function client(world: World, address: Address, pick: number): void {
@@ -167,7 +154,7 @@ function check(
     property(scenarios, (scenario) => {
       const world = begin(address, scenario);
       for (const number of scenario.steps) {
-        turn(world, address, number);
+        turn(world, number, (pick) => client(world, address, pick));
         checkAlways(world, address);
         more(world);
       }
@@ -231,7 +218,7 @@ for (const [address, scenarios] of [
       assert(
         property(scenarios, boolean(), (scenario, cancelled) => {
           const world = begin(address, scenario);
-          for (const number of scenario.steps) turn(world, address, number);
+          for (const number of scenario.steps) turn(world, number, (pick) => client(world, address, pick));
           if (!world.change(address, { state: 'Suspended' })) return;
           world.settle();
           checkAtRest(world, address);

@@ -5,6 +5,7 @@ import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import { checkAlways, checkAtRest } from './invariants.js';
 import type { Fate } from './fake-engine.js';
 import { jobSpecOf } from './views.js';
+import { turn } from './turn.js';
 import { jobAddress, jobStatus, World } from './world.js';
 
 const MI = 2 ** 20;
@@ -72,21 +73,6 @@ function stateOf(world: World): JobSpec['state'] | undefined {
   return job && jobSpecOf(job.object).state;
 }
 
-/** One number: usually some lane, report or program goes on; sometimes a timer, a repeat, a client, or a crash. */
-function turn(world: World, scenario: Scenario, number: number): void {
-  const kind = number % 20;
-  const pick = Math.floor(number / 20);
-  if (kind === 19) world.crash();
-  else if (kind >= 17) world.repeat(pick);
-  else if (kind === 16) world.tick();
-  else if (kind === 14) world.lose(pick);
-  else if (kind === 15) client(world, scenario, pick);
-  else {
-    const choices = world.choices();
-    choices[pick % Math.max(1, choices.length)]?.();
-  }
-}
-
 function client(world: World, { spec }: Scenario, pick: number): void {
   const state = stateOf(world);
   switch (pick % 6) {
@@ -114,7 +100,7 @@ test('In any order, with repeats and crashes, a Job ends and leaves nothing behi
       property(scenarios, (scenario) => {
         const world = begin(scenario);
         for (const number of scenario.steps) {
-          turn(world, scenario, number);
+          turn(world, number, (pick) => client(world, scenario, pick));
           checkAlways(world, CAPACITY);
         }
         world.settle();
@@ -131,7 +117,7 @@ test('A suspended Job rests without Attempts, and runs to its end when it is res
     assert(
       property(scenarios, (scenario) => {
         const world = begin(scenario);
-        for (const number of scenario.steps) turn(world, scenario, number);
+        for (const number of scenario.steps) turn(world, number, (pick) => client(world, scenario, pick));
         if (world.job() === undefined || !world.update({ state: 'Suspended' })) return;
         world.settle();
         checkAtRest(world);
@@ -152,7 +138,7 @@ test('A cancelled Job ends without Attempts under way, whatever they were doing'
     assert(
       property(scenarios, (scenario) => {
         const world = begin(scenario);
-        for (const number of scenario.steps) turn(world, scenario, number);
+        for (const number of scenario.steps) turn(world, number, (pick) => client(world, scenario, pick));
         if (world.job() === undefined) return;
         world.update({ state: 'Cancelled' });
         world.settle();
@@ -169,7 +155,7 @@ test('A deleted Job takes its Attempts with it, and they end their work first', 
     assert(
       property(scenarios, (scenario) => {
         const world = begin(scenario);
-        for (const number of scenario.steps) turn(world, scenario, number);
+        for (const number of scenario.steps) turn(world, number, (pick) => client(world, scenario, pick));
         world.remove(jobAddress());
         world.settle();
         equal(world.job(), undefined);
