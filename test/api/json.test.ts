@@ -205,6 +205,9 @@ test('members of objects and elements of lists count alike, in JSON and in YAML,
   t.regex(refusal(`a: ${flow}\nb: ${flow}`, 'yaml'), /^RequestEntityTooLarge: .* 50000 members/);
   const aliases = `a: &a ${flow}\nb: [${Array(99).fill('*a').join(', ')}]`;
   t.regex(refusal(aliases, 'yaml'), /^RequestEntityTooLarge: /, 'an alias counts as what it stands for');
+  const names = Array.from({ length: 600 }, (_, i) => `k${i}: a`).join(', ');
+  const maps = `a: &a {x: {${names}}}\nb: {${Array.from({ length: 99 }, (_, i) => `m${i}: *a`).join(', ')}}`;
+  t.regex(refusal(maps, 'yaml'), /^RequestEntityTooLarge: .* 50000 members/, 'members of members count');
 });
 
 test('the exact scanner agrees with JSON.parse on what is JSON at all', (t) => {

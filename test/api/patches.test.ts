@@ -175,7 +175,12 @@ test('JSON equality ignores the order of members and nothing else', (t) => {
   t.false(equalJson({ a: 1 }, { a: 1, b: 1 }));
   t.false(equalJson({ a: 1, b: 1 }, { a: 1 }));
   t.false(equalJson([], {}));
-  t.false(equalJson(null, {}));
+  for (const plain of [null, undefined, 0, '', 'a', false]) {
+    for (const container of [{}, [], { a: 1 }, ['a']]) {
+      t.false(equalJson(plain, container));
+      t.false(equalJson(container, plain));
+    }
+  }
   t.false(equalJson({ toString: 1 }, {}));
   fc.assert(fc.property(fc.jsonValue(), (value) => equalJson(value, structuredClone(value))));
 });

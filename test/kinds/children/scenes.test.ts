@@ -288,3 +288,17 @@ test('names of children are labels, differ from each other, and are those of thi
 test('a phase that a newer program has stored is not touched', (t) => {
   t.is(asChildSlot({ index: 0, epoch: 1, phase: 'Resting', failures: 0 }).phase, 'Failed');
 });
+
+test('a Pipeline that failed names the stage that failed first, and how many others did', (t) => {
+  const message = (failures: number): string => {
+    const stages = ['a', 'b', 'c'].map((name) => ({ name, template: JOB }));
+    const owner = new Owner(pipelineKind, { stages, failurePolicy: 'Continue' }).note();
+    for (const index of [0, 1, 2]) {
+      owner.hear(index, index < failures ? 'Failed' : 'Succeeded', { reason: 'CustomerExit', endedAt: NOW + index });
+    }
+    return (owner.object.status as { message?: string }).message ?? '';
+  };
+  t.is(message(1), 'stage "a" failed: CustomerExit');
+  t.is(message(2), 'stage "a" failed: CustomerExit; 1 more failed');
+  t.is(message(3), 'stage "a" failed: CustomerExit; 2 more failed');
+});

@@ -93,3 +93,16 @@ test('what is only said again costs no commit, and what there is nothing to say 
   job.decide({ type: 'Activated' });
   t.deepEqual(job.sent, []);
 });
+
+test('an output that could not be collected is said of the Job that succeeded, the first of them by name', (t) => {
+  const job = new Job();
+  const outputs = [{ name: 'model', error: 'is no regular file' }];
+  job.hear(0, 1, 'Running');
+  job.hear(1, 1, 'Running');
+  t.is(job.hear(0, 1, 'Succeeded', { outputs }), 'Next');
+  job.hear(1, 1, 'Succeeded', { outputs });
+  t.regex(job.collected ?? '', /^False .*model of index 0: is no regular file/);
+  const clean = new Job();
+  for (const index of [0, 1]) clean.hear(index, 1, 'Succeeded');
+  t.is(clean.collected, undefined);
+});

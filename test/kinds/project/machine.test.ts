@@ -25,6 +25,10 @@ test('a project is born Active, held by its content, with ServiceAccount default
   t.like(made.effects[0], { type: 'CreateChild', kind: 'ServiceAccount', name: 'default', project: 'team' });
 });
 
+test('the catalog is born without an identity, since nothing acts in it', (t) => {
+  t.deepEqual(decided(namespaceKind, at(project('svc')), { type: 'Created', by: owner }).effects, []);
+});
+
 test('a name that is no DNS label is refused', (t) => {
   for (const name of ['a.b', 'x'.repeat(64)])
     t.is(refusalOf(namespaceKind, at(project(name)), { type: 'Created' }), 'Invalid');

@@ -97,7 +97,9 @@ export function holdRules(test: TestFn, rules: Rules): void {
       accepted(t, update(t, rules, [[path, low]], [[path, high]]));
       for (const lower of [low, undefined]) {
         const causes = refusedWith(t, update(t, rules, [[path, high]], [[path, lower]]));
-        t.true(causes.some(({ field }) => field === path));
+        const cause = causes.find(({ field }) => field === path);
+        t.truthy(cause);
+        if (lower === undefined) t.regex(cause?.message ?? '', /may only be raised and not removed/);
       }
     });
   }

@@ -40,6 +40,19 @@ test('someone who may less keeps what an account has, and adds nothing beyond hi
   t.deepEqual(after.object.spec, { description: 'new', scopes: ['budgets:write', 'jobs:read'] });
 });
 
+test('a token whose life is no duration is refused, and none is granted', (t) => {
+  for (const input of [{ expiresIn: 'soon' }, { expiresIn: '' }, undefined])
+    t.is(
+      refusalOf(serviceAccountKind, at(account({ scopes: ['*:*'] })), {
+        type: 'Action',
+        action: 'IssueToken',
+        input,
+        by: developer,
+      }),
+      'Invalid',
+    );
+});
+
 test('a token is shown once and stored as a hash, bound to its issuer', (t) => {
   const stored = at(account({ scopes: ['*:*'] }));
   const issued = decided(serviceAccountKind, stored, {
